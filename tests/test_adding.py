@@ -101,9 +101,7 @@ def test_rows_are_taken_out_again() -> None:
 
 WORDS = {
     "expr/program.py": "a cost of operations is called free",
-    "homogeneous/motions.py": "SPACELIB's screws by their pitch, an argument of its functions",
-    "homogeneous/positions.py": "SPACELIB's codes, an argument of its functions",
-    "robots/__init__.py": "a robot is called planar",
+    "homogeneous/motions.py": "SPACELIB's codes and pitches, arguments of its functions",
 }
 """Files where such a word is no joint type to decide by, and why."""
 

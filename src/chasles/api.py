@@ -215,7 +215,7 @@ def cost(
     rules: Rules = "simplified",
     **options: Any,
 ) -> Cost:
-    """How many operations a function takes for one state of this robot, after simplification.
+    """The operations that a function takes for one state of this robot, after simplification.
 
     Also by statement of the algorithm (`.steps`), the longest path (`.depth`) and the largest
     number of values needed at one time (`.live`). f_ext: the external wrenches it will take (their

@@ -171,9 +171,7 @@ class _Jacobians(NamedTuple):
     Jdd: np.ndarray | None
 
 
-def _jacobians(
-    robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, task: Task
-) -> _Jacobians:
+def _jacobians(robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, task: Task) -> _Jacobians:
     """Jacobians of a twist, cut down to a position or turned into rates of a pose."""
     if robot.driven_joints:
         problem = (
@@ -197,24 +195,30 @@ def _jacobians(
 def _pose_jacobians(
     robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, twist: _Jacobians
 ) -> _Jacobians:
-    """w = T(angles) rates: T and its rates have the turned axes of roll, pitch, yaw as columns."""
-    axes = _axes(_angles(robot.forward_kinematics(q, frame=frame)))
+    """w = T(angles) rates, where T has the turned axes of roll, pitch and yaw as columns.
+
+    The axis of pitch turns with yaw (at wy), that of roll with yaw and pitch (at wx).
+    """
+    x, y, z = _axes(_angles(robot.forward_kinematics(q, frame=frame)))
+    back = np.linalg.inv(np.stack([x, y, z], axis=-1))
     J, Jd, Jdd = twist
-    w = J[..., :3, :]
     v = np.asarray(qd, dtype=float)
-    back = np.linalg.inv(np.stack(axes, axis=-1))
-    rates = _apply(back @ w, v)
-    Td, moving = _axes_rate(axes, rates)
-    first = back @ w
+    first = back @ J[..., :3, :]
+    rates = _apply(first, v)
+    wy = z * rates[..., 2:]
+    wx = wy + y * rates[..., 1:2]
+    xd, yd = np.cross(wx, x), np.cross(wy, y)
+    Td = np.stack([xd, yd, np.zeros_like(yd)], axis=-1)
     second = back @ (Jd[..., :3, :] - Td @ first)
-    Ja, Jad = (
-        np.concatenate([top, whole[..., 3:, :]], axis=-2)
-        for top, whole in ((first, J), (second, Jd))
-    )
+    Ja = np.concatenate([first, J[..., 3:, :]], axis=-2)
+    Jad = np.concatenate([second, Jd[..., 3:, :]], axis=-2)
     if Jdd is None:
         return _Jacobians(Ja, Jad, None)
     accelerations = _apply(first, np.asarray(qdd, dtype=float)) + _apply(second, v)
-    Tdd = _axes_acceleration(axes, rates, accelerations, moving)
+    ay = z * accelerations[..., 2:]
+    ax = ay + y * accelerations[..., 1:2] + yd * rates[..., 1:2]
+    xdd, ydd = np.cross(ax, x) + np.cross(wx, xd), np.cross(ay, y) + np.cross(wy, yd)
+    Tdd = np.stack([xdd, ydd, np.zeros_like(ydd)], axis=-1)
     third = back @ (Jdd[..., :3, :] - Tdd @ first - 2.0 * Td @ second)
     return _Jacobians(Ja, Jad, np.concatenate([third, Jdd[..., 3:, :]], axis=-2))
 
@@ -236,40 +240,6 @@ def _axes(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         np.stack([-sy, cy, zero], axis=-1),
         np.stack([zero, zero, one], axis=-1),
     )
-
-
-class _Turning(NamedTuple):
-    """Rates of the axes of roll and pitch, and the angular velocities that they turn with."""
-
-    roll: np.ndarray
-    pitch: np.ndarray
-    of_roll: np.ndarray
-    of_pitch: np.ndarray
-
-
-def _axes_rate(axes: tuple[np.ndarray, ...], rates: np.ndarray) -> tuple[np.ndarray, _Turning]:
-    """dT/dt, and its parts: pitch's axis turns with yaw, roll's with yaw and pitch."""
-    x, y, z = axes
-    of_pitch = z * rates[..., 2:]
-    of_roll = of_pitch + y * rates[..., 1:2]
-    turning = _Turning(np.cross(of_roll, x), np.cross(of_pitch, y), of_roll, of_pitch)
-    columns = [turning.roll, turning.pitch, np.zeros_like(turning.pitch)]
-    return np.stack(columns, axis=-1), turning
-
-
-def _axes_acceleration(
-    axes: tuple[np.ndarray, ...],
-    rates: np.ndarray,
-    accelerations: np.ndarray,
-    turning: _Turning,
-) -> np.ndarray:
-    """The second derivative of T."""
-    x, y, z = axes
-    of_pitch = z * accelerations[..., 2:]
-    of_roll = of_pitch + y * accelerations[..., 1:2] + turning.pitch * rates[..., 1:2]
-    roll = np.cross(of_roll, x) + np.cross(turning.of_roll, turning.roll)
-    pitch = np.cross(of_pitch, y) + np.cross(turning.of_pitch, turning.pitch)
-    return np.stack([roll, pitch, np.zeros_like(pitch)], axis=-1)
 
 
 def _checked(task: Task) -> Task:

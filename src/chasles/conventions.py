@@ -17,11 +17,6 @@ from chasles.model import JOINTS, WORLD
 from chasles.model.joints import Numbers
 from chasles.robot import Array, Robot
 
-Row = Numbers
-
-HERE = {kind: joint.numbers for kind, joint in JOINTS.items()}
-"""Every joint type as chasles writes it."""
-
 _OF_ANGLE = {"cos": "angle", "sin": "angle"}
 
 Words = list[tuple[str, str]]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -194,24 +195,24 @@ def _sample(robot: Robot, name: str, traced: Program) -> Sample:
         else:
             values = np.tile(robot.parameter(variable.name).ravel(), (STATES, 1))
         arrays.append(values.astype(np.float32).astype(float))
-    return Sample(tuple(arrays))
+    return tuple(arrays)
 
 
 def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[Path, ...]:
     """All files, or none: they get their names only when all are written."""
     made = not folder.exists()
-    parts = {folder / f".{name}.{os.getpid()}.part": folder / name for name in files}
     try:
         folder.mkdir(exist_ok=True)
-        for path in parts.values():
+        for path in (folder / name for name in files):
             if path.exists() and not overwrite:
                 problem = "this file exists already"
                 remedy = "choose another directory or prefix, or overwrite (--overwrite)"
                 raise ExistingFileError("E-EXPORT-007", problem, remedy, file=path)
-        for part, text in zip(parts, files.values(), strict=True):
-            part.write_text(text, "ascii", newline="\n")
-        for part, path in parts.items():
-            os.replace(part, path)
+        with TemporaryDirectory(dir=folder, prefix=".") as parts:
+            for name, text in files.items():
+                Path(parts, name).write_text(text, "ascii", newline="\n")
+            for name in files:
+                os.replace(Path(parts, name), folder / name)
         made = False
     except FileExistsError as error:
         if error.errno is None:
@@ -223,10 +224,7 @@ def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[
         remedy = "nothing was written, choose another place"
         raise FileError("E-EXPORT-009", why, remedy, file=folder) from error
     finally:
-        for part in parts:
-            with suppress(OSError):
-                part.unlink()
         if made:
             with suppress(OSError):
                 folder.rmdir()
-    return tuple(parts.values())
+    return tuple(folder / name for name in files)

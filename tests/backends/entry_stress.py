@@ -21,7 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 from support import state, tree
 
 import chasles
-from chasles.backends import arrays, llvm, llvm_entry
+from chasles.backends import arrays, llvm, llvm_objects
 from chasles.backends.llvm import Machine
 from chasles.robots import planar, puma560
 
@@ -191,7 +191,7 @@ def _guarded(compiled: Any, kernels: list[Any], inputs: list[np.ndarray]) -> Non
             *given, out = (a[int(end) :: 2] for a in wide)
             rows.append((given, out))
         for given, out in rows:
-            for kernel in (compiled._kernel, *kernels):
+            for kernel in (compiled.kernel, *kernels):
                 out[...] = 7.0
                 arrays.call(kernel, name, given, out=out)
                 assert np.array_equal(out, expected)
@@ -270,12 +270,12 @@ def ended() -> None:
 
 def probe() -> None:
     """Offsets that are not those of this Python: noticed, every one, without a crash."""
-    assert llvm._probe()
-    for name in ("DATA", "RANK", "SHAPE", "DESCR", "FLAGS", "TYPE", "ORDER"):
-        right = getattr(llvm_entry, name)
-        setattr(llvm_entry, name, right + 8)
-        assert not llvm._probe(), name
-        setattr(llvm_entry, name, right)
+    assert llvm_objects._probe()
+    for name in ("DATA", "RANK", "SHAPE", "STRIDES", "DESCR", "FLAGS", "TYPE", "ORDER"):
+        right = getattr(llvm_objects, name)
+        setattr(llvm_objects, name, right + 8)
+        assert not llvm_objects._probe(), name
+        setattr(llvm_objects, name, right)
     print("noticed")
 
 

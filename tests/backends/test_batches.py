@@ -4,12 +4,14 @@ import concurrent.futures
 import multiprocessing
 import pickle
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 from support import TARGETS, runner, state, tree
 
 import chasles
+from chasles.functions.compiled import Compiled, Recipe
 from chasles.robots import puma560, random_tree
 
 ROBOT = puma560()
@@ -118,11 +120,17 @@ def test_another_process_has_the_same_bits() -> None:
 # Threads ---------------------------------------------------------------------------------------
 
 
-def test_threads_share_a_robot() -> None:
-    """Eight threads start at once on a robot that has compiled nothing yet."""
-    robot = chasles.Robot(ROBOT.model.source)
+def test_threads_share_a_robot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight threads start at once on a robot that has compiled nothing: each function, once."""
+    robot, made, begin = chasles.Robot(ROBOT.model.source), [], Compiled.__init__
+
+    def counted(self: Compiled, recipe: Recipe, *rest: Any) -> None:
+        made.append(recipe.function)
+        begin(self, recipe, *rest)
+
     q, qd, qdd = state(robot, 4, 200)
     tau, M = ROBOT.inverse_dynamics(q, qd, qdd), ROBOT.mass_matrix(q)
+    monkeypatch.setattr(Compiled, "__init__", counted)
     start = threading.Barrier(8)
 
     def work(seed: int) -> bool:
@@ -141,4 +149,5 @@ def test_threads_share_a_robot() -> None:
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))
+    assert sorted(made) == ["inverse_dynamics", "mass_matrix"]
     assert robot.function("inverse_dynamics") is robot.function("inverse_dynamics")

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import chasles
-from chasles.backends import cache, llvm, llvm_entry
+from chasles.backends import cache, llvm, llvm_objects
 from chasles.backends.cache import Artifact
 from chasles.functions import compiled
 from chasles.functions.programs import Derivative
@@ -113,7 +113,7 @@ def test_an_artifact_survives_as_bytes(folder: Path) -> None:
         (random_tree(2, 4, floating=True), "inverse_dynamics", {"dtype": "float32"}),
         (planar(2), "potential_energy", {"parameters": ("link1.mass", "gravity")}),
     ):
-        artifact = robot.function(function, **options)._kernel.artifact
+        artifact = robot.function(function, **options).kernel.artifact
         again = Artifact.from_bytes(artifact.to_bytes())
         assert again == artifact
         assert [v.shape for v in again.interface.inputs] == [
@@ -587,7 +587,7 @@ def test_other_machines_have_their_own_entries(
             names.append(name_of(puma560()))
     for place, name, value in (
         (llvmlite, "__version__", "0.0.0"),
-        (llvm_entry, "LAYOUT", (24, 32)),
+        (llvm_objects, "LAYOUT", (24, 32)),
         (cache, "sources", lambda: "others"),
     ):
         with monkeypatch.context() as patch:

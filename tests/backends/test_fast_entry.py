@@ -29,11 +29,13 @@ from numpy.lib.stride_tricks import as_strided
 from support import raises, state
 
 import chasles
-from chasles.backends import llvm
+from chasles.backends import llvm_objects
 from chasles.backends.llvm_source import WORTH_THREADS
 from chasles.robots import planar, puma560
 
-pytestmark = pytest.mark.skipif(not llvm.supported(), reason="this Python has no fast entry")
+pytestmark = pytest.mark.skipif(
+    not llvm_objects.supported(), reason="this Python has no fast entry"
+)
 
 
 @pytest.fixture(params=SUBJECTS)
@@ -264,7 +266,7 @@ def test_leading_shapes_that_differ(chosen: Subject) -> None:
 def test_one_more_state_than_the_entry_takes() -> None:
     """Where batches are handed to threads, and above."""
     small = subject("one freedom")
-    work = small.python.args[0].function("forward_dynamics")._kernel.artifact.work
+    work = small.python.args[0].function("forward_dynamics").kernel.artifact.work
     most = WORTH_THREADS // work
     for count in (most - 1, most, most + 1):
         both(small, small.some(count), {})

@@ -17,6 +17,7 @@ import types
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import BuiltinFunctionType
 from typing import Any
 
 import entry_stress
@@ -26,14 +27,16 @@ from entries import fails, outcome, states, subject
 from support import raises, state
 
 import chasles
-from chasles.backends import llvm
+from chasles.backends import llvm, llvm_objects
 from chasles.robots import planar, puma560
 
 FUZZ = int(os.environ.get("CHASLES_FUZZ", "20000"))
 """Argument lists in the fuzz; a long run has a million."""
 
 GUARDED = pytest.mark.skipif(not hasattr(mmap, "PROT_READ"), reason="no page protection here")
-pytestmark = pytest.mark.skipif(not llvm.supported(), reason="this Python has no fast entry")
+pytestmark = pytest.mark.skipif(
+    not llvm_objects.supported(), reason="this Python has no fast entry"
+)
 
 
 # In a process of its own -----------------------------------------------------------------------
@@ -99,7 +102,7 @@ def test_a_layout_that_is_not_known_is_noticed() -> None:
 
 def test_without_support_the_python_path_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """On other Pythons, or where an array's layout is not the one that is known."""
-    monkeypatch.setattr(llvm, "supported", lambda: False)
+    monkeypatch.setattr(llvm_objects, "supported", lambda: False)
     robot = planar(2)
     q, qd, qdd = (a[0] for a in states(robot, "inverse_dynamics"))
     for _ in range(2):
@@ -147,7 +150,7 @@ def test_robots_are_forgotten_and_share_their_code() -> None:
         assert np.array_equal(robot.mass_matrix(q), expected)
         assert np.array_equal(robot.mass_matrix(q), expected)
         ghosts.append(weakref.ref(robot))
-        kernels.add(robot.function("mass_matrix")._kernel)
+        kernels.add(robot.function("mass_matrix").kernel)
     del robot
     gc.collect()
     assert not [g for g in ghosts if g() is not None]
@@ -166,6 +169,31 @@ def test_an_entry_taken_apart() -> None:
     for given in ([[[0.3, 0.4]]], [], [q, q], [None]):
         with raises("E-CALL-016"):
             entry(*given)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_numbers_that_the_machine_code_gathers(dtype: str) -> None:
+    """Lists, tuples, gaps, integers and `threads=1`: computed without a way through Python."""
+    compiled = chasles.compile(planar(2), "gravity_forces", dtype=dtype)
+    whole = np.array([3.0, -7.0], dtype)
+    expected = compiled(whole)
+    assert isinstance(compiled.__call__, BuiltinFunctionType)
+    compiled.fast.__self__.__dict__.clear()
+    wide = np.zeros((2, 3), dtype)
+    wide[:, 1] = whole
+    kinds = ("int32", "int64", "longlong", "float64", dtype)
+    given = [[3, -7], (3.0, -7), [np.float64(3.0), -7.0], wide[:, 1], wide[::-1, 1][::-1]]
+    for q in [*given, *(whole.astype(kind) for kind in kinds)]:
+        for named in ({}, {"threads": 1}, {"threads": None, "out": None}):
+            found = compiled(q, **named)
+            assert found.dtype == dtype
+            assert np.array_equal(found, expected), q
+    assert np.array_equal(compiled([3, -1]), compiled(np.array([3.0, -1.0], dtype)))
+    assert np.array_equal(compiled(np.tile(whole, (7, 1)), threads=1), np.tile(expected, (7, 1)))
+    refused = [[3, True], [3, 10**400], [3, None], [3.0], "37", [3, -1j], np.array([True, False])]
+    for q in [*refused, whole.astype(">f8"), whole.astype(np.float16)]:
+        with raises("E-CALL-016"):  # for the Python path, which is gone
+            compiled(q)
 
 
 def test_two_entries_of_one_function() -> None:

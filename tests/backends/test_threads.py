@@ -93,7 +93,7 @@ def test_large_batches_by_default() -> None:
     """Large enough that threads are used unasked, by the method and by the fast entry."""
     robot = planar(2)
     compiled = chasles.compile(robot, "inverse_dynamics")
-    count = 2 * llvm.WORTH_THREADS // compiled._kernel.artifact.work
+    count = 2 * llvm.WORTH_THREADS // compiled.kernel.artifact.work
     inputs = [np.resize(a, (count, 2)) for a in state(robot, 3, 1000)]
     expected = compiled(*inputs, threads=1)
     for call in (compiled, compiled.fast, robot.inverse_dynamics, robot.inverse_dynamics):

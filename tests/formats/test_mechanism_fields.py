@@ -115,6 +115,7 @@ def test_the_sample_has_every_field() -> None:
     """Else the test above would not see that one is lost."""
     kinds = [x for x in vars(description).values() if is_dataclass(x) and isinstance(x, type)]
     known = {x for x in kinds if x.__module__ == description.__name__}
+    known -= {description.Closure}  # which the library chooses
     said = {
         (type(part), field.name)
         for part in parts(WHOLE)

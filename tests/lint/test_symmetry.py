@@ -7,7 +7,7 @@ import pytest
 from lint_files import joint, link, urdf
 
 from chasles.lint import lint
-from chasles.lint.symmetry import twins
+from chasles.lint.bodies import twins
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_quaternion
 

@@ -6,18 +6,8 @@ from homogeneous_random import hat, inertia, numbers, position, rates, traced, v
 from scipy.linalg import expm
 from support import close
 
-from chasles.mathematics.homogeneous import (
-    Inertia,
-    Position,
-    Screw,
-    Velocity,
-    dJ,
-    dL,
-    dM,
-    dM_inverse,
-    dW_dq,
-    dW_dt,
-)
+from chasles.mathematics.homogeneous import Inertia, Position, Screw, Velocity
+from chasles.mathematics.homogeneous.derivatives import dJ, dL, dM, dM_inverse, dW_dq, dW_dt
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 
 JOINTS = 5

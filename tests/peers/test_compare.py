@@ -26,7 +26,8 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
 from chasles.model import LoopData
-from chasles.peers import LIBRARIES, Agreement, causes
+from chasles.model.joints import Numbers
+from chasles.peers import LIBRARIES, Agreement, terms
 from chasles.peers.pinocchio import Pinocchio
 from chasles.peers.terms import TERMS
 
@@ -277,7 +278,7 @@ def test_joints(written) -> None:
 
 def test_moves_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     """The base's linear velocity taken along its own axes, where it is along the world's."""
-    row = conventions.Row("x y z qw qx qy qz", "vx vy vz wx wy wz")
+    row = Numbers("x y z qw qx qy qz", "vx vy vz wx wy wz")
     monkeypatch.setitem(conventions.LIBRARIES["MuJoCo"], "free", row)
     found = chasles.compare(chasles.robots.quadruped(), "mujoco")
     assert cause(found) == "joint"
@@ -367,7 +368,7 @@ def said(file: str | Path) -> set[str]:
 
 def test_every_cause_is_planted_and_on_the_page() -> None:
     planted = set(re.findall(r'cause\([^"]*\) == "([a-z ]+)"', Path(__file__).read_text("utf-8")))
-    known = said(causes.__file__)
+    known = said(terms.__file__)
     assert {"frame", "loops", "impossible inertia"} <= known
     assert known == planted
     page = (Path(__file__).parents[2] / "docs/compare.md").read_text("utf-8")

@@ -1,6 +1,7 @@
 """The table of contents: every public function, and the methods that compute it."""
 
 from dataclasses import replace
+from functools import partial
 
 from chasles.algorithms.method import (
     Method,
@@ -43,6 +44,12 @@ program."""
 
 SUMMED = ("parallel-axes",)
 """The pass without which the methods of that name are those of parents and children."""
+
+ASSEMBLY = partial(Method, followers=False, needs=solid_bodies)
+"""A method that inverts the inertias of bodies and puts these together."""
+
+OPERATOR = partial(Method, "spatial-operator", followers=False)
+"""A method by the factors of the mass matrix or of its inverse."""
 
 KINEMATIC: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (
@@ -118,13 +125,7 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
         Method("spatial", "spatial.dynamics:ltl_factor", "moments", needs=massive_joints),
     ),
     "operator_factors": (
-        Method(
-            "spatial-operator",
-            "tensor.operators:operator_factors",
-            "moments",
-            followers=False,
-            needs=massive_joints,
-        ),
+        OPERATOR("tensor.operators:operator_factors", "moments", needs=massive_joints),
     ),
     "forward_dynamics": (
         Method("articulated-body", "spatial.dynamics:forward_dynamics", "moments", followers=False),
@@ -198,10 +199,10 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
         Method("spatial-1987", "historical.newton_euler:spatial_1987"),
         Method("kane", "historical.newton_euler:kane"),
         Method("kane-sum", "historical.newton_euler:kane_sum"),
-        Method("uicker-kahn", "historical.closed_form:uicker_kahn", steep=True),
+        Method("uicker-kahn", "historical.lagrange:uicker_kahn", steep=True),
         Method("waters", "historical.lagrange:waters"),
         Method(
-            "christoffel", "historical.closed_form:christoffel", steep=True, needs=holonomic_joints
+            "christoffel", "historical.lagrange:christoffel", steep=True, needs=holonomic_joints
         ),
         Method("spatial-operator", "historical.operators:spatial_operator"),
     ),
@@ -213,13 +214,13 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
     "closed_form": (
         Method(
             "christoffel",
-            "historical.closed_form:closed_form_christoffel",
+            "historical.lagrange:closed_form_christoffel",
             steep=True,
             needs=all_of(undriven_joints, holonomic_joints),
         ),
         Method(
             "uicker-kahn",
-            "historical.closed_form:closed_form_uicker_kahn",
+            "historical.lagrange:closed_form_uicker_kahn",
             steep=True,
             needs=undriven_joints,
         ),
@@ -230,17 +231,9 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
         Method("composite-3x3", "historical.mass_matrix:mass_matrix_composite_3x3"),
         Method("orthogonal-complement", "historical.mass_matrix:mass_matrix_orthogonal_complement"),
         Method("unit-acceleration", "historical.mass_matrix:mass_matrix_unit_acceleration"),
-        Method(
-            "spatial-operator", "historical.operators:mass_matrix_spatial_operator", followers=False
-        ),
+        OPERATOR("historical.operators:mass_matrix_spatial_operator"),
     ),
-    "mass_matrix_inverse": (
-        Method(
-            "spatial-operator",
-            "historical.operators:mass_matrix_inverse_spatial_operator",
-            followers=False,
-        ),
-    ),
+    "mass_matrix_inverse": (OPERATOR("historical.operators:mass_matrix_inverse_spatial_operator"),),
     "forward_dynamics": (
         Method("mass-matrix", "historical.spatial:forward_dynamics_mass_matrix", "moments"),
         Method("homogeneous", "historical.homogeneous:forward_dynamics", "products"),
@@ -256,29 +249,10 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
         Method(
             "orthogonal-complement", "historical.mass_matrix:forward_dynamics_orthogonal_complement"
         ),
-        Method(
-            "spatial-operator",
-            "historical.operators:forward_dynamics_spatial_operator",
-            followers=False,
-        ),
-        Method(
-            "assembly-inertia",
-            "historical.spatial:forward_dynamics_assembly_inertia",
-            followers=False,
-            needs=solid_bodies,
-        ),
-        Method(
-            "assembly-inverse",
-            "historical.spatial:forward_dynamics_assembly_inverse",
-            followers=False,
-            needs=solid_bodies,
-        ),
-        Method(
-            "divide-and-conquer",
-            "historical.spatial:forward_dynamics_divide_and_conquer",
-            followers=False,
-            needs=solid_bodies,
-        ),
+        OPERATOR("historical.operators:forward_dynamics_spatial_operator"),
+        ASSEMBLY("assembly-inertia", "historical.spatial:forward_dynamics_assembly_inertia"),
+        ASSEMBLY("assembly-inverse", "historical.spatial:forward_dynamics_assembly_inverse"),
+        ASSEMBLY("divide-and-conquer", "historical.spatial:forward_dynamics_divide_and_conquer"),
     ),
     "inverse_dynamics_sensitivities": (
         Method("closed-form", "historical.sensitivities:sensitivities_closed_form", steep=True),

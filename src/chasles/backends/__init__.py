@@ -79,10 +79,8 @@ def compile(
     """
     target = _backend(backend)
     if recipe is None or not BACKENDS[backend].keeps:
-        made: Kernel = target.compile(program, dtype=dtype)
-        return made
-    kept: Kernel = target.keep(recipe, program, dtype)
-    return kept
+        return target.compile(program, dtype=dtype)
+    return target.keep(recipe, program, dtype)
 
 
 def known(
@@ -93,8 +91,7 @@ def known(
     trace: makes the program when a GPU needs code for arrays of another layout.
     """
     target = _backend(backend)
-    found: Kernel | None = target.known(recipe, trace, dtype) if BACKENDS[backend].keeps else None
-    return found
+    return target.known(recipe, trace, dtype) if BACKENDS[backend].keeps else None
 
 
 def prepare(
@@ -114,8 +111,7 @@ def fast_entry(kernel: Kernel, *, fallback: Callable[..., Any], **facts: Any) ->
 
 def described(backend: str) -> str:
     """What a backend's machine code runs on, in words; an error says why there is no such thing."""
-    words: str = _backend(backend).described()
-    return words
+    return _backend(backend).described()
 
 
 def loop(kernel: Kernel, backend: str = USUAL) -> Any:

@@ -62,8 +62,44 @@ def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
         _array(name, v, argument, kernel.dtype)
         for v, argument in zip(inputs, arguments, strict=True)
     ]
-    leads = [a.shape[: a.ndim - len(v.shape)] for v, a in zip(inputs, arrays, strict=True)]
-    return Given(arrays, batch_shape(name, kernel.interface, leads))
+    return Given(arrays, batch_shape(name, kernel.interface, leads(inputs, arrays)))
+
+
+def leads(variables: Sequence[Variable], arrays: Sequence[Any]) -> list[tuple[int, ...]]:
+    """The leading shape of each array, before that of its variable."""
+    return [a.shape[: a.ndim - len(v.shape)] for v, a in zip(variables, arrays, strict=True)]
+
+
+FEW = 4096
+"""States up to which a copy of rows that are repeated is no more than what a call costs anyway."""
+
+
+def relaid(kernel: Kernel, arrays: Rows) -> Given | None:
+    """Arrays of real numbers as plain rows of the kernel's numbers, copied where that is needed.
+
+    None if they do not fit, are many, or are plain already.
+    """
+    inputs = kernel.interface.inputs
+    leads = [a.shape[: max(a.ndim - len(v.shape), 0)] for v, a in zip(inputs, arrays, strict=True)]
+    batch = max(leads, key=len)
+    if not {batch, ()}.issuperset(leads):
+        try:
+            batch = np.broadcast_shapes(*leads)
+        except ValueError:
+            return None
+    count, laid = math.prod(batch), []
+    for variable, array, lead in zip(inputs, arrays, leads, strict=True):
+        if array.dtype.kind not in "fiu" or array.shape != lead + variable.shape or count > FEW:
+            return None
+        if lead == batch:
+            plain = np.asarray(array, kernel.dtype, order="C")
+        else:
+            plain = np.empty(batch + variable.shape, kernel.dtype)
+            plain[...] = array
+        laid.append(plain.reshape(count, *variable.shape) if len(batch) > 1 else plain)
+    if all(a is b for a, b in zip(laid, arrays, strict=True)):
+        return None
+    return Given(laid, batch)
 
 
 def call(
@@ -98,17 +134,16 @@ def run(kernel: Kernel, name: str, given: Given, out: Any, threads: int | None) 
 
 
 def batch_shape(
-    name: str, interface: Interface, leads: Sequence[tuple[int, ...]]
+    name: str, interface: Interface, ahead: Sequence[tuple[int, ...]]
 ) -> tuple[int, ...]:
     """The leading shape of all arrays together."""
-    if all(lead == leads[0] for lead in leads):
-        return leads[0] if leads else ()
+    if all(lead == ahead[0] for lead in ahead):
+        return ahead[0] if ahead else ()
     try:
-        return np.broadcast_shapes(*leads)
+        return np.broadcast_shapes(*ahead)
     except ValueError:
-        shapes = ", ".join(
-            f"{v.name} {lead}" for v, lead in zip(interface.inputs, leads, strict=True)
-        )
+        pairs = zip(interface.inputs, ahead, strict=True)
+        shapes = ", ".join(f"{v.name} {lead}" for v, lead in pairs)
         problem = f"leading shapes do not broadcast together: {shapes}"
         raise InputError("E-CALL-005", problem, part=name) from None
 
@@ -192,14 +227,12 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
     """The output as rows in place; where its layout does not allow that, fresh rows."""
     if a.flags.c_contiguous and a.flags.aligned:
         return a.reshape(count, variable.size)
-    one_lead = a.ndim == 1 + len(variable.shape)
-    inner = a[0].flags.c_contiguous if one_lead and count else False
-    apart = one_lead and abs(a.strides[0]) >= variable.size * a.itemsize
-    if inner and apart and a.flags.aligned:
-        return np.lib.stride_tricks.as_strided(
-            a, (count, variable.size), (a.strides[0], a.itemsize), writeable=True
-        )
-    return np.empty((count, variable.size), a.dtype)
+    shape = (count, variable.size)
+    if a.ndim == 1 + len(variable.shape) and count and a[0].flags.c_contiguous and a.flags.aligned:
+        stride = a.strides[0]
+        if abs(stride) >= variable.size * a.itemsize:
+            return np.lib.stride_tricks.as_strided(a, shape, (stride, a.itemsize), writeable=True)
+    return np.empty(shape, a.dtype)
 
 
 def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:

@@ -6,10 +6,11 @@ the caller's arrays. The same programs give the same bytes.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from chasles.backends import numpy as numpy_backend
+from chasles.backends import interpret, numpy
 from chasles.backends.c_body import Number
 from chasles.backends.c_function import (
     LANE_BYTES,
@@ -19,14 +20,10 @@ from chasles.backends.c_function import (
     sine_and_cosine,
     wrapped,
 )
-from chasles.expr import Program, Variable, interpret
+from chasles.expr import Program, Variable
 
-
-@dataclass(frozen=True)
-class Sample:
-    """States (count, size) for each input, of numbers that every kind of number has exactly."""
-
-    inputs: tuple[np.ndarray, ...]
+Sample = tuple[np.ndarray, ...]
+"""States (count, size) for each input, of numbers that every kind of number has exactly."""
 
 
 @dataclass(frozen=True)
@@ -184,21 +181,14 @@ MARGIN = 64.0
 """Errors may be so many times those of another order of the same operations."""
 
 
-def rounded(values: np.ndarray) -> np.ndarray:
-    """Numbers of few digits that a float has exactly: multiples of 1/1024."""
-    return np.round(values * 1024.0) / 1024.0
+def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> list[np.ndarray]:
+    """Each output's rows, by a backend."""
+    found = [np.empty((len(sample[0]), v.size), dtype) for v in program.outputs]
+    backend.compile(program, dtype)([x.astype(dtype) for x in sample], found)
+    return found
 
 
-def expected(program: Program, sample: Sample) -> list[np.ndarray]:
-    """Each output's rows, by the interpreter."""
-    rows = []
-    for k in range(len(sample.inputs[0])):
-        given = {v.name: x[k].tolist() for v, x in zip(program.inputs, sample.inputs, strict=True)}
-        rows.append(interpret(program, given))
-    return [np.array([row[v.name] for row in rows]) for v in program.outputs]
-
-
-def tolerances(
+def _tolerances(
     program: Program, sample: Sample, exact: Sequence[np.ndarray], number: Number
 ) -> list[float]:
     """How far each output may be off.
@@ -206,15 +196,12 @@ def tolerances(
     Single precision shows how much this program amplifies rounding errors for these states; errors
     of another precision are in proportion.
     """
-    single = np.dtype(np.float32)
-    found = [np.empty(x.shape, single) for x in exact]
-    numpy_backend.compile(program, "float32")([x.astype(single) for x in sample.inputs], found)
-    part = float(np.finfo(number.dtype).eps / np.finfo(single).eps)
-    result = []
-    for mine, truth in zip(found, exact, strict=True):
+    single = float(np.finfo(np.float32).eps)
+    part, result = float(np.finfo(number.dtype).eps) / single, []
+    for mine, truth in zip(_computed(numpy, program, sample, "float32"), exact, strict=True):
         size = float(np.max(np.abs(truth), initial=0.0)) or 1.0
         error = float(np.max(np.abs(mine - truth), initial=0.0))
-        result.append(MARGIN * part * max(error, size * float(np.finfo(single).eps)))
+        result.append(MARGIN * part * max(error, size * single))
     return result
 
 
@@ -235,13 +222,13 @@ def self_test(prefix: str, functions: Sequence[Function], samples: Sequence[Samp
 
 def _check(function: Function, sample: Sample) -> list[str]:
     """The numbers of a function, and a C function that compares with them."""
-    exact = expected(function.program, sample)
-    allowed = tolerances(function.program, sample, exact, function.number)
-    states = len(sample.inputs[0]) if sample.inputs else 0
+    exact = _computed(interpret, function.program, sample, "float64")
+    allowed = _tolerances(function.program, sample, exact, function.number)
+    states = len(sample[0]) if sample else 0
     known = [v for v in function.inputs if v.size]
     given = [v for v in function.outputs if v.size]
     lines = []
-    for v, x in zip((*function.inputs, *function.outputs), (*sample.inputs, *exact), strict=True):
+    for v, x in zip(function.arrays, (*sample, *exact), strict=True):
         lines += _table(function, v.name, x) if v.size else []
     body = ["    int failures = 0;"]
     for v in (*known, *given):
@@ -252,7 +239,7 @@ def _check(function: Function, sample: Sample) -> list[str]:
         body += [f"        for (size_t j = 0U; j < {v.size}U; ++j) {{"]
         body += [f"            {v.name}[k][j] = {stored};", "        }"]
     one, many = (
-        [(f"{v.name}{place}" if v.size else "NULL") for v in (*function.inputs, *function.outputs)]
+        [(f"{v.name}{place}" if v.size else "NULL") for v in function.arrays]
         for place in ("[k]", "[0]")
     )
     body += [wrapped(f"        {function.name}(", one, ");"), "    }"]
@@ -265,15 +252,8 @@ def _check(function: Function, sample: Sample) -> list[str]:
                 numbers = f"&{function.name}_{v.name}[0][0], {states}U, {v.size}U, {tolerance!r}"
                 body.append(f'    failures += compare("{function.name}, {label}: {v.name}",')
                 body.append(f"        &{v.name}[0][0], {numbers});")
-    return [
-        *lines,
-        f"static int test_{function.name}(void)",
-        "{",
-        *body,
-        "    return failures;",
-        "}",
-        "",
-    ]
+    head = f"static int test_{function.name}(void)"
+    return [*lines, head, "{", *body, "    return failures;", "}", ""]
 
 
 def _table(function: Function, name: str, rows: np.ndarray) -> list[str]:

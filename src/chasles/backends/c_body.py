@@ -1,8 +1,7 @@
-"""The straight-line parts of a lowered program as statements of C, for any C-like target.
+"""The straight-line parts of a lowered program as statements of C.
 
-A target says how inputs, scratch and results are spelled and how sines and cosines are taken; the
-statements are the same. A fused product is written `(a * b) + c`, which compilers contract to one
-instruction where the machine has it.
+A fused product is written `(a * b) + c`, which compilers contract to one instruction where the
+machine has it.
 """
 
 import math
@@ -104,37 +103,30 @@ def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str
     return lines
 
 
-@dataclass(frozen=True)
-class Spelling:
-    """How a target writes what is not an operation.
+class Statements:
+    """Writes one part of a program, in order; values are named t1, t2, ... as they are made.
 
-    entry: an entry of an input, by the input's number and a flat index. scratch: a place that keeps
-    a value from one part to a later one. results: where values are delivered.
+    names: those of the inputs. lane: what follows an index of an array. results: where values are
+    delivered, each as soon as it is made. `lines` has the statements.
     """
 
-    number: Number
-    entry: Callable[[int, int], str]
-    scratch: Callable[[int], str]
-    results: Mapping[int, Sequence[str]]
-    turns: Turns = library_turns
-
-
-def statements(lowered: Lowered, part: Part, spelling: Spelling) -> list[str]:
-    """One part of a program, in order; values are named t1, t2, ... as they are made."""
-    return _Writer(lowered, part, spelling).lines
-
-
-class _Writer:
-    """Writes the statements of a part. A result is stored as soon as it is made."""
-
-    def __init__(self, lowered: Lowered, part: Part, spelling: Spelling) -> None:
+    def __init__(
+        self,
+        lowered: Lowered,
+        part: Part,
+        number: Number,
+        names: Sequence[str],
+        lane: str,
+        results: Mapping[int, Sequence[str]],
+        turns: Turns,
+    ) -> None:
         self.code, self.place = lowered.code, lowered.place
-        self.spelling = spelling
+        self.number, self.names, self.lane, self.turns = number, names, lane, turns
         self.lines: list[str] = []
         self._names: dict[int, str] = {}
-        self._going = {r: list(spelling.results.get(r, ())) for r in part.results}
+        self._going = {r: list(results.get(r, ())) for r in part.results}
         for k, place in part.saved:
-            self._going.setdefault(k, []).append(spelling.scratch(place))
+            self._going.setdefault(k, []).append(f"scratch[{place}]{lane}")
         used = [a for stage in part.stages for k in stage.code for a in self.code[k].args]
         used += [a for stage in part.stages for a in stage.angles] + list(self._going)
         turned = [k for k in dict.fromkeys(used) if self.code[k].op in ("sin", "cos")]
@@ -149,9 +141,8 @@ class _Writer:
     def _compute(self, k: int) -> None:
         op, args, _ = self.code[k]
         if op not in FREE:
-            number, operands = self.spelling.number, [self._use(a) for a in args]
-            text = SPELLING[op].format(*operands, **number.words)
-            self.lines.append(f"const {number.name} {self._name(k)} = {text};")
+            text = SPELLING[op].format(*map(self._use, args), **self.number.words)
+            self.lines.append(f"const {self.number.name} {self._name(k)} = {text};")
             self._store(k)
 
     def _turn(self, group: int, angles: Sequence[int], turned: Sequence[int]) -> None:
@@ -161,7 +152,7 @@ class _Writer:
             text = self._use(angle)
             both = {self.code[k].op: self._name(k) for k in turned if self.code[k].args[0] == angle}
             turns.append(Turn(text, both.get("sin"), both.get("cos")))
-        self.lines += self.spelling.turns(group, turns, self.spelling.number) if turns else []
+        self.lines += self.turns(group, turns, self.number) if turns else []
         for k in turned:
             self._store(k)
 
@@ -177,7 +168,7 @@ class _Writer:
         """A value made in this part, an input, a constant, or one kept by an earlier part."""
         op, _, data = self.code[k]
         if op == "const":
-            return self.spelling.number.spelled(data)
+            return self.number.spelled(data)
         if op == "input":
-            return self.spelling.entry(*data)
-        return self._names[k] if k in self._names else self.spelling.scratch(self.place[k])
+            return f"{self.names[data[0]]}[{data[1]}]{self.lane}"
+        return self._names.get(k) or f"scratch[{self.place[k]}]{self.lane}"

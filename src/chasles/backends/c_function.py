@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from chasles.backends.c_body import DOUBLE, Number, Spelling, Turn, library_turns, statements
+from chasles.backends.c_body import DOUBLE, Number, Statements, Turn, Turns, library_turns
 from chasles.backends.llvm_math import ELEMENTS
 from chasles.backends.lowering import FREE, Lowered, Part, lower
 from chasles.expr import Program, Variable
@@ -48,18 +48,19 @@ class Function:
     def lowered(self) -> Lowered:
         return lower(self.program, fuse=True, longest=LONGEST)
 
-    @cached_property
+    @property
     def inputs(self) -> tuple[Variable, ...]:
         """The program's inputs, named as in C."""
-        return self._renamed[: len(self.program.inputs)]
+        return self.arrays[: len(self.program.inputs)]
 
-    @cached_property
+    @property
     def outputs(self) -> tuple[Variable, ...]:
         """The program's outputs, named as in C."""
-        return self._renamed[len(self.program.inputs) :]
+        return self.arrays[len(self.program.inputs) :]
 
     @cached_property
-    def _renamed(self) -> tuple[Variable, ...]:
+    def arrays(self) -> tuple[Variable, ...]:
+        """All inputs and outputs, named as in C."""
         found: dict[str, Variable] = {}
         for variable in (*self.program.inputs, *self.program.outputs):
             name = base = identifier(variable.name)
@@ -67,11 +68,6 @@ class Function:
                 name = f"{base}_{len(found)}"
             found[name] = Variable(name, variable.shape)
         return tuple(found.values())
-
-    @property
-    def lanes(self) -> int:
-        """How many states a block of the batch function has."""
-        return LANE_BYTES // self.number.bytes
 
     @property
     def turns(self) -> bool:
@@ -86,7 +82,7 @@ class Function:
     @property
     def columns(self) -> int:
         """The columns of a block: inputs, outputs, and what parts keep for later ones."""
-        return sum(v.size for v in self._renamed) + self.lowered.scratch
+        return sum(v.size for v in self.arrays) + self.lowered.scratch
 
     @cached_property
     def live(self) -> int:
@@ -112,7 +108,7 @@ class Function:
 
 
 def _rounded(size: int) -> int:
-    """With room for registers that are saved and for calls, in whole hundreds of bytes."""
+    """With room for saved registers and calls, in multiples of 256 bytes."""
     return -(-(size + 512) // 256) * 256
 
 
@@ -137,16 +133,14 @@ def identifier(text: str) -> str:
 def signature(function: Function, *, batch: bool = False, restrict: bool = True) -> str:
     """The function's head. In a batch every array has a row for each state."""
     word = "restrict " if restrict else ""
-    arrays = [_parameter(v, f"const {function.number.name}", word, batch) for v in function.inputs]
-    arrays += [_parameter(v, function.number.name, word, batch) for v in function.outputs]
+    kind = function.number.name
+    kinds = [f"const {kind}"] * len(function.inputs) + [kind] * len(function.outputs)
+    arrays = [
+        f"{kind} *{word}{v.name}" if batch or not v.size else f"{kind} {v.name}[{word}{v.size}]"
+        for kind, v in zip(kinds, function.arrays, strict=True)
+    ]
     name, first = (f"{function.name}_batch", ["size_t count"]) if batch else (function.name, [])
     return wrapped(f"void {name}(", [*first, *arrays], ")")
-
-
-def _parameter(variable: Variable, kind: str, restrict: str, batch: bool) -> str:
-    if batch or variable.size == 0:
-        return f"{kind} *{restrict}{variable.name}"
-    return f"{kind} {variable.name}[{restrict}{variable.size}]"
 
 
 def wrapped(before: str, items: Sequence[str], after: str, width: int = 96) -> str:
@@ -162,36 +156,31 @@ def wrapped(before: str, items: Sequence[str], after: str, width: int = 96) -> s
 
 def definitions(function: Function) -> str:
     """Both functions and what they call."""
-    return "\n".join(
-        [_one(function), *([_tiles(function)] * function.in_columns), _batch(function)]
-    )
+    tiles = [_tiles(function)] if function.in_columns else []
+    return "\n".join([_one(function), *tiles, _batch(function)])
 
 
-def _results(function: Function, lane: str) -> dict[int, list[str]]:
+def _bodies(function: Function, lane: str, turns: Turns) -> list[list[str]]:
+    """The statements of each part, on rows, or on columns in a loop over their lanes."""
     places: dict[int, list[str]] = {}
     for variable, refs in zip(function.outputs, function.program.results, strict=True):
         for index, r in enumerate(refs):
             places.setdefault(r, []).append(f"{variable.name}[{index}]{lane}")
-    return places
-
-
-def _body(function: Function, part: Part, spelled: Spelling, indent: str) -> list[str]:
-    return [indent + line for line in statements(function.lowered, part, spelled)]
+    indent, lowered = "        " if lane else "    ", function.lowered
+    names = [v.name for v in function.inputs]
+    written = (
+        Statements(lowered, part, function.number, names, lane, places, turns)
+        for part in lowered.parts
+    )
+    return [[indent + line for line in each.lines] for each in written]
 
 
 def _one(function: Function) -> str:
     """One state, in as many functions as the program has parts."""
-    number, parts = function.number, function.lowered.parts
-    spelled = Spelling(
-        number,
-        lambda k, i: f"{function.inputs[k].name}[{i}]",
-        lambda place: f"scratch[{place}]",
-        _results(function, ""),
-        own_turns if function.own_sine else library_turns,
-    )
-    bodies = [_body(function, part, spelled, "    ") for part in parts]
-    names = [v.name for v in (*function.inputs, *function.outputs)]
-    if len(parts) == 1:
+    number = function.number
+    bodies = _bodies(function, "", own_turns if function.own_sine else library_turns)
+    names = [v.name for v in function.arrays]
+    if len(bodies) == 1:
         return _block(signature(function), [*_unused(names, bodies[0]), *bodies[0]])
     heads = [f"const {number.name} *restrict {v.name}" for v in function.inputs]
     heads += [f"{number.name} *restrict {v.name}" for v in function.outputs]
@@ -206,19 +195,10 @@ def _one(function: Function) -> str:
 
 def _tiles(function: Function) -> str:
     """The parts of a program on columns: each a loop over the lanes of a block."""
-    number, parts = function.number, function.lowered.parts
-    spelled = Spelling(
-        number,
-        lambda k, i: f"{function.inputs[k].name}[{i}][i]",
-        lambda place: f"scratch[{place}][i]",
-        _results(function, "[i]"),
-        inline_turns,
-    )
     names = _tile_names(function)
-    heads = [f"{number.name} (*restrict {name})[LANES]" for name in names]
+    heads = [f"{function.number.name} (*restrict {name})[LANES]" for name in names]
     texts = []
-    for n, part in enumerate(parts):
-        body = _body(function, part, spelled, "        ")
+    for n, body in enumerate(_bodies(function, "[i]", inline_turns)):
         head = wrapped(f"static int {function.name}_tile{n}(", heads, ")")
         lines = [*_unused(names, body), "    int beyond = 0;"]
         lines += ["    for (size_t i = 0U; i < LANES; ++i) {", *body, "    }", "    return beyond;"]
@@ -227,12 +207,13 @@ def _tiles(function: Function) -> str:
 
 
 def _tile_names(function: Function) -> list[str]:
-    variables = (*function.inputs, *function.outputs)
-    return [v.name for v in variables if v.size] + ["scratch"] * (function.lowered.scratch > 0)
+    return [v.name for v in function.arrays if v.size] + ["scratch"] * (
+        function.lowered.scratch > 0
+    )
 
 
 def _batch(function: Function) -> str:
-    arrays = (*function.inputs, *function.outputs)
+    arrays = function.arrays
     unused = [f"    (void){v.name};" for v in arrays if not v.size]
     each = [f"&{v.name}[row * {v.size}U]" if v.size else v.name for v in arrays]
     head = signature(function, batch=True)
@@ -265,12 +246,8 @@ def _batch(function: Function) -> str:
     ]
     lines += ["        if (beyond == 0) {", *scatters, "        } else {"]
     lines += ["            for (size_t row = first; row < (first + rows); ++row) {"]
-    lines += [
-        wrapped(f"                {function.name}(", each, ");"),
-        "            }",
-        "        }",
-    ]
-    return _block(head, [*lines, "    }"])
+    lines += [wrapped(f"                {function.name}(", each, ");"), "            }"]
+    return _block(head, [*lines, "        }", "    }"])
 
 
 def _block(head: str, lines: Sequence[str]) -> str:
@@ -287,13 +264,19 @@ def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
     """A group of angles in a loop, which compilers vectorise."""
     n, T = len(turns), number.name
     lines = wrapped(f"const {T} angle{group}[{n}] = {{", [t.angle for t in turns], "};", 90)
-    found = [*lines.split("\n"), f"{T} sine{group}[{n}];", f"{T} cosine{group}[{n}];"]
-    found += [f"int beyond{group} = 0;", f"for (size_t k = 0U; k < {n}U; ++k) {{"]
     entries = f"angle{group}[k], &sine{group}[k], &cosine{group}[k]"
-    found += [f"    beyond{group} |= sine_and_cosine({entries});", "}"]
-    arrays = f"angle{group}, sine{group}, cosine{group}"
-    found += [f"if (beyond{group} != 0) {{"]
-    found += [f"    exact_sines_and_cosines({n}U, {arrays});", "}"]
+    found = [
+        *lines.split("\n"),
+        f"{T} sine{group}[{n}];",
+        f"{T} cosine{group}[{n}];",
+        f"int beyond{group} = 0;",
+        f"for (size_t k = 0U; k < {n}U; ++k) {{",
+        f"    beyond{group} |= sine_and_cosine({entries});",
+        "}",
+        f"if (beyond{group} != 0) {{",
+        f"    exact_sines_and_cosines({n}U, angle{group}, sine{group}, cosine{group});",
+        "}",
+    ]
     for k, turn in enumerate(turns):
         for name, array in ((turn.sine, "sine"), (turn.cosine, "cosine")):
             found += [f"const {T} {name} = {array}{group}[{k}];"] if name else []
@@ -327,62 +310,37 @@ def sine_and_cosine(number: Number, *, exact: bool) -> str:
     """
     element = ELEMENTS[number.dtype]
     first, second, *between, last = map(number.spelled, HALF_PI[number.dtype])
-    words = {
-        "T": number.name,
-        "f": number.function,
-        "shift": number.spelled(element.shift),
-        "turns": number.spelled(0.6366197723675814),
-        "quarter": number.spelled(0.25),
-        "four": number.spelled(4.0),
-        "first": first,
-        "second": second,
-        "about": f"(about - (turns * {between[0]}))" if between else "about",
-        "last": last,
-        "sine": horner(number, "bent", "z", element.sine),
-        "cosine": horner(number, "c", "z", (1.0, -0.5, *element.cosine)),
-        "one": number.spelled(1.0),
-        "two": number.spelled(2.0),
-        "limit": number.spelled(LIMIT[number.dtype]),
-    }
-    return "\n".join([_BOUNDED.format(**words), *[_EXACT.format(**words)] * exact])
-
-
-def horner(number: Number, name: str, x: str, coefficients: tuple[float, ...]) -> str:
-    """Statements that give a variable the value of a polynomial at x.
-
-    coefficients: from the constant term up.
-    """
-    *others, last = map(number.spelled, coefficients)
-    lines = [f"    {number.name} {name} = {last};"]
-    lines += [f"    {name} = ({name} * {x}) + {c};" for c in reversed(others)]
-    return "\n".join(lines)
-
-
-_BOUNDED = """\
+    T, f, n, limit = (
+        number.name,
+        number.function,
+        number.spelled,
+        number.spelled(LIMIT[number.dtype]),
+    )
+    about = f"(about - (turns * {between[0]}))" if between else "about"
+    bounded = f"""\
 /* Sine and cosine of x (rad), within 2 ulp up to {limit}. Returns 1 if x is beyond, or no angle. */
 static inline int sine_and_cosine({T} x, {T} *sine, {T} *cosine)
 {{
-    const {T} shift = {shift}; /* adding it rounds to an integer */
-    const {T} turns = ((x * {turns}) + shift) - shift; /* right angles */
-    const {T} quadrant = turns - ({four} * (((turns * {quarter}) + shift) - shift)); /* -2 to 2 */
+    const {T} shift = {n(element.shift)}; /* adding it rounds to an integer */
+    const {T} turns = ((x * {n(0.6366197723675814)}) + shift) - shift; /* right angles */
+    const {T} quadrant = turns - ({n(4.0)} * (((turns * {n(0.25)}) + shift) - shift)); /* -2 to 2 */
     const {T} near = x - (turns * {first});
     const {T} second = turns * {second};
     const {T} about = near - second;
     const {T} lost = (near - about) - second;
     const {T} r = {about} - ((turns * {last}) - lost);
     const {T} z = r * r;
-{sine}
-{cosine}
+{_horner(number, "bent", element.sine)}
+{_horner(number, "c", (1.0, -0.5, *element.cosine))}
     const {T} s = ((z * r) * bent) + r;
-    const {T} even = {one} - fabs{f}(quadrant);
-    const {T} odd = quadrant * ({two} - fabs{f}(quadrant));
+    const {T} even = {n(1.0)} - fabs{f}(quadrant);
+    const {T} odd = quadrant * ({n(2.0)} - fabs{f}(quadrant));
     *sine = (even * s) + (odd * c);
     *cosine = (even * c) - (odd * s);
     return (fabs{f}(x) <= {limit}) ? 0 : 1;
 }}
 """
-
-_EXACT = """\
+    beyond = f"""
 /* Angles beyond the limit, by the C library. */
 static void exact_sines_and_cosines(size_t count, const {T} *x, {T} *sine, {T} *cosine)
 {{
@@ -394,3 +352,12 @@ static void exact_sines_and_cosines(size_t count, const {T} *x, {T} *sine, {T} *
     }}
 }}
 """
+    return bounded + beyond * exact
+
+
+def _horner(number: Number, name: str, coefficients: tuple[float, ...]) -> str:
+    """Give a variable the value at z of a polynomial, coefficients from the constant term up."""
+    *others, last = map(number.spelled, coefficients)
+    lines = [f"    {number.name} {name} = {last};"]
+    lines += [f"    {name} = ({name} * z) + {c};" for c in reversed(others)]
+    return "\n".join(lines)

@@ -47,14 +47,8 @@ class Artifact:
 
     def to_bytes(self) -> bytes:
         """The entry's content: magic, SHA-256, length of the header, header, machine code."""
-        header = json.dumps(
-            {
-                "interface": asdict(self.interface),
-                "dtype": self.dtype,
-                "workspace": self.workspace,
-                "work": self.work,
-            }
-        ).encode()
+        facts = {name: value for name, value in asdict(self).items() if name != "object_code"}
+        header = json.dumps(facts).encode()
         body = len(header).to_bytes(8, "little") + header + self.object_code
         return _MAGIC + hashlib.sha256(body).digest() + body
 
@@ -67,21 +61,14 @@ class Artifact:
             return None
         size = int.from_bytes(body[:8], "little")
         header = json.loads(body[8 : 8 + size])
-        return Artifact(
-            _interface(header["interface"]),
-            str(header["dtype"]),
-            int(header["workspace"]),
-            int(header["work"]),
-            body[8 + size :],
+        name, inputs, outputs, nonzero = header.pop("interface").values()
+        interface = Interface(
+            name,
+            tuple(Variable(name, tuple(shape)) for name, shape in inputs),
+            tuple(Variable(name, tuple(shape)) for name, shape in outputs),
+            tuple((int(k), int(first)) for k, first in nonzero),
         )
-
-
-def _interface(data: dict[str, Any]) -> Interface:
-    def variables(items: list[Any]) -> tuple[Variable, ...]:
-        return tuple(Variable(name, tuple(shape)) for name, shape in items)
-
-    nonzero = tuple((int(k), int(first)) for k, first in data["nonzero"])
-    return Interface(data["name"], variables(data["inputs"]), variables(data["outputs"]), nonzero)
+        return Artifact(interface, **header, object_code=body[8 + size :])
 
 
 def folder() -> Path:
@@ -200,21 +187,17 @@ class _Place(NamedTuple):
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[_Place]:
     """The folder, open; an OSError if it is a link, or another user could write in it."""
-    if os.open not in os.supports_dir_fd:
-        _check_folder(path, os.lstat(path))
-        yield _Place(path, None)
-        return
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_LINKS)
+    handle = None
+    if os.open in os.supports_dir_fd:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_LINKS)
     try:
-        _check_folder(path, os.fstat(handle))
+        status = os.lstat(path) if handle is None else os.fstat(handle)
+        if not _trusted(status, stat.S_ISDIR, path):
+            raise FileError("E-CACHE-001", f"{path} does not belong to this user alone")
         yield _Place(path, handle)
     finally:
-        os.close(handle)
-
-
-def _check_folder(path: Path, status: os.stat_result) -> None:
-    if not _trusted(status, stat.S_ISDIR, path):
-        raise FileError("E-CACHE-001", f"{path} does not belong to this user alone")
+        if handle is not None:
+            os.close(handle)
 
 
 def is_private(path: Path) -> bool:

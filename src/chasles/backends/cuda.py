@@ -60,7 +60,11 @@ class Kernel:
         found = self.call(self.interface.name, arrays)
         results = found if isinstance(found, tuple) else (found,)
         for rows, result in zip(outputs, results, strict=True):
-            _fetch(result.reshape(len(result), -1), rows)
+            flat = result.reshape(len(result), -1)
+            if rows.flags.c_contiguous and rows.shape == flat.shape:
+                flat.get(out=rows)
+            else:
+                rows[...] = flat.get()
 
     def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any:
         """Run on CuPy's arrays of one device; the result is one array, or a tuple of several."""
@@ -275,14 +279,6 @@ def _sent(cupy: Any, variable: Variable, rows: np.ndarray) -> Any:
     array = cupy.empty((len(once), *variable.shape), rows.dtype)
     array.set(once.reshape(array.shape))
     return array
-
-
-def _fetch(result: Any, rows: np.ndarray) -> None:
-    """A result (count, size) into rows of the host's memory, when it is there."""
-    if rows.flags.c_contiguous and rows.shape == result.shape:
-        result.get(out=rows)
-    else:
-        rows[...] = result.get()
 
 
 def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -> int:

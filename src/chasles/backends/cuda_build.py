@@ -56,8 +56,8 @@ class Built:
 
     def to_bytes(self) -> bytes:
         """All of it, as an entry of the cache holds it."""
-        facts = {k: v for k, v in asdict(self).items() if k != "code"}
-        return json.dumps(facts).encode() + b"\n" + self.code
+        facts = json.dumps({k: v for k, v in asdict(self).items() if k != "code"})
+        return facts.encode() + b"\n" + self.code
 
     @staticmethod
     def from_bytes(content: bytes) -> "Built":
@@ -97,18 +97,14 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
     shared = SHARED.get(architecture, 99) * 1024
     if built.shared > shared:
         return None
-    fit = REGISTERS // (block * _granted(built.registers))
+    granted = -(-max(built.registers, 1) // 8) * 8  # in groups of eight
+    fit = REGISTERS // (block * granted)
     by_memory = shared // built.shared if built.shared else fit + 1
     limit = REGISTERS // (block * (fit + 1)) // 8 * 8
     if not built.spilled and fit < by_memory and limit >= WORTH * built.registers:
         tighter = _compiled(program, dtype, architecture, form, fit + 1)
         return built if tighter.spilled else tighter
     return built
-
-
-def _granted(registers: int) -> int:
-    """Registers are granted in groups of eight."""
-    return -(-max(registers, 1) // 8) * 8
 
 
 def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:

@@ -69,7 +69,9 @@ def compile(text: str, architecture: str) -> Compiled:
         if status:
             problem = f"the CUDA compiler refused a kernel: {log.strip()[:2000]}"
             raise StateError("E-GPU-016", problem)
-        return Compiled(_bytes(program, "CUBIN"), *_report(log))
+        reported = (r"Used (\d+) registers", r"(\d+) bytes spill stores")  # of all functions
+        most = [max(map(int, re.findall(words, log)), default=0) for words in reported]
+        return Compiled(_bytes(program, "CUBIN"), *most)
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
 
@@ -79,13 +81,6 @@ def version() -> tuple[int, int]:
     major, minor = ctypes.c_int(), ctypes.c_int()
     _compiled(_compiler().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
     return major.value, minor.value
-
-
-def _report(log: str) -> tuple[int, int]:
-    """Registers and spilled bytes of the kernel: the most of all functions that it calls."""
-    registers = map(int, re.findall(r"Used (\d+) registers", log))
-    spilled = map(int, re.findall(r"(\d+) bytes spill stores", log))
-    return max(registers, default=0), max(spilled, default=0)
 
 
 def _bytes(program: ctypes.c_void_p, what: str) -> bytes:
@@ -174,8 +169,10 @@ class Function:
         words[:] = [POINTER, start + 48, SIZE, start + 40, END, 8 * len(parameters), *parameters]
         arguments = (self.pointer, *grid, 1, *block, 1, shared, stream, None, start)
         status = self._launch(*arguments)
-        if status == NO_CONTEXT:
-            _enter(device)
+        if status == NO_CONTEXT:  # make the device's, which all libraries share, the thread's
+            context = ctypes.c_void_p()
+            _check(driver().cuDevicePrimaryCtxRetain(ctypes.byref(context), device))
+            _check(driver().cuCtxSetCurrent(context))
             status = self._launch(*arguments)
         _check(status)
 
@@ -205,13 +202,6 @@ def architecture(device: int) -> str:
 def address(name: str) -> int:
     """Where a function of the driver is."""
     return ctypes.cast(getattr(driver(), name), ctypes.c_void_p).value or 0
-
-
-def _enter(device: int) -> None:
-    """Make the device's context, which all libraries share, the thread's."""
-    context = ctypes.c_void_p()
-    _check(driver().cuDevicePrimaryCtxRetain(ctypes.byref(context), device))
-    _check(driver().cuCtxSetCurrent(context))
 
 
 def _check(status: int) -> None:

@@ -157,21 +157,17 @@ class _Tiled(_Form):
 
     def _waiting(self, angle: int) -> tuple[str, str]:
         """Where the sine and cosine of an angle wait."""
-        sine, cosine = (
-            self._input(angle) if self.plan.only_turns(angle) and k == 0 else self._column()
-            for k in range(2)
-        )
-        return sine, cosine
-
-    def _column(self) -> str:
-        return f"[{self._reserve(1)} * LANES + lane]"
+        column = "[{} * LANES + lane]"
+        alone = self.plan.only_turns(angle)
+        sine = self._input(angle) if alone else column.format(self._reserve(1))
+        return sine, column.format(self._reserve(1))
 
     def _place_results(self) -> dict[int, int]:
         """A region for each output: of an input that is used up in time, or a new one."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs):
-            free = [r for i, r in enumerate(self.regions) if self._frees(i, k)]
-            free = [r for r in free if r not in found.values()]
+            taken = found.values()
+            free = [r for i, r in enumerate(self.regions) if self._frees(i, k) and r not in taken]
             if free:
                 found[k] = free[-1]
             elif WARP * (self.size + variable.size) * self.number.bytes <= ROOM:
@@ -244,10 +240,9 @@ class _Tiled(_Form):
             lines.append("  if (lane >= rows) return;")
             lines.append("  const long long state = first + lane;")
             for k, size, region in arrays:
-                lines.append("#pragma unroll")
-                lines.append(f"  for (int i = 0; i < {size}; i++)")
-                from_ = f"&in{k}[state * row_in{k} + i * column_in{k}]"
-                lines.append(f"    fetch(&tile[({region} + i) * LANES + lane], {from_});")
+                source = f"&in{k}[state * row_in{k} + i * column_in{k}]"
+                lines += ["#pragma unroll", f"  for (int i = 0; i < {size}; i++)"]
+                lines.append(f"    fetch(&tile[({region} + i) * LANES + lane], {source});")
             return [*lines, "  fetched();"]
         for k, size, _ in arrays:
             whole = f"row_in{k} == {size} && in_bulk(in{k}, rows)"

@@ -21,20 +21,16 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from chasles.backends import arrays, cache, llvm_entry
+from chasles.backends import arrays, cache, llvm_objects
 from chasles.backends.arrays import Rows
 from chasles.backends.cache import Artifact
 from chasles.backends.llvm_math import ELEMENTS
+from chasles.backends.llvm_objects import address, at_address
 from chasles.backends.llvm_source import WORTH_THREADS, Module, Target, module
-from chasles.errors import StateError
 from chasles.expr import Program
 
 _SHARE = 64
 """Rows go to threads in multiples of this: whole tiles."""
-Again = Callable[[tuple[Any, ...], dict[str, Any]], Any]
-"""A short way for what an entry does not take: arguments and named ones to an answer, or
-NotImplemented."""
-
 _LOADED: dict[str, "Kernel"] = {}
 """Kernels by recipe: equal robots share their code."""
 _SERIAL = itertools.count()
@@ -81,12 +77,7 @@ def _initialise() -> None:
 def _exact() -> dict[str, int]:
     """The C library's sine and cosine, for angles too large to reduce in the vector code."""
     library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-    return {f"chasles_{name}": _at(getattr(library, name)) for name in ("sin", "cos")}
-
-
-def _at(function: Any) -> int:
-    """The address of a C function."""
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
+    return {f"chasles_{name}": at_address(getattr(library, name)) for name in ("sin", "cos")}
 
 
 @functools.cache
@@ -152,7 +143,7 @@ class Kernel:
         has_entry = bool(artifact.interface.outputs)
         names = ("one", "batch", "entry")[: 2 + has_entry]
         with arrays.COMPILING:
-            symbols = _exact() | {"context": ctypes.addressof(CONTEXT)}
+            symbols = _exact() | {"context": ctypes.addressof(llvm_objects.FILLED)}
             self._library = load(artifact.object_code, symbols, names)
         pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
         self.entry: int | None = self._library["entry"] if has_entry else None
@@ -209,36 +200,9 @@ class Kernel:
             self._local.workspace = np.empty(self.artifact.workspace + 64, np.uint8)
         return -(-address(self._local.workspace) // 64) * 64
 
-    def fast_entry(
-        self,
-        *,
-        name: str,
-        signature: str,
-        doc: str,
-        holder: Any,
-        fallback: Callable[..., Any],
-        again: Again | None = None,
-    ) -> Callable[..., Any]:
-        """The built-in function; the fallback itself where the machine or Python allows none.
-
-        holder: where the function can be found again by name when it is unpickled. fallback: takes
-        the same arguments in every form, and is called for whatever the machine code does not take.
-        again: tried before it, a short way for arrays that only have to be laid out anew.
-        """
-        if self.entry is None or not supported():
-            return fallback
-        _fill_context()
-        text = f"{name}($self, {signature})\n--\n\n{doc}"
-        if (self.entry, text) not in _KEPT:
-            encoded = (name.encode(), text.encode())
-            facts = encoded[0], self.entry, _FASTCALL_WITH_KEYWORDS, encoded[1]
-            _KEPT[self.entry, text] = _for_ever((self, _MethodDefinition(*facts), encoded))
-        make = ctypes.pythonapi.PyCFunction_NewEx
-        make.restype = ctypes.py_object
-        make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        definition = ctypes.addressof(_KEPT[self.entry, text][1])
-        built: Callable[..., Any] = make(definition, Owner(holder, name, fallback, again), None)
-        return built
+    def fast_entry(self, **facts: Any) -> Callable[..., Any]:
+        """A built-in function around the code (`llvm_objects.fast_entry`)."""
+        return llvm_objects.fast_entry(self, self.entry, **facts)
 
 
 def table(kind: Any, numbers: Iterable[int]) -> Any:
@@ -247,14 +211,8 @@ def table(kind: Any, numbers: Iterable[int]) -> Any:
     return (kind * len(listed))(*listed)
 
 
-def address(a: np.ndarray) -> int:
-    """Where an array's first number is."""
-    place: int = a.__array_interface__["data"][0]
-    return place
-
-
 def _entry(recipe: object, dtype: str) -> str:
-    return cache.key(recipe, dtype, Machine.host(), llvmlite.__version__, llvm_entry.LAYOUT)
+    return cache.key(recipe, dtype, Machine.host(), llvmlite.__version__, llvm_objects.LAYOUT)
 
 
 def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
@@ -289,145 +247,3 @@ def compile(program: Program, machine: Machine | None = None, dtype: str = "floa
 def described() -> str:
     """The processor that code runs on, and how many threads of it."""
     return f"{Machine.host().cpu}, {arrays.cores()} threads"
-
-
-# What the fast entry needs of Python and NumPy -------------------------------------------------
-
-_FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
-_ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
-"""Places in NumPy's table of C functions, fixed since its first version."""
-
-_KEPT: dict[tuple[int, str], Any] = {}
-"""Kernels with an entry and their method definitions, by the entry's address and its text."""
-
-
-class _MethodDefinition(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
-class Owner:
-    """What an entry belongs to, its `__self__`: called for whatever the machine code does not take.
-
-    fallback: the Python path. again: tried before it, on arguments and named ones; NotImplemented
-    where it does not help. holder: where a pickled entry is found again, by name.
-    """
-
-    def __init__(
-        self,
-        holder: Any,
-        name: str,
-        fallback: Callable[..., Any] | None = None,
-        again: Again | None = None,
-    ) -> None:
-        self.holder, self.name, self.fallback, self.again = holder, name, fallback, again
-
-    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
-        again = self.__dict__.get("again")
-        if again is not None:
-            answer = again(arguments, named)
-            if answer is not NotImplemented:
-                return answer
-        fallback = self.__dict__.get("fallback")
-        if fallback is None:
-            raise StateError("E-CALL-016", "the robot of this function has been taken apart")
-        return fallback(*arguments, **named)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == self.__dict__.get("name"):
-            return getattr(self.holder, name)
-        raise AttributeError(name)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Owner, (self.holder, self.name)
-
-
-def _for_ever(kept: Any) -> Any:
-    """Own one more reference, which nobody returns: modules lose their names at the end."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-    return kept
-
-
-_OUT, _THREADS = (_for_ever(sys.intern(name)) for name in ("out", "threads"))
-CONTEXT = _for_ever((ctypes.c_void_p * len(llvm_entry.CONTEXT))())
-"""What the machine code reaches of Python and NumPy; filled before the first entry is made."""
-
-
-@functools.cache
-def _fill_context() -> None:
-    numpy = _numpy_table()
-    own = {
-        "array_type": numpy[_ARRAY_TYPE],
-        "out_name": id(_OUT),
-        "new_array": numpy[_ARRAY_NEW],
-        "unwrap": numpy[_ARRAY_RETURN],
-        "tuple_type": id(tuple),
-        "list_type": id(list),
-        "float_type": id(float),
-        "float64_type": id(np.float64),
-        "int_type": id(int),
-        "threads_name": id(_THREADS),
-        "none": id(None),
-        "unit": id(1),
-    }
-    for k, (key, function) in enumerate(llvm_entry.CONTEXT.items()):
-        CONTEXT[k] = _at(getattr(ctypes.pythonapi, function)) if function else own[key]
-
-
-@functools.cache
-def _numpy_table() -> Any:
-    core = getattr(np, "_core", None) or np.core
-    capsule = core._multiarray_umath._ARRAY_API
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return ctypes.cast(get(capsule, None), ctypes.POINTER(ctypes.c_void_p))
-
-
-@functools.cache
-def supported() -> bool:
-    """Return True if this Python and NumPy have the layout that the machine code reads."""
-    import sysconfig
-
-    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return False
-    if sys.byteorder != "little" or ctypes.sizeof(ctypes.c_void_p) != 8:
-        return False
-    return _numpy_table()[_ARRAY_TYPE] == id(np.ndarray) and _probe()
-
-
-def _probe() -> bool:
-    """Read known arrays and a known tuple at the offsets that the machine code uses."""
-
-    def read(place: int, kind: Any) -> Any:
-        return kind.from_address(place).value
-
-    at, size, number, pointer = llvm_entry, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p
-    pair = ("out", "in")
-    fits = read(id(pair) + at.HEAD, size) == 2
-    fits &= read(id(pair) + at.TUPLE, pointer) == id(pair[0])
-    numbers = [0.5, np.float64(-2.0)]
-    fits &= read(id(numbers) + at.HEAD, size) == 2
-    fits &= read(read(id(numbers) + at.LIST, pointer), pointer) == id(numbers[0])
-    fits &= [read(id(x) + at.HEAD, ctypes.c_double) for x in numbers] == numbers
-    for array in (np.zeros((3, 5)), np.zeros((2, 3, 4), order="F"), np.zeros(7, ">f8")):
-        start = id(array)
-        shape, descr = (read(start + k, pointer) for k in (at.SHAPE, at.DESCR))
-        if not shape or descr != id(array.dtype):
-            return False  # what they do not point to must not be read
-        flags = read(start + at.FLAGS, number)
-        fits &= read(start + at.HEAD - 8, pointer) == id(np.ndarray)
-        fits &= read(start + at.DATA, pointer) == address(array)
-        fits &= read(start + at.RANK, number) == array.ndim
-        fits &= tuple(read(shape + 8 * k, size) for k in range(array.ndim)) == array.shape
-        strides = read(start + at.STRIDES, pointer)
-        fits &= tuple(read(strides + 8 * k, size) for k in range(array.ndim)) == array.strides
-        fits &= bool(flags & 0x0001) == array.flags.c_contiguous
-        fits &= bool(flags & 0x0100) == array.flags.aligned
-        fits &= bool(flags & 0x0400) == array.flags.writeable
-        fits &= read(descr + at.TYPE, number) == array.dtype.num
-        fits &= (read(descr + at.ORDER, ctypes.c_char) == b"=") == array.dtype.isnative
-    return fits

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.arrays import Rows
-from chasles.backends.llvm import Machine, address, assemble, load
+from chasles.backends.llvm import Machine, assemble, load
 from chasles.backends.llvm_loop import NUMBERS, TABLES, Loop, in_blocks
+from chasles.backends.llvm_objects import address
 
 
 @functools.cache
@@ -251,11 +252,13 @@ class _Tables:
         places = np.empty((calls, len(given)), dtype=np.intp)
         for column, ((a, k, _), s) in enumerate(zip(given, steps, strict=True)):
             places[:, column] = address(a) + k * s
-        rows = [0 if len(a) == 1 else a.strides[0] for a in arrays]
-        along = [s * way for s, (_, _, way) in zip(steps, given, strict=True)]
-        sizes = [a.shape[2] * a.itemsize for a in arrays]
-        numbers = (np.array(each, dtype=np.intp) for each in (rows, along, sizes))
-        return _Tables(places, *numbers, arrays)
+        numbers = (
+            [0 if len(a) == 1 else a.strides[0] for a in arrays],
+            [s * way for s, (_, _, way) in zip(steps, given, strict=True)],
+            [a.shape[2] * a.itemsize for a in arrays],
+        )
+        rows, along, sizes = (np.array(each, dtype=np.intp) for each in numbers)
+        return _Tables(places, rows, along, sizes, arrays)
 
     @property
     def each(self) -> np.ndarray:

@@ -10,51 +10,23 @@ reaches the outside only through the pointers of @context, which is filled when 
 no address of a process is in the code.
 """
 
-import ctypes
-
 from chasles.backends.llvm_math import Element, Writer
+from chasles.backends.llvm_objects import (
+    CONTEXT,
+    DATA,
+    DESCR,
+    FLAGS,
+    HEAD,
+    ORDER,
+    PLAIN,
+    RANK,
+    SHAPE,
+    TUPLE,
+    TYPE,
+    WRITEABLE,
+    gathered,
+)
 from chasles.expr import Interface, Variable
-
-CONTEXT = {
-    "array_type": "",
-    "out_name": "",
-    "new_array": "",
-    "vectorcall": "PyObject_Vectorcall",
-    "increment": "Py_IncRef",
-    "unwrap": "",
-    "release": "PyEval_SaveThread",
-    "acquire": "PyEval_RestoreThread",
-    "new_tuple": "PyTuple_New",
-    "set_item": "PyTuple_SetItem",
-    "tuple_type": "",
-    "list_type": "",
-    "float_type": "",
-    "float64_type": "",
-    "int_type": "",
-    "threads_name": "",
-    "none": "",
-    "unit": "",
-    "as_double": "PyLong_AsDouble",
-    "clear": "PyErr_Clear",
-}
-"""What @context points to, in order: Python's functions, and those that `llvm` fills in:
-numpy.ndarray, the interned strings "out" and "threads", PyArray_New, PyArray_Return, types of
-Python and numpy.float64, None, and the integer 1."""
-
-HEAD, TUPLE = object.__basicsize__, tuple.__basicsize__
-DATA, RANK, SHAPE, STRIDES, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 24, 40, 48))
-ORDER, TYPE = HEAD + 10, HEAD + 12
-LIST = HEAD + 8
-"""Where an array keeps its data, number of axes, shape, strides, element type and flags, where an
-element type keeps its byte order and number, and where a list keeps the address of its items."""
-
-LAYOUT = (HEAD, TUPLE)
-"""What the code assumes of this build of Python."""
-
-ALIGNED = 0x0100
-PLAIN = 0x0001 | ALIGNED
-"""C-contiguous and aligned."""
-WRITEABLE = 0x0400
 
 SMALL_WORKSPACE = 64 * 1024
 """Bytes of workspace that a batch may have on the stack; larger ones go to the Python path."""
@@ -73,7 +45,7 @@ def entry(program: Interface, element: Element, *, workspace: int, most: int) ->
     Python path, which shares them among threads).
     """
     batches = workspace <= SMALL_WORKSPACE and bool(program.inputs)
-    written = _Entry(program, element, most if batches else 0).write() + _gathered(element)
+    written = _Entry(program, element, most if batches else 0).write() + gathered(element)
     if not batches:
         return written
     return written + _run_batch(program, element, workspace) + _none_zero(element)
@@ -339,148 +311,6 @@ def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
 def _shape(k: int, result: Variable) -> str:
     sizes = ", ".join(f"i64 {size}" for size in result.shape) or "i64 0"
     return f"@shape{k} = internal constant [{max(len(result.shape), 1)} x i64] [{sizes}]"
-
-
-NUMBERS = {12: "double", 9: "i64", 7: f"i{8 * ctypes.sizeof(ctypes.c_long)}", 5: "i32"}
-"""NumPy's numbers of types of elements that are gathered, and LLVM's names of them."""
-
-
-def _gathered(element: Element) -> str:
-    """Numbers that are not side by side, put into a buffer; null for what must go another way.
-
-    Arrays of float32 that a program of doubles is given are not gathered: if all of them are, the
-    program in single precision is meant.
-    """
-    place = {name: 8 * k for k, name in enumerate(CONTEXT)}
-    kinds = NUMBERS | ({11: "float"} if element.name == "float" else {})
-
-    def context(name: str) -> str:
-        return (
-            f"%{name}.place = getelementptr i8, ptr @context, i64 {place[name]}\n"
-            f"  %{name} = load ptr, ptr %{name}.place"
-        )
-
-    def converted(kind: str, label: str) -> str:
-        """A number as an element, from the name %x.label to %y.label."""
-        if kind == element.name:
-            return f"%y.{label} = bitcast {kind} %x.{label} to {kind}"
-        operation = "sitofp" if kind.startswith("i") else "fptrunc"
-        return f"%y.{label} = {operation} {kind} %x.{label} to {element.name}"
-
-    types = ("list_type", "tuple_type", "array_type", "float_type", "float64_type", "int_type")
-    loops = "".join(
-        f"""
-as{number}:
-  %i.{number} = phi i64 [ 0, %typed ], [ %next.{number}, %do{number} ]
-  %more.{number} = icmp ult i64 %i.{number}, %size
-  br i1 %more.{number}, label %do{number}, label %done
-do{number}:
-  %step.{number} = mul i64 %i.{number}, %stride
-  %from.{number} = getelementptr i8, ptr %data, i64 %step.{number}
-  %x.{number} = load {kind}, ptr %from.{number}
-  {converted(kind, str(number))}
-  %to.{number} = getelementptr {element.name}, ptr %buffer, i64 %i.{number}
-  store {element.name} %y.{number}, ptr %to.{number}
-  %next.{number} = add i64 %i.{number}, 1
-  br label %as{number}"""
-        for number, kind in kinds.items()
-    )
-    cases = " ".join(f"i32 {number}, label %as{number}" for number in kinds)
-    return f"""define internal ptr @gathered(ptr %item, i64 %size, ptr %buffer) noinline {{
-entry:
-  {chr(10).join("  " + context(name) for name in (*types, "as_double", "clear")).strip()}
-  %kind.place = getelementptr i8, ptr %item, i64 {HEAD - 8}
-  %kind = load ptr, ptr %kind.place
-  %count.place = getelementptr i8, ptr %item, i64 {HEAD}
-  %inside = getelementptr i8, ptr %item, i64 {TUPLE}
-  %is_list = icmp eq ptr %kind, %list_type
-  br i1 %is_list, label %list, label %no_list
-list:
-  %outside.place = getelementptr i8, ptr %item, i64 {LIST}
-  %outside = load ptr, ptr %outside.place
-  br label %sequence
-no_list:
-  %is_tuple = icmp eq ptr %kind, %tuple_type
-  br i1 %is_tuple, label %sequence, label %no_tuple
-sequence:
-  %items = phi ptr [ %outside, %list ], [ %inside, %no_list ]
-  %count = load i64, ptr %count.place
-  %fits = icmp eq i64 %count, %size
-  br i1 %fits, label %each, label %fail
-each:
-  %i = phi i64 [ 0, %sequence ], [ %next, %stored ]
-  %more = icmp ult i64 %i, %size
-  br i1 %more, label %one, label %done
-one:
-  %number.place = getelementptr ptr, ptr %items, i64 %i
-  %number = load ptr, ptr %number.place
-  %type.place = getelementptr i8, ptr %number, i64 {HEAD - 8}
-  %type = load ptr, ptr %type.place
-  %is_float = icmp eq ptr %type, %float_type
-  %is_float64 = icmp eq ptr %type, %float64_type
-  %is_number = or i1 %is_float, %is_float64
-  br i1 %is_number, label %float, label %no_float
-float:
-  %value.place = getelementptr i8, ptr %number, i64 {HEAD}
-  %value = load double, ptr %value.place
-  br label %stored
-no_float:
-  %is_int = icmp eq ptr %type, %int_type
-  br i1 %is_int, label %int, label %fail
-int:
-  %whole = call double %as_double(ptr %number)
-  %doubtful = fcmp oeq double %whole, -1.0
-  br i1 %doubtful, label %clearing, label %stored
-clearing:
-  call void %clear()
-  br label %fail
-stored:
-  %x.seq = phi double [ %value, %float ], [ %whole, %int ]
-  {converted("double", "seq")}
-  %to = getelementptr {element.name}, ptr %buffer, i64 %i
-  store {element.name} %y.seq, ptr %to
-  %next = add i64 %i, 1
-  br label %each
-no_tuple:
-  %is_array = icmp eq ptr %kind, %array_type
-  br i1 %is_array, label %array, label %fail
-array:
-  %rank.place = getelementptr i8, ptr %item, i64 {RANK}
-  %rank = load i32, ptr %rank.place
-  %flags.place = getelementptr i8, ptr %item, i64 {FLAGS}
-  %flags = load i32, ptr %flags.place
-  %aligned = and i32 %flags, {ALIGNED}
-  %is_aligned = icmp ne i32 %aligned, 0
-  %is_row = icmp eq i32 %rank, 1
-  %readable = and i1 %is_aligned, %is_row
-  br i1 %readable, label %row, label %fail
-row:
-  %shape.place = getelementptr i8, ptr %item, i64 {SHAPE}
-  %shape = load ptr, ptr %shape.place
-  %length = load i64, ptr %shape
-  %long = icmp eq i64 %length, %size
-  %descr.place = getelementptr i8, ptr %item, i64 {DESCR}
-  %descr = load ptr, ptr %descr.place
-  %order.place = getelementptr i8, ptr %descr, i64 {ORDER}
-  %order = load i8, ptr %order.place
-  %native = icmp eq i8 %order, {ord("=")}
-  %right = and i1 %long, %native
-  br i1 %right, label %typed, label %fail
-typed:
-  %strides.place = getelementptr i8, ptr %item, i64 {STRIDES}
-  %strides = load ptr, ptr %strides.place
-  %stride = load i64, ptr %strides
-  %data.place = getelementptr i8, ptr %item, i64 {DATA}
-  %data = load ptr, ptr %data.place
-  %typenumber.place = getelementptr i8, ptr %descr, i64 {TYPE}
-  %typenumber = load i32, ptr %typenumber.place
-  switch i32 %typenumber, label %fail [ {cases} ]{loops}
-done:
-  ret ptr %buffer
-fail:
-  ret ptr null
-}}
-"""
 
 
 def _none_zero(element: Element) -> str:

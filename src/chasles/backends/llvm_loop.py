@@ -12,7 +12,9 @@ import numpy as np
 
 from chasles.backends import arrays
 from chasles.backends.arrays import Rows
-from chasles.backends.llvm import WORTH_THREADS, Kernel, Machine, address, assemble, load, table
+from chasles.backends.llvm import Kernel, Machine, assemble, load, table
+from chasles.backends.llvm_objects import address
+from chasles.backends.llvm_source import WORTH_THREADS
 
 BLOCK = 64
 """States that go through all steps before the next: their numbers stay in the nearest cache."""

@@ -225,7 +225,7 @@ def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
     e = w.element
     shifted = w.fma(x, w.constant(0.6366197723675814), w.constant(e.shift))
     turns = w.sub(shifted, w.constant(e.shift))
-    r = _reduced_fused(w, x, turns) if w.fuse else _reduced_split(w, x, turns)
+    r = _reduced(w, x, turns)
     z = w.mul(r, r)
     sine = w.fma(w.mul(z, r), w.polynomial(z, e.sine), r)
     cosine = w.polynomial(z, (1.0, -0.5, *e.cosine))
@@ -241,15 +241,15 @@ def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
     )
 
 
-def _reduced_fused(w: Writer, x: str, turns: str) -> str:
-    """x less a number of right angles: each step rounds once."""
-    for part in w.element.half_pi_fused:
-        x = w.fnma(turns, w.constant(part), x)
-    return x
+def _reduced(w: Writer, x: str, turns: str) -> str:
+    """x less a number of right angles: fused, each step rounds once.
 
-
-def _reduced_split(w: Writer, x: str, turns: str) -> str:
-    """The same without fusing: what the second step rounds away comes back with the third."""
+    Without fusing, what the second step rounds away comes back with the third.
+    """
+    if w.fuse:
+        for part in w.element.half_pi_fused:
+            x = w.fnma(turns, w.constant(part), x)
+        return x
     first, second, third = (w.mul(turns, w.constant(part)) for part in w.element.half_pi_split)
     near = w.sub(x, first)
     r = w.sub(near, second)

@@ -7,7 +7,7 @@ of a scratch array.
 """
 
 import heapq
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from chasles.expr import Instruction, Program
@@ -127,41 +127,52 @@ def _write_chain(
         total = slot
 
 
-def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
-    """An order that keeps few values alive: depth first, the deepest argument before the others."""
-    height = _heights(code)
-    done, order = bytearray(len(code)), []
-    for root in reversed(results):
+def _depth_first(
+    code: Sequence[Instruction], roots: Iterable[int], rank: Callable[[int], int] = lambda _: 0
+) -> Iterator[int]:
+    """What roots need, each after its arguments, those of the highest rank before the others."""
+    done = bytearray(len(code))
+    for root in roots:
         stack = [root]
         while stack:
             k = stack[-1]
             waiting = [a for a in code[k].args if not done[a]]
             if waiting and not done[k]:
-                waiting.sort(key=lambda a: height[a])
-                stack.extend(waiting)
+                stack.extend(sorted(waiting, key=rank))
                 continue
             stack.pop()
             if not done[k]:
                 done[k] = 1
-                order.append(k)
-    return order
+                yield k
+
+
+def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
+    """An order that keeps few values alive: depth first, the deepest argument before the others."""
+    return list(_depth_first(code, reversed(results), _heights(code).__getitem__))
 
 
 def _heights(code: Sequence[Instruction]) -> dict[int, int]:
     """How many instructions there are one after the other up to each."""
     height: dict[int, int] = {}
-    for root in range(len(code)):
-        stack = [root] if root not in height else []
-        while stack:
-            k = stack[-1]
-            waiting = [a for a in code[k].args if a not in height]
-            if waiting:
-                stack.extend(waiting)
-                continue
-            stack.pop()
-            below = max((height[a] for a in code[k].args), default=-1)
-            height[k] = 0 if code[k].op in FREE else 1 + below
+    for k in _depth_first(code, range(len(code))):
+        below = max((height[a] for a in code[k].args), default=-1)
+        height[k] = 0 if code[k].op in FREE else 1 + below
     return height
+
+
+def _alive(
+    code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
+) -> Iterator[tuple[int, int]]:
+    """How many values are alive when each instruction has run: with those it needs, and after."""
+    last = {a: time for time, k in enumerate(order) for a in code[k].args}
+    ends: dict[int, int] = {}
+    alive = 0
+    for time, k in enumerate(order):
+        if k in last and code[k].op not in elsewhere:
+            alive += 1
+            ends[last[k]] = ends.get(last[k], 0) + 1
+        before, alive = alive, alive - ends.pop(time, 0)
+        yield before, alive
 
 
 def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:
@@ -169,18 +180,7 @@ def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[li
     count = -(-len(order) // longest)
     if count <= 1:
         return [order]
-    last_use = {}
-    for t, k in enumerate(order):
-        for a in code[k].args:
-            last_use[a] = t
-    alive, crossing = 0, []
-    ends: dict[int, int] = {}
-    for t, k in enumerate(order):
-        if code[k].op not in FREE and k in last_use:
-            alive += 1
-            ends[last_use[k]] = ends.get(last_use[k], 0) + 1
-        alive -= ends.pop(t, 0)
-        crossing.append(alive)
+    crossing = [after for _, after in _alive(code, order, FREE)]
     pieces, start = [], 0
     for n in range(count, 1, -1):
         target = start + (len(order) - start) // n
@@ -257,16 +257,7 @@ def most_alive(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> int:
     """How many values are alive at once, at most: made, and still needed by an instruction."""
-    last = {a: time for time, k in enumerate(order) for a in code[k].args}
-    ends: dict[int, int] = {}
-    alive = most = 0
-    for time, k in enumerate(order):
-        if k in last and code[k].op not in elsewhere:
-            alive += 1
-            ends[last[k]] = ends.get(last[k], 0) + 1
-        most = max(most, alive)
-        alive -= ends.pop(time, 0)
-    return most
+    return max((most for most, _ in _alive(code, order, elsewhere)), default=0)
 
 
 def _freeing(

@@ -57,20 +57,37 @@ def _keep(code: Any, make: Callable[[], tuple[str, Mapping[str, int], Any]]) -> 
     return _KEPT[id(code)][0]
 
 
-def _handler(w: Writer, minor: int, *, declarations: str, work: str) -> str:
+def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
     """The text of a handler: the writer's lines, then `work`, which returns."""
-    return _FRAME.format(
-        declarations=declarations,
-        extension=EXTENSION,
-        kind=KIND,
-        metadata=METADATA,
-        version=VERSION,
-        major=MAJOR,
-        minor=minor,
-        reserved="\n".join(w.reserved),
-        body="\n".join(w.lines),
-        work=work,
-    )
+    reserved, body = "\n".join(w.reserved), "\n".join(w.lines)
+    return f"""{declarations}
+define ptr @handler(ptr %frame) {{
+entry:
+{reserved}
+  %extension_place = getelementptr i8, ptr %frame, i64 {EXTENSION}
+  %extension = load ptr, ptr %extension_place
+  %asked = icmp ne ptr %extension, null
+  br i1 %asked, label %question, label %work
+question:
+  %kind_place = getelementptr i8, ptr %extension, i64 {KIND}
+  %kind = load i32, ptr %kind_place
+  %is_metadata = icmp eq i32 %kind, 1
+  br i1 %is_metadata, label %answer, label %work
+answer:
+  %metadata_place = getelementptr i8, ptr %extension, i64 {METADATA}
+  %metadata = load ptr, ptr %metadata_place
+  %major_answer = getelementptr i8, ptr %metadata, i64 {VERSION}
+  store i32 {MAJOR}, ptr %major_answer
+  %minor_answer = getelementptr i8, ptr %major_answer, i64 4
+  store i32 {minor}, ptr %minor_answer
+  %traits_answer = getelementptr i8, ptr %major_answer, i64 8
+  store i32 0, ptr %traits_answer
+  ret ptr null
+work:
+{body}
+{work}
+}}
+"""
 
 
 def _buffer(w: Writer, table: int, k: int) -> tuple[str, str, str]:
@@ -122,8 +139,22 @@ def cpu_source(kernel: llvm.Kernel, minor: int) -> str:
     most = WORTH_THREADS // max(kernel.artifact.work, 1) if small else 0
     many = w.emit(f"icmp ugt i64 {rows}, {most}")
     operands = ", ".join([f"i64 {rows}", *(f"ptr {table}" for table in tables)])
-    work = _CPU_WORK.format(rows=rows, many=many, operands=operands)
-    return _handler(w, minor, declarations=_CPU_DECLARATIONS, work=work)
+    declarations = """declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
+declare void @large(i64, ptr, ptr, ptr, ptr)
+"""
+    work = f"""  %some = icmp ne i64 {rows}, 0
+  br i1 %some, label %any, label %end
+any:
+  br i1 {many}, label %shared, label %alone
+shared:
+  call void @large({operands})
+  br label %end
+alone:
+  call void @batch({operands}, ptr %workspace)
+  br label %end
+end:
+  ret ptr null"""
+    return _handler(w, minor, declarations, work)
 
 
 # On a GPU --------------------------------------------------------------------------------------
@@ -165,18 +196,41 @@ def gpu_source(kernel: cuda.Kernel, built: Built, pointer: int, minor: int) -> s
     api, context = w.field("%frame", API, "ptr"), w.field("%frame", CONTEXT, "ptr")
     for k, value in enumerate((f"i64 {STREAM_SIZE}", "ptr null", f"ptr {context}", "ptr null")):
         w.store("%question_of_stream", 8 * k, value)
-    work = _GPU_WORK.format(
-        count=count,
-        stream_get=w.field(api, STREAM_GET, "ptr"),
-        error_create=w.field(api, ERROR_CREATE, "ptr"),
-        error_size=ERROR_SIZE,
-        internal=INTERNAL,
-        grid=f"i32 {blocks}, i32 1, i32 1",
-        block=f"i32 {block}, i32 1, i32 1, i32 {shared}",
-        pointer=pointer,
-        words=words,
-    )
-    return _handler(w, minor, declarations=_GPU_DECLARATIONS, work=work)
+    stream_get, error_create = w.field(api, STREAM_GET, "ptr"), w.field(api, ERROR_CREATE, "ptr")
+    grid = f"i32 {blocks}, i32 1, i32 1, i32 {block}, i32 1, i32 1, i32 {shared}"
+    declarations = """declare i32 @launch(ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr)
+declare i32 @explain(i32, ptr)
+"""
+    work = f"""  %some = icmp ne i64 {count}, 0
+  br i1 %some, label %any, label %end
+any:
+  %no_stream = call ptr {stream_get}(ptr %question_of_stream)
+  %has_stream = icmp eq ptr %no_stream, null
+  br i1 %has_stream, label %go, label %lost
+lost:
+  ret ptr %no_stream
+go:
+  %stream_place = getelementptr i8, ptr %question_of_stream, i64 24
+  %stream = load ptr, ptr %stream_place
+  %kernel = inttoptr i64 {pointer} to ptr
+  %status = call i32 @launch(ptr %kernel, {grid}, ptr %stream, ptr null, ptr {words})
+  %launched = icmp eq i32 %status, 0
+  br i1 %launched, label %end, label %refused
+refused:
+  %told = call i32 @explain(i32 %status, ptr %reason)
+  %message = load ptr, ptr %reason
+  %message_place = getelementptr i8, ptr %question_of_error, i64 16
+  %code_place = getelementptr i8, ptr %question_of_error, i64 24
+  %none_place = getelementptr i8, ptr %question_of_error, i64 8
+  store i64 {ERROR_SIZE}, ptr %question_of_error
+  store ptr null, ptr %none_place
+  store ptr %message, ptr %message_place
+  store i32 {INTERNAL}, ptr %code_place
+  %error = call ptr {error_create}(ptr %question_of_error)
+  ret ptr %error
+end:
+  ret ptr null"""
+    return _handler(w, minor, declarations, work)
 
 
 def _words(w: Writer, kernel: cuda.Kernel, built: Built) -> tuple[str, str]:
@@ -198,84 +252,3 @@ def _words(w: Writer, kernel: cuda.Kernel, built: Built) -> tuple[str, str]:
     for k, value in enumerate([*values, f"i64 {8 * size}", f"i64 {count}", "i64 -1", *places]):
         w.store(words, 8 * k, value)
     return count, words
-
-
-_FRAME = """{declarations}
-define ptr @handler(ptr %frame) {{
-entry:
-{reserved}
-  %extension_place = getelementptr i8, ptr %frame, i64 {extension}
-  %extension = load ptr, ptr %extension_place
-  %asked = icmp ne ptr %extension, null
-  br i1 %asked, label %question, label %work
-question:
-  %kind_place = getelementptr i8, ptr %extension, i64 {kind}
-  %kind = load i32, ptr %kind_place
-  %is_metadata = icmp eq i32 %kind, 1
-  br i1 %is_metadata, label %answer, label %work
-answer:
-  %metadata_place = getelementptr i8, ptr %extension, i64 {metadata}
-  %metadata = load ptr, ptr %metadata_place
-  %major_answer = getelementptr i8, ptr %metadata, i64 {version}
-  store i32 {major}, ptr %major_answer
-  %minor_answer = getelementptr i8, ptr %major_answer, i64 4
-  store i32 {minor}, ptr %minor_answer
-  %traits_answer = getelementptr i8, ptr %major_answer, i64 8
-  store i32 0, ptr %traits_answer
-  ret ptr null
-work:
-{body}
-{work}
-}}
-"""
-
-_CPU_DECLARATIONS = """declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
-declare void @large(i64, ptr, ptr, ptr, ptr)
-"""
-
-_CPU_WORK = """  %some = icmp ne i64 {rows}, 0
-  br i1 %some, label %any, label %end
-any:
-  br i1 {many}, label %shared, label %alone
-shared:
-  call void @large({operands})
-  br label %end
-alone:
-  call void @batch({operands}, ptr %workspace)
-  br label %end
-end:
-  ret ptr null"""
-
-_GPU_DECLARATIONS = """declare i32 @launch(ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr)
-declare i32 @explain(i32, ptr)
-"""
-
-_GPU_WORK = """  %some = icmp ne i64 {count}, 0
-  br i1 %some, label %any, label %end
-any:
-  %no_stream = call ptr {stream_get}(ptr %question_of_stream)
-  %has_stream = icmp eq ptr %no_stream, null
-  br i1 %has_stream, label %go, label %lost
-lost:
-  ret ptr %no_stream
-go:
-  %stream_place = getelementptr i8, ptr %question_of_stream, i64 24
-  %stream = load ptr, ptr %stream_place
-  %kernel = inttoptr i64 {pointer} to ptr
-  %status = call i32 @launch(ptr %kernel, {grid}, {block}, ptr %stream, ptr null, ptr {words})
-  %launched = icmp eq i32 %status, 0
-  br i1 %launched, label %end, label %refused
-refused:
-  %told = call i32 @explain(i32 %status, ptr %reason)
-  %message = load ptr, ptr %reason
-  %message_place = getelementptr i8, ptr %question_of_error, i64 16
-  %code_place = getelementptr i8, ptr %question_of_error, i64 24
-  %none_place = getelementptr i8, ptr %question_of_error, i64 8
-  store i64 {error_size}, ptr %question_of_error
-  store ptr null, ptr %none_place
-  store ptr %message, ptr %message_place
-  store i32 {internal}, ptr %code_place
-  %error = call ptr {error_create}(ptr %question_of_error)
-  ret ptr %error
-end:
-  ret ptr null"""

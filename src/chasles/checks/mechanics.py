@@ -8,6 +8,7 @@ import numpy as np
 from chasles.checks.comparing import Comparison
 from chasles.checks.trial import Trial
 from chasles.mathematics.linear import Vector
+from chasles.model import Model
 
 
 class Moving(NamedTuple):
@@ -185,12 +186,18 @@ def dissipation(trial: Trial) -> Iterator[Comparison]:
         )
         for i, body in enumerate(model.bodies)
     }
-    resistance = np.zeros(model.nv)
-    for i, part in model.efforts(lost).items():
-        resistance[model.velocity_slices[i]] = list(part)
+    resistance = _efforts(model, lost)
     for way in trial.ways("inverse_dynamics"):
         found = trial.ask(trial.whole, "inverse_dynamics", q, qd, trial.qdd, method=way.name)
         yield trial.forces("inverse_dynamics", way.name, found, trial.tau + resistance)
+
+
+def _efforts(model: Model, parts: dict[int, Vector]) -> np.ndarray:
+    """Joint forces (nv) of forces by body."""
+    found = np.zeros(model.nv)
+    for i, part in model.efforts(parts).items():
+        found[model.velocity_slices[i]] = list(part)
+    return found
 
 
 def factors(trial: Trial) -> Iterator[Comparison]:
@@ -226,10 +233,7 @@ def inertia_parameters(trial: Trial) -> Iterator[Comparison]:
         I = model.frames[model.bodies[i].name].placement @ model.bodies[i].inertia
         numbers += [I.m, *I.h, *I.I]
     own = model.velocities(trial.qdd.tolist(), 2)
-    rotors = np.zeros(model.nv)
-    parts = {i: body.joint.rotor(own[i]) for i, body in enumerate(model.bodies)}
-    for i, part in model.efforts(parts).items():
-        rotors[model.velocity_slices[i]] = list(part)
+    rotors = {i: body.joint.rotor(own[i]) for i, body in enumerate(model.bodies)}
     Y = trial.run("regressor", trial.q, trial.qd, trial.qdd)
-    found = Y @ np.array(numbers, dtype=float) + rotors
+    found = Y @ np.array(numbers, dtype=float) + _efforts(model, rotors)
     yield trial.forces("regressor", "newton-euler-vector", found, trial.tau)

@@ -148,28 +148,29 @@ def gradients(trial: Trial) -> Iterator[Comparison]:
 
 def sensitivities(trial: Trial) -> Iterator[Comparison]:
     """D0, V0, P0 of each method are the slopes of inverse dynamics, with a load and damping."""
-    state, load = (trial.q, trial.qd, trial.qdd), trial.load
+    name, state = "inverse_dynamics_sensitivities", (trial.q, trial.qd, trial.qdd)
     expected = _slopes(trial, "inverse_dynamics", state)
-    size = trial.force * trial.speed
-    for way in trial.ways("inverse_dynamics_sensitivities"):
-        D0, V0, P0 = trial.ask(
-            trial.whole, "inverse_dynamics_sensitivities", *state, method=way.name, f_ext=load
-        )
-        for name, found, slope in zip("PVD", (P0, V0, D0), expected, strict=True):
-            function, method = "inverse_dynamics_sensitivities", f"{way.name}, {name}0"
-            along, units = found @ trial.direction, trial.units.effort
-            yield Comparison(function, method, along, slope, size, units=units)
+    for way in trial.ways(name):
+        found = trial.ask(trial.whole, name, *state, method=way.name, f_ext=trial.load)
+        for letter, block, slope in zip("PVD", reversed(found), expected, strict=True):
+            yield _along(trial, name, f"{way.name}, {letter}0", block, slope)
 
 
 def inverse_recursion(trial: Trial) -> Iterator[Comparison]:
     """The recursion for derivatives of inverse dynamics, with a load and damping."""
-    state, load = (trial.q, trial.qd, trial.qdd), trial.load
-    expected = _slopes(trial, "inverse_dynamics", state)
-    found = trial.derivatives("inverse_dynamics", *state, f_ext=load)
-    for k, (slopes, slope) in enumerate(zip(found, expected, strict=True)):
-        along, size = slopes @ trial.direction, trial.force * trial.speed
-        method, units = f"derivative {k + 1}", trial.units.effort
-        yield Comparison("inverse_dynamics", method, along, slope, size, units=units)
+    name, state = "inverse_dynamics", (trial.q, trial.qd, trial.qdd)
+    expected = _slopes(trial, name, state)
+    found = trial.derivatives(name, *state, f_ext=trial.load)
+    for k, (block, slope) in enumerate(zip(found, expected, strict=True)):
+        yield _along(trial, name, f"derivative {k + 1}", block, slope)
+
+
+def _along(
+    trial: Trial, function: str, method: str, block: np.ndarray, slope: np.ndarray
+) -> Comparison:
+    """Derivatives of joint forces along the direction."""
+    along, size, units = block @ trial.direction, trial.force * trial.speed, trial.units.effort
+    return Comparison(function, method, along, slope, size, units=units)
 
 
 def forward_recursion(trial: Trial) -> Iterator[Comparison]:

@@ -21,7 +21,7 @@ WIDEST = 1e-2
 
 
 ROUNDING = 1e-11
-"""Allowed difference of two ways to compute a number: sums over links lose a few thousand roundings.
+"""Allowed difference of two ways to compute a number: sums over links lose some thousand roundings.
 On robots whose tolerances are not widened the worst is 4e-13 (python -m benchmarks verify)."""
 
 DIFFERENCES = 1e-8

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from chasles.algorithms.spatial.kinematics import At
-from chasles.cli.output import TABLES
+from chasles.cli.command import TABLES
 from chasles.errors import InputError
 from chasles.formats import dat
 from chasles.formats.files import whole

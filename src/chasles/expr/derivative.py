@@ -15,10 +15,7 @@ Tangent = dict[int, Number]
 
 
 def jacobian(
-    program: Program,
-    wrt: Sequence[str],
-    *,
-    mode: Literal["forward", "reverse"] = "forward",
+    program: Program, wrt: Sequence[str], *, mode: Literal["forward", "reverse"] = "forward"
 ) -> Program:
     """The program of all first derivatives with respect to the named inputs.
 

@@ -38,30 +38,6 @@ def _divide(a: float, b: float) -> float:
     return a / b
 
 
-def _square_root(a: float) -> float:
-    return math.sqrt(a) if not a < 0.0 else math.nan
-
-
-def _sine(a: float) -> float:
-    return math.sin(a) if math.isfinite(a) else math.nan
-
-
-def _cosine(a: float) -> float:
-    return math.cos(a) if math.isfinite(a) else math.nan
-
-
-def _minimum(a: float, b: float) -> float:
-    return math.nan if math.isnan(a) or math.isnan(b) else min(a, b)
-
-
-def _maximum(a: float, b: float) -> float:
-    return math.nan if math.isnan(a) or math.isnan(b) else max(a, b)
-
-
-def _root_slope(build: Build, args: tuple[Any, ...], root: Any) -> tuple[Any, ...]:
-    return (build("div", 0.5, root),)
-
-
 def _atan2_slopes(build: Build, args: tuple[Any, ...], angle: Any) -> tuple[Any, ...]:
     y, x = args
     square = build("add", build("mul", x, x), build("mul", y, y))
@@ -90,12 +66,12 @@ TABLE: tuple[Op, ...] = (
     Op("mul",           2, lambda a, b: a * b,           lambda b, a, r: (a[1], a[0]),            "multiplications", True),
     Op("div",           2, _divide,                      _quotient_slopes,                        "divisions"),
     Op("neg",           1, lambda a: -a,                 lambda b, a, r: (-1.0,),                 "negations"),
-    Op("sqrt",          1, _square_root,                 _root_slope,                             "square_roots"),
-    Op("sin",           1, _sine,                        lambda b, a, r: (b("cos", a[0]),),       "sines_and_cosines"),
-    Op("cos",           1, _cosine,                      lambda b, a, r: (b("neg", b("sin", a[0])),), "sines_and_cosines"),
+    Op("sqrt",          1, lambda a: math.nan if a < 0.0 else math.sqrt(a), lambda b, a, r: (b("div", 0.5, r),), "square_roots"),
+    Op("sin",           1, lambda a: math.sin(a) if math.isfinite(a) else math.nan, lambda b, a, r: (b("cos", a[0]),),       "sines_and_cosines"),
+    Op("cos",           1, lambda a: math.cos(a) if math.isfinite(a) else math.nan, lambda b, a, r: (b("neg", b("sin", a[0])),), "sines_and_cosines"),
     Op("atan2",         2, math.atan2,                   _atan2_slopes,                           "arctangents"),
-    Op("min",           2, _minimum,                     _flat,                                   "selections", True, lambda b, a: (b("less", a[1], a[0]), 1, 0)),
-    Op("max",           2, _maximum,                     _flat,                                   "selections", True, lambda b, a: (b("less", a[0], a[1]), 1, 0)),
+    Op("min",           2, lambda a, b: min(a, b) if a == a and b == b else math.nan, _flat,                                   "selections", True, lambda b, a: (b("less", a[1], a[0]), 1, 0)),
+    Op("max",           2, lambda a, b: max(a, b) if a == a and b == b else math.nan, _flat,                                   "selections", True, lambda b, a: (b("less", a[0], a[1]), 1, 0)),
     Op("abs",           1, abs,                          _absolute_slope,                         "selections"),
     Op("less",          2, lambda a, b: float(a < b),    _flat,                                   "selections"),
     Op("less_equal",    2, lambda a, b: float(a <= b),   _flat,                                   "selections"),

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from chasles.expr.ops import OPS
-from chasles.expr.scalar import Arena, Number, Scalar
+from chasles.expr.scalar import Arena, Number, Scalar, apply
 
 
 class Variable(NamedTuple):
@@ -143,8 +143,11 @@ class Program(Interface):
         """The program without its instructions."""
         return Interface(self.name, self.inputs, self.outputs, self.nonzero)
 
-    def replay(self, inputs: Mapping[str, Sequence[Number]], arena: Arena) -> list[Number]:
-        """The value of every instruction for other inputs: numbers, or expressions of an arena."""
+    def replay(
+        self, inputs: Mapping[str, Sequence[Number]], arena: Arena | None = None
+    ) -> list[Number]:
+        """The value of every instruction for other inputs: floats, or expressions of an arena."""
+        build = apply if arena is None else arena.build
         columns = [inputs[v.name] for v in self.inputs]
         values: list[Number] = []
         for op, args, data in self.code:
@@ -153,7 +156,7 @@ class Program(Interface):
             elif op == "const":
                 values.append(data)
             else:
-                values.append(arena.build(op, *(values[a] for a in args)))
+                values.append(build(op, *(values[a] for a in args)))
         return values
 
     def applied(self, inputs: Mapping[str, Sequence[Number]], arena: Arena) -> list[list[Number]]:
@@ -198,7 +201,7 @@ class Program(Interface):
 
     def __str__(self) -> str:
         """The program as text, one line an instruction; the same text for the same program."""
-        names = list(_names(self.code, self.inputs))
+        names = [self._name(k) for k in range(len(self.code))]
         lines = [f"program {self.name}({', '.join(map(_declare, self.inputs))})"]
         for name, (op, args, _) in zip(names, self.code, strict=True):
             if op not in ("input", "const"):
@@ -207,26 +210,16 @@ class Program(Interface):
             lines.append(f"  return {_declare(variable)} = {', '.join(names[r] for r in refs)}")
         return "\n".join(lines) + "\n"
 
+    def _name(self, k: int) -> str:
+        op, _, data = self.code[k]
+        if op == "input":
+            return f"{self.inputs[data[0]].name}[{data[1]}]"
+        return repr(data) if op == "const" else f"t{k}"
+
 
 _SPELLING = {
     op.name: f"{op.name}({', '.join(f'{{{k}}}' for k in range(op.arity))})" for op in OPS.values()
-} | {
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0} * {1}",
-    "div": "{0} / {1}",
-    "neg": "-{0}",
-}
-
-
-def _names(code: Iterable[Instruction], inputs: Sequence[Variable]) -> Iterable[str]:
-    for k, (op, _, data) in enumerate(code):
-        if op == "input":
-            yield f"{inputs[data[0]].name}[{data[1]}]"
-        elif op == "const":
-            yield repr(data)
-        else:
-            yield f"t{k}"
+} | {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}"}
 
 
 def _declare(variable: Variable) -> str:
@@ -235,15 +228,8 @@ def _declare(variable: Variable) -> str:
 
 def interpret(program: Program, inputs: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
     """The outputs for the given flat inputs; follows IEEE 754 and never raises on values."""
-    columns = [inputs[v.name] for v in program.inputs]
-    values: list[float] = []
-    for op, args, data in program.code:
-        if op == "input":
-            values.append(float(columns[data[0]][data[1]]))
-        elif op == "const":
-            values.append(data)
-        else:
-            values.append(OPS[op].value(*(values[a] for a in args)))
+    given = {v.name: [float(x) for x in inputs[v.name]] for v in program.inputs}
+    values = program.replay(given)
     return {
         variable.name: [values[r] for r in refs]
         for variable, refs in zip(program.outputs, program.results, strict=True)

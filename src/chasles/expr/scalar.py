@@ -95,13 +95,6 @@ class Scalar:
         return f"{self.op}({inside})"
 
 
-def _plain(x: Number) -> Number:
-    """A constant as a float, so that it can fold; every other symbol as it is."""
-    if type(x) is Scalar:
-        return x.data if x.op == "const" else x
-    return float(x)
-
-
 def is_number(x: object) -> bool:
     """Whether x can stand where a `Number` is asked for."""
     return type(x) is Scalar or isinstance(x, (float, int, Real))
@@ -169,8 +162,10 @@ class Arena:
         rule = self._rules.get(op)
         if rule is not None:
             simpler = rule(self, *plain)
+            if type(simpler) is Scalar:  # a constant as a float, so that it can fold
+                return simpler.data if simpler.op == "const" else simpler
             if simpler is not None:
-                return _plain(simpler)
+                return float(simpler)
         return self.node(op, *plain)
 
     def _intern(self, op: str, args: tuple[Scalar, ...], data: Any, digest: int) -> Scalar:

@@ -15,22 +15,22 @@ def _is(x: Number, op: str) -> bool:
     return type(x) is Scalar and x.op == op
 
 
-def _scaled(x: Number) -> tuple[float, Number]:
-    """x as a constant times something: (c, y) with x = c*y."""
-    if _is(x, "mul"):
-        for c, y in (x.args, x.args[::-1]):
-            if c.op == "const":
-                return c.data, y
-    return 1.0, x
+def _is_square(x: Scalar) -> bool:
+    return x.op == "mul" and x.args[0] is x.args[1]
 
 
-def _offset(x: Number) -> tuple[float, Number] | None:
-    """x = c + y with c constant, or None."""
-    if _is(x, "add"):
+def _constant_in(op: str, x: Number) -> tuple[float, Number] | None:
+    """(c, y) where x is a constant c and y joined by a commutative operation, else None."""
+    if _is(x, op):
         for c, y in (x.args, x.args[::-1]):
             if c.op == "const":
                 return c.data, y
     return None
+
+
+def _scaled(x: Number) -> tuple[float, Number]:
+    """x as a constant times something: (c, y) with x = c*y."""
+    return _constant_in("mul", x) or (1.0, x)
 
 
 def _reciprocal_of(x: Number) -> Scalar | None:
@@ -39,10 +39,8 @@ def _reciprocal_of(x: Number) -> Scalar | None:
 
 
 def _squares_of_one_angle(a: Scalar, b: Scalar) -> bool:
-    """Whether a and b are the squared sine and cosine of one angle."""
-    if a.op != "mul" or b.op != "mul" or a.args[0] is not a.args[1]:
-        return False
-    if b.args[0] is not b.args[1]:
+    """Return True if a and b are the squared sine and cosine of one angle."""
+    if not (_is_square(a) and _is_square(b)):
         return False
     x, y = a.args[0], b.args[0]
     return {x.op, y.op} == {"sin", "cos"} and x.args[0] is y.args[0]
@@ -58,7 +56,7 @@ def _add(arena: Arena, a: Number, b: Number) -> Number | None:
             return arena.build("sub", b, a.args[0])
         if a.op == "sub" and a.args[0].op == "const":
             return arena.build("sub", a.args[0].data + b, a.args[1])
-        inner = _offset(a)
+        inner = _constant_in("add", a)
         return None if inner is None else arena.build("add", inner[1], inner[0] + b)
     if a.op == "neg" and b.op == "neg":
         return -(a.args[0] + b.args[0])
@@ -85,7 +83,7 @@ def _sub(arena: Arena, a: Number, b: Number) -> Number | None:
             return arena.build("add", b.args[0], a)
         if b.op == "sub" and b.args[0].op == "const":
             return arena.build("add", b.args[1], a - b.args[0].data)
-        inner = _offset(b)
+        inner = _constant_in("add", b)
         return None if inner is None else arena.build("sub", a - inner[0], inner[1])
     if a is b:
         return 0.0
@@ -169,38 +167,14 @@ def _neg(arena: Arena, a: Scalar) -> Number | None:
         return a.args[0]
     if a.op == "sub" and a.args[0].op == "const":
         return arena.build("add", a.args[1], -a.args[0].data)
-    inner = _offset(a)
+    inner = _constant_in("add", a)
     return None if inner is None else arena.build("sub", -inner[0], inner[1])
-
-
-def _sin(arena: Arena, a: Scalar) -> Number | None:
-    return -arena.build("sin", a.args[0]) if a.op == "neg" else None
-
-
-def _cos(arena: Arena, a: Scalar) -> Number | None:
-    return arena.build("cos", a.args[0]) if a.op == "neg" else None
-
-
-def _sqrt(arena: Arena, a: Scalar) -> Number | None:
-    return arena.build("abs", a.args[0]) if a.op == "mul" and a.args[0] is a.args[1] else None
 
 
 def _abs(arena: Arena, a: Scalar) -> Number | None:
     if a.op == "neg":
         return arena.build("abs", a.args[0])
     return a if a.op in ("abs", "sqrt") else None
-
-
-def _same(arena: Arena, a: Number, b: Number) -> Number | None:
-    return a if a is b else None
-
-
-def _never(arena: Arena, a: Number, b: Number) -> Number | None:
-    return 0.0 if a is b else None
-
-
-def _always(arena: Arena, a: Number, b: Number) -> Number | None:
-    return 1.0 if a is b else None
 
 
 def _select(arena: Arena, condition: Number, a: Number, b: Number) -> Number | None:
@@ -242,10 +216,6 @@ def _plain_mul(arena: Arena, a: Number, b: Number) -> Number | None:
     return None
 
 
-def _plain_neg(arena: Arena, a: Scalar) -> Number | None:
-    return a.args[0] if a.op == "neg" else None
-
-
 def _plain_div(arena: Arena, a: Number, b: Number) -> Number | None:
     if a == 0.0:
         return 0.0
@@ -257,7 +227,7 @@ BOOK: dict[str, Rule] = {
     "sub": _plain_sub,
     "mul": _plain_mul,
     "div": _plain_div,
-    "neg": _plain_neg,
+    "neg": lambda arena, a: a.args[0] if a.op == "neg" else None,
     "select": _select,
 }
 """What one who counts by hand leaves out: zeros, ones and signs, a difference of one number with
@@ -269,14 +239,14 @@ RULES: dict[str, Rule] = {
     "mul": _mul,
     "div": _div,
     "neg": _neg,
-    "sin": _sin,
-    "cos": _cos,
-    "sqrt": _sqrt,
+    "sin": lambda arena, a: -arena.build("sin", a.args[0]) if a.op == "neg" else None,
+    "cos": lambda arena, a: arena.build("cos", a.args[0]) if a.op == "neg" else None,
+    "sqrt": lambda arena, a: arena.build("abs", a.args[0]) if _is_square(a) else None,
     "abs": _abs,
-    "min": _same,
-    "max": _same,
-    "less": _never,
-    "less_equal": _always,
-    "equal": _always,
+    "min": lambda arena, a, b: a if a is b else None,
+    "max": lambda arena, a, b: a if a is b else None,
+    "less": lambda arena, a, b: 0.0 if a is b else None,
+    "less_equal": lambda arena, a, b: 1.0 if a is b else None,
+    "equal": lambda arena, a, b: 1.0 if a is b else None,
     "select": _select,
 }

@@ -34,44 +34,18 @@ class Format(NamedTuple):
 
 
 FORMATS: dict[str, Format] = {
-    "TOML": Format(
-        (".toml",),
-        "chasles.formats.mechanism",
-        "chasles.formats.mechanism_writer",
-        survey="chasles.lint.surveys:toml",
-    ),
-    "URDF": Format(
-        (".urdf",),
-        "chasles.formats.urdf",
-        "chasles.formats.urdf",
-        installed=True,
-        survey="chasles.lint.surveys:urdf",
-        seen="raw",
-    ),
-    "MJCF": Format(
-        (".xml", ".mjcf"),
-        "chasles.formats.mjcf",
-        "chasles.formats.mjcf_writer",
-        installed=True,
-        survey="chasles.lint.surveys:mjcf",
-    ),
-    "SDF": Format(
-        (".sdf",),
-        "chasles.formats.sdf",
-        "chasles.formats.sdf_writer",
-        installed=True,
-        survey="chasles.lint.surveys:sdf",
-        seen="both",
-    ),
-    "xacro": Format(
-        (".xacro",),
-        "chasles.formats.xacro",
-        arguments=True,
-        survey="chasles.lint.surveys:xacro",
-        seen="raw",
-    ),
+    "TOML": Format((".toml",), "chasles.formats.mechanism", "chasles.formats.mechanism_writer",
+                   survey="chasles.lint.surveys:toml"),
+    "URDF": Format((".urdf",), "chasles.formats.urdf", "chasles.formats.urdf", installed=True,
+                   survey="chasles.lint.surveys:urdf", seen="raw"),
+    "MJCF": Format((".xml", ".mjcf"), "chasles.formats.mjcf", "chasles.formats.mjcf_writer",
+                   installed=True, survey="chasles.lint.surveys:mjcf"),
+    "SDF": Format((".sdf",), "chasles.formats.sdf", "chasles.formats.sdf_writer", installed=True,
+                  survey="chasles.lint.surveys:sdf", seen="both"),
+    "xacro": Format((".xacro",), "chasles.formats.xacro", arguments=True,
+                    survey="chasles.lint.surveys:xacro", seen="raw"),
     "data": Format((".dat",), "chasles.formats.dat"),
-}
+}  # fmt: skip
 """One row a format; its modules are loaded on use."""
 
 MAX_LINKS = 5_000
@@ -79,7 +53,7 @@ MAX_LINKS = 5_000
 
 
 def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
-    """Those of files that can be read; of those that can be written, or that packages install."""
+    """Suffixes of files that can be read; that can be written; or that packages install."""
     return tuple(
         suffix
         for row in FORMATS.values()
@@ -95,7 +69,7 @@ def endings(*, written: bool = False) -> str:
 
 
 def is_name(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is that of no file, but may be a robot's name, such as "arm_v1.2"."""
+    """Return True if a path is not a file, but may be a robot's name, such as "arm_v1.2"."""
     text = os.fsdecode(path)
     file = Path(text)
     is_bare = bool(text) and file.name == text
@@ -109,7 +83,7 @@ def read(
     floating: bool = False,
     arguments: Mapping[str, str] | None = None,
 ) -> Description:
-    """What a robot file says, before any choice of numbering or frames.
+    """Read a robot file, before any choice of numbering or frames.
 
     snap: take angles printed as a rounded multiple of a right angle for that multiple.
     floating: put the root link on a free joint. arguments: of a xacro file.

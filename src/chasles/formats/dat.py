@@ -135,7 +135,7 @@ class _Source:
         return found
 
     def next_record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]] | None:
-        """The same, or None at the end of the file."""
+        """Return the next record like `record`, or None at the end of the file."""
         words: list[str] = []
         wanted, first = " ".join(names), 0
         for line in self._lines:

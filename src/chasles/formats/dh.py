@@ -37,7 +37,7 @@ def described(source: TomlFile, *, floating: bool) -> Description:
 
 
 def _table(source: TomlFile) -> DHTable:
-    """What the file says."""
+    """Read the table of a file."""
     top = source.top(_TOP, {"base": _POSE, "tool": _POSE, "joint": FIELDS})
     if "convention" not in top:
         remedy = "give convention = 'modified' or 'standard'"

@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
@@ -88,8 +88,13 @@ def short(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
+def some(names: Sequence[str], most: int = 6) -> str:
+    """The first few of some names, in quotes."""
+    return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
+
+
 def renamed(name: str, robot_file: str, other: str) -> str:
-    """What another robot file calls the mesh that `robot_file` calls `name`.
+    """Return the name in another robot file of the mesh that `robot_file` calls `name`.
 
     Names of packages and whole paths are the same in all; plain ones are as seen from the folder.
     """
@@ -114,12 +119,12 @@ _MOST_RIGHT_ANGLES = 8
 
 
 def is_number(word: str) -> bool:
-    """Whether a word is a finite number in decimal digits, all of it."""
+    """Return True if all of a word is a finite number in decimal digits."""
     return _NUMBER.fullmatch(word) is not None and math.isfinite(float(word))
 
 
 def right_angles(angle: str) -> int:
-    """How many right angles the printed digits mean; 0 where they mean something else.
+    """Count the right angles that printed digits mean; 0 where they mean something else.
 
     A number of 5 to 17 digits means a multiple if the multiple, rounded or truncated to as many,
     prints so; one with more digits, or a double printed in full, if it is a neighbouring double.

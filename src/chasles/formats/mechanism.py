@@ -40,7 +40,6 @@ from chasles.model.polynomials import polynomial
 _ORTHOGONAL = 1e-9
 """How far R R' may be from 1: what printing with ten digits leaves."""
 
-
 MOST_POWERS = 9
 """Of one coordinate in a term of a polynomial."""
 
@@ -150,7 +149,7 @@ Kind = TypeVar("Kind", bound=JointData)
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """What a robot file in TOML says: the key `format` at the top says which of the formats it is.
+    """Read a robot file in TOML; the key `format` at its top names the kind.
 
     snap: an angle in rad that is printed as a rounded multiple of a right angle is taken as that
     multiple; notes say where. floating: put the root link on a free joint.
@@ -174,7 +173,7 @@ def described(source: TomlFile, *, floating: bool) -> Description:
     )
     if not links:
         raise source.error("E-TOML-004", "no links", "give one [[link]] table for each", "link")
-    joints = tuple(_joint(JointData, source, "joint"))
+    joints = tuple(_joints(JointData, source, "joint"))
     _check_independent(source, top.get("independent", ()), joints)
     return Description(
         top.get("name", PurePath(source.file).stem),
@@ -184,10 +183,10 @@ def described(source: TomlFile, *, floating: bool) -> Description:
         Vector(top["gravity"]) if "gravity" in top else Description.gravity,
         (*top.get("notes", ()), *source.notes),
         source.file,
-        tuple(_joint(LoopData, source, "loop")),
+        tuple(_joints(LoopData, source, "loop")),
         top.get("independent", ()),
         massless=top.get("massless", False),
-        couplings=(*_gears(source), *_polynomials(source)),
+        couplings=tuple(_couplings(source)),
         shapes=tuple(_shapes(source, {link.name for link in links})),
     )
 
@@ -199,13 +198,10 @@ FORMATS: dict[str, tuple[str, Callable[..., Description]]] = {
 """One row a format: what it is, and what makes a description of such a file."""
 
 
-def _gears(source: TomlFile) -> Iterator[CouplingData]:
+def _couplings(source: TomlFile) -> Iterator[CouplingData]:
     for row, where in _rows(source, "gear"):
         ratios, offset = row.get("ratios", {}), row.get("offset", 0.0)
         yield gear(row["name"], row["joint"], ratios, offset, where=where)
-
-
-def _polynomials(source: TomlFile) -> Iterator[CouplingData]:
     for row, where in _rows(source, "coupling"):
         yield polynomial(row["name"], row["terms"], where=where)
 
@@ -231,8 +227,7 @@ def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
     for i, row in enumerate(rows):
         for key in required:
             if key not in row:
-                needs = ", ".join(required)
-                remedy = f"give {needs} in every [[{table}]]"
+                remedy = f"give {', '.join(required)} in every [[{table}]]"
                 raise source.error("E-TOML-006", f"no {key}", remedy, table, i)
         for end in ("", "child_"):
             if f"{end}rpy" in row and f"{end}rotation" in row:
@@ -250,9 +245,8 @@ def _shapes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
         if kind == "mesh" and ("size" in row or "file" not in row):
             problem = "a mesh has a file and a scale"
             raise source.error("E-TOML-009", problem, "give them, and no size", *here)
-        if kind != "mesh" and (
-            {"scale", "file"} & set(row) or len(row.get("size", ())) != SHAPES[kind]
-        ):
+        sized = len(row.get("size", ())) == SHAPES[kind] and not {"scale", "file"} & set(row)
+        if kind != "mesh" and not sized:
             problem = f"give size, {SHAPES[kind]} numbers for a {kind}, and no file"
             raise source.error("E-TOML-010", problem, "", *here)
         size = row.get("scale", (1.0, 1.0, 1.0)) if kind == "mesh" else row["size"]
@@ -276,25 +270,16 @@ def _pose(row: Mapping[str, Any], end: str = "") -> Transform:
     return Transform.from_pose(R, Vector(row.get(f"{end}position", (0.0, 0.0, 0.0))))
 
 
-def _joint(made: Callable[..., Kind], source: TomlFile, table: str) -> list[Kind]:
-    """The joints of a table."""
-    found = []
+def _joints(made: Callable[..., Kind], source: TomlFile, table: str) -> Iterator[Kind]:
     for row, where in _rows(source, table):
         lower, upper = row.get("limits", (-math.inf, math.inf))
         speed, effort = row.get("velocity", math.inf), row.get("effort", math.inf)
         axes = {key: Vector(row[key]) for key in ("axis", "second_axis") if key in row}
-        found.append(
-            made(
-                row["name"],
-                row["kind"],
-                row.get("parent"),
-                row["child"],
-                _pose(row),
-                child_pose=_pose(row, "child_"),
-                limits=Limits(lower, upper, speed, effort),
-                where=where,
-                **axes,
-                **{key: row[key] for key in SAME if key in row},
-            )
+        yield made(
+            *(row["name"], row["kind"], row.get("parent"), row["child"], _pose(row)),
+            child_pose=_pose(row, "child_"),
+            limits=Limits(lower, upper, speed, effort),
+            where=where,
+            **axes,
+            **{key: row[key] for key in SAME if key in row},
         )
-    return found

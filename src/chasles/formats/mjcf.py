@@ -40,7 +40,7 @@ _SHOWN = (0, 1, 2)
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """What an MJCF file says, as MuJoCo's compiler understands it; the package mujoco is needed.
+    """Read an MJCF file as MuJoCo's compiler understands it; the package mujoco is needed.
 
     Every body is a link, "world" the first; named sites are frames. Coordinates are those of
     MuJoCo, `ref` included, in its order; `chasles.conventions.mujoco` exchanges the numbers of free
@@ -111,7 +111,7 @@ def _chain(source: Source, i: int) -> tuple[list[LinkData], list[JointData]]:
 
 
 def _joint(source: Source, k: int, data: JointData) -> JointData:
-    """What MuJoCo has of a joint; in `data` its frame is still the child's own, and at `ref`."""
+    """Complete a joint by MuJoCo's numbers; in `data` its frame is the child's, and at `ref`."""
     kind, dof = source["jnt_type"][k], source["jnt_dofadr"][k]
     limits, limited = Limits(), source["jnt_limited"][k] and kind != "ball"
     if limited:
@@ -181,7 +181,7 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
 
 
 def _shapes(source: Source) -> Iterator[ShapeData]:
-    """Of all bodies, in their frames; planes and height fields are ground, not robot.
+    """Shapes of all bodies, in their frames; planes and height fields are ground, not robot.
 
     Left out are meshes that are not there. MuJoCo has half lengths, and puts the frame of a mesh at
     its principal axes.
@@ -233,9 +233,8 @@ def _note_unused(source: Source, joints: list[JointData]) -> None:
         source.notes.append(f"{source.file}: not used: {', '.join(counts)}")
     if absent := source["absent"]:
         names = ", ".join(absent[:4]) + (", ..." if len(absent) > 4 else "")
-        source.notes.append(
-            f"{source.file}: files that are not there, and not needed ({len(absent)}): {names}"
-        )
+        what = f"files that are not there, and not needed ({len(absent)}): {names}"
+        source.notes.append(f"{source.file}: {what}")
     for joint in joints:
         if joint.traits.floating and (joint.armature or joint.friction):
             source.notes.append(

@@ -81,12 +81,12 @@ def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
 
 
 def found(spec: Any, folder: str, file: str) -> bool:
-    """Whether the file of a mesh or texture is there."""
+    """Return True if the file of a mesh or texture is there."""
     return os.path.isfile(os.path.join(spec.modelfiledir, folder, file))
 
 
 def numbers(model: Any, parts: int) -> dict[str, Any]:
-    """Of a compiled model, and the words for its kinds of joints and equalities."""
+    """Numbers of a compiled model, and the words for its kinds of joints and equalities."""
     size = model.nbody + model.njnt + model.nsite + model.neq + model.ngeom
     if size > parts:
         raise ValueError(f"the model has {size} bodies, joints, sites, equalities and shapes")
@@ -117,12 +117,12 @@ def entries(model: Any, name: str) -> list[Any]:
 
 
 def names(model: Any, kind: Any, count: int) -> list[str]:
-    """Of all parts of a kind; "" where the file has none."""
+    """Names of all parts of a kind; "" where the file has none."""
     return [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
 
 
 def colors(model: Any) -> Any:
-    """Of shapes: that of the material, where they have one."""
+    """Colours of shapes: that of the material, where they have one."""
     found = model.geom_rgba.copy()
     drawn = model.geom_matid >= 0
     found[drawn] = model.mat_rgba[model.geom_matid[drawn]]
@@ -140,7 +140,7 @@ def word(member: Any) -> str:
 
 
 def unused(model: Any) -> dict[str, int]:
-    """How many there are of what moves a mechanism in MuJoCo and is no part of a robot here."""
+    """Count the parts that move a mechanism in MuJoCo and that a robot here does not have."""
     ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
     touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     stiff = count(model, "jnt_stiffness"), count(model, "jnt_stiffnesspoly")

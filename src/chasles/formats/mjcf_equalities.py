@@ -39,7 +39,7 @@ Bodies = Mapping[str | None, etree._Element]
 
 @dataclass
 class Equalities:
-    """What equalities make of a tree; followers and held joints by name."""
+    """Changes of a tree by equalities; followers and held joints by name."""
 
     loops: list[LoopData] = field(default_factory=list)
     couplings: list[CouplingData] = field(default_factory=list)
@@ -185,14 +185,20 @@ def add_equalities(root: etree._Element, source: Description, bodies: Bodies) ->
             _add_loop(equalities, source, each, bodies, taken)
     for joint in source.joints:
         if joint.mimic is not None:
-            c = (joint.mimic.offset, joint.mimic.multiplier, 0.0, 0.0, 0.0)
-            _joints(equalities, joint.name, joint.mimic.joint, c)
+            ends = {"joint1": joint.name, "joint2": joint.mimic.joint}
+            c = words([joint.mimic.offset, joint.mimic.multiplier, 0.0, 0.0, 0.0])
+            added(equalities, "joint", **ends, polycoef=c)
     for data in source.couplings:
         found = linear(data)
-        if found is not None:
-            _add_tendon(tendons, equalities, data, *found)
-        else:
-            _polynomial(equalities, data)
+        if found is None:
+            added(equalities, "joint", name=data.name, **_polynomial(data))
+            continue
+        slopes, constant = found  # of a sum that is the length of a fixed tendon
+        tendon = added(tendons, "fixed", name=data.name)
+        for freedom, slope in zip(data.freedoms, slopes, strict=True):
+            added(tendon, "joint", joint=freedom, coef=words([slope]))
+        c = words([-constant, 0.0, 0.0, 0.0, 0.0])
+        added(equalities, "tendon", name=data.name, tendon1=data.name, polycoef=c)
     for empty in (tendons, equalities):
         if not len(empty):
             root.remove(empty)
@@ -217,8 +223,8 @@ def _add_loop(
             name = unused_name(f"{loop.name}.{end}", taken)
             added(bodies[link], "site", name=name, **placed(at))
         sites.append(name)
-    stiff = _STIFF.get(tag, {})
-    added(equalities, tag, name=loop.name, site1=sites[0], site2=sites[1], **stiff)
+    ends = {"site1": sites[0], "site2": sites[1]}
+    added(equalities, tag, name=loop.name, **ends, **_STIFF.get(tag, {}))
 
 
 def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
@@ -239,41 +245,19 @@ def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
     return [ball, second]
 
 
-def _joints(
-    equalities: etree._Element, follower: str, leader: str, c: tuple[float, ...], **name: str
-) -> None:
-    """follower = c0 + c1 leader + c2 leader^2 + ..."""
-    added(equalities, "joint", **name, joint1=follower, joint2=leader, polycoef=words(c))
-
-
-def _add_tendon(
-    tendons: etree._Element,
-    equalities: etree._Element,
-    data: CouplingData,
-    slopes: list[float],
-    constant: float,
-) -> None:
-    """A sum that is constant: the length of a fixed tendon. (One of joints would be a mimic.)"""
-    tendon = added(tendons, "fixed", name=data.name)
-    for freedom, slope in zip(data.freedoms, slopes, strict=True):
-        added(tendon, "joint", joint=freedom, coef=words([slope]))
-    c = words((-constant, 0.0, 0.0, 0.0, 0.0))
-    added(equalities, "tendon", name=data.name, tendon1=data.name, polycoef=c)
-
-
-def _polynomial(equalities: etree._Element, data: CouplingData) -> None:
-    """One coordinate as a polynomial of another."""
+def _polynomial(data: CouplingData) -> dict[str, str]:
+    """One coordinate as a polynomial of another: the attributes of an equality."""
     found = terms(data) or {}
     for k, follower in enumerate(data.freedoms):
         own = tuple(int(i == k) for i in range(len(data.freedoms)))
         others = {powers: x for powers, x in found.items() if powers != own}
-        if own in found and len(own) == 2 and not any(powers[k] for powers in others):
+        if own not in found or len(own) != 2 or any(powers[k] for powers in others):
+            continue
+        if all(powers[1 - k] <= _POWERS for powers in others):
             c = [0.0] * (_POWERS + 1)
-            if all(powers[1 - k] <= _POWERS for powers in others):
-                for powers, factor in others.items():
-                    c[powers[1 - k]] = -factor / found[own]
-                _joints(equalities, follower, data.freedoms[1 - k], tuple(c), name=data.name)
-                return
+            for powers, factor in others.items():
+                c[powers[1 - k]] = -factor / found[own]
+            return {"joint1": follower, "joint2": data.freedoms[1 - k], "polycoef": words(c)}
     problem = f"is no polynomial of one coordinate that gives another, with powers up to {_POWERS}"
     raise refusal("E-MJCF-015", data, problem, f"{_ELSE}, if it is some polynomial")
 

@@ -53,7 +53,7 @@ class Source:
     file: str
     numbers: dict[str, Any]
     model: str
-    lines: dict[tuple[str, str], int]
+    lines: dict[tuple[str, str], Any]
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -94,19 +94,19 @@ def opened(file: str) -> Source:
     return Source(file, compiled(file), root.get("model", ""), _lines(root))
 
 
-def _lines(root: etree._Element) -> dict[tuple[str, str], int]:
+def _lines(root: etree._Element) -> dict[tuple[str, str], Any]:
     return {
-        (kind, element.get("name")): element.sourceline
+        (kind, element.get("name", "")): element.sourceline
         for path, kind in _PLACES.items()
         for element in root.iterfind(path)
-        if element.get("name") and isinstance(element.sourceline, int)
+        if element.get("name")
     }
 
 
 def pose(
     position: Sequence[float], quaternion: Sequence[float] = (1.0, 0.0, 0.0, 0.0)
 ) -> Transform:
-    """Of a frame in another, from MuJoCo's numbers."""
+    """Pose of a frame in another, from MuJoCo's numbers."""
     R = matrix_from_quaternion(Vector(tuple(quaternion)))
     return Transform.from_pose(R, Vector(tuple(position)))
 

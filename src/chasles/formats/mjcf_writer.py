@@ -10,11 +10,11 @@ import numpy as np
 from lxml import etree
 
 from chasles.errors import ModelError
-from chasles.formats.files import renamed, store, words
+from chasles.formats.files import renamed, some, store, words
 from chasles.formats.mjcf_equalities import add_equalities, placed
 from chasles.formats.registry import mesh_file
-from chasles.formats.writable import ball_limits, check_writable, lacking, refusal, some
-from chasles.formats.xml_file import added, begun, each, printed
+from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
+from chasles.formats.xml_file import added, each, printed
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import SHAPE_TRAITS, Description, JointData, LinkData, ShapeData
@@ -58,7 +58,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     notes = check_writable(description, "MJCF")
     source = at_children(in_series(description), _apart)
     writer = _Writer(source, notes, {link.name for link in description.links})
-    root = begun("mujoco", model=description.name)
+    root = added(None, "mujoco", model=description.name)
     massive = {"inertiafromgeom": "false"} if description.shapes else {}
     added(root, "compiler", angle="radian", **massive)
     added(root, "option", gravity=words(description.gravity))
@@ -73,7 +73,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
 
 def _apart(joint: JointData) -> bool:
-    """Whether a joint's coordinates are of a frame that its body cannot have in MuJoCo."""
+    """Return True if a joint's coordinates are of a frame that its body cannot have in MuJoCo."""
     turned = Matrix.identity() != joint.child_pose.R
     moved = joint.traits.floating and not joint.child_pose.is_identity
     return moved or (spelling(joint.kind, "MJCF") == "ball" and turned)
@@ -133,7 +133,7 @@ class _Writer:
         return series[-1].child, series
 
     def _passed(self, joint: JointData) -> bool:
-        """Whether a joint carries nothing but the next joint."""
+        """Return True if a joint carries nothing but the next joint."""
         link, carried = self.links[joint.child], self.children.get(joint.child, [])
         empty = link.inertia == RigidInertia.zero()
         return empty and len(carried) == 1 and link.name not in self.needed
@@ -161,7 +161,7 @@ class _Writer:
         return body
 
     def _floats(self, joint: JointData, place: Transform) -> Transform:
-        """Where a free joint has its zero in the world, which has MuJoCo's coordinates of it."""
+        """Zero of a free joint in the world, in which MuJoCo has its coordinates."""
         link = joint.parent
         while link in self.joint_of and self.joint_of[link].kind == "fixed":
             held = self.joint_of[link]
@@ -231,7 +231,7 @@ class _Writer:
         added(body, "inertial", mass=words([mass]), diaginertia=words(moments), **place)
 
     def _heavy(self, name: str) -> bool:
-        """Whether MuJoCo lets a body move: it, or one that is fixed to it, has mass and inertia."""
+        """Return True if MuJoCo lets a body move: it, or one fixed to it, has mass and inertia."""
         mass, moments = self.links[name].inertia.m, _principal(self.links[name])[0]
         if min(mass, *moments) >= _LEAST:
             return True
@@ -250,14 +250,15 @@ class _Writer:
         single = (j for j in description.joints if "1" not in j.traits.units)
         if speeds := [j.name for j in single if j.limits.velocity != math.inf]:
             self.notes.append(f"limits of velocity have no place in MJCF: {some(speeds)}")
-        order = [j.name for j in self.source.joints if j.name in set(self.written)]
+        moving = set(self.written)
+        order = [j.name for j in self.source.joints if j.name in moving]
         if order != self.written:
             self.notes.append(f"coordinates are in MuJoCo's order: {some(self.written)}")
 
 
 def _on_one_body(series: list[JointData]) -> bool:
-    """Whether MuJoCo has a body with these joints: six freedoms, nothing that turns after a ball,
-    and a free joint only by itself."""
+    """Return True if MuJoCo allows these joints on one body: six DoF, no turn after a ball, and a
+    free joint only by itself."""
     kinds = [spelling(joint.kind, "MJCF") for joint in series]
     turns_after = kinds[kinds.index("ball") + 1 :] if "ball" in kinds else []
     count = len(kinds) + 2 * kinds.count("ball")
@@ -266,7 +267,7 @@ def _on_one_body(series: list[JointData]) -> bool:
 
 
 def _frames(series: list[JointData]) -> list[Transform]:
-    """Those of joints in the frame of the body that the last one carries, all joints at zero."""
+    """Frames of joints in that of the body that the last one carries, all joints at zero."""
     found, link = [], Transform.identity()
     for joint in reversed(series):
         found.append(compose(joint.child_pose, link))

@@ -16,13 +16,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import NamedTuple
 from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
 from chasles.errors import ModelError
-from chasles.formats.files import Line, is_number, lines, short, size
+from chasles.formats.files import Line, is_number, lines, short, size, some
 from chasles.model import Model
 from chasles.model.spaces import PositionSpace
 
@@ -54,11 +53,8 @@ class Motion:
     end: int
 
 
-class _Row(NamedTuple):
-    """The numbers of one instant, and the line that they end at."""
-
-    line: Line
-    numbers: list[float]
+_Row = tuple[Line, list[float]]
+"""The numbers of one instant, and the line that they end at."""
 
 
 @dataclass(frozen=True)
@@ -83,13 +79,13 @@ def read(
     rows = _increasing(file, table) if "t" in table.places else table.rows
     first = 0
     while block := list(itertools.islice(rows, chunk)):
-        numbers = np.array([row.numbers for row in block])
+        numbers = np.array([row for _, row in block])
         found = {name: numbers[:, place] for name, place in table.places.items()}
         _check_quaternions(file, model, block, found["q"])
         t = found["t"][:, 0] if "t" in found else None
         if step is not None:
             t = step * np.arange(first, first + len(block))
-        yield Motion(first, t, found["q"], found.get("qd"), found.get("qdd"), block[-1].line.end)
+        yield Motion(first, t, found["q"], found.get("qd"), found.get("qdd"), block[-1][0].end)
         first += len(block)
     if first == 0:
         raise ModelError("E-FILE-013", "there are no instants in it", "give one or more", file=file)
@@ -99,7 +95,7 @@ def _check_quaternions(file: str, model: Model, block: Sequence[_Row], q: np.nda
     for first, joint in PositionSpace().quaternions(model).items():
         zero = ~np.any(q[:, first : first + 4], axis=1)
         if np.any(zero):
-            line = block[int(np.argmax(zero))].line.number
+            line = block[int(np.argmax(zero))][0].number
             problem = f"the quaternion of joint {joint!r} is zero"
             remedy = "the identity is 1, 0, 0, 0"
             raise ModelError("E-FILE-014", problem, remedy, file=file, line=line)
@@ -114,8 +110,7 @@ def forces(path: str | os.PathLike[str]) -> Iterator[list[float]]:
         return
     header = _header(file, ACTION)
     order = header.places(ACTION)
-    for line in header.body:
-        numbers = _numbers(file, line, line.text.split(","), header.names)
+    for _, numbers in header.rows(file):
         yield [numbers[k] for k in order]
 
 
@@ -151,12 +146,17 @@ class _Header:
     body: Iterator[Line]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """Where columns are that must be there."""
+        """Indices of columns, which must be there."""
         for name in names:
             if name not in self.names:
                 problem = f"there is no column {name!r}"
                 raise ModelError("E-FILE-015", problem, "add it", file=self.where)
         return [self.names.index(name) for name in names]
+
+    def rows(self, file: str) -> Iterator[_Row]:
+        """The numbers of the lines after it."""
+        for line in self.body:
+            yield line, _numbers(file, line, line.text.split(","), self.names)
 
 
 def _csv_motion(file: str, model: Model) -> _Table:
@@ -166,10 +166,7 @@ def _csv_motion(file: str, model: Model) -> _Table:
     for quantity, names in wanted.items():
         if quantity == "q" or any(name in header.names for name in names):
             places[quantity] = header.places(names)
-    rows = (
-        _Row(line, _numbers(file, line, line.text.split(","), header.names)) for line in header.body
-    )
-    return _Table(rows, places)
+    return _Table(header.rows(file), places)
 
 
 def _header(file: str, known: Sequence[str]) -> _Header:
@@ -188,7 +185,7 @@ def _header(file: str, known: Sequence[str]) -> _Header:
     for name in names:
         if name not in known:
             close = difflib.get_close_matches(name[:100], known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {_listed(known)}"
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {some(known, 12)}"
             raise ModelError("E-FILE-018", f"unknown column {short(name)}", hint, file=where)
         if names.count(name) > 1:
             problem = f"column {name!r} is there twice"
@@ -196,21 +193,17 @@ def _header(file: str, known: Sequence[str]) -> _Header:
     return _Header(names, where, body)
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
-
-
 def _increasing(file: str, table: _Table) -> Iterator[_Row]:
     """The rows, each later than the one before it."""
     (place,), last = table.places["t"], -math.inf
-    for row in table.rows:
-        t = row.numbers[place]
+    for line, numbers in table.rows:
+        t = numbers[place]
         if t <= last:
             problem = f"time {t!r} does not come after {last!r}"
             remedy = "sort the lines by time and give each time once"
-            raise ModelError("E-FILE-020", problem, remedy, file=file, line=row.line.number)
+            raise ModelError("E-FILE-020", problem, remedy, file=file, line=line.number)
         last = t
-        yield row
+        yield line, numbers
 
 
 # The layout of fig. 6 --------------------------------------------------------------------------
@@ -251,7 +244,7 @@ def _instants(file: str, body: Iterable[Line], names: Sequence[str]) -> Iterator
             remedy = f"give 3 for one joint (q qd qdd) or {len(whole)} for all {len(names)}"
             raise ModelError("E-FILE-023", problem, remedy, file=file, line=line.number)
         if len(numbers) == len(whole):
-            yield _Row(line, numbers)
+            yield line, numbers
             numbers = []
     if numbers:
         problem = f"the file ends with {len(numbers) // 3} of {len(names)} joints of an instant"
@@ -261,7 +254,7 @@ def _instants(file: str, body: Iterable[Line], names: Sequence[str]) -> Iterator
 def _numbers(file: str, line: Line, words: Sequence[str], names: Sequence[str]) -> list[float]:
     """The finite numbers of a line, as many as there are names for them."""
     if len(words) != len(names):
-        problem = f"{len(words)} numbers where {len(names)} belong: {_listed(names)}"
+        problem = f"{len(words)} numbers where {len(names)} belong: {some(names, 12)}"
         raise ModelError("E-FILE-025", problem, "add or remove some", file=file, line=line.number)
     try:
         numbers = list(map(float, words))

@@ -1,4 +1,4 @@
-"""Where files are: robots that packages have installed, by name, and what a robot's file names."""
+"""Places of files: robots that packages have installed, and what a robot's file names."""
 
 import difflib
 import os
@@ -24,7 +24,7 @@ class Found(NamedTuple):
 
 
 def folders() -> dict[str, list[Path]]:
-    """Where packages put robot files, by package; only folders that are there."""
+    """Folders with robot files of packages, by package; only those that are there."""
     data = [Path(p) / "cmeel.prefix/share/example-robot-data/robots" for p in sys.path if p]
     given = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
     cache = Path(os.path.expanduser(given))  # stays as it is where this user has no home
@@ -118,7 +118,7 @@ def package_of(name: str) -> str:
 
 
 def candidates(name: str, robot_file: str) -> Iterator[Path]:
-    """Where the file or folder may be that a robot's file calls `name`, best first.
+    """Possible paths of the file or folder that a robot's file calls `name`, best first.
 
     package://NAME/PATH and model://NAME/PATH are looked for in the folders above the robot's file,
     in those of `VARIABLES`, and in what example-robot-data installs; a plain name is seen from the

@@ -44,7 +44,7 @@ GRAVITY = Vector.of(0.0, 0.0, -9.8)
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """What an SDF file says.
+    """Read an SDF file.
 
     The world is the link "world", the first. Parts of nested models, and of models beside others,
     are named `model::part`. A joint between links that joints before it connect already closes a
@@ -118,7 +118,7 @@ def _link(node: Node) -> LinkData:
 
 
 def inertial_of(inertial: Part) -> Inertial:
-    """What an `<inertial>` says; of a link without one, what SDF takes for it."""
+    """Read an `<inertial>`; for a link without one, return SDF's default."""
     if inertial.element.get("auto") in ("true", "1"):
         problem = "auto asks for masses from shapes, which is not done"
         raise inertial.error("E-SDF-002", problem, "write them out")
@@ -137,7 +137,7 @@ def inertial_of(inertial: Part) -> Inertial:
 
 def _frames(document: Document) -> Iterator[FrameData]:
     for node in document.of("frame"):
-        link = node.carrier or document.top.origin
+        link = node.carrier or document.top
         yield FrameData(node.name, link.name or WORLD, relative(node, link))
 
 
@@ -151,8 +151,8 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
     if given not in kinds:
         problem = f"its type {given!r} is not read"
         raise part.error("E-SDF-003", problem, f"use one of {', '.join((*kinds, KIND))}")
-    parent, child = (end(node, tag) or document.top.origin for tag in ("parent", "child"))
-    if parent is child or child is document.top.origin:
+    parent, child = (end(node, tag) or document.top for tag in ("parent", "child"))
+    if parent is child or child is document.top:
         fault = "it joins a link to itself" if parent is child else "its child is the world"
         raise part.error("E-SDF-004", fault, "name another link as its child")
     joint = JointData(
@@ -239,7 +239,7 @@ def bound(limit: Part, tag: str, default: float) -> float:
 
 def _mimic(node: Node, mimic: Part) -> Mimic:
     """Its coordinate is multiplier times (that of the leader minus reference), plus offset."""
-    leader = node.find(mimic.text("joint"), mimic)
+    leader = node.beside(mimic.text("joint"), mimic)
     if leader.kind != "joint" or mimic.element.get("axis", "axis") != "axis":
         problem = "mimic must name a joint, and its first axis"
         raise mimic.error("E-SDF-006", problem, "name one with one axis")
@@ -271,14 +271,16 @@ def _shapes(link: Node, file: str) -> Iterator[ShapeData]:
     for part in as_printed.all(*ROLES):
         try:
             shape, base = drawn(part, link.name, file)
-            moved = relative(link.find(base, part), link) if base else Transform.identity()
-            yield replace(shape, pose=compose(shape.pose, moved)) if base else shape
+            if base:
+                outer = relative(link.beside(base, part), link)
+                shape = replace(shape, pose=compose(shape.pose, outer))
+            yield shape
         except ModelError as error:
             link.part.source.notes.append(f"{error.message}; the shape is left out")
 
 
 def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
-    """What a `<visual>` or `<collision>` of a link says, and the name of the frame of its pose.
+    """Read a `<visual>` or `<collision>` of a link, and the name of the frame of its pose.
 
     Meshes are named, never opened.
     """
@@ -312,9 +314,9 @@ def _color(visual: Part) -> tuple[float, ...] | None:
 
 
 def _held(document: Document, node: Node) -> JointData:
-    """What fixes a link of a static model to the world."""
+    """Joint that fixes a link of a static model to the world."""
     name = unused_name(f"{node.name}.fixed", document.ties)
-    pose = relative(node, document.top.origin)
+    pose = relative(node, document.top)
     return JointData(name, "fixed", WORLD, node.name, pose, where=node.part.where)
 
 

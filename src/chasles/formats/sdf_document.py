@@ -4,13 +4,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from lxml import etree
 
 from chasles.errors import ModelError
 from chasles.formats.files import load, short
 from chasles.formats.registry import VARIABLES, candidates, package_of
-from chasles.formats.sdf_frames import WORLD, Node, Scope, placed, truth
+from chasles.formats.sdf_frames import WORLD, Node, placed, truth
 from chasles.formats.xml_file import Part, Source, parse
 
 OLDEST, NEWEST = 4, 12
@@ -35,7 +36,7 @@ class Document:
 
     file: str
     world: Part
-    top: Scope
+    top: Node
     snap: bool
     notes: list[str]
     nodes: list[Node] = field(default_factory=list)
@@ -45,11 +46,11 @@ class Document:
         """All links, joints or frames, in the order of the file."""
         return (node for node in self.nodes if node.kind == kind)
 
-    def add(self, scope: Scope, part: Part, name: str, **facts: object) -> Node:
+    def add(self, scope: Node, part: Part, name: str, **facts: Any) -> Node:
         """A new frame of a scope."""
         given, base = placed(part)
-        facts = {"kind": part.tag, "given": given} | facts
-        node = Node(part, name=scope.prefix + name, scope=scope, **facts)  # type: ignore[arg-type]
+        kind: str = facts.pop("kind", part.tag)
+        node = Node(part, kind, scope.prefix + name, scope, given, **facts)
         node.base = base or node.base
         if len(self.nodes) >= MAX_PARTS:
             problem = f"more than {MAX_PARTS} links, joints and frames"
@@ -62,7 +63,7 @@ class Document:
 
 @dataclass(frozen=True)
 class _Way:
-    """What holds for the parts of a model. static: they never move. bare: those of models in it are
+    """Context of the parts of a model. static: they never move. bare: parts of models in it are
     named without the model. above: the files and models that it is in."""
 
     above: tuple[str, ...]
@@ -81,8 +82,8 @@ def opened(file: str, *, snap: bool) -> Document:
     if len(worlds) > 1:
         raise worlds[1].error("E-SDF-013", "this is the second <world> of the file", "keep one")
     world = worlds[0] if worlds else root
-    origin = Node(world, WORLD, "")
-    top = Scope(version, origin, {WORLD: origin})
+    top = Node(world, WORLD, "", version=version)
+    top.nodes[WORLD] = top
     document = Document(file, world, top, snap, notes)
     single = len(list(world.all("model", "include"))) == 1 and not world.find("joint", "frame")
     _parts(document, top, world, _Way((file,), bare=single))
@@ -114,7 +115,7 @@ def _minor(version: str) -> int | None:
     return int(minor) if minor.isascii() and minor.isdigit() and len(minor) < 4 else None
 
 
-def _parts(document: Document, scope: Scope, owner: Part, way: _Way) -> None:
+def _parts(document: Document, scope: Node, owner: Part, way: _Way) -> None:
     """The parts of a model or world."""
     for child in owner.all("link", "joint", "frame", "model", "include"):
         if child.tag == "include":
@@ -132,30 +133,30 @@ def _parts(document: Document, scope: Scope, owner: Part, way: _Way) -> None:
         document.add(scope, part, name, base=on, on=on, static=way.static)
 
 
-def _model(document: Document, scope: Scope, part: Part, way: _Way, version: int = 0) -> None:
+def _model(document: Document, scope: Node, part: Part, way: _Way, version: int = 0) -> None:
     """A model and its parts. version: of its own file."""
     if len(way.above) > MAX_NESTING:
         problem = f"more than {MAX_NESTING} models within each other"
         raise part.error("E-SDF-018", problem, "nest them less")
     name = part.text("name")
-    node = document.add(scope, part, name, **_model_frames(part))
+    facts = _model_facts(part, version or scope.version)
+    node = document.add(scope, part, name, **facts)
     if way.bare:
         node.name = ""
-    node.inside = Scope(version or scope.version, node)
     still = way.static or truth(part, "static", False)
-    _parts(document, node.inside, part, way.into(name, static=still))
+    _parts(document, node, part, way.into(name, static=still))
 
 
-def _model_frames(part: Part) -> dict[str, str]:
-    """The frames within that a model is attached to, and placed by."""
-    get = part.element.get
-    return {"on": get("canonical_link", ""), "placement": get("placement_frame", "")}
+def _model_facts(part: Part, version: int) -> dict[str, Any]:
+    """The version of a model, and the frames within that it is attached to, and placed by."""
+    on, placement = (part.element.get(key, "") for key in ("canonical_link", "placement_frame"))
+    return {"version": version, "on": on, "placement": placement}
 
 
 # Included files --------------------------------------------------------------------------------
 
 
-def _include(document: Document, scope: Scope, part: Part, way: _Way) -> None:
+def _include(document: Document, scope: Node, part: Part, way: _Way) -> None:
     """A model of another file, with a name, place and the rest that the `<include>` may give."""
     uri, file = part.content("uri"), _included(part)
     if file in way.above:
@@ -173,7 +174,7 @@ def _include(document: Document, scope: Scope, part: Part, way: _Way) -> None:
     if part.element.get("merge", "") not in ("true", "1"):
         _model(document, scope, model, within, version)
         return
-    if scope.origin.kind == WORLD and model.find("link") is not None:
+    if scope.kind == WORLD and model.find("link") is not None:
         problem = f"{short(uri)} has links, which a world cannot have"
         raise part.error("E-SDF-021", problem, "leave out merge")
     _merge(document, scope, model, within, version)
@@ -195,7 +196,7 @@ def _overridden(model: Part, include: Part) -> Part:
     return model.named()
 
 
-def _merge(document: Document, scope: Scope, part: Part, way: _Way, version: int) -> None:
+def _merge(document: Document, scope: Node, part: Part, way: _Way, version: int) -> None:
     """The parts of an included model as parts of the one that includes it, or of the world.
 
     Its own frame stays, by the name that sdformat gives it: `_merged__NAME__model__`.
@@ -203,9 +204,9 @@ def _merge(document: Document, scope: Scope, part: Part, way: _Way, version: int
     if truth(part, "static", False) and not way.static:
         part.note("static is not used of a model that is merged, as SDF says")
     name = f"_merged__{part.text('name')}__model__"
-    origin = document.add(scope, part, name, kind="frame", **_model_frames(part))
-    origin.inside = Scope(version, origin, into=scope)
-    _parts(document, origin.inside, part, way.into(name, static=way.static))
+    facts = _model_facts(part, version)
+    origin = document.add(scope, part, name, kind="frame", into=scope, **facts)
+    _parts(document, origin, part, way.into(name, static=way.static))
 
 
 def _included(part: Part) -> str:

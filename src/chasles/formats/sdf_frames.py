@@ -26,24 +26,27 @@ MODEL, WORLD = "__model__", "world"
 class Node:
     """A frame. name: in the whole file, `model::part` where models are nested.
 
-    scope: where it stands, and names that it uses are looked up; None for the world. given: its
-    pose in the frame `base`. on: the frame it is attached to. inside: of a model, its own names.
-    placement: of a model, the frame within that `given` places; "" for its own. static: never
-    moves.
+    scope: the model or world where it stands, and names that it uses are looked up; None for the
+    world. given: its pose in the frame `base`. on: the frame it is attached to. static: never
+    moves. Of a model and the world: version, of its file (9 of SDF 1.9); nodes, its parts by name;
+    placement, the frame within that `given` places, "" for its own; into, the scope that its parts
+    are merged into.
     """
 
     part: Part
     kind: str
     name: str
-    scope: "Scope | None" = None
+    scope: "Node | None" = None
     given: Transform = field(default_factory=Transform.identity)
     base: str = ""
     on: str = ""
-    inside: "Scope | None" = None
-    placement: str = ""
     static: bool = False
+    version: int = 0
+    nodes: "dict[str, Node]" = field(default_factory=dict)
+    placement: str = ""
+    into: "Node | None" = None
 
-    def find(self, name: str, part: Part) -> "Node":
+    def beside(self, name: str, part: Part) -> "Node":
         """The frame of a name where this one stands."""
         assert self.scope is not None, "all parts stand in a model or a world"
         return self.scope.find(name, part)
@@ -51,15 +54,14 @@ class Node:
     @property
     def above(self) -> "Node | None":
         """The frame that its pose is in; None for the world, which is in none."""
-        return None if self.scope is None else self.scope.find(self.base, self.part)
+        return None if self.scope is None else self.beside(self.base, self.part)
 
     @cached_property
     def pose(self) -> Transform:
         """In the frame above."""
         if not self.placement:
             return self.given
-        assert self.inside is not None, "only models are placed by a frame within"
-        node, placed = self.inside.find(self.placement, self.part), Transform.identity()
+        node, placed = self.find(self.placement, self.part), Transform.identity()
         for step in self._way(node, lambda x: x.above if x is not self else None):
             if step is not self:
                 placed = compose(placed, step.pose)
@@ -72,12 +74,15 @@ class Node:
         return end if end.kind == "link" else None
 
     def _attached(self) -> "Node | None":
-        """The frame that it is attached to."""
+        """The frame that it is attached to; of a model the named, or first, link or model in it."""
         if self.kind == "link" or self.scope is None:
             return None
-        if self.inside is not None:
-            return self.inside.canonical(self.on, self.part)
-        return self.scope.find(self.on, self.part)
+        if not self.version:
+            return self.beside(self.on, self.part)
+        if self.on:
+            return self.find(self.on, self.part)
+        kinds = {node.kind: node for node in reversed(self.nodes.values())}
+        return kinds.get("link") or kinds.get("model")
 
     def _way(self, first: "Node", next_of: "Callable[[Node], Node | None]") -> "list[Node]":
         """From frame to frame until there is no next."""
@@ -91,28 +96,17 @@ class Node:
             node = next_of(node)
         return list(way)
 
-
-@dataclass(eq=False)
-class Scope:
-    """The names of a model or world. version: 9 of a file in SDF 1.9. origin: its own frame.
-
-    into: the scope that its parts are merged into.
-    """
-
-    version: int
-    origin: Node
-    nodes: dict[str, Node] = field(default_factory=dict)
-    into: "Scope | None" = None
+    # Parts of a model or world -----------------------------------------------------------------
 
     @property
     def prefix(self) -> str:
-        """What stands before names of its parts in the whole file."""
+        """Beginning of the names of its parts in the whole file."""
         if self.into is not None:
             return self.into.prefix
-        return f"{self.origin.name}::" if self.origin.name else ""
+        return f"{self.name}::" if self.name else ""
 
-    def add(self, node: Node, name: str) -> Node:
-        """A part of this scope; until version 1.6 a joint could have the name of a link."""
+    def add(self, node: "Node", name: str) -> "Node":
+        """Take a part; until version 1.6 a joint could have the name of a link."""
         if self.into is not None:
             self.into.add(node, name)
         other = self.nodes.setdefault(name, node)
@@ -123,25 +117,16 @@ class Scope:
             self.nodes[name] = node
         return node
 
-    def find(self, name: str, part: Part) -> Node:
+    def find(self, name: str, part: Part) -> "Node":
         """The frame of a name as the file writes it here: part, or model::part."""
         if name in ("", MODEL):
-            return self.origin
+            return self
         if name in self.nodes:
             return self.nodes[name]
         model, _, rest = name.partition("::")
-        inside = self.nodes[model].inside if model in self.nodes else None
-        if rest and inside is not None:
-            return inside.find(rest, part)
+        if rest and model in self.nodes and model != WORLD and self.nodes[model].version:
+            return self.nodes[model].find(rest, part)
         raise part.error("E-SDF-026", f"there is no frame {name!r} here", suggest(name, self.nodes))
-
-    def canonical(self, name: str, part: Part) -> Node | None:
-        """The link, or the model, that a model's own frame is attached to: the first, or named."""
-        if name:
-            return self.find(name, part)
-        links = [node for node in self.nodes.values() if node.kind == "link"]
-        models = [node for node in self.nodes.values() if node.kind == "model"]
-        return next(iter(links + models), None)
 
 
 def relative(a: Node, b: Node) -> Transform:
@@ -168,7 +153,7 @@ def relative(a: Node, b: Node) -> Transform:
 
 
 def truth(part: Part, tag: str, default: bool) -> bool:
-    """Whether a child says so."""
+    """Return the truth value in a child."""
     text, child = part.content(tag).lower(), part.find(tag)
     if child is None or not text:
         return default
@@ -178,7 +163,7 @@ def truth(part: Part, tag: str, default: bool) -> bool:
 
 
 def placed(part: Part) -> tuple[Transform, str]:
-    """What `<pose>` says of an element: the pose, and the name of the frame that it is in."""
+    """Read the `<pose>` of an element, and the name of the frame that it is in."""
     pose, text = part.find("pose"), part.content("pose")
     if pose is None:
         return Transform.identity(), ""
@@ -205,7 +190,7 @@ def end(joint: Node, tag: str) -> Node | None:
     part, name = joint.part.need(tag), joint.part.content(tag)
     if not name:
         raise part.error("E-SDF-023", f"there is no name in <{tag}>", "give that of a link")
-    return None if name == WORLD else joint.find(name, part).carrier
+    return None if name == WORLD else joint.beside(name, part).carrier
 
 
 def direction(joint: Node, axis: Part) -> Vector:
@@ -216,4 +201,4 @@ def direction(joint: Node, axis: Part) -> Vector:
     named = "" if xyz is None else xyz.element.get("expressed_in", "")
     if joint.scope.version <= 4 or truth(axis, "use_parent_model_frame", False):
         named = named or MODEL
-    return relative(joint.find(named, axis), joint).R @ given if named else given
+    return relative(joint.beside(named, axis), joint).R @ given if named else given

@@ -68,7 +68,10 @@ def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, floa
 
 
 def add_gears(model: etree._Element, source: Description) -> None:
-    """A gearbox for each coupling; refused is what is no ratio of two turns from one link."""
+    """Write a gearbox for each coupling; refuse what is no ratio of two turns from one link.
+
+    From a q + b p = 0: with angles s q and t p against the shared link, t p = -(s t a/b) s q.
+    """
     joints = {joint.name: joint for joint in source.joints}
     for data in source.couplings:
         slopes, constant = linear(data) or ([], 0.0)
@@ -77,7 +80,17 @@ def add_gears(model: etree._Element, source: Description) -> None:
         if constant or len(slopes) != 2 or shared is None:
             problem = "is no ratio of two revolute joints on one link"
             raise refusal("E-SDF-040", data, problem, "save it as .toml or .xml")
-        _gearbox(model, data, pair, slopes, shared)
+        first, second = zip(pair, slopes, strict=True)
+        if first[1] == 1.0:  # the child follows, with this factor, as it is read back
+            first, second = second, first
+        if _end(second[0], shared)[0] == WORLD:
+            first, second = second, first
+        (parent, s), (child, t) = (_end(joint, shared) for joint, _ in (first, second))
+        ratio = words([s * t * first[1] / second[1]])
+        element = added(model, "joint", name=data.name, type=KIND)
+        add_texts(element, parent=parent, child=child, gearbox_ratio=ratio, **{REFERENCE: shared})
+        for tag, (joint, _) in (("axis", first), ("axis2", second)):
+            added(added(element, tag), "xyz", expressed_in=joint.name).text = words(joint.axis)
 
 
 def _shared(pair: list[JointData]) -> str | None:
@@ -86,28 +99,6 @@ def _shared(pair: list[JointData]) -> str | None:
         return None
     first, second = ({joint.parent or WORLD, joint.child} for joint in pair)
     return next(iter(first & second), None)
-
-
-def _gearbox(
-    model: etree._Element,
-    data: CouplingData,
-    pair: list[JointData],
-    slopes: list[float],
-    shared: str,
-) -> None:
-    """From a q + b p = 0: with angles s q and t p against the shared link, t p = -(s t a/b) s q."""
-    first, second = zip(pair, slopes, strict=True)
-    if first[1] == 1.0:  # the child follows, with this factor, as it is read back
-        first, second = second, first
-    if _end(second[0], shared)[0] == WORLD:
-        first, second = second, first
-    ends = [_end(joint, shared) for joint, _ in (first, second)]
-    ratio = ends[0][1] * ends[1][1] * first[1] / second[1]
-    element = added(model, "joint", name=data.name, type=KIND)
-    texts = {"parent": ends[0][0], "child": ends[1][0], "gearbox_ratio": words([ratio])}
-    add_texts(element, **texts, **{REFERENCE: shared})
-    for tag, (joint, _) in (("axis", first), ("axis2", second)):
-        added(added(element, tag), "xyz", expressed_in=joint.name).text = words(joint.axis)
 
 
 def _end(joint: JointData, shared: str) -> tuple[str, float]:

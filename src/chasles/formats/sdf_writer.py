@@ -10,10 +10,10 @@ import numpy as np
 from lxml import etree
 
 from chasles.formats import xml_file as xml
-from chasles.formats.files import short, store, words
+from chasles.formats.files import short, some, store, words
 from chasles.formats.sdf_frames import MODEL, WORLD
 from chasles.formats.sdf_gears import add_gears
-from chasles.formats.writable import ball_limits, check_writable, lacking, refusal, some
+from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
 from chasles.formats.xml_file import MOMENTS
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
@@ -44,7 +44,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     world's origin, other joints).
     """
     notes = check_writable(description, "SDF")
-    source = _renamed(_on_world(in_series(description, "SDF"), notes), notes)
+    source = _renamed(in_series(description, "SDF"), notes)
     free = [joint for joint in source.joints if joint.traits.floating]
     joints = [joint for joint in source.joints if not joint.traits.floating]
     for joint in (*joints, *source.loops):
@@ -55,7 +55,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
             f"joint {joint.name!r} is written as none: in SDF floats what nothing holds to the "
             "world; it is read as 'root_joint', or after its link, before all others"
         )
-    root = xml.begun("sdf", version=VERSION)
+    root = xml.added(None, "sdf", version=VERSION)
     outer = root
     if source.gravity != Description.gravity:
         outer = xml.added(root, "world", name="world")
@@ -102,34 +102,23 @@ def _add_parts(
 # What the format can say -----------------------------------------------------------------------
 
 
-def _on_world(source: Description, notes: list[str]) -> Description:
-    """With SDF's world in the place of a root link "world" that has no mass."""
-    carried = {joint.child for joint in source.joints}
-    world = next((link for link in source.links if link.name == WORLD), None)
-    if world is None or WORLD in carried or world.inertia != RigidInertia.zero():
-        return source
-
-    def held(joint: Kind) -> Kind:
-        return replace(joint, parent=None) if joint.parent == WORLD else joint
-
-    for frame in source.frames:
-        if frame.link == WORLD:
-            notes.append(f"frame {frame.name!r} is on the world, not in the model; left out")
-    if any(shape.link == WORLD for shape in source.shapes):
-        notes.append("shapes of the world are not in the model; left out")
-    return replace(
-        source,
-        links=tuple(link for link in source.links if link is not world),
-        joints=tuple(map(held, source.joints)),
-        loops=tuple(map(held, source.loops)),
-        frames=tuple(frame for frame in source.frames if frame.link != WORLD),
-        shapes=tuple(shape for shape in source.shapes if shape.link != WORLD),
-    )
-
-
 def _renamed(source: Description, notes: list[str]) -> Description:
-    """With names that SDF can have: links, frames and joints have different ones, without "::"."""
-    taken = {WORLD}
+    """With names that SDF can have: links, frames and joints have different ones, without "::".
+
+    SDF's world stands in the place of a root link "world" that has no mass.
+    """
+    taken, carried = {WORLD}, {joint.child for joint in source.joints}
+    kept = [
+        link
+        for link in source.links
+        if link.name != WORLD or WORLD in carried or link.inertia != RigidInertia.zero()
+    ]
+    if len(kept) < len(source.links):
+        for frame in source.frames:
+            if frame.link == WORLD:
+                notes.append(f"frame {frame.name!r} is on the world, not in the model; left out")
+        if any(shape.link == WORLD for shape in source.shapes):
+            notes.append("shapes of the world are not in the model; left out")
 
     def legal(what: str, names: Iterable[str]) -> dict[str, str]:
         found = {}
@@ -141,8 +130,8 @@ def _renamed(source: Description, notes: list[str]) -> Description:
                 notes.append(f"{what} {short(name)} is written as {found[name]!r}, a name for SDF")
         return found
 
-    links = legal("link", (link.name for link in source.links))
-    frames = legal("frame", (frame.name for frame in source.frames))
+    links = legal("link", (link.name for link in kept))
+    frames = legal("frame", (frame.name for frame in source.frames if frame.link in links))
     ties = legal("joint", _ties(source))
 
     def tied(joint: Kind) -> Kind:
@@ -150,7 +139,7 @@ def _renamed(source: Description, notes: list[str]) -> Description:
         return replace(
             joint,
             name=ties[joint.name],
-            parent=None if joint.parent is None else links[joint.parent],
+            parent=links.get(joint.parent or ""),
             child=links[joint.child],
             mimic=None if mimic is None else replace(mimic, joint=ties[mimic.joint]),
         )
@@ -160,15 +149,19 @@ def _renamed(source: Description, notes: list[str]) -> Description:
     return replace(
         source,
         name=name,
-        links=tuple(replace(link, name=links[link.name]) for link in source.links),
+        links=tuple(replace(link, name=links[link.name]) for link in kept),
         joints=tuple(map(tied, source.joints)),
         loops=tuple(map(tied, source.loops)),
         couplings=tuple(
             replace(x, name=ties[x.name], freedoms=tuple(ties.get(f, f) for f in x.freedoms))
             for x in source.couplings
         ),
-        frames=tuple(replace(x, name=frames[x.name], link=links[x.link]) for x in source.frames),
-        shapes=tuple(replace(shape, link=links[shape.link]) for shape in source.shapes),
+        frames=tuple(
+            replace(x, name=frames[x.name], link=links[x.link])
+            for x in source.frames
+            if x.link in links
+        ),
+        shapes=tuple(replace(x, link=links[x.link]) for x in source.shapes if x.link in links),
     )
 
 
@@ -188,7 +181,7 @@ def _check(joint: JointData) -> None:
 
 
 def _check_free(joint: JointData) -> None:
-    """What floats has the world's frame for its coordinates."""
+    """Refuse a free joint whose coordinates are not the pose in the world."""
     here = joint.pose.is_identity and joint.child_pose.is_identity
     if joint.parent is not None or not here or joint.resists or joint.reversed:
         problem = "is free from elsewhere than the world's origin, or not without resistance"
@@ -226,7 +219,7 @@ def _in_world(
 
 
 def _is_ball(joint: JointData) -> bool:
-    """Whether a joint that moves has no axis."""
+    """Return True if a joint moves and has no axis."""
     return not joint.traits.along and joint.kind != "fixed"
 
 
@@ -234,7 +227,7 @@ def _is_ball(joint: JointData) -> bool:
 
 
 def _add_pose(element: etree._Element, pose: Transform, base: str = "") -> None:
-    """Of an element, in the frame that it has without being said or in another."""
+    """Add the pose of an element in another frame; by default the one that SDF takes."""
     if base or not pose.is_identity:
         relative = {"relative_to": base} if base else {}
         xml.added(element, "pose", **relative).text = f"{words(pose.r)} {xml.angles(pose)}"

@@ -44,7 +44,7 @@ _UNITS = {
 
 
 def _coordinate(kind: str) -> str:
-    """What the limits of a joint type are: "angle", "length", or "" for neither."""
+    """Quantity of the limits of a joint type: "angle", "length", or "" for neither."""
     units = set(JOINTS[kind].units) if kind in JOINTS else set()
     return {"rad": "angle", "m": "length"}[units.pop()] if units in ({"rad"}, {"m"}) else ""
 

@@ -51,7 +51,7 @@ Color = tuple[float, ...]
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """What a URDF file says.
+    """Read a URDF file.
 
     snap: an angle whose five or more printed digits are those of a multiple of a right angle,
     rounded or truncated, is taken as that multiple, with exact sine and cosine; notes say where.
@@ -62,7 +62,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def described(file: str, root: etree._Element, *, snap: bool, floating: bool) -> Description:
-    """What a document says that stands in a file."""
+    """Read the document of a file."""
     if root.tag.rpartition("}")[2] != "robot":
         problem = f"the document is a <{root.tag}>"
         remedy = "a URDF file is a <robot>"
@@ -112,7 +112,7 @@ def _link(link: Part) -> LinkData:
 
 
 def inertial(part: Part) -> Inertial:
-    """What an `<inertial>` says."""
+    """Read an `<inertial>`."""
     mass, tensor = part.need("mass").number("value"), part.need("inertia")
     pose = origin(part)
     return Inertial(mass, pose, list(map(tensor.number, MOMENTS)))
@@ -177,7 +177,7 @@ def _limits(joint: Part, bounds: str) -> Limits:
 
 
 def follows(mimic: Part) -> Mimic:
-    """What a `<mimic>` says."""
+    """Read a `<mimic>`."""
     return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
 
 
@@ -204,7 +204,7 @@ def _shapes(link: Part, named: Mapping[str, Color]) -> Iterator[ShapeData]:
 
 
 def drawn(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
-    """What a `<visual>` or `<collision>` of a link says. Meshes are named, never opened."""
+    """Read a `<visual>` or `<collision>` of a link. Meshes are named, never opened."""
     geometry = part.need("geometry")
     found = geometry.find(*_KINDS)
     if found is None:
@@ -243,7 +243,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     notes = check_writable(description, "URDF")
     _check(description)
     source = at_children(in_series(description), lambda joint: not joint.child_pose.is_identity)
-    root = xml.begun("robot", name=description.name)
+    root = xml.added(None, "robot", name=description.name)
     taken, names = taken_names(source)
     world = unused_name("world", taken)
     if any(joint.parent is None for joint in source.joints):

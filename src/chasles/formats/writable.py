@@ -1,4 +1,4 @@
-"""What robot files cannot hold, in all formats or in some: found before anything is written."""
+"""Limits of robot files, of all formats or of some, checked before anything is written."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import TypeVar
 
 from chasles.errors import ModelError
+from chasles.formats.files import some
 from chasles.model import (
     CouplingData,
     Description,
@@ -134,7 +135,7 @@ def check_joint(joint: JointData, format: str = "a file") -> None:
 
 
 def lacking(joint: JointData) -> str:
-    """What a format without such joints lacks: "is spherical", "is reversed planar"."""
+    """Describe a joint that a format lacks: "is spherical", "is reversed planar"."""
     return f"is {'reversed ' if joint.reversed else ''}{joint.kind}"
 
 
@@ -142,8 +143,3 @@ def ball_limits(joints: Iterable[JointData]) -> list[str]:
     """A note on the limits of ball and free joints, which other formats do not have."""
     limited = [j.name for j in joints if "1" in j.traits.units and j.limits != Limits()]
     return [f"limits of ball and free joints are not written: {some(limited)}"] if limited else []
-
-
-def some(names: list[str]) -> str:
-    """The first few of some names."""
-    return ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")

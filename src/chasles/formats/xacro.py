@@ -35,7 +35,7 @@ def read(
     floating: bool = False,
     arguments: Mapping[str, str] | None = None,
 ) -> Description:
-    """What the URDF that a xacro file stands for says.
+    """Read the URDF that a xacro file stands for.
 
     arguments: values of the file's `xacro:arg`, by name. `$(find package)` is a folder of that name
     (or with a package.xml that has it) above the file, or beside one of those. Errors and notes
@@ -57,7 +57,7 @@ def expanded(file: str, arguments: Mapping[str, str] | None = None) -> etree._El
 
 
 def _complaint(file: str, told: str) -> ModelError:
-    """What xacro says, where, and within which macros."""
+    """Make an error of xacro's message, with its place and macros."""
     try:
         found = json.loads(told)
     except ValueError:

@@ -70,7 +70,7 @@ def parsed(given: Any, filename: str | None = None) -> Any:
 
 
 def elements(node: Any) -> Iterator[Any]:
-    """Of a document or an element, itself included, in the order of the text."""
+    """Elements of a document or an element, itself included, in the order of the text."""
     pending = [node]
     while pending:
         node = pending.pop()
@@ -122,7 +122,7 @@ def found(package: str, file: str) -> str:
 
 
 def complaint(file: str, what: str, at: str = "") -> ValueError:
-    """What went wrong, where, and in which macros."""
+    """Error with its place and macros."""
     files = [name for name in xacro.filestack or [] if name] or [file]
     called = [macro.body.getAttribute("name") for macro in xacro.macrostack or []]
     macros = list(dict.fromkeys(called[::-1]))[:4]

@@ -164,7 +164,7 @@ class Part:
         return part
 
     def named(self) -> "Part":
-        """The same element, with messages about it by its own tag and name."""
+        """Return the same element, with messages about it by its own tag and name."""
         return replace(self, owner=f"{self.tag} {self.text('name')!r}")
 
     # Values ------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class Part:
 
 
 class Inertial(NamedTuple):
-    """What a file says of a link's inertia: the mass, a frame at the centre of mass in the link's
+    """Inertia of a link as a file gives it: the mass, a frame at the centre of mass in the link's
     frame, and the moments xx, yy, zz, xy, xz, yz about it, in its axes."""
 
     mass: float
@@ -276,22 +276,14 @@ def angles(pose: Transform) -> str:
     return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
 
 
-def begun(tag: str, **attributes: str) -> etree._Element:
-    """The first element of a document."""
-    return _with(etree.Element(tag), attributes)
-
-
-def added(parent: etree._Element, tag: str, /, **attributes: str) -> etree._Element:
-    """A new element at the end of another one."""
-    return _with(etree.SubElement(parent, tag), attributes)
-
-
-def _with(element: etree._Element, attributes: dict[str, str]) -> etree._Element:
+def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etree._Element:
+    """A new element at the end of another one; without one, the first of a document."""
+    element = etree.Element(tag) if parent is None else etree.SubElement(parent, tag)
     for key, value in attributes.items():
         try:
             element.set(key, value)
         except ValueError:
-            problem = f"{element.tag} {key} {value!r}: XML has no such characters"
+            problem = f"{tag} {key} {value!r}: XML has no such characters"
             raise ModelError("E-XML-004", problem, "give it another name") from None
     return element
 

@@ -1,7 +1,6 @@
 """A function compiled for one robot: what `chasles.compile` returns and `Robot` calls."""
 
 import inspect
-import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends import cache
-from chasles.backends.arrays import COMPILING, Kernel, checked, run
+from chasles.backends.arrays import COMPILING, Kernel, checked, relaid, run
 from chasles.errors import ArgumentError, InputError, ModelError, StateError
 from chasles.expr import Interface, Program
 from chasles.functions.doors import checked_options, common, is_single, library_of, module
@@ -45,9 +44,7 @@ class Recipe:
 
 _TAKERS: dict[str, Callable[..., Any]] = {}
 """What calls a function with arrays of another library, by its package, where that is loaded."""
-_FEW = 4096
-"""States up to which copying rows that are repeated is no more than what a call costs anyway."""
-_PLAIN, _SINGLE = frozenset({"out", "threads"}), np.dtype(np.float32)
+_ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _KNOWN: dict[str, WeakSet["Compiled"]] = {}
 _TRACED: WeakValueDictionary[Recipe, Program] = WeakValueDictionary()
 """Programs by recipe, whatever the backend and the type of numbers, while some function has them.
@@ -76,7 +73,8 @@ class Compiled(_Callable):
         self.recipe, self.parent = recipe, parent
         self.model = model or build(recipe.source, mimic=recipe.mimic)
         self._differentials: dict[Differential, Compiled] = {}
-        self.key = cache.key(self._identity)
+        # Two classes of joints of one name may compute different things, and a changed one does.
+        self.key = cache.key(recipe, self.program.hash if self._has_own_joints else "")
         """What names it in other processes too: everything that decides the code."""
         _KNOWN.setdefault(self.key, WeakSet()).add(self)
         if "torch" in sys.modules and "torch" not in _TAKERS:
@@ -84,17 +82,10 @@ class Compiled(_Callable):
         with COMPILING:
             target = recipe.backend, recipe.dtype
             found = backends.known(self.key, lambda: self.program, *target)
-            self._kernel: Any = found or backends.compile(self.program, *target, self.key)
-        self.interface: Interface = self._kernel.interface
+            self.kernel: Any = found or backends.compile(self.program, *target, self.key)
+            """What runs: the program as its backend compiled it."""
+        self.interface: Interface = self.kernel.interface
         self.__call__ = self.fast
-
-    @property
-    def _identity(self) -> object:
-        """What decides the code: the recipe, and the program too where a joint's type is a user's.
-
-        Two classes of one name may compute different things, and a changed one does.
-        """
-        return (self.recipe, self.program.hash) if self._has_own_joints else self.recipe
 
     @property
     def _has_own_joints(self) -> bool:
@@ -108,31 +99,23 @@ class Compiled(_Callable):
             return self._trace()
         bare = replace(self.recipe, backend="", dtype="")
         found = _TRACED.get(bare)
-        if found is None:
-            found = _TRACED[bare] = self._trace()
-        return found
+        return found if found is not None else _TRACED.setdefault(bare, self._trace())
 
     def _trace(self) -> Program:
-        traced = program(
-            self.model,
-            self.recipe.function,
-            method=self.recipe.method,
-            dissipation=self.recipe.dissipation,
-            wrenches=self.recipe.wrenches,
-            derivative=self.recipe.derivative,
-            parameters=self.recipe.parameters,
-            smooth=bool(self.recipe.chain),
-            **dict(self.recipe.options),
+        recipe, names = (
+            self.recipe,
+            ("method", "dissipation", "wrenches", "derivative", "parameters"),
         )
-        return differentiated(traced, self.recipe.chain)
+        chosen = {name: getattr(recipe, name) for name in names} | dict(recipe.options)
+        traced = program(self.model, recipe.function, smooth=bool(recipe.chain), **chosen)
+        return differentiated(traced, recipe.chain)
 
     def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
         """Call it with arguments in any form: the way for what the machine code does not take."""
-        if len(arguments) != len(self.interface.inputs):
-            names = ", ".join(v.name for v in self.interface.inputs)
-            problem = (
-                f"it takes {len(self.interface.inputs)} arrays ({names}), not {len(arguments)}"
-            )
+        inputs = self.interface.inputs
+        if len(arguments) != len(inputs):
+            names = ", ".join(v.name for v in inputs)
+            problem = f"it takes {len(inputs)} arrays ({names}), not {len(arguments)}"
             raise ArgumentError("E-CALL-035", problem, part=self.recipe.function)
         take = taker(self, arguments, out)
         if take is not None:
@@ -140,8 +123,8 @@ class Compiled(_Callable):
         if self.recipe.dtype == "float64" and all(map(is_single, arguments)) and arguments:
             return self.single(*arguments, out=out, threads=threads)
         if not backends.takes_numpy(self.recipe.backend):
-            return self._kernel.call(self.recipe.function, arguments, out)
-        return self._run(self._kernel, arguments, out, threads)
+            return self.kernel.call(self.recipe.function, arguments, out)
+        return self._run(self.kernel, arguments, out, threads)
 
     def _run(self, kernel: Kernel, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
         given = checked(kernel, self.recipe.function, arguments)
@@ -149,16 +132,11 @@ class Compiled(_Callable):
         return run(kernel, self.recipe.function, given, out, threads)
 
     @property
-    def kernel(self) -> Kernel:
-        """What runs: the program as its backend compiled it."""
-        return self._kernel
-
-    @property
     def plain(self) -> bool:
         """Whether it is the function without any option, which a call by arrays alone means."""
         recipe = self.recipe
-        asked = recipe.method != "fastest" or recipe.dissipation or recipe.derivative
-        return not (asked or recipe.wrenches or recipe.options)
+        asked = recipe.dissipation or recipe.derivative or recipe.wrenches or recipe.options
+        return recipe.method == "fastest" and not asked
 
     @cached_property
     def timed(self) -> bool:
@@ -228,7 +206,7 @@ class Compiled(_Callable):
     def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """A fast entry with a fallback's signature and documentation."""
         return backends.fast_entry(
-            self._kernel,
+            self.kernel,
             name=self.recipe.function,
             signature=_plain_signature(fallback),
             doc=inspect.getdoc(fallback) or "",
@@ -239,47 +217,21 @@ class Compiled(_Callable):
 
     def _again(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The machine code on arrays that NumPy lays out anew; NotImplemented if that is not it."""
-        inputs, dtype = self.interface.inputs, self._kernel.dtype
-        if len(arguments) != len(inputs) or not arguments or not named.keys() <= _PLAIN:
+        if len(arguments) != len(self.interface.inputs) or {type(a) for a in arguments} != _ARRAYS:
             return NotImplemented
-        if {type(a) for a in arguments} != {np.ndarray}:
-            return NotImplemented
-        dtypes = {a.dtype for a in arguments}
-        if dtypes == {_SINGLE} and dtype != _SINGLE:
+        if self.recipe.dtype == "float64" and {a.dtype for a in arguments} == _SINGLE:
             return self.single.fast(*arguments, **named)
-        if any(found.kind not in "fiu" for found in dtypes):
+        plain = relaid(self.kernel, arguments)
+        if plain is None or not named.keys() <= _NAMED:
             return NotImplemented
-        leads = []
-        for array, variable in zip(arguments, inputs, strict=True):
-            ahead = array.ndim - len(variable.shape)
-            if ahead < 0 or array.shape[ahead:] != variable.shape:
-                return NotImplemented
-            leads.append(array.shape[:ahead])
-        batch = leads[0]
-        if any(lead != batch for lead in leads):
-            try:
-                batch = np.broadcast_shapes(*leads)
-            except ValueError:
-                return NotImplemented
-        many = math.prod(batch) > _FEW
-        if many or (len(batch) > 1 and named.get("out") is not None):
+        if len(plain.batch) < 2:
+            return self.fast(*plain.arrays, **named)
+        if named.get("out") is not None:
             return NotImplemented
-        laid = [
-            np.asarray(
-                np.broadcast_to(a, batch + v.shape) if lead != batch else a, dtype, order="C"
-            )
-            for a, v, lead in zip(arguments, inputs, leads, strict=True)
-        ]
-        if len(batch) > 1:
-            count = math.prod(batch)
-            flat = [a.reshape(count, *v.shape) for a, v in zip(laid, inputs, strict=True)]
-            found = self.fast(*flat, **named)
-            several = found if isinstance(found, tuple) else (found,)
-            shaped = [a.reshape(batch + a.shape[1:]) for a in several]
-            return tuple(shaped) if isinstance(found, tuple) else shaped[0]
-        if all(a is b for a, b in zip(laid, arguments, strict=True)):
-            return NotImplemented
-        return self.fast(*laid, **named)
+        found = self.fast(*plain.arrays, **named)
+        several = found if isinstance(found, tuple) else (found,)
+        shaped = [a.reshape(plain.batch + a.shape[1:]) for a in several]
+        return tuple(shaped) if isinstance(found, tuple) else shaped[0]
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any]]:
         if self.parent is not None:
@@ -295,16 +247,15 @@ class Compiled(_Callable):
         for number, first in self.interface.nonzero:
             q = arrays[number]
             w = q[..., first]
-            if np.count_nonzero(w) < w.size:
-                bad = ~np.any(q[..., first : first + 4], axis=-1)
-                if np.any(bad):
-                    joint = PositionSpace().quaternions(self.model)[first]
-                    at = f" at index {tuple(map(int, np.argwhere(bad)[0]))}" if q.ndim > 1 else ""
-                    problem = (
-                        f"the quaternion of joint {joint!r} is zero{at} (q[{first}:{first + 4}])"
-                    )
-                    remedy = "the identity is (1, 0, 0, 0)"
-                    raise InputError("E-CALL-037", problem, remedy, part=self.recipe.function)
+            if np.count_nonzero(w) == w.size:
+                continue
+            bad = ~np.any(q[..., first : first + 4], axis=-1)
+            if np.any(bad):
+                joint = PositionSpace().quaternions(self.model)[first]
+                at = f" at index {tuple(map(int, np.argwhere(bad)[0]))}" if q.ndim > 1 else ""
+                problem = f"the quaternion of joint {joint!r} is zero{at} (q[{first}:{first + 4}])"
+                remedy = "the identity is (1, 0, 0, 0)"
+                raise InputError("E-CALL-037", problem, remedy, part=self.recipe.function)
 
 
 def taker(function: Compiled, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
@@ -371,10 +322,9 @@ class _Found:
 
 def _plain_signature(function: Callable[..., Any]) -> str:
     """A function's parameters without annotations, as built-in functions show them."""
-    signature = inspect.signature(function)
-    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    text = str(signature.replace(parameters=bare, return_annotation=signature.empty))
-    return text[1:-1]
+    parameters = inspect.signature(function).parameters.values()
+    bare = [p.replace(annotation=p.empty) for p in parameters]
+    return str(inspect.Signature(bare))[1:-1]
 
 
 class Functions:
@@ -405,15 +355,12 @@ class Functions:
             raise InputError("E-ROBOT-023", f"dtype must be 'float64' or 'float32', not {dtype!r}")
         free = tuple(dict.fromkeys(parameters))
         key = (function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype)
-        found = self._made.get(key)
-        if found is not None:
-            return found
-        with COMPILING:
-            found = self._made.get(key)
-            if found is None:
-                recipe = Recipe(self.model.source, self.model.mimics, *key)
-                found = self._made[key] = Compiled(recipe, self.model)
-        return found
+        if key not in self._made:
+            with COMPILING:
+                if key not in self._made:
+                    recipe = Recipe(self.model.source, self.model.mimics, *key)
+                    self._made[key] = Compiled(recipe, self.model)
+        return self._made[key]
 
     def closed(self, closure: Closure) -> "Functions":
         """The functions of the model with a choice of its loops' equations."""

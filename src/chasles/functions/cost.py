@@ -116,7 +116,9 @@ def _steps(program: Program, rules: Rules) -> tuple[Step, ...]:
     for (_, file, function, line), ops in sorted(groups.items()):
         count = _counted(ops, rules)
         if count != Count():
-            source, _, comment = " ".join(_text(file, line).split()).partition(" # ")
+            last = max((k for k, first in _statements(file).items() if first == line), default=line)
+            text = "".join(linecache.getline(file, k) for k in range(line, last + 1))
+            source, _, comment = " ".join(text.split()).partition(" # ")
             named = _EQUATION.fullmatch(comment)
             name = Path(file).relative_to(_FOLDER).as_posix()
             found.append(Step(name, function, line, source, named[1] if named else "", count))
@@ -132,11 +134,6 @@ def _statements(file: str) -> dict[int, int]:
             for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                 starts[line] = node.lineno
     return starts
-
-
-def _text(file: str, line: int) -> str:
-    last = max((k for k, first in _statements(file).items() if first == line), default=line)
-    return "".join(linecache.getline(file, k) for k in range(line, last + 1))
 
 
 _PACKAGE = Path(algorithms.__file__).parents[2]
@@ -191,22 +188,23 @@ class Explanation:
     def reason(self) -> str:
         """Why this method runs."""
         tried = len(self.candidates)
-        if tried == 1:
-            return "the only candidate"
-        return f"least work of {tried} candidates"
+        return "the only candidate" if tried == 1 else f"least work of {tried} candidates"
 
     def text(self, *, full: bool = False) -> str:
         """The explanation as text; full: with every line of the program."""
         first, last = self.lines
-        rows = [("as loaded", self.given, "")]
-        rows += [(each.name, each.operations, each.what) for each in self.passes]
+        rows = [
+            f"{name:14}{n.multiplications:6}{n.additions:6}{n.divisions:5}{n.square_roots:5}"
+            f"{n.sines_and_cosines + n.arctangents:6}  {what}".rstrip()
+            for name, what, n in (("as loaded", "", self.given), *self.passes)
+        ]
         lines = [
             f"{self.function} of {self.robot}: method {self.method!r}, {self.reason}",
             f"source: {self.source}, lines {first} to {last}",
             *(f"    and {file}" for file in self.sources if file != self.source),
             "",
             f"{'pass':14}{'mul':>6}{'add':>6}{'div':>5}{'sqrt':>5}{'trig':>6}",
-            *(f"{name:14}{_columns(count)}  {what}".rstrip() for name, count, what in rows),
+            *rows,
             "",
             f"{'candidate':22}{'work':>6}  passes",
             *(f"{t.method:22}{t.weight:6}  {', '.join(t.passes)}" for t in self.candidates),
@@ -226,12 +224,6 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.text()
-
-
-def _columns(count: Count) -> str:
-    other = count.sines_and_cosines + count.arctangents
-    roots, divisions = count.square_roots, count.divisions
-    return f"{count.multiplications:6}{count.additions:6}{divisions:5}{roots:5}{other:6}"
 
 
 def explain(

@@ -10,7 +10,7 @@ import bisect
 import itertools
 import json
 import math
-import time
+import timeit
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -83,8 +83,7 @@ class Report:
             return "\n".join([*lines, f"GPU: none ({self.reason})"])
         lines += [f"GPU: {self.gpu}, copies from and to the host included"]
         lines += [f"{'states':>12} {'CPU':>12} {'GPU':>12}"]
-        for states, cpu, gpu in self.timings:
-            lines.append(f"{states:>12,} {cpu * 1e6:>9,.1f} us {gpu * 1e6:>9,.1f} us")
+        lines += [f"{n:>12,} {a * 1e6:>9,.1f} us {b * 1e6:>9,.1f} us" for n, a, b in self.timings]
         return "\n".join(lines)
 
 
@@ -206,9 +205,4 @@ def measured(function: Compiled) -> tuple[Timing, ...]:
 def least(run: Callable[[], object]) -> float:
     """Seconds of a run, the least of several after one that may compile."""
     run()
-    taken = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+    return min(timeit.repeat(run, number=1, repeat=REPEATS))

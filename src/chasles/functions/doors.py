@@ -58,9 +58,7 @@ def checked_point(at: Any) -> Any:
 def checked_order(function: str, order: Any) -> int:
     """`order` as a positive number: how many time derivatives of q a function takes."""
     if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 1:
-        problem = (
-            f"order must be a positive integer (the number of rates: qd, qdd, ...), not {order!r}"
-        )
+        problem = f"order must be a positive integer (the number of rates), not {order!r}"
         raise InputError("E-CALL-020", problem, part=function)
     return int(order)
 
@@ -90,11 +88,9 @@ def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any])
     names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
     for name in named:
         if name not in names:
-            raise ArgumentError(
-                "E-CALL-024",
-                f"{function} has no argument {name!r} here: rates by name go on with "
-                f"{', '.join(names)} after those given without",
-            )
+            remedy = f"after the rates given by position, name {', '.join(names)}"
+            problem = f"{function} has no argument {name!r} here"
+            raise ArgumentError("E-CALL-024", problem, remedy)
     return tuple(named[name] for name in names)
 
 
@@ -335,9 +331,8 @@ def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) 
         if row is None and isinstance(arguments[k], np.ndarray) and not chosen.takes_numpy:
             row = _NUMPY
         if row is not None and row is not chosen:
-            problem = (
-                f"{variables[first].name} is of {chosen.name} and {variables[k].name} of {row.name}"
-            )
+            one, other = variables[first].name, variables[k].name
+            problem = f"{one} is of {chosen.name} and {other} of {row.name}"
             raise ArgumentError("E-CALL-039", problem, "give all arrays of one library", part=title)
     return chosen
 

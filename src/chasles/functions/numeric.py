@@ -1,4 +1,4 @@
-"""Linear systems: actuators chosen, continuous time made discrete."""
+"""What NumPy computes from compiled functions: linear systems, Newton's method, base parameters."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,12 +12,7 @@ from chasles.errors import ArgumentError, InputError
 from chasles.model import Model
 from chasles.model.spaces import freedom_units, size
 
-_PADE = tuple(
-    math.factorial(26 - k)
-    * math.factorial(13)
-    / (math.factorial(26) * math.factorial(k) * math.factorial(13 - k))
-    for k in range(14)
-)
+_PADE = tuple(math.comb(13, k) / math.perm(26, k) for k in range(14))
 """Coefficients of the numerator of the Pade approximant [13/13] of the exponential."""
 
 _REACH = 5.371920351148152
@@ -86,11 +81,9 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
 
     A named joint has one input for each of its freedoms, in the order of the names.
     """
+    wanted = f"an array ({nv}, m) or a sequence of joint names"
     if isinstance(actuation, str):
-        problem = (
-            f"actuation must be an array ({nv}, m) or a sequence of joint names, not the string "
-            f"{actuation!r}"
-        )
+        problem = f"actuation must be {wanted}, not the string {actuation!r}"
         raise ArgumentError("E-MATH-032", problem, f"give [{actuation!r}]", part="linearize")
     if isinstance(actuation, Sequence) and all(isinstance(name, str) for name in actuation):
         if len(set(actuation)) < len(actuation):
@@ -101,9 +94,7 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
     try:
         S = np.asarray(actuation, dtype=float)
     except (TypeError, ValueError):
-        problem = (
-            f"actuation must be an array ({nv}, m) or a sequence of joint names, not {actuation!r}"
-        )
+        problem = f"actuation must be {wanted}, not {actuation!r}"
         raise ArgumentError("E-MATH-034", problem, part="linearize") from None
     if S.ndim != 2 or S.shape[0] != nv:
         problem = f"actuation must have shape ({nv}, m), not {S.shape}"
@@ -113,6 +104,8 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
         raise InputError("E-MATH-036", problem, part="linearize")
     return S
 
+
+# Newton's method on a manifold, damped: many states at once, each with its own damping ----------
 
 STEPS = 100
 """At most. From a fair guess it takes 4 to 10; at a double root (a dead point) about 30."""
@@ -188,6 +181,8 @@ def _step(A: np.ndarray, r: np.ndarray, damping: np.ndarray, rank: float) -> np.
     return x * np.minimum(1.0, REACH / np.maximum(longest, REACH))
 
 
+# Results delivered as those of compiled functions are -------------------------------------------
+
 Results = TypeVar("Results", bound=tuple[np.ndarray, ...])
 
 
@@ -215,6 +210,8 @@ def filled(name: str, result: np.ndarray, out: Any) -> np.ndarray:
     out[...] = result
     return cast(np.ndarray, out)
 
+
+# Base parameters: the combinations of inertia parameters that joint forces depend on ------------
 
 _POWERS = (0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
 """Of a length, in the units of a body's ten parameters: mass, first moment, inertia."""

@@ -107,12 +107,7 @@ def program(
 
 
 def candidates(
-    model: Model,
-    function: str,
-    *,
-    method: str = "fastest",
-    dissipation: bool = False,
-    **given: Any,
+    model: Model, function: str, *, method: str = "fastest", dissipation: bool = False, **given: Any
 ) -> tuple[Candidate, ...]:
     """The programs of which the one with fewest operations runs; arguments as in `program`."""
     alone = _is_alone(model, given)

@@ -23,13 +23,7 @@ from chasles.model.build import connected
 from chasles.model.loads import Load, by_body
 from chasles.model.model import Handles
 from chasles.model.parameters import shape, substituted
-from chasles.model.spaces import (
-    LoadsSpace,
-    Space,
-    TwistsSpace,
-    VelocitySpace,
-    WrenchesSpace,
-)
+from chasles.model.spaces import LoadsSpace, Space, TwistsSpace, VelocitySpace, WrenchesSpace
 
 
 @dataclass(frozen=True)

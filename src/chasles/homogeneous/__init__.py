@@ -28,38 +28,34 @@ from chasles.homogeneous.masses import (
     weight,
 )
 from chasles.homogeneous.motions import (
+    Displacement,
+    ScrewAxis,
     acceleration,
     acceleration_from_array,
+    angles_from_position,
+    axis_angle_from_position,
+    axis_of_screw,
     change_reference,
     compose_accelerations,
     compose_velocities,
+    exponential,
     joint_acceleration,
     joint_screw,
     joint_velocity,
-    velocity,
-)
-from chasles.homogeneous.positions import (
-    angles_from_position,
-    axis_angle_from_position,
+    line_from_plucker,
+    logarithm,
+    plucker_from_line,
     position_from_angles,
     position_from_axes,
     position_from_axis_angle,
     position_from_dh,
     position_from_extended_dh,
     rototranslation,
-)
-from chasles.homogeneous.screws import (
-    Displacement,
-    ScrewAxis,
-    axis_of_screw,
-    exponential,
-    line_from_plucker,
-    logarithm,
-    plucker_from_line,
     rototranslation_from_axis,
     screw_from_axis,
     screw_motion,
     screw_of_velocity,
+    velocity,
 )
 from chasles.mathematics.homogeneous import (
     Acceleration,

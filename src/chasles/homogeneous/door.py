@@ -18,7 +18,7 @@ from chasles.mathematics.homogeneous import (
     Screw,
     Velocity,
 )
-from chasles.mathematics.homogeneous.dense import Dense
+from chasles.mathematics.homogeneous.frames import Dense
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation
 

@@ -28,7 +28,7 @@ from chasles.mathematics.homogeneous import (
     Velocity,
     action,
 )
-from chasles.mathematics.homogeneous.dense import Dense
+from chasles.mathematics.homogeneous.frames import Dense
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 

@@ -29,7 +29,7 @@ def lint(
     meshes: bool = True,
     arguments: Mapping[str, str] | None = None,
 ) -> tuple[Finding, ...]:
-    """What is wrong or odd in a robot file, in the order of its lines; docs/lint.md has the checks.
+    """Find what is wrong or odd in a robot file, in the order of its lines (docs/lint.md).
 
     A file that does not load is looked at all the same, and why it does not is a finding; only one
     that cannot be read at all (no such file, no XML or TOML, no reader installed) is an error.
@@ -41,7 +41,7 @@ def lint(
 
 
 def findings(sheet: Sheet) -> tuple[Finding, ...]:
-    """What all checks find; why a file does not load is left out where a check says it better."""
+    """Run all checks; why a file does not load is left out where a check says it better."""
     with _quiet():
         found = [_finding(sheet, key, what) for key in CHECKS for what in CHECKS[key].find(sheet)]
     errors = {f.where for f in found if f.severity == "error" and f.check != "refused"}
@@ -62,7 +62,7 @@ def _finding(sheet: Sheet, name: str, found: Found) -> Finding:
 def surveyed(
     path: str, *, meshes: bool = True, arguments: Mapping[str, str] | None = None
 ) -> Sheet:
-    """What there is to look at in a file."""
+    """Survey a file, and load it if possible."""
     file = str(registry.find(path)) if formats.is_name(path) else path
     row = formats.row_of(file)
     given = {"arguments": arguments} if row.arguments else {}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from chasles.lint import bodies, joints, symmetry
+from chasles.lint import bodies, joints
 from chasles.lint.sheet import Found, Severity, Sheet
 
 
@@ -56,7 +56,7 @@ CHECKS: dict[str, Check] = {
     "center-outside": Check("warning", "centres of mass outside the box around a link's shapes, by a quarter of it", bodies.outside, "gravity torques follow the centre of mass", "check its frame, its signs and its units"),
     "gyration": Check("warning", "radii of gyration beyond the shapes, or below a fifth of the uniform solid's", bodies.gyration, "moments and shapes belong to different bodies, or units", "compute moments from the shapes, or scale the meshes"),
     "volume": Check("warning", "masses of less than 5 or more than 30,000 kg/m3 of a link's shapes", bodies.volume, "mass and shapes belong to different bodies, or units", "check kg and m, and the scale of meshes"),
-    "left-right": Check("note", "parts named left and right whose inertias are no mirror images, by 5 %", symmetry.inertia, _TYPING, "compare with the design"),
-    "left-right-limits": Check("note", "parts named left and right with other ranges, efforts or velocities", symmetry.limits, _TYPING, "compare with the design"),
+    "left-right": Check("note", "parts named left and right whose inertias are no mirror images, by 5 %", bodies.unlike_bodies, _TYPING, "compare with the design"),
+    "left-right-limits": Check("note", "parts named left and right with other ranges, efforts or velocities", bodies.unlike_limits, _TYPING, "compare with the design"),
 }  # fmt: skip
 """By name, in the order of their findings at one place."""

@@ -23,7 +23,7 @@ ROUNDING = 1e-14
 
 
 class Left(NamedTuple):
-    """What a repair was meant for and cannot be given: the part, "file:line", and why."""
+    """Fault that cannot be repaired: the part, "file:line", and why."""
 
     part: str
     where: str
@@ -69,7 +69,7 @@ def inertias(sheet: Sheet) -> Found:
 
 
 def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
-    """Where a file says them: one list in MJCF and TOML, six attributes or elements else.
+    """Edits of moments in a file: one list in MJCF and TOML, six attributes or elements else.
 
     None stands for one that is not zero, and that the file does not say.
     """
@@ -121,7 +121,7 @@ REPAIRS: dict[str, Callable[[Sheet], Found]] = {"inertia": inertias, "limits": l
 
 
 def unrepaired(sheet: Sheet) -> tuple[Left, ...]:
-    """What cannot be repaired though such things can."""
+    """Faults of repairable kinds that cannot be repaired."""
     return tuple(each for each in _found(sheet) if isinstance(each, Left))
 
 

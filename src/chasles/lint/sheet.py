@@ -1,4 +1,4 @@
-"""What lint looks at, the links, joints and text of a file that may not load; and its findings."""
+"""Links, joints and text of a file that may not load, as lint sees them; and findings."""
 
 import math
 import re
@@ -45,18 +45,18 @@ class Finding:
 
     @property
     def line(self) -> int:
-        """Of the file, 0 where there is none."""
+        """Line of the file, 0 where there is none."""
         number = self.where.rpartition(":")[2]
         return int(number) if number.isdigit() else 0
 
 
 def at_least(finding: Finding, severity: str) -> bool:
-    """Whether a finding is as grave as that, or graver."""
+    """Return True if a finding is as grave as a severity, or graver."""
     return SEVERITIES.index(finding.severity) <= SEVERITIES.index(severity)
 
 
 class Found(NamedTuple):
-    """What a check found: the part by kind and name, "file:line", and the fact.
+    """Result of a check: the part by kind and name, "file:line", and the fact.
 
     remedy: where it is another than the check's own.
     """
@@ -68,7 +68,23 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class _Part:
+    """A part of a robot, by its name and its place in the file."""
+
+    name: str
+    where: str
+
+    @property
+    def part(self) -> str:
+        return f"{type(self).__name__.lower()} {self.name!r}"
+
+    def found(self, what: str) -> Found:
+        """A fact about it, as a check gives it."""
+        return Found(self.part, self.where, what)
+
+
+@dataclass(frozen=True, eq=False)
+class Link(_Part):
     """A link: its centre of mass in its own frame (m), its moments about it (kg m2).
 
     mass: in kg; None where the file gives no inertia. axes: those of the moments, as columns in the
@@ -76,8 +92,6 @@ class Link:
     be rewritten. meant_massless: the file says that it has no inertia, or is a place only.
     """
 
-    name: str
-    where: str
     mass: float | None = None
     center: np.ndarray = field(default_factory=lambda: np.zeros(3))
     moments: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
@@ -85,14 +99,6 @@ class Link:
     shapes: tuple[Solid, ...] = ()
     place: Any = None
     meant_massless: bool = False
-
-    @property
-    def part(self) -> str:
-        return f"link {self.name!r}"
-
-    def found(self, what: str) -> Found:
-        """A fact about it, as a check gives it."""
-        return Found(self.part, self.where, what)
 
     @cached_property
     def inertia(self) -> np.ndarray:
@@ -107,7 +113,7 @@ class Link:
 
     @cached_property
     def second_moments(self) -> np.ndarray:
-        """Of the mass about the three principal planes, the smallest first: none is negative.
+        """Second moments of mass about the principal planes, the smallest first: none is negative.
 
         With the mass they are the eigenvalues of the pseudo-inertia about the centre of mass
         (Wensing, Kim and Slotine 2018), which is positive definite if and only if all are positive.
@@ -116,12 +122,12 @@ class Link:
 
     @property
     def extended(self) -> bool:
-        """Whether it has a mass that is spread in all directions."""
+        """Return True if it has a mass that is spread in all directions."""
         return self.mass is not None and self.mass > 0.0 and bool(self.second_moments[0] > 0.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class Joint(_Part):
     """A joint: its limits as far as the file gives them, in rad or m, N m or N, and per second.
 
     kind: its type, or the file's word where that is none.
@@ -129,8 +135,6 @@ class Joint:
     place: where the limits stand in the file, for a repair.
     """
 
-    name: str
-    where: str
     kind: str
     parent: str | None
     child: str
@@ -141,16 +145,8 @@ class Joint:
     place: Any = None
 
     @property
-    def part(self) -> str:
-        return f"joint {self.name!r}"
-
-    def found(self, what: str) -> Found:
-        """A fact about it, as a check gives it."""
-        return Found(self.part, self.where, what)
-
-    @property
     def bounded(self) -> bool:
-        """Whether it is of a type that has limits."""
+        """Return True if its type has limits."""
         return traits(self.kind).bounds == "needed"
 
     @property

@@ -25,7 +25,7 @@ class Solid:
     mesh: bool = False
 
     def placed(self, R: np.ndarray, r: np.ndarray) -> "Solid":
-        """The same solid, whose frame has axes R and origin r in another."""
+        """Return the solid in another frame, in which its own has axes R and origin r."""
         return Solid(
             self.volume,
             R @ self.center + r,
@@ -86,7 +86,7 @@ def located(file: str, name: str) -> Path | None:
 
 
 def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid | None:
-    """Of a mesh file, in m after scaling; of its convex hull where it has holes.
+    """Solid of a mesh file, in m after scaling; of its convex hull where it has holes.
 
     None where the file, or the package trimesh, is not there, or the file is no mesh.
     """
@@ -122,7 +122,7 @@ def together(solids: Iterable[Solid]) -> Solid | None:
 
 
 def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
-    """Of the shapes for contact and those to look at, the ones that reach farther.
+    """Choose the shapes that reach farther: those for contact, or those to look at.
 
     None where one of them is not known: then nothing can be said.
     """

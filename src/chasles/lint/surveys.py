@@ -56,7 +56,7 @@ def _loaded_joint(joint: JointData) -> Joint:
 
 
 def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
-    """What a file says, with what was loaded of it; `Format` explains `seen`."""
+    """Join what a file says with what was loaded of it; `Format` explains `seen`."""
     if seen == "raw":
         return sheet
     links = {link.where: link for link in sheet.links}
@@ -87,13 +87,13 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
 
 
 def urdf(file: str, *, meshes: bool) -> Sheet:
-    """What a .urdf file says; meshes: also of mesh files that it names."""
+    """Survey a .urdf file; meshes: open the mesh files that it names."""
     document = _document(file)
     return replace(_urdf(file, document.root, meshes), document=document)
 
 
 def xacro(file: str, *, meshes: bool, arguments: Mapping[str, str] | None = None) -> Sheet:
-    """What is expanded from a .xacro file, with the places where numbers are written in that."""
+    """Survey what a .xacro file expands to, with the places of numbers in the .xacro file."""
     sheet = _urdf(file, xacro_file.expanded(file, arguments), meshes)
     document = _document(file)
     lines: dict[str, list[etree._Element]] = {}
@@ -117,7 +117,7 @@ def xacro(file: str, *, meshes: bool, arguments: Mapping[str, str] | None = None
 
 
 def sdf(file: str, *, meshes: bool) -> Sheet:
-    """What a file says of its links and joints; what it includes is not looked at."""
+    """Survey the links and joints of an SDF file, without the files that it includes."""
     document, source = _document(file), _tolerant(file)
 
     def drawn(shape: Part) -> ShapeData:
@@ -340,7 +340,7 @@ def _unit(source: TomlFile, what: str) -> float:
 
 
 def _numbers(value: Any) -> int:
-    """How many a value is, 0 where something else is among them."""
+    """Count the numbers of a value; 0 where something else is among them."""
     entries = value if isinstance(value, list) else [value]
     plain = all(isinstance(x, int | float) and not isinstance(x, bool) for x in entries)
     return len(entries) if plain and all(abs(x) <= _LARGEST for x in entries) else 0

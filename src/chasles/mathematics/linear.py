@@ -148,6 +148,12 @@ class Matrix:
         return NotImplemented
 
 
+def diagonal(entries: Vector) -> Matrix:
+    """A diagonal matrix."""
+    n = len(entries)
+    return Matrix(tuple(tuple(entries[i] if i == j else 0.0 for j in range(n)) for i in range(n)))
+
+
 def mismatch(operation: str, a: object, b: object) -> ArgumentError:
     """The error of a combination that means nothing."""
     problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__}"

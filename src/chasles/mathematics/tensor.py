@@ -184,7 +184,7 @@ def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
 
     Of floats only: the directions are not smooth where values are equal.
     """
-    import numpy as np  # the algebra runs without it, as in mathematics/homogeneous/dense.py
+    import numpy as np  # the algebra runs without it, as in mathematics/linear.py
 
     if any(isinstance(x, Scalar) or not math.isfinite(x) for x in T):
         problem = "it needs a tensor of finite numbers, without symbols"

@@ -27,14 +27,14 @@ class Closed(Constrained):
 
     # Some accelerations known, some forces ------------------------------------------------------
 
-    def hybrid(self, load: Load, *, known: Any, **options: Any) -> Run:
+    def _hybrid(self, load: Load, *, known: Any, **options: Any) -> Run:
         """Forces of the known joints, accelerations of the others."""
         model, name = self.model, "hybrid_dynamics"
         options["known"] = known = checked_joints(model, name, known)
         owners = [model.bodies[i].data.name for i in self.loops.owners]
         given = np.flatnonzero(np.isin(owners, known))
         again = partial(singular_values.hybrid_dynamics, given=given)
-        solve = self.solver(name, "constrained_hybrid_dynamics", again, given, load, **options)
+        solve = self._solver(name, "constrained_hybrid_dynamics", again, given, load, **options)
 
         def run(*arrays: Any, threads: int | None = None) -> np.ndarray:
             found, left = solve(*arrays, threads=threads)
@@ -67,7 +67,7 @@ class Closed(Constrained):
 
     # Actuator forces ----------------------------------------------------------------------------
 
-    def actuators(
+    def _actuators(
         self,
         load: Load,
         *,
@@ -91,7 +91,7 @@ class Closed(Constrained):
             singular_values.actuator_forces, independent=free, actuated=given, weights=heavy
         )
         options |= {"actuated": tuple(map(int, given)), "weights": heavy, "rates": 2}
-        return self.solver(name, "actuator_forces", again, free, load, **options).first
+        return self._solver(name, "actuator_forces", again, free, load, **options).first
 
     def _weights(
         self, names: Sequence[str], weights: Mapping[str, float] | None
@@ -116,26 +116,26 @@ class Closed(Constrained):
 
     # The mass matrix ----------------------------------------------------------------------------
 
-    def inertia(self, name: str, method: str = "fastest") -> Solver:
+    def _inertia(self, name: str, method: str = "fastest") -> Solver:
         """The mass matrix of the independent coordinates; name: what was asked for."""
         self._refuse_method(f'{name}(coordinates="independent")', method)
         runs, given = "independent_mass_matrix", self.loops.independent
-        return self.solver(name, runs, singular_values.mass_matrix, given, rates=0)
+        return self._solver(name, runs, singular_values.mass_matrix, given, rates=0)
 
     def reduced(
         self, name: str, q: Any, *, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        M = self.inertia(name).first(q, threads=threads)
+        M = self._inertia(name).first(q, threads=threads)
         return self.closing.carried(np.asarray(q, dtype=float), self.loops.independent)[0], M
 
-    def mass(self, load: Load, *, method: str = "fastest", **_: Any) -> Run:
-        """Of the independent coordinates."""
-        return self.inertia("mass_matrix", method).first
+    def _mass(self, load: Load, *, method: str = "fastest", **_: Any) -> Run:
+        """The mass matrix of the independent coordinates."""
+        return self._inertia("mass_matrix", method).first
 
-    def mass_inverse(
+    def _mass_inverse(
         self, load: Load, *, coordinates: str | None = None, method: str = "fastest"
     ) -> Run:
-        """Of the independent coordinates, which must be asked for."""
+        """The inverse mass matrix of the independent coordinates, which must be asked for."""
         if coordinates is None:
             problem = (
                 f"robot {self.model.name!r} has loops or couplings, and does not accelerate by "
@@ -143,10 +143,10 @@ class Closed(Constrained):
             )
             remedy = 'say coordinates="independent", or "tree"'
             raise ModelError("E-ROBOT-017", problem, remedy, part="mass_matrix_inverse")
-        M = self.inertia("mass_matrix_inverse", method).first
+        M = self._inertia("mass_matrix_inverse", method).first
         return lambda q, threads=None: np.linalg.inv(M(q, threads=threads))
 
-    def operational(self, load: Load, *, frame: Any, method: str = "fastest", **view: Any) -> Run:
+    def _operational(self, load: Load, *, frame: Any, method: str = "fastest", **view: Any) -> Run:
         """J G (G' M G)^-1 G' J' of one frame or several."""
         name = "operational_inertia_inverse"
         self._refuse_method(name, method)
@@ -163,14 +163,16 @@ class Closed(Constrained):
 
     # Reactions and the linear system --------------------------------------------------------------
 
-    def reactions(self, load: Load) -> Run:
-        """Of the tree under the forces of the loops."""
+    def _reactions(self, load: Load) -> Run:
+        """Joint reactions of the tree under the forces of the loops."""
         here = self.function("closed_joint_reactions", wrenches=load.keys).at(self.t)
         return lambda *arrays, threads=None: here(*arrays, *load.forces, threads=threads)
 
-    def linear(self, load: Load, *, coordinates: str, dissipation: bool = False) -> Run:
+    def _linear(
+        self, load: Load, *, coordinates: str = "independent", dissipation: bool = False
+    ) -> Run:
         """A and B of the independent coordinates."""
-        solve = self.constrained(load, name="linearize", dissipation=dissipation)
+        solve = self._constrained(load, name="linearize", dissipation=dissipation)
         shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
 
         def run(*arrays: Any, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -192,16 +194,16 @@ class Closed(Constrained):
             )
             raise InputError("E-LOOP-035", problem, "leave it out", part=what)
 
-    own = Constrained.own | {
-        "hybrid_dynamics": hybrid,
-        "inverse_dynamics": actuators,
-        "mass_matrix": mass,
-        "mass_matrix_inverse": mass_inverse,
-        "operational_inertia_inverse": operational,
-        "joint_reactions": reactions,
-        "linearize": linear,
+    _own = Constrained._own | {
+        "hybrid_dynamics": _hybrid,
+        "inverse_dynamics": _actuators,
+        "mass_matrix": _mass,
+        "mass_matrix_inverse": _mass_inverse,
+        "operational_inertia_inverse": _operational,
+        "joint_reactions": _reactions,
+        "linearize": _linear,
     }
-    trees: ClassVar[dict[str, Callable[..., bool]]] = {
+    _trees: ClassVar[dict[str, Callable[..., bool]]] = {
         "inverse_dynamics": lambda actuated=None, weights=None, **_: actuated is weights is None,
         "mass_matrix": lambda coordinates="tree", **_: coordinates == "tree",
     }
@@ -240,7 +242,7 @@ def linear_system(
 
 
 def _brackets(model: Model) -> np.ndarray:
-    """Of each velocity coordinate, what it adds to -ad(qd), which is linear in qd: (nv, nv, nv)."""
+    """The part of each velocity coordinate in -ad(qd), which is linear in qd: (nv, nv, nv)."""
     found = np.zeros((model.nv,) * 3)
     for i, where in model.velocity_slices.items():
         joint = model.bodies[i].joint

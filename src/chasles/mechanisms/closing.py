@@ -214,11 +214,11 @@ class Loops:
         return np.array([k for k in free if k in given], dtype=int)
 
     def rank(self, freedoms: np.ndarray) -> int:
-        """How many equations the loops have between some freedoms, the others being given."""
+        """The number of equations between some freedoms, the others being given."""
         return max(rank_of(A)[0] for A in self.reference_equations[..., freedoms])
 
     def confined(self, given: np.ndarray) -> np.ndarray:
-        """Of some freedoms, those that loops relate to each other."""
+        """Those of some freedoms that loops relate to each other."""
         left = beyond(self.reference_equations[0], given)
         return np.flatnonzero(np.max(np.abs(left), axis=0) > RANK)
 
@@ -229,7 +229,7 @@ class Loops:
 
     @cached_property
     def _last_first(self) -> list[int]:
-        """Which freedoms are made dependent first: of the last joints, and those q has no rates of.
+        """The order in which freedoms become dependent: last joints first, and those not in q.
 
         So early joints are independent, and if possible ones whose coordinates are in q.
         """
@@ -312,7 +312,7 @@ class Loops:
     # Doors and messages -----------------------------------------------------------------------
 
     def check_moves(self, asked: Any, independent: np.ndarray) -> None:
-        """Where something is asked of independent freedoms, there are some."""
+        """Raise if something is asked of independent freedoms and there are none."""
         if np.size(asked) and not len(independent) and self.model.nv:
             every = np.arange(self.model.nv)
             raise LockedMechanism(

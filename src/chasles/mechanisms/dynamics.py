@@ -24,8 +24,8 @@ from chasles.mechanisms.reports import LoopError, SingularPosition
 from chasles.model import Model, ModelError, build
 
 WEAK = 1e-4
-"""Where a margin is below this (a pivot at a hundredth of its start, or of what stands beside it),
-the compiled equations lose digits, and the state is solved again by singular values."""
+"""A margin below this (a pivot at a hundredth of its start, or of what stands beside it) costs the
+compiled equations digits: the state is solved again by singular values."""
 
 TOLERANCE = 1e-6
 """Beyond this distance from closed (rad, and parts of a loop's size) dynamics are refused."""
@@ -209,7 +209,7 @@ class Constrained(Mechanism):
             self._chosen[key] = self.functions.closed(closure)
         return self._chosen[key]
 
-    def solver(
+    def _solver(
         self,
         name: str,
         runs: str,
@@ -222,7 +222,7 @@ class Constrained(Mechanism):
         dissipation: bool = False,
         **options: Any,
     ) -> Solver:
-        """What solves a function by the program `runs`, with some freedoms given."""
+        """Compile the program `runs` of a function, with some freedoms given."""
         shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
         again = partial(again, **shared)
         try:
@@ -231,7 +231,7 @@ class Constrained(Mechanism):
             raise _renamed(error, name, runs) from None
         return Solver(self, name, compiled, again, load.forces, rates, tolerance)
 
-    def constrained(
+    def _constrained(
         self,
         load: Load = NO_LOAD,
         *,
@@ -246,19 +246,19 @@ class Constrained(Mechanism):
         step = 0.0 if step is None else checked_step(step, f"{name}: stabilization")
         again = partial(singular_values.constrained_dynamics, stabilization=step)
         options |= {"stabilization": step, "rates": int(not step), "tolerance": tolerance}
-        return self.solver(name, "constrained_dynamics", again, (), load, **options)
+        return self._solver(name, "constrained_dynamics", again, (), load, **options)
 
-    def accelerated(self, load: Load, **options: Any) -> Run:
+    def _accelerated(self, load: Load, **options: Any) -> Run:
         """qdd alone."""
-        return self.constrained(load, name="forward_dynamics", **options).first
+        return self._constrained(load, name="forward_dynamics", **options).first
 
-    own: ClassVar[dict[str, Callable[..., Run]]] = {
-        "constrained_dynamics": constrained,
-        "forward_dynamics": accelerated,
+    _own: ClassVar[dict[str, Callable[..., Run]]] = {
+        "constrained_dynamics": _constrained,
+        "forward_dynamics": _accelerated,
     }
     """Functions that are not those of the tree, prepared for loads and options."""
 
-    trees: ClassVar[dict[str, Callable[..., bool]]] = {}
+    _trees: ClassVar[dict[str, Callable[..., bool]]] = {}
     """Options with which some of these are the tree's all the same."""
 
     def caller(self, name: str, f_ext: Mapping[str, Any] | None = None, **options: Any) -> Caller:
@@ -267,13 +267,13 @@ class Constrained(Mechanism):
         if options.get("coordinates") == "tree" and name in OPEN:
             opened = self._opened.at(self.t).caller(name, f_ext, **options)
             return partial(opened)  # which a plain call does not mean
-        if name not in self.own or (name in self.trees and self.trees[name](**options)):
+        if name not in self._own or (name in self._trees and self._trees[name](**options)):
             return super().caller(name, f_ext, **options)
-        run = self.own[name](self, wrench_arguments(self.model, f_ext), **options)
+        run = self._own[name](self, wrench_arguments(self.model, f_ext), **options)
         asked = f_ext or options.get("dissipation") or options.get("method", "fastest") != "fastest"
         if name != "forward_dynamics" or asked or self.model.timed:
             return Closing(name, run)
-        return Closing(name, run, self.constrained(name=name))
+        return Closing(name, run, self._constrained(name=name))
 
     @cached_property
     def _opened(self) -> Mechanism:
@@ -286,7 +286,7 @@ class Constrained(Mechanism):
         self, f_ext: Mapping[str, Any] | None, frames: Sequence[str], **options: Any
     ) -> Accelerations:
         keys, constant = wrench_arguments(self.model, f_ext)
-        solve = self.constrained(Load((*keys, *map(WrenchKey, frames))), **options)
+        solve = self._constrained(Load((*keys, *map(WrenchKey, frames))), **options)
 
         def accelerate(t: float, *arrays: Any) -> np.ndarray:
             return solve.at(self.at(t), (*arrays[:3], *constant, *arrays[3:]))[0]
@@ -326,7 +326,7 @@ class Constrained(Mechanism):
 
 
 def _renamed(error: ChaslesError, name: str, runs: str) -> ChaslesError:
-    """What a program says of wrong arrays and methods, under the name of what was asked for."""
+    """An error of a program, under the name of the function that was asked for."""
     return error.at(part=name) if error.part == runs else error
 
 

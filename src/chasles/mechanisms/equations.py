@@ -36,7 +36,7 @@ SAMPLES = 16
 
 
 def row_scales(model: Model) -> np.ndarray:
-    """Of the equations: 1 for rotations, 1/size for translations, 1/slope for couplings."""
+    """Scales of equations: 1 for rotations, 1/size for translations, 1/slope for couplings."""
     scales = []
     for loop in model.loops:
         T = loop.joint.constraint(loop.joint.neutral())
@@ -46,7 +46,7 @@ def row_scales(model: Model) -> np.ndarray:
 
 
 def column_scales(model: Model) -> np.ndarray:
-    """Of the freedoms: 1 for rotations, the largest loop's size for translations."""
+    """Scales of freedoms: 1 for rotations, the largest loop's size for translations."""
     largest = max((size(model, loop) for loop in model.loops), default=1.0)
     return np.array(freedom_units(model, largest))
 
@@ -120,7 +120,7 @@ def independent_columns(
 
 
 def determine(A: np.ndarray, given: np.ndarray) -> bool:
-    """Whether some coordinates determine all others, in one of the states of A at least.
+    """Return True if some coordinates determine all others, in one of the states of A at least.
 
     More than is needed may be given.
     """
@@ -128,7 +128,7 @@ def determine(A: np.ndarray, given: np.ndarray) -> bool:
 
 
 def beyond(A: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """What A says of some coordinates whatever the others do, whose columns are zero."""
+    """The equations between some coordinates whatever the others do, whose columns are zero."""
     rest = np.delete(np.arange(A.shape[-1]), given)
     U, s, _ = np.linalg.svd(A[..., rest], full_matrices=False)
     kept = U * (s > RANK * np.max(s, axis=-1, initial=0.0, keepdims=True))[..., None, :]
@@ -187,7 +187,7 @@ def _eliminated(left: np.ndarray, r: int, c: int) -> np.ndarray:
 
 
 def _pivots(K: np.ndarray) -> tuple[float, ...]:
-    """What elimination in the given order divides by, in the first state."""
+    """The divisors of elimination in the given order, in the first state."""
     found = []
     for s in range(K.shape[-1]):
         found.append(float(K[0, s, s]))

@@ -78,11 +78,11 @@ class Named:
         return tuple(self.model.bodies[i].data.name for i in self.model.driven)
 
     def position_slice(self, joint: str) -> slice:
-        """Where a joint's coordinates lie in q."""
+        """The place of a joint's coordinates in q."""
         return self.model.position_slices[self.model.mover(joint)]
 
     def velocity_slice(self, joint: str) -> slice:
-        """Where a joint's velocities lie in qd (and forces in tau)."""
+        """The place of a joint's velocities in qd, and of its forces in tau."""
         return self.model.velocity_slices[self.model.mover(joint)]
 
 
@@ -364,7 +364,7 @@ class Timed(Mechanism):
         return self.loops.at(self.t)
 
     def found(self, key: Key) -> Caller | None:
-        """What was kept at this time, or at another."""
+        """A function that was kept at this time, or at another."""
         found = super().found(key)
         if found is None and self.t is not None:
             with suppress(TypeError):

@@ -145,7 +145,7 @@ def weaker_joints(model: Model, t: float, q: np.ndarray, spare: dict[str, int]) 
 
 
 def _within(trial: Model, model: Model, k: int, q: np.ndarray) -> bool:
-    """Whether the forces that loop k transmits in one model are among those in the other."""
+    """Return True if the forces that loop k transmits in one model are among the other's."""
     some, all_of = _transmitted(trial, k, q), _transmitted(model, k, q)
     left = some - all_of @ np.linalg.lstsq(all_of, some, rcond=None)[0]
     return bool(np.max(np.abs(left), initial=0.0) < 1e-9 * max(1.0, np.max(np.abs(all_of))))

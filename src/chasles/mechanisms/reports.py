@@ -1,4 +1,4 @@
-"""What can be wrong with a closed position, in words, and how many freedoms it leaves."""
+"""Errors and reports about closed positions: how far they are open, and their mobility."""
 
 import math
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class LockedMechanism(LoopError):
 
 @dataclass(frozen=True, eq=False)
 class Mobility(int):
-    """How many freedoms a closed position leaves: a number that prints as how it was found.
+    """The number of freedoms that a closed position leaves, which prints as how it was found.
 
     mobility = freedoms (of the tree) - rank (of the loops' matrix, which has `rows` rows).
     redundant: for each loop and coupling, rows that say nothing beyond those before them.
@@ -89,7 +89,7 @@ class Mobility(int):
         )
 
     def _held(self) -> str:
-        """What cannot move while the rest does, in words."""
+        """The freedoms that cannot move while others do, in words."""
         names = ", ".join(map(repr, self.immobile)) if self.mobility else ""
         return f"; {names} cannot move" if names else ""
 
@@ -185,7 +185,7 @@ def named(constraint: Loop | Coupling) -> str:
 
 
 def at_index(flat: int | np.integer, lead: tuple[int, ...]) -> str:
-    """Which state of a batch."""
+    """A state of a batch, in words."""
     return f" at index {tuple(map(int, np.unravel_index(flat, lead)))}" if lead else ""
 
 

@@ -68,7 +68,7 @@ def actuator_forces(
 
 
 def mass_matrix(loops: Loops, arrays: Sequence[np.ndarray], **options: Any) -> list[np.ndarray]:
-    """Of the independent freedoms; options of other functions do not matter."""
+    """The mass matrix of the independent freedoms; options do not matter."""
     (q,) = arrays
     G, _ = loops.carried(q, loops.independent)
     return [np.asarray(np.swapaxes(G, -1, -2) @ loops.function("mass_matrix")(q) @ G)]

@@ -16,7 +16,7 @@ from chasles.expr import RULES, Arena, Number, Program, Variable, forward, is_nu
 from chasles.expr import jacobian as derivatives
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.description import CouplingData
-from chasles.model.joints.steps import TRIES, has_values, replayed
+from chasles.model.joints.contract import TRIES, has_values, replayed
 
 
 def coupling(

@@ -12,7 +12,7 @@ from chasles.mathematics.spatial import Motion, RigidInertia, Transform
 from chasles.model.couplings import Coupling
 from chasles.model.description import Closure, Description, JointData, LoopData
 from chasles.model.drives import Drive
-from chasles.model.joints import Free, Joint
+from chasles.model.joints import Joint
 
 WORLD = -1
 """The number of the world: the parent of root bodies, a sentinel whose zeros fold away."""
@@ -211,7 +211,7 @@ class Model:
         """Whether the whole tree hangs on one free joint: a floating base."""
         roots = self.children[WORLD]
         root = self.bodies[roots[0]] if len(roots) == 1 else None
-        return root is not None and root.owns and isinstance(root.joint, Free)
+        return root is not None and root.owns and root.joint.floating
 
     def frame(self, name: str) -> Frame:
         """A frame by name; links are frames too."""

@@ -167,9 +167,8 @@ def gauss_seidel(
         raise InputError("E-CONTACT-004", problem, part="gauss_seidel")
     diagonal = np.diagonal(M, axis1=-2, axis2=-1)
     if not np.all(diagonal > 0.0):
-        problem = "M needs a positive diagonal"
-        remedy = "leave out forces without work"
-        raise InputError("E-CONTACT-005", problem, remedy, part="gauss_seidel")
+        what, remedy = "M needs a positive diagonal", "leave out forces without work"
+        raise InputError("E-CONTACT-005", what, remedy, part="gauss_seidel")
     lead = np.broadcast_shapes(M.shape[:-2], d.shape[:-1])
     z = np.zeros((*lead, n))
     z[...] = 0.0 if start is None else np.maximum(start, 0.0)
@@ -220,14 +219,11 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
         return np.zeros_like(d)
     scale = scales(M)
     A, b = scale[:, None] * M * scale, scale * d
-    size = np.max(np.abs(b))
-    n = len(d)
+    n, size = len(d), np.max(np.abs(b))
     z, _, flag = solve_quadratic(A, b / size, np.zeros((0, n)), np.zeros(n), proximal=PROXIMAL)
     if flag != OPTIMAL and (ray := _ray(A, b / size)) is not None:
-        problem = "the program is unbounded: no forces keep the contacts from penetrating"
-        raise Infeasible(
-            "E-CONTACT-054", problem, PENETRATE, ray=scale * ray, part="forces_program"
-        )
+        what, part = "the program is unbounded: no forces prevent penetration", "forces_program"
+        raise Infeasible("E-CONTACT-054", what, PENETRATE, ray=scale * ray, part=part)
     if flag != OPTIMAL:
         problem = f"DAQP gives up (exit flag {flag})"
         raise ConvergenceError("E-CONTACT-055", problem, "use lemke", part="forces_program")
@@ -317,17 +313,11 @@ def cones_program(P: np.ndarray, c: np.ndarray, rows: list[np.ndarray]) -> np.nd
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = CLARABEL
-    solution = clarabel.DefaultSolver(
-        scipy.sparse.csc_matrix(np.triu(P)),
-        c,
-        scipy.sparse.csc_matrix(-scipy.linalg.block_diag(*rows)),
-        np.zeros(len(c)),
-        [
-            clarabel.SecondOrderConeT(len(k)) if len(k) > 1 else clarabel.NonnegativeConeT(1)
-            for k in rows
-        ],
-        settings,
-    ).solve()
+    ray, cone = clarabel.NonnegativeConeT, clarabel.SecondOrderConeT
+    cones = [(cone if len(block) > 1 else ray)(len(block)) for block in rows]
+    A = scipy.sparse.csc_matrix(-scipy.linalg.block_diag(*rows))
+    P, zeros = scipy.sparse.csc_matrix(np.triu(P)), np.zeros(len(c))
+    solution = clarabel.DefaultSolver(P, c, A, zeros, cones, settings).solve()
     status = str(solution.status)
     if status in ("DualInfeasible", "AlmostDualInfeasible"):
         problem = "the program is unbounded: no forces keep the contacts from penetrating"

@@ -18,8 +18,7 @@ from chasles.checks.trial import trial
 from chasles.errors import InputError, ModelError, said
 from chasles.functions.doors import check_robot
 from chasles.model.joints import as_bounded
-from chasles.peers import causes
-from chasles.peers.terms import TERMS, Peer, Side, Term
+from chasles.peers.terms import TERMS, Peer, Side, Term, cause_of, unlike_joints
 from chasles.robot import Robot
 
 TOLERANCE = 1e-9
@@ -102,7 +101,7 @@ def compare(
     if path is None and chosen.weightless:
         peer.gravity = robot.gravity
     found = Agreement(robot.name, library, tolerance, ())
-    different = causes.of_joints(robot, peer)
+    different = unlike_joints(robot, peer)
     if different:
         words = f"{robot.nv} freedoms here, {peer.nv} there"
         return replace(found, first=words, cause=different)
@@ -176,7 +175,7 @@ def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed
     beyond = [term for x in each.values() for term in x if not term.error <= found.tolerance]
     if not beyond:
         return found
-    cause = causes.of_term(sides, beyond[0], in_order)
+    cause = cause_of(sides, beyond[0], in_order)
     return replace(found, first=str(beyond[0]), cause=cause)
 
 

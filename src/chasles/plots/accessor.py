@@ -207,7 +207,9 @@ class Plots:
         if not counts or not 1 <= counts[0] <= counts[-1] <= len(robot.joints):
             problem = f"lengths must be from 1 to {len(robot.joints)}, the number of joints"
             raise InputError("E-PLOT-001", problem)
-        shorter = [_shortened(robot, n) for n in counts]
+        neutral = {joint: robot.neutral()[robot.position_slice(joint)] for joint in robot.joints}
+        held = [{joint: neutral[joint] for joint in robot.joints[n:]} for n in counts]
+        shorter = [robot.lock(some) if some else robot for some in held]
         named, chosen = methods is not None, known if methods is None else methods
         values = {m: [_count(x, function, m, named, options) for x in shorter] for m in chosen}
         possible = {m: found for m, found in values.items() if any(x is not None for x in found)}
@@ -247,13 +249,6 @@ def swept(
     for values, joint in zip(np.meshgrid(*sides, indexing="ij"), joints, strict=True):
         states[..., robot.position_slice(joint)] = values[..., None]
     return sides[0], sides[1], states
-
-
-def _shortened(robot: Robot, n: int) -> Robot:
-    """The robot with its first n joints free, and those after them held where they are neutral."""
-    neutral = robot.neutral()
-    held = {joint: neutral[robot.position_slice(joint)] for joint in robot.joints[n:]}
-    return robot.lock(held) if held else robot
 
 
 def _count(

@@ -56,7 +56,7 @@ class Configuring(Computing):
         return q
 
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
-        """How many freedoms the loops leave at a closed q (nq,), by the rank of `loop_matrix`.
+        """The freedoms that loops leave at a closed q (nq,), counted by the rank of `loop_matrix`.
 
         The result is that number (`robot.mobility() == 1`), which prints as a report: rank,
         redundant equations of each loop, the tolerance, freedoms that cannot move while others do,

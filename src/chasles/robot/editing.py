@@ -100,7 +100,7 @@ class Editing(Deriving):
     def with_independent(self, *freedoms: str) -> Self:
         """The robot with other freedoms for `independent`, in the order of the coordinates.
 
-        Raises `chasles.LockedMechanism` for one that the loops let not move.
+        Raises `chasles.LockedMechanism` for a freedom that the loops lock.
         """
         self.mechanism.loops.select(freedoms)
         return self._changed(edit.with_independent(self.model, freedoms))
@@ -141,7 +141,7 @@ class Editing(Deriving):
         tolerance: float = 1e-9,
         rng: "np.random.Generator | int | None" = 0,
     ) -> bool:
-        """Whether another robot with the same joints has the same equation of motion.
+        """Return True if another robot with the same joints has the same equation of motion.
 
         Compares the joint forces of random motions and the mass matrices, with joints anywhere; of
         robots with loops or couplings, whether positions that close the one close the other, how

@@ -1,4 +1,4 @@
-"""What a robot is: its names and numbers, its limits, its mechanism and how that is called."""
+"""The identity of a robot: names, numbers and limits, and calls of its mechanism."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Identity(Named):
         """The mechanism behind the functions: a tree, closed loops, or one that depends on time."""
         self.model = mechanism.model
         self.mimic: bool = mechanism.model.mimics
-        """Whether joints follow others that they mimic, without coordinates of their own."""
+        """True if joints follow those that they mimic, without coordinates of their own."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return rebuilt, (type(self), self.model.source, self.mimic, self.mechanism.t)
@@ -102,7 +102,7 @@ class Identity(Named):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What loading assumed, repaired or found suspicious."""
+        """Notes on what loading assumed, repaired or found suspicious."""
         return self.model.notes
 
     @cached_property
@@ -122,7 +122,7 @@ class Identity(Named):
         return Limits(*q, *v)
 
     def joint(self, name: str) -> JointData:
-        """What the file says of a joint: type, axis, limits, damping, friction, mimic."""
+        """The data of a joint in the file: type, axis, limits, damping, friction, mimic."""
         for data in self.model.source.joints:
             if data.name == name:
                 return data

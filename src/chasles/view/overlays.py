@@ -1,5 +1,6 @@
 """A robot in the scene, and what can be drawn over it: frames, mass centre, ellipsoids, forces."""
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -123,7 +124,7 @@ class Overlay:
     def show(self, wanted: bool) -> None:
         """Begin or end to draw it; nodes are made when it is first wanted."""
         if wanted and not self.nodes:
-            self.nodes = self.made(self.figure)
+            self.nodes = list(self.made(self.figure))
         self.wanted, self.said = wanted, ""
         for node in self.nodes:
             node.visible = wanted
@@ -140,7 +141,7 @@ class Overlay:
             for node in self.nodes:
                 node.visible = False
 
-    def made(self, figure: Figure) -> list[Any]:
+    def made(self, figure: Figure) -> Iterator[Any]:
         """Its nodes of the scene."""
         raise NotImplementedError
 
@@ -164,22 +165,18 @@ class Frames(Overlay):
 
     label = "Frames"
 
-    def made(self, figure: Figure) -> list[Any]:
-        nodes, frames = [], list(figure.whole.model.frames.values())
+    def made(self, figure: Figure) -> Iterator[Any]:
+        frames = figure.whole.model.frames.values()
         for i, node in figure.nodes.items():
             here = [frame.placement for frame in frames if frame.body == i]
             if here:
-                turns = quaternions(np.array([x.R.rows for x in here], dtype=float))
-                nodes.append(
-                    figure.server.scene.add_batched_axes(
-                        f"{node.name}/axes",
-                        batched_wxyzs=turns,
-                        batched_positions=np.array([tuple(x.r) for x in here], dtype=float),
-                        axes_length=0.08 * figure.size,
-                        axes_radius=0.004 * figure.size,
-                    )
+                yield figure.server.scene.add_batched_axes(
+                    f"{node.name}/axes",
+                    batched_wxyzs=quaternions(np.array([x.R.rows for x in here], dtype=float)),
+                    batched_positions=np.array([tuple(x.r) for x in here], dtype=float),
+                    axes_length=0.08 * figure.size,
+                    axes_radius=0.004 * figure.size,
                 )
-        return nodes
 
 
 class CenterOfMass(Overlay):
@@ -187,10 +184,10 @@ class CenterOfMass(Overlay):
 
     label = "Centre of mass"
 
-    def made(self, figure: Figure) -> list[Any]:
+    def made(self, figure: Figure) -> Iterator[Any]:
         name = f"{figure.root}/centre of mass"
         radius = 0.025 * figure.size
-        return [figure.server.scene.add_icosphere(name, radius=radius, color=(220, 40, 40))]
+        yield figure.server.scene.add_icosphere(name, radius=radius, color=(220, 40, 40))
 
     def update(self, figure: Figure) -> None:
         center = figure.robot.center_of_mass(figure.q)
@@ -203,24 +200,21 @@ class InertiaEllipsoids(Overlay):
 
     label = "Inertia ellipsoids"
 
-    def made(self, figure: Figure) -> list[Any]:
-        nodes, model = [], figure.whole.model
+    def made(self, figure: Figure) -> Iterator[Any]:
+        model = figure.whole.model
         for link in model.source.links:
             found, frame = of_inertia(link.inertia), model.frames[link.name]
             if found is None:
                 continue
             R: np.ndarray = np.array(frame.placement.R.rows, dtype=float)
-            nodes.append(
-                figure.server.scene.add_icosphere(
-                    f"{figure.nodes[frame.body].name}/inertia of {link.name}",
-                    color=(120, 90, 200),
-                    opacity=0.45,
-                    scale=tuple(np.maximum(found.half, 1e-3 * figure.size)),
-                    wxyz=quaternions(R @ found.R),
-                    position=R @ found.center + list(frame.placement.r),
-                )
+            yield figure.server.scene.add_icosphere(
+                f"{figure.nodes[frame.body].name}/inertia of {link.name}",
+                color=(120, 90, 200),
+                opacity=0.45,
+                scale=tuple(np.maximum(found.half, 1e-3 * figure.size)),
+                wxyz=quaternions(R @ found.R),
+                position=R @ found.center + list(frame.placement.r),
             )
-        return nodes
 
 
 class Arrows(Overlay):
@@ -228,9 +222,9 @@ class Arrows(Overlay):
 
     colors: ClassVar[dict[str, tuple[int, int, int]]]
 
-    def made(self, figure: Figure) -> list[Any]:
-        return [
-            figure.server.scene.add_arrows(
+    def made(self, figure: Figure) -> Iterator[Any]:
+        for what, color in self.colors.items():
+            yield figure.server.scene.add_arrows(
                 f"{figure.root}/{what}",
                 points=np.zeros((1, 2, 3)),
                 colors=color,
@@ -238,8 +232,6 @@ class Arrows(Overlay):
                 head_radius=0.015 * figure.size,
                 head_length=0.03 * figure.size,
             )
-            for what, color in self.colors.items()
-        ]
 
     def put(self, figure: Figure, where: np.ndarray, vectors: list[np.ndarray]) -> None:
         """Draw vectors of each set from the same places, the largest of a set as `LONGEST`."""
@@ -283,9 +275,9 @@ class Manipulability(Overlay):
         super().__init__(figure)
         self.frame = figure.whole.frames[-1]
 
-    def made(self, figure: Figure) -> list[Any]:
+    def made(self, figure: Figure) -> Iterator[Any]:
         name = f"{figure.root}/manipulability"
-        return [figure.server.scene.add_icosphere(name, color=(230, 200, 40), opacity=0.5)]
+        yield figure.server.scene.add_icosphere(name, color=(230, 200, 40), opacity=0.5)
 
     def update(self, figure: Figure) -> None:
         found = of_manipulability(figure.robot, figure.q, self.frame)

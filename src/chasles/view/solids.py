@@ -54,7 +54,10 @@ def solids(model: Model, size: float) -> tuple[list[Solid], list[str]]:
             if shape.role == role and model.frames[shape.link].body not in have:
                 drawn += _seen(model, shape, notes, missing)
     share = MOST_TRIANGLES / max(sum(len(solid.faces) for solid in drawn), MOST_TRIANGLES)
-    drawn = [_lighter(solid, share) for solid in drawn]
+    for k, solid in enumerate(drawn):  # small ones, and all if there are not many, stay as they are
+        most = max(round(share * len(solid.faces)), FEW)
+        vertices, faces = coarser(solid.vertices, solid.faces, most)
+        drawn[k] = solid._replace(vertices=vertices, faces=faces)
     have = {solid.body for solid in drawn}
     bare = [i for i in (WORLD, *range(len(model.bodies))) if i not in have]
     for i in bare:
@@ -82,13 +85,6 @@ def _seen(model: Model, shape: ShapeData, notes: list[str], missing: list[str]) 
         faces = outward(vertices, mesh.faces)
         closed, faces = faces is not None, mesh.faces if faces is None else faces
         yield Solid(frame.body, vertices, faces, shape.color or own, closed)
-
-
-def _lighter(solid: Solid, share: float) -> Solid:
-    """A solid with a share of its triangles; small ones, and all if there are not many, as is."""
-    most = max(round(share * len(solid.faces)), FEW)
-    vertices, faces = coarser(solid.vertices, solid.faces, most)
-    return solid._replace(vertices=vertices, faces=faces)
 
 
 def _meshes(

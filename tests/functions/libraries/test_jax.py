@@ -103,7 +103,7 @@ def test_options_forces_and_derivatives() -> None:
 
 def test_large_batches_are_shared_among_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     robot = puma560()
-    work = robot.function("mass_matrix")._kernel.artifact.work
+    work = robot.function("mass_matrix").kernel.artifact.work
     used = []
 
     def cores() -> int:

@@ -365,7 +365,7 @@ def test_what_numpy_decides_refuses_tensors() -> None:
         lambda: crank.constrained_dynamics(q, qd, tau),
         lambda: crank.hybrid_dynamics(q, qd, tau, known="alpha1"),
         lambda: crank.mass_matrix(q, coordinates="independent"),
-        lambda: crank.inverse_dynamics(q, qd, tau, actuated=["crank"]),
+        lambda: crank.inverse_dynamics(q, qd, tau, actuated=["alpha1"]),
         lambda: robot.linearize(*tensors(robot, 3), dt=0.01),
     ]
     for refused in calls:

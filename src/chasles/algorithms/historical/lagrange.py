@@ -1,14 +1,31 @@
-"""Inverse dynamics by Lagrange's equations."""
+"""Lagrange's equations: by recursion, and in closed form by sums over all bodies."""
 
+from collections import defaultdict
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 from chasles.algorithms.historical.homogeneous import along, screws
-from chasles.algorithms.tensor.closed_form import external_efforts
+from chasles.algorithms.spatial.dynamics import gravity_forces
+from chasles.algorithms.spatial.kinematics import body_transforms
+from chasles.algorithms.tensor.closed_form import (
+    Form,
+    bends,
+    by_joint,
+    efforts,
+    external_efforts,
+    freedoms,
+    pairs,
+    paths,
+    rotors,
+    triples,
+)
+from chasles.expr import Number
 from chasles.mathematics import homogeneous
 from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.spatial import Force, Motion, RigidInertia
 from chasles.mathematics.tensor import double_dot, dual, euler_from_inertia, tensor_product
 from chasles.model.model import WORLD, Model
-from chasles.model.spaces import ABSENT, Effort, Position, Velocity, Wrenches
+from chasles.model.spaces import ABSENT, Effort, Freedom, Position, Velocity, Wrenches
 
 
 class Chain4x4(NamedTuple):
@@ -132,3 +149,120 @@ def lagrange_3x3(
         c[p] += s[i] * m[i] + A[i] @ c[i]  # (5.2.16c)
         m[p] = m[p] + m[i]  # (5.2.16c)
     return tau
+
+
+def uicker_kahn(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """Uicker's and Kahn's sums (Balafoutis and Patel 1991, Eq 5.2.7-8), of order n^4."""
+    return efforts(model, q, qd, qdd, f_ext, closed_form_uicker_kahn(model, q))
+
+
+def closed_form_uicker_kahn(model: Model, q: Position) -> Form:
+    """D_ab = sum of tr(W_a J W_b'), C_bc(a) = sum of tr(W_a J W_bc'), G_a = -sum of g . W_a c.
+
+    The sums are over all bodies; J is a body's pseudo-inertia, c its last column. W takes
+    homogeneous coordinates of the body to the base frame, W_a is its derivative by a freedom, W_bc
+    the second one. Where velocities are not rates of coordinates, W_bc is the symmetric part of
+    what makes the acceleration Wdd = sum of W_b qdd_b + sum of W_bc qd_b qd_c.
+    """
+    own, g, W = freedoms(model), Vector((*model.gravity_vector, 0.0)), {WORLD: Matrix.identity(4)}
+    first: dict[int, dict[Freedom, Matrix]] = {WORLD: {}}
+    second: dict[int, dict[tuple[Freedom, Freedom], Matrix]] = {WORLD: {}}
+    D, G = rotors(model), defaultdict[Freedom, Number](float)
+    C = defaultdict[tuple[Freedom, Freedom, Freedom], Number](float)
+    for j, p, joint, I in model.outward():
+        A = homogeneous.Position.of(joint.transform(q[j])).matrix()  # (2.3.2)
+        L, J = [l.matrix() for l in screws(joint, q[j])], homogeneous.Inertia.of(I)
+        W[j], carried = W[p] @ A, {a: Wa @ A for a, Wa in first[p].items()}  # (dW of 5.2.7)
+        first[j] = carried | {a: W[j] @ L[a.k] for a in own[j]}  # (dW of 5.2.7)
+        second[j] = {both: Wab @ A for both, Wab in second[p].items()}  # (ddW of 5.2.7)
+        second[j] |= {
+            (a, b): U @ L[b.k] for a, U in carried.items() for b in own[j]
+        }  # (ddW of 5.2.7)
+        for a, b in combinations_with_replacement(own[j], 2):
+            bend = homogeneous.Velocity.of(bends(joint, q[j])[a.k][b.k]).matrix()
+            twice = L[a.k] @ L[b.k] + L[b.k] @ L[a.k]
+            second[j][a, b] = W[j] @ (twice * 0.5 + bend)  # (ddW of 5.2.7)
+        for a, Wa in first[j].items():
+            WaJ = Wa @ J.matrix()  # (dW J of 5.2.7)
+            for b, Wb in first[j].items():
+                D[a, b] += double_dot(WaJ, Wb.T)  # (D of 5.2.7)
+            for (b, c), Wbc in second[j].items():
+                C[a, b, c] += double_dot(WaJ, Wbc.T)  # (C of 5.2.7)
+            G[a] -= g.dot(Wa @ Vector((*J.h, J.m)))  # (G of 5.2.7)
+    symmetric = {key: symbol for (a, b, c), symbol in C.items() for key in ((a, b, c), (a, c, b))}
+    return D, symmetric, by_joint(model, G)
+
+
+def christoffel(
+    model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
+) -> Effort:
+    """D qdd + qd C qd + G with Christoffel's symbols (Balafoutis and Patel 1991, Eq 5.2.17-18)."""
+    return efforts(model, q, qd, qdd, f_ext, closed_form_christoffel(model, q))
+
+
+def closed_form_christoffel(model: Model, q: Position) -> Form:
+    """C_bc(a) = (dD_ab/dq_c + dD_ac/dq_b - dD_bc/dq_a) / 2 (5.2.18), where velocities are rates.
+
+    In base coordinates: S the freedoms, I all bodies beyond a joint frozen into one; D_ab is
+    S_a . I S_b with I of the outer joint. Where velocities are not rates of coordinates the
+    derivatives are along `integrate`, and the equation is that of Boltzmann and Hamel: to the
+    symbols are added ([a, b] . I S_c + [a, c] . I S_b) / 2 with the brackets of a joint's freedoms.
+    """
+    S, p, change, bracket = _in_base(model, q)  # (S, I of 5.2.17)
+    none = Motion.zero()
+
+    def slope(a: Freedom, b: Freedom, c: Freedom) -> Number:
+        """dD_ab/dq_c."""
+        outer = max(a.i, b.i, c.i)
+        first, second = change.get((a, c), none), change.get((b, c), none)
+        return first.dot(p[outer, b]) + second.dot(p[outer, a])  # (dD of 5.2.18)
+
+    def turning(a: Freedom, b: Freedom, c: Freedom) -> Number:
+        """[a, b] . I S_c."""
+        return bracket.get((a, b), none).dot(p[max(a.i, c.i), c])
+
+    D, C = rotors(model), {}
+    for b, c in pairs(model):
+        D[b, c] += S[b].dot(p[c.i, c])  # (D of 5.2.17)
+        D[c, b] = D[b, c]
+    for a, b, c in triples(model):
+        total = slope(a, b, c) + slope(a, c, b) - slope(b, c, a)  # (5.2.18)
+        C[a, b, c] = (total + turning(a, b, c) + turning(a, c, b)) * 0.5  # (5.2.18)
+        C[a, c, b] = C[a, b, c]
+    return D, C, gravity_forces(model, q)
+
+
+class _InBase(NamedTuple):
+    """In base coordinates: freedoms S, and how they change.
+
+    p[i, a]: the momentum I_i S_a of all bodies beyond joint i, for unit rate of a freedom.
+    change[a, c]: of S_a with q_c, seen from what c carries; absent where c carries a along.
+    bracket[a, b]: of two freedoms of one joint, in the joint's own group.
+    """
+
+    S: dict[Freedom, Motion]
+    p: dict[tuple[int, Freedom], Force]
+    change: dict[tuple[Freedom, Freedom], Motion]
+    bracket: dict[tuple[Freedom, Freedom], Motion]
+
+
+def _in_base(model: Model, q: Position) -> _InBase:
+    S, p, change, bracket = base = _InBase({}, {}, {}, {})
+    X0, own, I = body_transforms(model, q), freedoms(model), {WORLD: RigidInertia.zero()}
+    for i, _, joint, inertia in model.outward():
+        back, rest = X0[i].inverse(), Vector.zero(joint.nv)
+        I[i], columns = X0[i].T @ inertia, back @ joint.subspace(q[i])
+        S |= dict(zip(own[i], columns.columns, strict=True))
+        slopes = joint.slopes(q[i], rest, rest).subspace
+        for c, unit in zip(own[i], Matrix.identity(joint.nv).rows, strict=True):
+            drift = joint.drift(Vector(unit)).T.rows
+            for a in own[i]:
+                change[a, c] = back @ slopes[c.k].columns[a.k]
+                bracket[a, c] = columns @ Vector(drift[a.k])
+    for i, parent, *_ in model.inward():
+        I[parent] += I[i]
+    p |= {(i, a): I[i] @ S[a] for i, path in paths(model) for a in path}
+    change |= {(b, c): S[b].cross(S[c]) for b, c in pairs(model) if b.i != c.i}
+    return base

@@ -28,9 +28,8 @@ from rich.markup import escape
 from chasles import conventions
 from chasles.api import compile
 from chasles.backends.arrays import cores
-from chasles.cli.command import Answer, write_saved
+from chasles.cli.command import Answer, check_new_picture, steps, table, write_picture, write_saved
 from chasles.cli.options import Asked, option
-from chasles.cli.output import check_new_picture, steps, table, write_picture
 from chasles.errors import InputError, ModelError, said
 from chasles.functions.compiled import Compiled
 from chasles.plots.paper import finish, legend, sheet
@@ -255,8 +254,9 @@ def _speed(
         error = _checked(robot, function, peer, theirs[:CHECKED], out)
         ways.append(Way(calls, partial(loop, peer.call(function), theirs), processor))
     one, several, plain, fast, plain_single, fast_single, *their_time = interleaved(ways, seconds)
-    times = (one, min(plain, fast), several, min(plain_single, fast_single))
-    return Speed(function, compile_time, *times, *(their_time or [None]), error)
+    batches = (min(plain, fast), several, min(plain_single, fast_single))
+    pinocchio = their_time[0] if their_time else None
+    return Speed(function, compile_time, one, *batches, pinocchio, error)
 
 
 def _checked(

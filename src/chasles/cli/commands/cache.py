@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from chasles.backends import cache as store
-from chasles.cli.command import Answer, said
+from chasles.cli.command import Answer, said, table
 from chasles.cli.options import option
-from chasles.cli.output import table
 from chasles.errors import FileError
 
 SHOWN = 10

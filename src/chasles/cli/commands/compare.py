@@ -7,9 +7,8 @@ from typing import Annotated
 from rich.console import Console
 from rich.markup import escape
 
-from chasles.cli.command import FOUND, Answer
+from chasles.cli.command import FOUND, Answer, table
 from chasles.cli.options import Asked, among, option
-from chasles.cli.output import table
 from chasles.errors import InputError
 from chasles.peers import LIBRARIES, Agreement
 from chasles.peers import compare as compared

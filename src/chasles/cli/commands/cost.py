@@ -10,9 +10,8 @@ from rich.markup import escape
 
 from chasles.algorithms import FUNCTIONS, METHODS, that_runs
 from chasles.api import cost as counted
-from chasles.cli.command import Answer
+from chasles.cli.command import Answer, table
 from chasles.cli.options import Asked, Frame, Functions, has_frame, listed, method_option, option
-from chasles.cli.output import table
 from chasles.errors import InputError, ModelError
 from chasles.expr import Count
 from chasles.functions.cost import Cost, Rules

@@ -8,9 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from chasles.cli.command import Answer
+from chasles.cli.command import Answer, table, vector
 from chasles.cli.options import Asked
-from chasles.cli.output import table, vector
 from chasles.model import Body
 from chasles.robot import Robot
 
@@ -98,13 +97,26 @@ def _carrier(robot: Robot, link: str) -> str | None:
 
 
 def _show(robot: Robot, console: Console) -> None:
-    """Joints, bodies, frames and notes."""
+    """Print joints, links, loops, frames and notes."""
     console.print(
         f"[bold]{escape(robot.name)}[/]: {robot.mass:.6g} kg, {len(robot.bodies)} links, "
         f"nq {robot.nq}, nv {robot.nv}, gravity {vector(robot.gravity)} m/s²"
     )
-    console.print(_joints(robot))
-    console.print(_links(robot))
+    rows = table(["q", "qd", "joint", "type", "axis", "limits"])
+    for i in robot.model.in_file_order:
+        body = robot.model.bodies[i]
+        lower, upper = body.data.limits.lower, body.data.limits.upper
+        unlimited = not (math.isfinite(lower) or math.isfinite(upper))
+        limits = "" if unlimited else f"{lower:.3g} to {upper:.3g} {body.joint.units[0]}"
+        name = f"[cyan]{escape(body.data.name)}[/]"
+        rows.add_row(*_where(robot, i), name, _kind(body), _axis(body), limits)
+    console.print(rows)
+    rows = table(["link", "moved by"], ["mass kg", "centre of mass m"])
+    for link in robot.model.source.links:
+        moved, m = _carrier(robot, link.name) or "(the world)", link.inertia.m
+        center = vector([h / m for h in link.inertia.h]) if m else ""
+        rows.add_row(f"[cyan]{escape(link.name)}[/]", escape(moved), f"{m:.5g}", center)
+    console.print(rows)
     for loop in robot.model.source.loops:
         ends = f"{loop.parent or '(the world)'} to {loop.child}"
         console.print(f"[bold]loop[/] [cyan]{escape(loop.name)}[/]: {loop.kind}, {escape(ends)}")
@@ -122,21 +134,6 @@ def _show(robot: Robot, console: Console) -> None:
         console.print(notes)
     if len(robot.notes) > MOST_NOTES:
         console.print(f"and {len(robot.notes) - MOST_NOTES} more (--json has all)")
-
-
-def _joints(robot: Robot) -> Table:
-    rows = table(["q", "qd", "joint", "type", "axis", "limits"])
-    for i in robot.model.in_file_order:
-        body = robot.model.bodies[i]
-        limits = body.data.limits
-        rows.add_row(
-            *_where(robot, i),
-            f"[cyan]{escape(body.data.name)}[/]",
-            _kind(body),
-            _axis(body),
-            _range(limits.lower, limits.upper, body.joint.units[0]),
-        )
-    return rows
 
 
 def _where(robot: Robot, i: int) -> tuple[str, str]:
@@ -164,19 +161,3 @@ def _kind(body: Body) -> str:
 
 def _axis(body: Body) -> str:
     return vector(body.data.axis) if body.data.traits.along else ""
-
-
-def _range(lower: float, upper: float, unit: str) -> str:
-    if not (math.isfinite(lower) or math.isfinite(upper)):
-        return ""
-    return f"{lower:.3g} to {upper:.3g} {unit}"
-
-
-def _links(robot: Robot) -> Table:
-    rows = table(["link", "moved by"], ["mass kg", "centre of mass m"])
-    for link in robot.model.source.links:
-        moved = _carrier(robot, link.name) or "(the world)"
-        m = link.inertia.m
-        center = vector([h / m for h in link.inertia.h]) if m else ""
-        rows.add_row(f"[cyan]{escape(link.name)}[/]", escape(moved), f"{m:.5g}", center)
-    return rows

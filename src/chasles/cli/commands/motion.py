@@ -10,10 +10,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from chasles.cli.command import Answer, write_saved
+from chasles.cli.command import (
+    Answer,
+    bar,
+    check_new_picture,
+    check_new_table,
+    table,
+    write_picture,
+    write_saved,
+)
 from chasles.cli.motion import Summary, Task, run
 from chasles.cli.options import Asked, option
-from chasles.cli.output import bar, check_new_picture, check_new_table, table, write_picture
 from chasles.formats.files import size
 from chasles.plots.paper import efforts, finish, sheet
 from chasles.plots.paper import forces as draw_forces

@@ -8,9 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from chasles.cli.command import Answer
+from chasles.cli.command import Answer, table
 from chasles.cli.options import needs
-from chasles.cli.output import table
 from chasles.formats import registry
 from chasles.robots import ROBOTS
 

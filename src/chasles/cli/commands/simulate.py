@@ -17,7 +17,20 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from chasles.cli.command import INTERRUPTED, Answer, Terminal, said, write, write_saved
+from chasles.cli.command import (
+    INTERRUPTED,
+    TABLES,
+    Answer,
+    Terminal,
+    bar,
+    check_new_table,
+    said,
+    vector,
+    write,
+    write_picture,
+    write_saved,
+)
+from chasles.cli.command import table as new_table
 from chasles.cli.options import (
     Arguments,
     Floating,
@@ -30,8 +43,6 @@ from chasles.cli.options import (
     names,
     option,
 )
-from chasles.cli.output import TABLES, bar, check_new_table, vector, write_picture
-from chasles.cli.output import table as new_table
 from chasles.cli.recording import MOTION, Recording
 from chasles.cli.scenario import CONTROLS
 from chasles.cli.simulate import Task, contacts, coordinates, gains, interruptible, run

@@ -8,9 +8,8 @@ from rich.markup import escape
 
 from chasles.checks import CHECKS, Result, Verification, reasons
 from chasles.checks import verify as checked
-from chasles.cli.command import FOUND, Answer
+from chasles.cli.command import FOUND, Answer, steps, table
 from chasles.cli.options import Asked, option
-from chasles.cli.output import steps, table
 
 WIDE = 120
 """Columns from which the function and the method stand beside the check, not below it."""

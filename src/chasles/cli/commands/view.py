@@ -65,20 +65,12 @@ def view(
         finally:
             signal.signal(signal.SIGINT, before)
 
-    return Answer(
-        {"robot": robot.name, "url": viewer.url, "notes": viewer.notes},
-        said(
-            *(f"note: {note}" for note in viewer.notes[:MOST_NOTES]),
-            *_rest(len(viewer.notes) - MOST_NOTES),
-            f"{robot.name} is at {viewer.url} (Ctrl-C ends)",
-        ),
-        then=serve,
-    )
-
-
-def _rest(count: int) -> list[str]:
-    """Count the notes that are not shown."""
-    return [f"note: {count} more such (--json has all)"] if count > 0 else []
+    notes = viewer.notes[:MOST_NOTES]
+    if len(viewer.notes) > MOST_NOTES:
+        notes = [*notes, f"{len(viewer.notes) - MOST_NOTES} more such (--json has all)"]
+    at = f"{robot.name} is at {viewer.url} (Ctrl-C ends)"
+    data = {"robot": robot.name, "url": viewer.url, "notes": viewer.notes}
+    return Answer(data, said(*(f"note: {note}" for note in notes), at), then=serve)
 
 
 def wait(ended: threading.Event) -> None:

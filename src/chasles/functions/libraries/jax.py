@@ -19,9 +19,10 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from chasles.backends import cuda_driver, llvm, xla
-from chasles.backends.arrays import check_shape
+from chasles.backends.arrays import check_shape, leads
 from chasles.backends.cuda import best_layout
 from chasles.errors import ArgumentError, InputError, StateError, UnsupportedError
+from chasles.functions.libraries import in_front
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
@@ -57,29 +58,24 @@ def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
 # The primitive -----------------------------------------------------------------------------------
 
 
-def _leads(function: Any, arrays: Sequence[Any]) -> list[tuple[int, ...]]:
-    pairs = zip(function.interface.inputs, arrays, strict=True)
-    return [a.shape[: a.ndim - len(v.shape)] for v, a in pairs]
-
-
 def _aligned(function: Any, arrays: Sequence[Any]) -> list[Any]:
     """Arrays that have all states, or one that is shared by all and has no leading shape."""
-    leads = _leads(function, arrays)
+    inputs, title = function.interface.inputs, function.recipe.function
+    ahead = leads(inputs, arrays)
     try:
-        batch = jnp.broadcast_shapes(*leads)
+        batch = jnp.broadcast_shapes(*ahead)
     except ValueError:
-        inputs = function.interface.inputs
-        shapes = ", ".join(f"{v.name} {lead}" for v, lead in zip(inputs, leads, strict=True))
+        shapes = ", ".join(f"{v.name} {lead}" for v, lead in zip(inputs, ahead, strict=True))
         problem = f"leading shapes do not broadcast together: {shapes}"
-        raise InputError("E-CALL-045", problem, part=function.recipe.function) from None
+        raise InputError("E-CALL-045", problem, part=title) from None
     return [
         a if lead in ((), batch) else jnp.broadcast_to(a, batch + v.shape)
-        for v, a, lead in zip(function.interface.inputs, arrays, leads, strict=True)
+        for v, a, lead in zip(inputs, arrays, ahead, strict=True)
     ]
 
 
 def _shapes(*arrays: Any, function: Any) -> list[Any]:
-    batch = max(_leads(function, arrays), key=len)
+    batch = max(leads(function.interface.inputs, arrays), key=len)
     outputs = function.interface.outputs
     return [jax.core.ShapedArray(batch + v.shape, arrays[0].dtype) for v in outputs]
 
@@ -90,12 +86,13 @@ Target = tuple[str, tuple[int, ...]]
 
 def _rows(*arrays: Any, function: Any, target: Callable[[Any, int], Target]) -> list[Any]:
     """The call of the machine code, on rows; how XLA sees the primitive on a kind of device."""
-    leads, interface = _leads(function, arrays), function.interface
-    batch = max(leads, key=len)
+    interface = function.interface
+    ahead = leads(interface.inputs, arrays)
+    batch = max(ahead, key=len)
     count = math.prod(batch)
     rows = [
         a.reshape(count if lead else 1, v.size)
-        for a, lead, v in zip(arrays, leads, interface.inputs, strict=True)
+        for a, lead, v in zip(arrays, ahead, interface.inputs, strict=True)
     ]
     name, columns = target(function, count)
     shapes = [
@@ -182,16 +179,7 @@ def _transposed(covectors: Sequence[Any], *arrays: Any, function: Any) -> list[A
 
 def _mapped(arrays: Sequence[Any], places: Sequence[Any], *, function: Any) -> Any:
     """A mapped axis is one more leading axis, before the others."""
-    sizes = [len(v.shape) for v in function.interface.inputs]
-    triples = list(zip(arrays, places, sizes, strict=True))
-    rank = max(a.ndim - size - (place is not None) for a, place, size in triples)
-    moved = []
-    for a, place, size in triples:
-        if place is not None:
-            a = jnp.moveaxis(a, place, 0)
-            missing = rank + 1 + size - a.ndim
-            a = a.reshape(a.shape[0], *[1] * missing, *a.shape[1:])
-        moved.append(a)
+    moved = in_front(function, arrays, places, jnp.moveaxis)
     results = _EVALUATE.bind(*_aligned(function, moved), function=function)
     return results, [0] * len(results)
 

@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from chasles.backends.arrays import check_shape
+from chasles.backends.arrays import check_shape, leads
 from chasles.backends.cuda_layout import Look
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.compiled import recall
+from chasles.functions.libraries import in_front
 
 _SINGLE, _DOUBLE = torch.float32, torch.float64
 _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
@@ -143,8 +144,7 @@ def _run_on_gpu(
             return _run_on_gpu(function, tensors, out)
     if any(t.is_neg() for t in tensors):
         tensors = [t.resolve_neg() for t in tensors]
-    results: Sequence[Any] = kernel.run(function.recipe.function, _OnGPU(tensors[0]), tensors, out)
-    return results
+    return kernel.run(function.recipe.function, _OnGPU(tensors[0]), tensors, out)
 
 
 class _OnGPU:
@@ -172,8 +172,7 @@ def _empty(function: Any, tensors: Sequence[Any]) -> list[Any]:
     inputs = function.interface.inputs
     for v, t in zip(inputs, tensors, strict=True):
         check_shape(function.recipe.function, v, tuple(t.shape))
-    leads = [t.shape[: t.ndim - len(v.shape)] for v, t in zip(inputs, tensors, strict=True)]
-    batch = torch.broadcast_shapes(*leads)
+    batch = torch.broadcast_shapes(*leads(inputs, tensors))
     return [tensors[0].new_empty((*batch, *v.shape)) for v in function.interface.outputs]
 
 
@@ -184,8 +183,7 @@ def _evaluated(function: Any, tensors: Sequence[Any], threads: int | None) -> Se
     """The results, recorded where somebody differentiates or maps."""
     if _bare(tensors):
         return _run(function, tensors, threads)
-    results: tuple[Any, ...] = _Evaluate.apply(function, threads, *tensors)
-    return results
+    return _Evaluate.apply(function, threads, *tensors)
 
 
 class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
@@ -220,7 +218,7 @@ class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
     def vmap(
         info: Any, in_dims: tuple[Any, ...], function: Any, threads: int | None, *tensors: Any
     ) -> tuple[Any, Any]:
-        moved = _in_front(function, tensors, in_dims[2:])
+        moved = in_front(function, tensors, in_dims[2:], torch.movedim)
         results = tuple(_evaluated(function, moved, threads))
         return results, (0,) * len(results)
 
@@ -232,22 +230,6 @@ def _reduced(
     found = dict(zip(wrt, bars, strict=True))
     pairs = zip(function.interface.inputs, tensors, strict=True)
     return [found[v.name].sum_to_size(t.shape) if v.name in found else None for v, t in pairs]
-
-
-def _in_front(function: Any, tensors: Sequence[Any], places: Sequence[int | None]) -> list[Any]:
-    """Tensors with the mapped axis before all other leading ones, as one more of them."""
-    sizes = [len(v.shape) for v in function.interface.inputs]
-    ranks = [
-        t.ndim - size - (place is not None)
-        for t, size, place in zip(tensors, sizes, places, strict=True)
-    ]
-    moved = []
-    for t, place, rank in zip(tensors, places, ranks, strict=True):
-        if place is not None:
-            t = t.movedim(place, 0)
-            t = t.reshape(t.shape[0], *[1] * (max(ranks) - rank), *t.shape[1:])
-        moved.append(t)
-    return moved
 
 
 # The operation in compiled graphs ----------------------------------------------------------------

@@ -8,10 +8,8 @@ not. So X below is W or L_m; everything is written in frame 0.
 from collections.abc import Iterable
 
 from chasles.expr import Number
-from chasles.mathematics.homogeneous.dense import Block
-from chasles.mathematics.homogeneous.frames import Position
-from chasles.mathematics.homogeneous.masses import Inertia
-from chasles.mathematics.homogeneous.motions import Screw, Velocity
+from chasles.mathematics.homogeneous.frames import Block, Position
+from chasles.mathematics.homogeneous.motions import Inertia, Screw, Velocity
 
 
 def dM(X: Velocity | Screw, M: Position) -> Block:

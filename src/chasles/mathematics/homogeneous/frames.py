@@ -1,22 +1,158 @@
-"""Where bodies are: positions M, also from joint constants, and rototranslations Q."""
+"""Where bodies are: positions M and rototranslations Q; and what all of Legnani's matrices share.
+
+They print, multiply and convert as 4x4 arrays. Subscripts follow the paper (Legnani, Casolo,
+Righettini, Zappa 1996): the motion of body j relative to body i, written in frame k. `@` is the
+matrix product, where the product means something; wrong combinations are type errors. Everything
+works on floats and on symbols.
+"""
 
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, Protocol, Self, TypeVar, overload
 
-from chasles.expr import Number
+from chasles.errors import ArgumentError, InputError
+from chasles.expr import Number, Scalar
 from chasles.mathematics.angles import turn
-from chasles.mathematics.homogeneous.dense import (
-    AnyFramed,
-    Block,
-    Dense,
-    Factor,
-    Framed,
-    bordered,
-    mismatch,
-)
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Additive, Matrix, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
+
+
+def mismatch(operation: str, a: object, b: object) -> ArgumentError:
+    """The error of a combination that means nothing."""
+    problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__}"
+    return ArgumentError("E-MATH-022", problem)
+
+
+def bordered(A: Matrix, b: Vector, last: tuple[Number, Number, Number, Number]) -> Matrix:
+    """[A b; last]."""
+    rows = ((*row, x) for row, x in zip(A.rows, b, strict=True))
+    return Matrix((*rows, last))
+
+
+class Dense:
+    """A 4x4 matrix that is held by its independent numbers; `np.asarray(X)` is the array."""
+
+    __slots__ = ()
+
+    __array_ufunc__ = None  # a NumPy number on the left asks this class, and makes no array
+
+    _mismatch = staticmethod(mismatch)
+
+    def matrix(self) -> Matrix:
+        """All sixteen numbers."""
+        raise NotImplementedError
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        import numpy as np  # the algebra runs without it: only a user at the prompt asks for arrays
+
+        if copy is False:
+            problem = f"{type(self).__name__} holds no array: one has to be made"
+            raise InputError("E-MATH-023", problem)
+        rows = [[x + 0.0 for x in row] for row in self.matrix().rows]  # zeros without a sign
+        return np.array(rows, dtype=dtype)
+
+    def __repr__(self) -> str:
+        cells = [[_cell(x) for x in row] for row in self.matrix().rows]
+        width = max(len(cell) for row in cells for cell in row)
+        lines = [" ".join(cell.rjust(width) for cell in row) for row in cells]
+        return "\n".join([type(self).__name__, *(f"[ {line} ]" for line in lines)])
+
+
+def _cell(x: Number) -> str:
+    """A number in six digits (without the sign of zero), or an expression."""
+    return repr(x) if type(x) is Scalar else f"{float(x) + 0.0:.6g}"
+
+
+class Factor(Dense):
+    """What can stand on the right of a velocity or an acceleration in a product."""
+
+    __slots__ = ()
+
+    def from_left(self, left: "Block") -> "Block":
+        """left X."""
+        raise NotImplementedError
+
+
+class Framed(Dense):
+    """What is written in a frame; a position M, with rotation R and origin t, changes it."""
+
+    __slots__ = ()
+
+    def to_first(self, R: Rotation, t: Vector) -> Self:
+        """Written in the first frame of M instead of the second."""
+        raise NotImplementedError
+
+    def to_second(self, R: Rotation, t: Vector) -> Self:
+        """Written in the second frame of M instead of the first."""
+        raise NotImplementedError
+
+
+AnyFramed = TypeVar("AnyFramed", bound=Framed)
+
+
+class Rate(Protocol):
+    """A velocity, an acceleration or a screw."""
+
+    def block(self) -> "Block": ...
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Block(Factor, Additive):
+    """Any 4x4 matrix [A b; 0 0] whose last row is zero: what products of the matrices below are."""
+
+    A: Matrix
+    b: Vector
+
+    def matrix(self) -> Matrix:
+        return bordered(self.A, self.b, (0.0, 0.0, 0.0, 0.0))
+
+    def __matmul__(self, point: Vector) -> Vector:
+        """X P."""
+        if type(point) is not Vector:
+            raise mismatch("multiply", self, point)
+        return self.A @ point + self.b
+
+    def from_left(self, left: "Block") -> "Block":
+        return Block(left.A @ self.A, left.A @ self.b)
+
+    def trace(self, other: "Rate") -> Number:
+        """trace(X Y') with a velocity, acceleration or screw Y: the sum of products of entries."""
+        block = other.block()
+        pairs = zip(self.A.rows, block.A.rows, strict=True)
+        total = self.b.dot(block.b)
+        for row, column in pairs:
+            total = total + Vector(row).dot(Vector(column))
+        return total
+
+    def skew(self) -> tuple[Vector, Vector]:
+        """X - X' as (c, f): the numbers of [c~ f; -f' 0]."""
+        A = self.A
+        return Vector.of(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]), self.b
+
+
+def product(left: Block, X: object, other: object) -> Block:
+    """X @ other, where X is the block."""
+    if not isinstance(other, Factor):
+        raise mismatch("multiply", X, other)
+    return other.from_left(left)
+
+
+def angular(X: Dense) -> Vector:
+    """m4v3: w of the skew part w~ of the 3x3 block.
+
+    For W it is the angular velocity, for L the axis, for H the angular acceleration (w~ w~ is
+    symmetric), for Gamma and Phi the angular momentum and the couple.
+    """
+    A = X.matrix()
+    return Vector.of(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]) * 0.5
+
+
+def linear(X: Dense) -> Vector:
+    """The last column: velocity or acceleration of the pole, linear momentum, force, origin."""
+    return Vector(tuple(row[3] for row in X.matrix().rows[:3]))
+
+
+# Positions and displacements ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -5,7 +5,8 @@ and other libraries ask of a type is a field of its class (`contract.Joint`); no
 decides by a type's name. The tests in tests/model/test_joints.py hold it to the contract.
 """
 
-from chasles.model.joints.contract import Joint, Natural, Numbers, Slopes, Steady, Z, diagonal
+from chasles.mathematics.linear import diagonal
+from chasles.model.joints.contract import Joint, Numbers, Steady, Z
 from chasles.model.joints.one_freedom import (
     Continuous,
     Fixed,
@@ -81,26 +82,11 @@ def as_bounded(kind: str, bounded: bool) -> str:
 __all__ = [
     "JOINTS",
     "LOOP_JOINTS",
-    "Continuous",
-    "Cylindrical",
-    "Fixed",
-    "Free",
-    "Helical",
     "Joint",
-    "Natural",
     "Numbers",
-    "Planar",
-    "Prismatic",
-    "RackAndPinion",
     "Reversed",
     "Revolute",
-    "Rolling",
-    "Slopes",
-    "SphereInCylinder",
-    "Spherical",
     "Steady",
-    "Universal",
-    "YawPitchRoll",
     "Z",
     "as_bounded",
     "diagonal",

@@ -14,16 +14,27 @@ Where S is constant in the body's frame, `Steady` is the class to start from; wh
 units along or about the natural axes, `Natural` needs their names only.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar, Literal, NamedTuple
 
 from chasles.errors import UnsupportedError
-from chasles.expr import Number, atan2, less
+from chasles.expr import (
+    RULES,
+    Arena,
+    Number,
+    Program,
+    Scalar,
+    Variable,
+    atan2,
+    jacobian,
+    less,
+)
 from chasles.mathematics.linear import Matrix, Symmetric, Vector, invert_symmetric
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
-from chasles.model.joints.steps import by_step, by_time
 
 UNITS = tuple(Motion.of(*(float(i == k) for i in range(6))) for k in range(6))
 WX, WY, WZ, VX, VY, VZ = UNITS
@@ -341,7 +352,49 @@ def _along(turned: Sequence[Motions], rates: Vector) -> Motions:
     return Motions(tuple(dS @ rates for dS in turned))
 
 
-def diagonal(entries: Vector) -> Matrix:
-    """A diagonal matrix, such as a joint's armature."""
-    n = len(entries)
-    return Matrix(tuple(tuple(entries[i] if i == j else 0.0 for j in range(n)) for i in range(n)))
+# Exact derivatives along a step, for numbers and for symbols alike ------------------------------
+#
+# What is differentiated is traced on symbols of its own, and the derivative is run again on the
+# arguments, which may be symbols of the trace that is being made.
+
+TRIES = 64
+"""Inputs at which a user's function is tried; it is in earnest where none gives numbers."""
+
+
+def by_step(
+    value: Callable[..., Sequence[Number]], size: int, *arguments: Vector
+) -> list[list[Number]]:
+    """d value(step, *arguments) / d step[k] at a zero step of `size` entries, for each k."""
+    arena = Arena(RULES)
+    inputs = [Variable("step", (size,))]
+    inputs += [Variable(f"x{k}", (len(x),)) for k, x in enumerate(arguments)]
+    symbols = [Vector(tuple(arena.input(v.name, k) for k in range(v.size))) for v in inputs]
+    entries = value(*symbols)
+    traced = Program.from_outputs("value", inputs, [(Variable("y", (len(entries),)), entries)])
+    slopes = jacobian(traced, ["step"])
+    given = dict(zip((v.name for v in inputs), (Vector.zero(size), *arguments), strict=True))
+    flat = replayed(slopes, {name: x.entries for name, x in given.items()})
+    return [flat[k::size] for k in range(size)]
+
+
+def by_time(value: Callable[..., Sequence[Number]], *arguments: Vector) -> list[Number]:
+    """d value(t, *arguments) / dt at t = 0."""
+    return by_step(lambda t, *rest: value(t[0], *rest), 1, *arguments)[0]
+
+
+def replayed(program: Program, inputs: Mapping[str, Sequence[Number]]) -> list[Number]:
+    """The entries of a program's outputs: numbers, or expressions in the trace of its inputs."""
+    symbols = (x for entries in inputs.values() for x in entries if isinstance(x, Scalar))
+    arena = next((x.arena for x in symbols), Arena(RULES))
+    values = program.replay(inputs, arena)
+    return [values[r] for refs in program.results for r in refs]
+
+
+def has_values(program: Program) -> bool:
+    """Whether all outputs are numbers anywhere: at one of some inputs within 3 rad, m or s."""
+    rng = random.Random(1)
+    tried: list[dict[str, list[Number]]] = [
+        {v.name: [rng.uniform(-3.0, 3.0) for _ in range(v.size)] for v in program.inputs}
+        for _ in range(TRIES)
+    ]
+    return any(all(map(math.isfinite, replayed(program, x))) for x in tried)

@@ -172,6 +172,8 @@ def _together(law: Newton, given: Given, changes: Given) -> tuple[np.ndarray, np
     normal = zeta[2::3]
     impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)
     impulses[2::3] = lemke(W[2::3, 2::3], normal + law.restitution * np.minimum(normal, 0.0))
+    if not dzeta.shape[-1]:
+        return impulses, changed
     pushed = np.flatnonzero(impulses)
     e = np.where(zeta[pushed] < 0.0, law.restitution, 0.0)[:, None]
     square = np.ix_(pushed, pushed)

@@ -153,9 +153,9 @@ def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
     along = applied(moves.axes, mode.slip)[:, :2]
     u = moves.velocity[:, :2]
     ahead = np.sum(u * along, axis=-1, keepdims=True)
-    speed = np.linalg.norm(u, axis=-1, keepdims=True)
+    speed = np.hypot(u[:, :1], u[:, 1:])
     u = u + (FAINT * FAINT / (FAINT + speed) - 2.0 * np.minimum(ahead, 0.0)) * along
-    return u, np.maximum(np.linalg.norm(u, axis=-1, keepdims=True), 1e-300)
+    return u, np.maximum(np.hypot(u[:, :1], u[:, 1:]), 1e-300)
 
 
 def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) -> np.ndarray:

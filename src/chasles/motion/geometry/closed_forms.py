@@ -109,7 +109,8 @@ class _ClosedForm:
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """The same for arrays (..., 3) of places and velocities."""
         with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centres: not a number
-            distance, n, rate = self.near(*(Vector(tuple(np.moveaxis(x, -1, 0))) for x in (c, v)))
+            places = (Vector(tuple([x[..., k] for k in range(3)])) for x in (c, v))
+            distance, n, rate = self.near(*places)
         shape = np.broadcast_shapes(np.shape(c), np.shape(v))
         turned, turn = (
             np.stack([np.broadcast_to(x, shape[:-1]) for x in u], -1) for u in (n, rate)
@@ -300,7 +301,7 @@ class Ground(_ClosedForm):
         if arena is None:
             at = np.stack([x, y], axis=-1)
             h, g, K = (call(f, "height", (at,)) for f in self._compiled)
-            return [h, *np.moveaxis(g, -1, 0), *np.moveaxis(K.reshape(*h.shape, 4), -1, 0)]
+            return [h, g[..., 0], g[..., 1], *(K[..., i, j] for i in (0, 1) for j in (0, 1))]
         replayed = [(p, p.replay({"at": [x, y]}, arena)) for p in self._programs]
         return [values[r] for p, values in replayed for r in p.results[0]]
 

@@ -6,7 +6,6 @@ and the second what these mean for the robot's velocities and accelerations.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from chasles.functions.programs import program
 from chasles.functions.tracing import clock
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mechanisms import Mechanism
-from chasles.model import Description, Model
+from chasles.model import Model
 from chasles.motion.geometry.closed_forms import (
     Box,
     Capsule,
@@ -188,17 +187,6 @@ class Ball(NamedTuple):
     surface: Closed | None
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """Everything that decides the code: the mechanism and the balls."""
-
-    source: Description
-    mimic: bool
-    balls: tuple[Ball, ...]
-    part: str
-    program: str
-
-
 class Points:
     """The points of contact of some pairs, of a robot in one state.
 
@@ -254,7 +242,7 @@ def _compiled(
     """A program of the points as a function of arrays."""
     own = any(joint.custom is not None for joint in model.source.joints)
     traced = trace(model, balls).hash if own else ""
-    recipe = Recipe(model.source, model.mimics, tuple(balls), trace.__name__, traced)
+    recipe = (trace.__name__, model.source, model.mimics, balls, traced)  # all that decides it
     known = backends.known(recipe, lambda: trace(model, balls))
     kernel = known or backends.compile(trace(model, balls), recipe=recipe)
 
