@@ -108,19 +108,16 @@ class Rollout:
         self._sizes = {"q": model.nq, "qd": model.nv}
         if contacts is not None and contacts.states:
             self._sizes["contact_states"] = contacts.states
-        self._loops: dict[tuple[str, str], Any] = {}
-        self._touchers: dict[tuple[str, str], Any] = {}
+        self._loops: dict[tuple[str, ...], Any] = {}
+        self._touchers: dict[tuple[str, ...], Any] = {}
         self._adjoints: dict[tuple[str, ...], Any] = {}
 
-    def _loop(self, backend: str, dtype: str) -> Any:
-        """The step of a backend, repeated."""
-        if (backend, dtype) not in self._loops:
-            with COMPILING:
-                target = backend, dtype
-                known = backends.known(self.recipe, self._program, *target)
-                kernel = known or backends.compile(self._program(), *target, self.recipe)
-                self._loops[backend, dtype] = backends.loop(kernel, backend)
-        return self._loops[backend, dtype]
+    def _loop(self, *target: str) -> Any:
+        """The step of a backend in a type of numbers, repeated."""
+        if target not in self._loops:
+            kernel = _kernel(self.recipe, self._program, *target)
+            self._loops[target] = backends.loop(kernel, target[0])
+        return self._loops[target]
 
     def _program(self) -> Program:
         given = self.recipe
@@ -195,12 +192,10 @@ class Rollout:
     def _adjoint(self, along: tuple[str, ...]) -> Any:
         """The step backward, repeated; along: inputs that differ from step to step."""
         if along not in self._adjoints:
-            recipe = ("adjoint", self.recipe, along)
-
-            def trace() -> Program:
-                return adjoint_program(self.model, self._program(), along)
-
-            kernel = backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
+            kernel = _kernel(
+                ("adjoint", self.recipe, along),
+                lambda: adjoint_program(self.model, self._program(), along),
+            )
             loops = self._loop("llvm", "float64"), backends.loop(kernel)
             self._adjoints[along] = backends.adjoint(*loops)
         return self._adjoints[along]
@@ -243,13 +238,20 @@ class Rollout:
             return None
         found, target = self._touching, (place.backend, place.dtype)
         if target not in self._touchers:
-            with COMPILING:
-                made = backends.prepare(("contacts", found.hash), found, *target)
-                self._touchers[target] = made
+            self._touchers[target] = _kernel(("contacts", found.hash), lambda: found, *target)
         states = records[2] if len(records) > 2 else records[0][..., :0]
         arguments = (*records[:2], states)
         forces, gaps, _ = place.call(self._touchers[target], arguments, threads)
         return Touching(forces, gaps, states)
+
+
+def _kernel(
+    recipe: object, trace: Callable[[], Program], backend: str = "llvm", dtype: str = "float64"
+) -> Any:
+    """The kernel of a recipe, whose program is traced where it is not known."""
+    with COMPILING:
+        known = backends.known(recipe, trace, backend, dtype)
+        return known or backends.compile(trace(), backend, dtype, recipe)
 
 
 def prepared(
