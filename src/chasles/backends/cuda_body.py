@@ -251,7 +251,8 @@ class Body:
             self._time += 1
             self._compute(k)
             for output, index in self.plan.places.get(k, ()):
-                self.say(self.store(output, index, self.use(k)))
+                if stored := self.store(output, index, self.use(k)):
+                    self.say(stored)
             done += self.plan.code[k].op not in WAITING
             if cuts and done >= STRETCH:
                 self.say(f"if (never == {len(self.lines)}) return;")
