@@ -106,6 +106,14 @@ class _Entry(Writer):
         self.equal("i8", self.field(descr, ORDER, "i8"), ord("="))
         return self.field(item, DATA, "ptr")
 
+    def some_nonzero(self, data: str, first: int) -> str:
+        found, kind = "", self.element.name
+        for k in range(first, first + 4):
+            number = self.field(data, self.element.bytes * k, kind)
+            nonzero = self.emit(f"fcmp une {kind} {number}, 0.0")
+            found = self.emit(f"or i1 {found}, {nonzero}") if found else nonzero
+        return found
+
     def apart(self, a: Span, b: Span, count: str, *, or_same: bool) -> None:
         """Two stretches of memory must not overlap, unless they may be exactly the same."""
         size = self.element.bytes
@@ -208,14 +216,11 @@ class _Entry(Writer):
 
     def _fine(self, k: int, data: str, first: int, count: str) -> str:
         """Whether a quaternion is not zero, or the first numbers of all are not."""
-        kind, size, found = self.element.name, self.element.bytes, ""
-        if count:
-            start, step = self.at(data, size * first), size * self.program.inputs[k].size
-            return self.emit(f"call i1 @none_zero(ptr {start}, i64 {step}, i64 {count})")
-        for k in range(first, first + 4):
-            nonzero = self.emit(f"fcmp une {kind} {self.field(data, size * k, kind)}, 0.0")
-            found = self.emit(f"or i1 {found}, {nonzero}") if found else nonzero
-        return found
+        if not count:
+            return self.some_nonzero(data, first)
+        start = self.at(data, self.element.bytes * first)
+        step = self.element.bytes * self.program.inputs[k].size
+        return self.emit(f"call i1 @none_zero(ptr {start}, i64 {step}, i64 {count})")
 
     def _sizes(self, k: int, result: Variable, count: str) -> tuple[str, int]:
         """Where the shape of a new array is, and its length."""
