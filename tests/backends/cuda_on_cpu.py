@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.backends.cuda_source import Form, Source, source
+from chasles.backends.cuda_source import ROOM, Form, Source, source
 from chasles.expr import Program
 
 SHIM = """
@@ -69,9 +69,11 @@ def shared_library(text: str, folder: Path) -> ctypes.CDLL:
 class OnCPU:
     """A kernel's text as a function of rows (or columns), compiled by the host's C++ compiler."""
 
-    def __init__(self, program: Program, dtype: str, form: Form, folder: Path) -> None:
+    def __init__(
+        self, program: Program, dtype: str, form: Form, folder: Path, most: int = ROOM
+    ) -> None:
         self.program, self.dtype, self.form = program, np.dtype(dtype), form
-        self.source: Source = source(program, dtype, form, block=32)
+        self.source: Source = source(program, dtype, form, block=32, most=most)
         arrays = len(program.inputs) + len(program.outputs)
         arguments = ", ".join(
             f"arrays[{k}], strides[{2 * k}], strides[{2 * k + 1}]" for k in range(arrays)

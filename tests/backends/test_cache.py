@@ -689,7 +689,7 @@ def test_another_version_of_chasles_has_other_entries(tmp_path: Path) -> None:
 
     digests = [digest()]
     assert digests[0] == cache.sources()
-    body = copy / "backends" / "llvm_body.py"
+    body = copy / "backends" / "llvm_source.py"
     body.write_text(body.read_text() + "\n")
     digests.append(digest())
     (copy / "new.py").write_text("")

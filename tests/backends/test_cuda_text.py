@@ -60,14 +60,24 @@ def test_any_program(form: Any, tmp_path: Path, program: Program) -> None:
         np.testing.assert_allclose(result, right, rtol=1e-9, atol=1e-9)
 
 
-def test_large_results_as_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results for which shared memory has no room are written as columns, all the same."""
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("most", [0, 48 * 1024])
+def test_large_results(
+    most: int, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows for which shared memory has no room: of distinct values, or written as columns."""
     monkeypatch.setattr(cuda_source, "ROOM", 0)
     program = chasles.compile(random_tree(6, seed=3), "mass_matrix", backend="interpret").program
-    kernel = OnCPU(program, "float64", "rows", tmp_path)
-    assert kernel.source.columns == (0,)
+    kernel = OnCPU(program, dtype, "rows", tmp_path, most)
+    assert kernel.source.columns == (() if most else (0,))
+    distinct = len(set(program.results[0]))
+    assert distinct < len(program.results[0])
+    text = kernel.source.text
+    assert text.count("(LANES + 1) + lane] =") == (distinct if most else 0)
     inputs = [np.random.default_rng(0).normal(size=(4, v.size)) for v in program.inputs]
-    close(kernel(inputs)[0], reference(program, inputs)[0], 1e-11)
+    inputs = [a.astype(dtype).astype(float) for a in inputs]
+    tolerance = 1e-11 if dtype == "float64" else 1e-4
+    close(kernel(inputs)[0], reference(program, inputs)[0], tolerance)
 
 
 def test_whole_turns_are_left_out_only_where_they_do_not_matter() -> None:

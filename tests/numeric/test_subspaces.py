@@ -14,12 +14,18 @@ from chasles.numeric.subspaces import (
     by_projection,
     complement,
     decompose,
-    same_subspace,
     span,
     split_force,
 )
 
 RNG = np.random.default_rng(3)
+
+
+def same_subspace(A: np.ndarray, B: np.ndarray) -> bool:
+    """Return True if two sets of columns span the same subspace."""
+    both = [span(A), span(B)]
+    joint = span(np.hstack(both)).shape[1]
+    return both[0].shape[1] == both[1].shape[1] == joint
 
 
 def random_inertia() -> np.ndarray:

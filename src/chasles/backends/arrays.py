@@ -2,7 +2,9 @@
 
 import math
 import operator
-from collections.abc import Sequence
+import os
+import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,9 +14,6 @@ from chasles.expr import Interface, Variable
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
-import os
-import threading
-from collections.abc import Callable
 
 Rows = Sequence[np.ndarray]
 """Arrays (count, size), a row for each state."""

@@ -4,6 +4,7 @@ No allocation, no state, nothing of a library but math.h: every function is stra
 the caller's arrays. The same programs give the same bytes.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ from chasles.backends.c_function import (
     sine_and_cosine,
     wrapped,
 )
-from chasles.expr import Program, Variable
+from chasles.expr import Program
 
 Sample = tuple[np.ndarray, ...]
 """States (count, size) for each input, of numbers that every kind of number has exactly."""
@@ -68,16 +69,14 @@ def _description(function: Function) -> Iterable[str]:
     yield function.summary
     yield ""
     for role, variables in (("", function.inputs), ("out: ", function.outputs)):
-        yield from (f"{role}{v.name}: {_shape(v)}" for v in variables)
+        for v in variables:
+            size = " x ".join(map(str, v.shape)) + ", row by row"
+            if len(v.shape) < 2:
+                size = f"{v.size} number{'' if v.size == 1 else 's'}"
+            yield f"{role}{v.name}: {size}"
     yield f"operations: {function.program.count}"
     yield f"stack with optimisation, about: {function.stack} bytes"
     yield f"of the batch function: {function.batch_stack} bytes"
-
-
-def _shape(variable: Variable) -> str:
-    if len(variable.shape) < 2:
-        return f"{variable.size} number{'' if variable.size == 1 else 's'}"
-    return " x ".join(map(str, variable.shape)) + ", row by row"
 
 
 def source(library: Library) -> str:
@@ -100,14 +99,12 @@ def source(library: Library) -> str:
 
 def comment(lines: Iterable[str]) -> str:
     """Lines as one comment of C, whatever is in them."""
-    words = [f" * {_harmless(line)}".rstrip() for line in lines]
-    return "\n".join(["/*", *words, " */"])
-
-
-def _harmless(text: str) -> str:
-    """A text that neither ends a comment nor begins one, nor has a trigraph or a line's end."""
-    plain = "".join(c if c.isascii() and c.isprintable() and c not in "\\?" else "_" for c in text)
-    return plain.replace("*", "_") if "*/" in plain or "/*" in plain else plain
+    words = ["/*"]
+    for line in lines:  # no trigraph, no line's end, and nothing that ends a comment or begins one
+        plain = re.sub(r"[^ -~]|[\\?]", "_", line)
+        harmless = plain.replace("*", "_") if "*/" in plain or "/*" in plain else plain
+        words.append(f" * {harmless}".rstrip())
+    return "\n".join([*words, " */"])
 
 
 _STRICT = """\

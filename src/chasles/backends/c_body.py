@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chasles.backends.lowering import FREE, Lowered, Part
+from chasles.expr.program import ARITHMETIC
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,7 @@ def number_of(dtype: str) -> Number:
     return next(number for number in NUMBERS.values() if number.dtype == dtype)
 
 
-SPELLING = {
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0} * {1}",
-    "div": "{0} / {1}",
-    "neg": "-{0}",
+SPELLING = ARITHMETIC | {
     "fma": "({0} * {1}) + {2}",
     "fms": "({0} * {1}) - {2}",
     "fnma": "{2} - ({0} * {1})",

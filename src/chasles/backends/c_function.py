@@ -12,7 +12,7 @@ from functools import cached_property
 
 from chasles.backends.c_body import DOUBLE, Number, Statements, Turn, Turns, library_turns
 from chasles.backends.llvm_math import ELEMENTS
-from chasles.backends.lowering import FREE, Lowered, Part, lower
+from chasles.backends.lowering import FREE, Lowered, Part, lower, places
 from chasles.expr import Program, Variable
 
 LANE_BYTES = 128
@@ -162,14 +162,14 @@ def definitions(function: Function) -> str:
 
 def _bodies(function: Function, lane: str, turns: Turns) -> list[list[str]]:
     """The statements of each part, on rows, or on columns in a loop over their lanes."""
-    places: dict[int, list[str]] = {}
-    for variable, refs in zip(function.outputs, function.program.results, strict=True):
-        for index, r in enumerate(refs):
-            places.setdefault(r, []).append(f"{variable.name}[{index}]{lane}")
+    going = {
+        r: [f"{function.outputs[k].name}[{index}]{lane}" for k, index in to]
+        for r, to in places(function.program).items()
+    }
     indent, lowered = "        " if lane else "    ", function.lowered
     names = [v.name for v in function.inputs]
     written = (
-        Statements(lowered, part, function.number, names, lane, places, turns)
+        Statements(lowered, part, function.number, names, lane, going, turns)
         for part in lowered.parts
     )
     return [[indent + line for line in each.lines] for each in written]

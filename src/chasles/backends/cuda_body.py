@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from chasles.backends import c_body
-from chasles.backends.lowering import deepest_first, few_alive, fused, most_alive, users
+from chasles.backends.lowering import deepest_first, few_alive, fused, most_alive, places, users
 from chasles.expr import Instruction, Program
 
 NEAR = 8
@@ -40,7 +40,7 @@ class Plan:
     @cached_property
     def order(self) -> list[int]:
         """All instructions that are needed, few values alive at a time."""
-        results = list(dict.fromkeys(r for refs in self.program.results for r in refs))
+        results = list(self.places)
         order = self._from([results])
         if most_alive(self.code, order, WAITING) > MANY and len(order) < LONG:
             starts = [len(results) * k // TURNS for k in range(1, TURNS)]
@@ -60,11 +60,7 @@ class Plan:
     @cached_property
     def places(self) -> dict[int, list[tuple[int, int]]]:
         """Where each result goes: (output, index), possibly several."""
-        found: dict[int, list[tuple[int, int]]] = {}
-        for output, refs in enumerate(self.program.results):
-            for index, r in enumerate(refs):
-                found.setdefault(r, []).append((output, index))
-        return found
+        return places(self.program)
 
     @cached_property
     def angles(self) -> list[int]:
@@ -251,7 +247,8 @@ class Body:
             self._time += 1
             self._compute(k)
             for output, index in self.plan.places.get(k, ()):
-                self.say(self.store(output, index, self.use(k)))
+                if stored := self.store(output, index, self.use(k)):
+                    self.say(stored)
             done += self.plan.code[k].op not in WAITING
             if cuts and done >= STRETCH:
                 self.say(f"if (never == {len(self.lines)}) return;")

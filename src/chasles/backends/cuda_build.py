@@ -94,7 +94,7 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
     """A form with as few registers as it can have without spilling; None if it has no room."""
     block = BLOCK if form in ALONE else WARP
     built = _compiled(program, dtype, architecture, form, 0)
-    shared = SHARED.get(architecture, 99) * 1024
+    shared = _shared(architecture)
     if built.shared > shared:
         return None
     granted = -(-max(built.registers, 1) // 8) * 8  # in groups of eight
@@ -107,12 +107,17 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
     return built
 
 
+def _shared(architecture: str) -> int:
+    """Bytes of shared memory that blocks can have on a multiprocessor."""
+    return SHARED.get(architecture, 99) * 1024
+
+
 def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
     """The kernel whole, or, where it spills, cut into stretches if that helps."""
     block = BLOCK if form in ALONE else WARP
-    found = []
+    found, most = [], _shared(architecture) // 2 - 1024  # two blocks, and what the driver takes
     for cuts in (False, True):
-        written = source(program, dtype, form, block=block, least=least, cuts=cuts)
+        written = source(program, dtype, form, block=block, least=least, cuts=cuts, most=most)
         made = cuda_driver.compile(written.text, architecture)
         facts = made.registers, made.spilled, made.code
         found.append(Built(form, block, written.shared, written.columns, *facts))

@@ -5,13 +5,15 @@ best where a state has few inputs, or the same input of successive states lies s
 (columns). "rows" and "columns" keep the inputs of a warp's states, and their sines and cosines, in
 shared memory and read them there when they are needed, so that a long program has registers left.
 Rows come and go through shared memory whole, because threads that each read a row of their own use
-little of what the memory delivers. "loop" repeats a step: one
-thread a robot, its states in registers throughout. The outputs of the step are the first inputs of
-the next; the other inputs, controls, are read anew in every step. After every so many steps, and
-after the last, states are written to records.
+little of what the memory delivers. Where rows of results are too long for that, as those of a
+large mass matrix, each of their distinct values waits there, and all threads of a warp write one
+row after the other, looking up which value comes where. "loop" repeats a step: one thread a robot,
+its states in registers throughout. The outputs of the step are the first inputs of the next; the
+other inputs, controls, are read anew in every step. After every so many steps, and after the last,
+states are written to records.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,14 +48,22 @@ class Source:
 
 
 def source(
-    program: Program, dtype: str, form: Form, *, block: int, least: int = 0, cuts: bool = False
+    program: Program,
+    dtype: str,
+    form: Form,
+    *,
+    block: int,
+    least: int = 0,
+    cuts: bool = False,
+    most: int = ROOM,
 ) -> Source:
     """The kernel of a program for blocks of up to `block` threads.
 
     least: blocks that must fit on a multiprocessor at once, which limits registers; 0 sets none.
-    cuts: keep the compiler from moving work far ahead.
+    cuts: keep the compiler from moving work far ahead. most: bytes of shared memory that a warp may
+    use for distinct values of long rows.
     """
-    written = _FORMS[form](program, dtype, form)
+    written = _FORMS[form](program, dtype, form, most)
     written.body.run(cuts=cuts)
     body = written.body
     head = [f"/* {program.name}, {form}: {program.count}. */", prelude(dtype)]
@@ -61,6 +71,7 @@ def source(
     if body.constants:
         values = ", ".join(body.number.spelled(c) for c in body.constants)
         head.append(f"__constant__ real C[] = {{{values}}};")
+    head += written.tables
     parameters = ["long long count", "int never", *written.more]
     for role, kind, variables in (
         ("in", "const real*", program.inputs),
@@ -79,10 +90,11 @@ def source(
 class _Form:
     """How threads get the inputs of their states, and deliver the results.
 
-    more: further parameters of the kernel. strides: those of an array. before, after: lines around
-    the body.
+    tables: constants of its own. more: further parameters of the kernel. strides: those of an
+    array. before, after: lines around the body.
     """
 
+    tables: Sequence[str] = ()
     more: Sequence[str] = ()
     strides: Sequence[str] = ("row", "column")
     shared: int = 0
@@ -90,8 +102,8 @@ class _Form:
     before: Sequence[str] = ()
     after: Sequence[str] = ()
 
-    def __init__(self, program: Program, dtype: str, form: Form) -> None:
-        self.program, self.form, self.plan = program, form, Plan(program)
+    def __init__(self, program: Program, dtype: str, form: Form, most: int) -> None:
+        self.program, self.form, self.most, self.plan = program, form, most, Plan(program)
         self.number, code = number_of(dtype), self.plan.code
         self.body = Body(self.plan, self.number, self._deliver)
         self.inputs = sorted((code[k].data, k) for k in self.plan.order if code[k].op == "input")
@@ -112,8 +124,8 @@ class _Form:
 class _Direct(_Form):
     """Each thread reads its state into registers and writes its results where they belong."""
 
-    def __init__(self, program: Program, dtype: str, form: Form) -> None:
-        super().__init__(program, dtype, form)
+    def __init__(self, program: Program, dtype: str, form: Form, most: int) -> None:
+        super().__init__(program, dtype, form, most)
         self.before, turning = self._begin("state"), self.plan.turning_inputs
         for (array, index), k in self.inputs:
             self.body.name(k, f"in{array}[{index} * column_in{array}]", fixed=k not in turning)
@@ -127,17 +139,30 @@ class _Tiled(_Form):
     A tile has a region for each input array: rows as in the array, or columns of LANES numbers.
     Columns follow for sines and cosines (a sine takes the place of an angle that is not needed
     again), then a region for each output that comes in rows, unless it fits in that of an input.
+    Last are the distinct values of outputs whose rows are too long, in columns of LANES + 1
+    numbers, so that neither threads that write a column nor threads that read along a row wait for
+    each other.
     """
 
-    def __init__(self, program: Program, dtype: str, form: Form) -> None:
-        super().__init__(program, dtype, form)
+    def __init__(self, program: Program, dtype: str, form: Form, most: int) -> None:
+        super().__init__(program, dtype, form, most)
         self.size = 0
         self.regions = [self._reserve(variable.size) for variable in program.inputs]
         turns = {angle: self._waiting(angle) for angle in self.plan.angles}
         self.results: dict[int, int] = self._place_results() if form == "rows" else {}
-        outputs = range(len(program.outputs))
-        self.columns = tuple(k for k in outputs if form == "rows" and k not in self.results)
-        self.shared = HEADER + WARP * self.size * self.number.bytes
+        outputs = [
+            k for k in range(len(program.outputs)) if form == "rows" and k not in self.results
+        ]
+        self.places: dict[int, int] = {}
+        left = [k for k in outputs if k not in self.results]
+        self.packed = [k for k in left if self._pack(program.results[k])]
+        self.columns = tuple(k for k in left if k not in self.packed)
+        self.tables = [
+            f"__device__ const unsigned short VALUES{k}[] = "
+            f"{{{', '.join(str(self.places[r]) for r in program.results[k])}}};"
+            for k in self.packed
+        ]
+        self.shared = HEADER + self._needed(self.places)
         self.before, self.after = [*self._place(), *self._bring()], self._give()
         self._write(turns)
 
@@ -174,6 +199,21 @@ class _Tiled(_Form):
                 found[k] = self._reserve(variable.size)
         return found
 
+    def _needed(self, values: Collection[int]) -> int:
+        """Bytes of a tile in which so many values of long rows wait."""
+        return (WARP * self.size + (WARP + 1) * len(values)) * self.number.bytes
+
+    def _pack(self, results: Sequence[int]) -> bool:
+        """Give each distinct value of a long row a place, if there is room."""
+        more = dict.fromkeys([*self.places, *results])
+        if self._needed(more) > self.most:
+            return False
+        self.places = {value: place for place, value in enumerate(more)}
+        return True
+
+    def _waits(self, place: str, lane: str) -> str:
+        return f"tile[{self.size} * LANES + {place} * (LANES + 1) + {lane}]"
+
     def _frees(self, array: int, output: int) -> bool:
         """Whether each number of an input is used for the last time before that of an output."""
         plan, results = self.plan, self.program.results[output]
@@ -190,6 +230,11 @@ class _Tiled(_Form):
         return True
 
     def _deliver(self, output: int, index: int, value: str) -> str:
+        if output in self.packed:
+            results = self.program.results[output]
+            place = self.places[results[index]]
+            again = results.index(results[index]) < index
+            return "" if again else f"{self._waits(str(place), 'lane')} = {value};"
         if output not in self.results:
             stored = super()._deliver(output, index, value)
             return stored if self.form == "columns" else f"if (lane < rows) {stored}"
@@ -233,7 +278,7 @@ class _Tiled(_Form):
         lines = [
             f"  out{k} += (first + lane) * row_out{k};"
             for k in range(len(self.program.outputs))
-            if k not in self.results
+            if k not in self.results and k not in self.packed
         ]
         arrays = [(k, v.size, self.regions[k]) for k, v in enumerate(self.program.inputs)]
         if self.form == "columns":
@@ -263,9 +308,16 @@ class _Tiled(_Form):
 
     def _give(self) -> list[str]:
         """Rows of results from the tile to where they belong."""
-        if not self.results:
+        if not self.results and not self.packed:
             return []
         lines = ["  before_bulk();", "  __syncwarp();"]
+        for k in self.packed:
+            size = self.program.outputs[k].size
+            lines.append("  for (int state = 0; state < rows; state++)")
+            lines.append("#pragma unroll 8")
+            lines.append(f"    for (int i = lane; i < {size}; i += LANES)")
+            value = self._waits(f"VALUES{k}[i]", "state")
+            lines.append(f"      out{k}[(first + state) * row_out{k} + i] = {value};")
         arrays = [(k, self.program.outputs[k].size, region) for k, region in self.results.items()]
         for k, size, region in arrays:
             whole = f"row_out{k} == {size} && in_bulk(out{k}, rows)"
@@ -309,8 +361,8 @@ class _Looped(_Form):
     more = ("long long steps", "long long every")
     strides = ("row", "along", "column")
 
-    def __init__(self, program: Program, dtype: str, form: Form) -> None:
-        super().__init__(program, dtype, form)
+    def __init__(self, program: Program, dtype: str, form: Form, most: int) -> None:
+        super().__init__(program, dtype, form, most)
         states = len(program.outputs)
         sizes = [v.size for v in program.inputs[:states]]
         assert sizes == [v.size for v in program.outputs], "outputs must be the first inputs"

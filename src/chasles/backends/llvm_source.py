@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from chasles.backends.llvm_entry import entry
 from chasles.backends.llvm_math import DOUBLE, Element, Writer, angles, arctangent, cold_angles
 from chasles.backends.llvm_tiles import attributes, gather, scatter
-from chasles.backends.lowering import Lowered, Part, lower
+from chasles.backends.lowering import Lowered, Part, lower, places
 from chasles.expr import Program
 
 WORTH_THREADS = 10_000_000
@@ -75,7 +75,7 @@ class _Slots:
     """The distinct results, and for every output the slot that each entry comes from."""
 
     def __init__(self, program: Program) -> None:
-        self.results = list(dict.fromkeys(r for refs in program.results for r in refs))
+        self.results = list(places(program))
         self.number = {r: k for k, r in enumerate(self.results)}
         self.columns = [[self.number[r] for r in refs] for refs in program.results]
         self.constant: dict[int, float] = {
@@ -202,13 +202,13 @@ def _parts(
     target: Target,
     width: int | None,
     pointers: Sequence[str],
-    places: Mapping[int, list[Place]],
+    going: Mapping[int, list[Place]],
 ) -> list[str]:
     """The functions of all parts of a program, for so many lanes."""
     texts = []
     for n, part in enumerate(lowered.parts):
         w = target.writer(width)
-        _Body(lowered, part, w, {r: places[r] for r in part.results if r in places})
+        _Body(lowered, part, w, {r: going[r] for r in part.results if r in going})
         parameters = ", ".join(f"ptr noalias {pointer}" for pointer in pointers)
         texts.append(w.function(f"internal void @{name}{n}({parameters}) {attributes(w)}"))
     return texts
@@ -218,12 +218,9 @@ def _one(program: Program, lowered: Lowered, target: Target) -> str:
     """One state, straight on the caller's rows: no output may overlap an input."""
     inputs = [f"%in{k}" for k in range(len(program.inputs))]
     outputs = [f"%out{k}" for k in range(len(program.outputs))]
-    places: dict[int, list[Place]] = {}
-    for name, refs in zip(outputs, program.results, strict=True):
-        for index, r in enumerate(refs):
-            places.setdefault(r, []).append((name, index))
+    going = {r: [(outputs[k], index) for k, index in to] for r, to in places(program).items()}
     names = [*inputs, *outputs]
-    texts = _parts("row", lowered, target, 1, [*names, "%scratch"], places)
+    texts = _parts("row", lowered, target, 1, [*names, "%scratch"], going)
     w = target.writer(1)
     scratch = w.reserve(max(lowered.scratch, 1))
     operands = ", ".join(f"ptr {name}" for name in [*names, scratch])
@@ -243,9 +240,9 @@ def _one(program: Program, lowered: Lowered, target: Target) -> str:
 
 def _vector_parts(program: Program, lowered: Lowered, slots: _Slots, target: Target) -> str:
     changing = [r for r in slots.number if program.code[r].op != "const"]
-    places = {r: [("%slots", slots.number[r])] for r in changing}
+    going = {r: [("%slots", slots.number[r])] for r in changing}
     names = [*(f"%in{k}" for k in range(len(program.inputs))), "%scratch", "%slots"]
-    return "\n".join(_parts("tile", lowered, target, None, names, places))
+    return "\n".join(_parts("tile", lowered, target, None, names, going))
 
 
 # Batches ---------------------------------------------------------------------------------------
@@ -259,12 +256,12 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
     """
     w = target.writer()
     sizes = (*(v.size for v in program.inputs), lowered.scratch, len(slots.results))
-    places = []
+    tiles = []
     for t in range(GROUP if len(lowered.parts) > MANY else 1):
         starts = [t * sum(sizes) + sum(sizes[:k]) for k in range(len(sizes))]
-        places.append([w.at("%workspace", start, w.type) for start in starts])
+        tiles.append([w.at("%workspace", start, w.type) for start in starts])
         for slot, number in slots.constant.items():
-            place = w.at(places[t][-1], slot, w.type)
+            place = w.at(tiles[t][-1], slot, w.type)
             w.raw(f"  store {w.type} {w.constant(number)}, ptr {place}, align {w.bytes}")
     inputs = _arrays(w, "in", len(program.inputs))
     outputs = _arrays(w, "out", len(program.outputs))
@@ -276,26 +273,26 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
         first, suffix = w.emit(f"add i64 {row}, {t * w.width}"), "_last" if last else ""
         for function, k, pointer, stride in moves:
             place = w.at(pointer, w.emit(f"mul i64 {first}, {stride}"))
-            tile = f"ptr {places[t][k]}"
+            tile = f"ptr {tiles[t][k]}"
             w.raw(f"  call void @{function}{suffix}({tile}, ptr {place}, i64 {stride}{last})")
 
-    def run(tiles: int, row: str, last: str) -> None:
+    def run(count: int, row: str, last: str) -> None:
         """Tiles from a row on; with `last`, one tile whose rows past that one are missing."""
-        for t in range(tiles):
+        for t in range(count):
             move(taken, t, row, last)
         for n in range(len(lowered.parts)):
-            for t in range(tiles):
-                operands = ", ".join(f"ptr {place}" for place in places[t])
+            for t in range(count):
+                operands = ", ".join(f"ptr {place}" for place in tiles[t])
                 w.raw(f"  call void @tile{n}({operands})")
-        for t in range(tiles):
+        for t in range(count):
             move(given, t, row, last)
 
     w.raw("  br label %groups\ngroups:")
     w.raw("  %group = phi i64 [ 0, %entry ], [ %group_next, %grouped ]")
-    w.raw(f"  %group_next = add i64 %group, {len(places) * w.width}")
+    w.raw(f"  %group_next = add i64 %group, {len(tiles) * w.width}")
     w.raw("  %fits = icmp ule i64 %group_next, %count")
     w.raw("  br i1 %fits, label %grouped, label %rest\ngrouped:")
-    run(len(places), "%group", "")
+    run(len(tiles), "%group", "")
     w.raw("  br label %groups\nrest:")
     w.raw("  %some = icmp ult i64 %group, %count")
     w.raw("  br i1 %some, label %loop, label %end\nloop:")
@@ -312,7 +309,7 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
         "void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
         f"ptr %out_strides, ptr %workspace) {attributes(w)}"
     )
-    return w.function(head), len(places) * sum(sizes)
+    return w.function(head), len(tiles) * sum(sizes)
 
 
 def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:

@@ -50,10 +50,19 @@ class Lowered:
 def lower(program: Program, *, fuse: bool, longest: int) -> Lowered:
     """Fuse (where the machine can), order, and cut into parts of about `longest` operations."""
     code = fused(program) if fuse else list(program.code)
-    results = list(dict.fromkeys(r for refs in program.results for r in refs))
+    results = list(places(program))
     order = deepest_first(code, results)
     pieces = _cut(code, order, longest)
     return _parts(code, pieces, results)
+
+
+def places(program: Program) -> dict[int, list[tuple[int, int]]]:
+    """The distinct results, and where each goes: (output, index), possibly several."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for output, refs in enumerate(program.results):
+        for index, r in enumerate(refs):
+            found.setdefault(r, []).append((output, index))
+    return found
 
 
 def fused(program: Program) -> list[Instruction]:

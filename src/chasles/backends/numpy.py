@@ -6,13 +6,9 @@ import numpy as np
 
 from chasles.backends.arrays import Rows
 from chasles.expr import Program
+from chasles.expr.program import ARITHMETIC
 
-SPELLING = {
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0} * {1}",
-    "div": "{0} / {1}",
-    "neg": "-{0}",
+SPELLING = ARITHMETIC | {
     "sqrt": "np.sqrt({0})",
     "sin": "np.sin({0})",
     "cos": "np.cos({0})",

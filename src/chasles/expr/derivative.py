@@ -101,8 +101,7 @@ def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ..
         if times > 1:
             problem = f"input {name!r} would be there twice"
             remedy = (
-                "name each input once, and for a second derivative use jacobian, or forward of "
-                "reverse"
+                "name each input once; for second derivatives use jacobian or forward of reverse"
             )
             raise InputError("E-EXPR-002", problem, remedy, part=f"program {program.name!r}")
     return inputs

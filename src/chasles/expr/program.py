@@ -143,10 +143,8 @@ class Program(Interface):
         """The program without its instructions."""
         return Interface(self.name, self.inputs, self.outputs, self.nonzero)
 
-    def replay(
-        self, inputs: Mapping[str, Sequence[Number]], arena: Arena | None = None
-    ) -> list[Number]:
-        """The value of every instruction for other inputs: floats, or expressions of an arena."""
+    def replay(self, inputs: Mapping[str, Sequence[Number]], arena: Arena | None) -> list[Number]:
+        """The value of every instruction for other inputs: expressions of an arena, or floats."""
         build = apply if arena is None else arena.build
         columns = [inputs[v.name] for v in self.inputs]
         values: list[Number] = []
@@ -217,9 +215,18 @@ class Program(Interface):
         return repr(data) if op == "const" else f"t{k}"
 
 
+ARITHMETIC = {
+    "add": "{0} + {1}",
+    "sub": "{0} - {1}",
+    "mul": "{0} * {1}",
+    "div": "{0} / {1}",
+    "neg": "-{0}",
+}
+"""How almost every language spells these operations."""
+
 _SPELLING = {
     op.name: f"{op.name}({', '.join(f'{{{k}}}' for k in range(op.arity))})" for op in OPS.values()
-} | {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}"}
+} | ARITHMETIC
 
 
 def _declare(variable: Variable) -> str:
@@ -229,7 +236,7 @@ def _declare(variable: Variable) -> str:
 def interpret(program: Program, inputs: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
     """The outputs for the given flat inputs; follows IEEE 754 and never raises on values."""
     given = {v.name: [float(x) for x in inputs[v.name]] for v in program.inputs}
-    values = program.replay(given)
+    values = program.replay(given, None)
     return {
         variable.name: [values[r] for r in refs]
         for variable, refs in zip(program.outputs, program.results, strict=True)

@@ -46,6 +46,7 @@ _TAKERS: dict[str, Callable[..., Any]] = {}
 """What calls a function with arrays of another library, by its package, where that is loaded."""
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _KNOWN: dict[str, WeakSet["Compiled"]] = {}
+"""Functions by key, for graphs of other libraries."""
 _TRACED: WeakValueDictionary[Recipe, Program] = WeakValueDictionary()
 """Programs by recipe, whatever the backend and the type of numbers, while some function has them.
 """
@@ -102,10 +103,8 @@ class Compiled(_Callable):
         return found if found is not None else _TRACED.setdefault(bare, self._trace())
 
     def _trace(self) -> Program:
-        recipe, names = (
-            self.recipe,
-            ("method", "dissipation", "wrenches", "derivative", "parameters"),
-        )
+        recipe = self.recipe
+        names = ("method", "dissipation", "wrenches", "derivative", "parameters")
         chosen = {name: getattr(recipe, name) for name in names} | dict(recipe.options)
         traced = program(self.model, recipe.function, smooth=bool(recipe.chain), **chosen)
         return differentiated(traced, recipe.chain)

@@ -1,4 +1,4 @@
-"""What a function costs: operations, step by step, the longest path, and values needed at once."""
+"""What a function costs, step by step, and the program that runs: its method, passes and source."""
 
 import ast
 import inspect

@@ -224,9 +224,7 @@ def _check_closed_by_steps(model: Model) -> None:
     for body in model.bodies:
         if not body.joint.holonomic and body.parent != WORLD:
             name = body.data.name
-            problem = (
-                f"joint {name!r} is nonholonomic and on a moving body: linearize has no answer"
-            )
+            problem = f"joint {name!r} is nonholonomic and on a moving body: no linearization"
             remedy = "ask for derivatives, which are along steps"
             raise ModelError("E-CALL-072", problem, remedy, part=f"robot {model.name!r}")
 

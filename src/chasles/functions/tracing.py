@@ -138,7 +138,9 @@ def trace(
     symbolic = {name: symbols(name, shape(model.source, name)) for name in parameters}
     here = model.at(t)
     values: dict[str, Any] = {name: sign.inputs[name].split(here, x) for name, x in flat.items()}
-    given = prepare(_with_symbols(model, symbolic).at(t))
+    if symbolic:
+        described = connected(substituted(model.source, symbolic), mimic=model.mimics)
+    given = prepare((described if symbolic else model).at(t))
     if wrenches:
         loads = external_loads(given, values["q"], wrenches, entries)
         single = isinstance(sign.inputs["f_ext"], LoadsSpace)
@@ -161,12 +163,6 @@ def trace(
 def clock(model: Model) -> list[Variable]:
     """The time as an input, where a model depends on it."""
     return [Variable("t", ())] if model.timed else []
-
-
-def _with_symbols(model: Model, symbolic: dict[str, list[Number]]) -> Model:
-    if not symbolic:
-        return model
-    return connected(substituted(model.source, symbolic), mimic=model.mimics)
 
 
 def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:

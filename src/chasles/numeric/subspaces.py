@@ -32,13 +32,6 @@ def complement(S: Any) -> np.ndarray:
     return U[:, _rank(sizes) :]
 
 
-def same_subspace(A: Any, B: Any) -> bool:
-    """Whether two sets of columns span the same subspace."""
-    both = [span(A), span(B)]
-    joint = span(np.hstack(both)).shape[1]
-    return both[0].shape[1] == both[1].shape[1] == joint
-
-
 def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     """The coordinates alpha with v = S1 alpha1 + S2 alpha2 + ... (Eq 3.24 to 3.27).
 
@@ -99,8 +92,7 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
 
     A body of inertia I and bias force p, acted on by f, accelerates by S qdd + c.
     """
-    inertia, S, f = _body("by_projection", I, S, f)
-    p, c = np.asarray(p, dtype=float), np.asarray(c, dtype=float)
+    inertia, S, f, p, c = _body("by_projection", I, S, f, p, c)
     Phi = S @ np.linalg.solve(S.T @ inertia @ S, S.T)
     b = c - Phi @ (inertia @ c + p)
     a = Phi @ f + b
@@ -112,20 +104,19 @@ def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
 
     T spans the forces that hold the body, T' S = 0.
     """
-    inertia, T, f = _body("by_multipliers", I, T, f)
+    inertia, T, f, p, c = _body("by_multipliers", I, T, f, p, c)
     k = T.shape[1]
     inverse = np.linalg.inv(np.block([[inertia, T], [T.T, np.zeros((k, k))]]))
     Phi, rest = inverse[:6, :6], inverse[:6, 6:]
-    b = rest @ (T.T @ np.asarray(c, dtype=float)) - Phi @ np.asarray(p, dtype=float)
+    b = rest @ (T.T @ c) - Phi @ p
     a = Phi @ f + b
-    return Constrained(a, Phi, b, inertia @ a + np.asarray(p, dtype=float) - f)
+    return Constrained(a, Phi, b, inertia @ a + p - f)
 
 
 def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, ...]:
     """H, C, qdd of H qdd + C = S' f (Eq 3.59 to 3.64): what bearings carry is no longer in it."""
-    inertia, S, f = _body("by_coordinates", I, S, f)
-    H = S.T @ inertia @ S
-    C = S.T @ (inertia @ np.asarray(c, dtype=float) + np.asarray(p, dtype=float))
+    inertia, S, f, p, c = _body("by_coordinates", I, S, f, p, c)
+    H, C = S.T @ inertia @ S, S.T @ (inertia @ c + p)
     return H, C, np.linalg.solve(H, S.T @ f - C)
 
 
@@ -141,12 +132,10 @@ def _columns(function: str, S: Any) -> np.ndarray:
     return columns
 
 
-def _body(function: str, I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _body(function: str, I: Any, S: Any, f: Any, *more: Any) -> tuple[np.ndarray, ...]:
     inertia, columns, force = _columns(function, I), _columns(function, S), np.asarray(f, float)
     if inertia.shape != (6, 6) or len(columns) != 6 or force.shape != (6,):
-        problem = (
-            f"give inertia (6, 6), columns (6, m) and force (6,), not {inertia.shape}, "
-            f"{columns.shape} and {force.shape}"
-        )
+        found = f"{inertia.shape}, {columns.shape} and {force.shape}"
+        problem = f"give inertia (6, 6), columns (6, m) and force (6,), not {found}"
         raise InputError("E-MATH-041", problem, part=function)
-    return inertia, columns, force
+    return inertia, columns, force, *(np.asarray(each, dtype=float) for each in more)

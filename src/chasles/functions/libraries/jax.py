@@ -112,10 +112,8 @@ def _on_processor(function: Any, _: int) -> Target:
     name = f"chasles_{function.key}"
     if name not in _REGISTERED:
         if not isinstance(function.kernel, llvm.Kernel):
-            problem = (
-                "on a processor JAX calls machine code only, backend='llvm', not "
-                f"{function.recipe.backend!r}"
-            )
+            given = function.recipe.backend
+            problem = f"on a processor JAX calls only backend='llvm', not {given!r}"
             raise ArgumentError("E-CALL-046", problem, part=function.recipe.function)
         address = xla.cpu_handler(function.kernel, _minor_version())
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
@@ -147,8 +145,7 @@ def _minor_version() -> int:
     found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", header))
     if int(found["MAJOR"]) != xla.MAJOR:
         problem = (
-            f"jaxlib calls foreign functions by version {found['MAJOR']} of its interface, which "
-            "is not known here"
+            f"version {found['MAJOR']} of jaxlib's foreign function interface is not supported"
         )
         raise StateError("E-CALL-048", problem, f"use a jaxlib with version {xla.MAJOR}")
     return int(found["MINOR"])

@@ -105,10 +105,8 @@ def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) 
             problem = "out requires a gradient, which out= cannot give"
             raise ArgumentError("E-CALL-053", problem, "detach it", part=title)
         if target.device != tensors[0].device:
-            problem = (
-                f"out is on {target.device}, and {function.interface.inputs[0].name} on "
-                f"{tensors[0].device}"
-            )
+            first = function.interface.inputs[0].name
+            problem = f"out is on {target.device}, and {first} on {tensors[0].device}"
             raise InputError("E-CALL-054", problem, "bring them together", part=title)
     _run(function, tensors, threads, out=outs)
     return out
