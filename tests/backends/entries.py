@@ -61,12 +61,21 @@ def states(robot: chasles.Robot, function: str) -> list[np.ndarray]:
 
 
 def _of_robot(robot: chasles.Robot, function: str) -> Subject:
-    """A method of a robot; the Python path is the same method, called through the class."""
+    """A method of a robot; the Python path is that of an equal one, without machine entries."""
     inputs = states(robot, function)
     found = getattr(robot, function)(*(a[0] for a in inputs))
     shapes = tuple(map(np.shape, found if isinstance(found, tuple) else (found,)))
-    python = partial(getattr(type(robot), function), robot)
+    other = chasles.Robot(robot.model.source, mimic=robot.mimic)
+    _python(other.function(function))
+    python = partial(getattr(type(robot), function), other)
     return Subject(getattr(robot, function), python, inputs, shapes)
+
+
+def _python(compiled: Any) -> Any:
+    """The Python path of a compiled function, in both precisions, from now on its call."""
+    for each in (compiled, compiled.single):
+        each.__call__ = each.call
+    return compiled.call
 
 
 def _of_compiled(robot: chasles.Robot, function: str, **options: Any) -> Subject:
@@ -76,7 +85,7 @@ def _of_compiled(robot: chasles.Robot, function: str, **options: Any) -> Subject
     inputs += [np.stack([robot.parameter(name)] * 8) for name in options.get("parameters", ())]
     typed = [a.astype(options.get("dtype", float)) for a in inputs]
     shapes = tuple(v.shape for v in compiled.interface.outputs)
-    return Subject(compiled.fast, compiled, typed, shapes)
+    return Subject(compiled.fast, _python(compiled), typed, shapes)
 
 
 SUBJECTS: dict[str, Callable[[], Subject]] = {

@@ -13,7 +13,7 @@ import numpy as np
 from chasles import backends
 from chasles.backends import cache
 from chasles.backends.arrays import COMPILING, Kernel, checked, relaid, run
-from chasles.errors import ArgumentError, InputError, ModelError, StateError
+from chasles.errors import ArgumentError, ChaslesError, InputError, ModelError, StateError
 from chasles.expr import Interface, Program
 from chasles.functions.doors import checked_options, common, is_single, library_of, module
 from chasles.functions.programs import Derivative, Differential, differentiated, program
@@ -216,18 +216,23 @@ class Compiled(_Callable):
 
     def _again(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The machine code on arrays that NumPy lays out anew; NotImplemented if that is not it."""
-        if len(arguments) != len(self.interface.inputs) or {type(a) for a in arguments} != _ARRAYS:
+        if not named.keys() <= _NAMED or len(arguments) != len(self.interface.inputs):
+            return NotImplemented
+        if {type(a) for a in arguments} != _ARRAYS:
             return NotImplemented
         if self.recipe.dtype == "float64" and {a.dtype for a in arguments} == _SINGLE:
             return self.single.fast(*arguments, **named)
         plain = relaid(self.kernel, arguments)
-        if plain is None or not named.keys() <= _NAMED:
+        if plain is None:
             return NotImplemented
         if len(plain.batch) < 2:
             return self.fast(*plain.arrays, **named)
         if named.get("out") is not None:
             return NotImplemented
-        found = self.fast(*plain.arrays, **named)
+        try:
+            found = self.fast(*plain.arrays, **named)
+        except ChaslesError:
+            return NotImplemented  # which says at which index
         several = found if isinstance(found, tuple) else (found,)
         shaped = [a.reshape(plain.batch + a.shape[1:]) for a in several]
         return tuple(shaped) if isinstance(found, tuple) else shaped[0]
@@ -297,14 +302,7 @@ class AtTime:
     """Of the time among its arrays."""
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
-        return self.compiled(*self._with_time(arrays), **options)
-
-    def fast(self, *arrays: Any) -> Any:
-        """The same with less overhead."""
-        return self.compiled.fast(*self._with_time(arrays))
-
-    def _with_time(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        return (*arrays[: self.place], self.t, *arrays[self.place :])
+        return self.compiled(*arrays[: self.place], self.t, *arrays[self.place :], **options)
 
 
 @dataclass(frozen=True)

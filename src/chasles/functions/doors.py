@@ -216,7 +216,8 @@ def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
         raise ArgumentError("E-CALL-038", problem)
     keys, values = [], []
     for name in sorted(f_ext, key=str):
-        model.frame(name)
+        if name not in model.frames:
+            model.frame(name)  # which says what is wrong
         given = f_ext[name]
         wrench = given if isinstance(given, Wrench) else Wrench(given)
         keys.append(WrenchKey(name, wrench.axes, wrench.at))

@@ -153,11 +153,11 @@ def solve(
     damping = np.full(len(q), 1e-2)
     moving = np.flatnonzero((size != 0.0) & (size != np.inf))
     for _ in range(STEPS):
+        if not len(moving):
+            break
         A = rows[:, None] * matrix(q[moving]) * columns
         able = np.isfinite(A).all(axis=(-1, -2))
         moving, A = moving[able], A[able]
-        if not len(moving):
-            break
         step = _step(A, r[moving], damping[moving] * size[moving] ** 2, rank)
         trial = integrate(q[moving], columns * step)
         left = rows * residual(trial)

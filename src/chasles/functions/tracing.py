@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from chasles.algorithms.spatial.kinematics import (
     At,
@@ -26,8 +26,7 @@ from chasles.model.parameters import shape, substituted
 from chasles.model.spaces import LoadsSpace, Space, TwistsSpace, VelocitySpace, WrenchesSpace
 
 
-@dataclass(frozen=True)
-class WrenchKey:
+class WrenchKey(NamedTuple):
     """Where an external wrench acts and how its six numbers are written."""
 
     frame: str

@@ -106,7 +106,7 @@ class Chart:
         self, t: float, q: np.ndarray, v: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Newton's step, rates and health at a time, from q and the independent entries of v."""
-        found: tuple[np.ndarray, np.ndarray, np.ndarray] = self.compiled.at(t).fast(q, v)
+        found: tuple[np.ndarray, np.ndarray, np.ndarray] = self.compiled.at(t)(q, v)
         return found
 
 

@@ -71,7 +71,7 @@ class Solver:
         here = self.compiled.at(mechanism.t)
         try:
             if threads is None:
-                *results, health = here.fast(*arrays)
+                *results, health = here(*arrays)
             else:
                 *results, health = here(*arrays, threads=threads)
         except ChaslesError as error:

@@ -183,10 +183,12 @@ class Mechanism(Named):
     ) -> Any:
         """Compute a public function: arrays and options as the robot's method takes them."""
         key = (name, tuple(chain.from_iterable(options.items())) if options else ())
-        if f_ext is None and out is None and threads is None:
-            found = self.found(key) or self.keep(key, self.asked(key))
+        found = self.found(key) if f_ext is None else self.asked(key, f_ext)
+        if found is None:
+            found = self.keep(key, self.asked(key))
+        if out is None and threads is None:
             return found(*arrays)
-        return self.asked(key, f_ext)(*arrays, out=out, threads=threads)
+        return found(*arrays, out=out, threads=threads)
 
     def found(self, key: Key) -> Caller | None:
         """A function of arrays alone that was kept."""
@@ -201,11 +203,10 @@ class Mechanism(Named):
         return self.caller(name, f_ext, **dict(zip(words[::2], words[1::2], strict=True)))
 
     def keep(self, key: Key, here: Caller) -> Caller:
-        """Keep what was asked for, without loads; with less overhead if there is such a way."""
-        found: Caller = getattr(here, "fast", here)
+        """Keep what was asked for, without loads."""
         with suppress(TypeError):  # an option without hash
-            self.ready[key] = found
-        return found
+            self.ready[key] = here
+        return here
 
     def derivatives(self, name: str, *arrays: Any, wrt: Any = None, **options: Any) -> Any:
         """Exact derivatives of a function, as the robot's method gives them."""
@@ -259,7 +260,10 @@ class Mechanism(Named):
         if weights is not None or (actuated is not None and {*actuated} != {*self.loops.freedoms}):
             self.require_loops(f"{name}(actuated=)")
         keys, forces = wrench_arguments(self.model, f_ext)
-        here = self.function(name, wrenches=keys, **options).at(self.t)
+        key = (name, (keys, *options.items()))
+        here = self.found(key)
+        if here is None:
+            here = self.keep(key, self.function(name, wrenches=keys, **options).at(self.t))
         if not forces:
             return here
         return lambda *arrays, **where: here(*arrays, *forces, **where)
@@ -274,7 +278,7 @@ class Mechanism(Named):
         keys, constant = wrench_arguments(self.model, f_ext)
         keys = (*keys, *map(WrenchKey, frames))
         compiled = self.function("forward_dynamics", wrenches=keys, **options)
-        return lambda t, *arrays: compiled.at(t).fast(*arrays[:3], *constant, *arrays[3:])
+        return lambda t, *arrays: compiled.at(t)(*arrays[:3], *constant, *arrays[3:])
 
     def multipliers(self, q: Any, qd: Any, tau: Any) -> np.ndarray:
         """The forces that loops exert in a motion under joint forces: (..., rows)."""
@@ -365,7 +369,7 @@ class Timed(Mechanism):
         if found is None and self.t is not None:
             with suppress(TypeError):
                 compiled = self._compiled.get(key)
-                return None if compiled is None else compiled.at(self.t).fast
+                return None if compiled is None else compiled.at(self.t)
         return found
 
     def keep(self, key: Key, here: Caller) -> Caller:

@@ -97,7 +97,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
     if mimic:
         bodies = _couple(bodies)
     ordered = {link.name: frames[link.name] for link in source.links} | frames
-    model = Model(source.name, tuple(bodies), ordered, source.gravity, source)
+    model = Model(source.name, tuple(bodies), ordered, source.gravity, source, mimic=mimic)
     return replace(
         model,
         loops=tuple(_closed(model, loop) for loop in source.loops),

@@ -134,6 +134,8 @@ class Model:
     """Joints that move no inertia by themselves, but may through loops: the tree's M is singular"""
     carriers: Mapping[int, int] = field(default_factory=dict)
     """For bodies that turn against another one than their parent: which (`passes.py`)"""
+    mimic: bool = field(default=True, compare=False)
+    """Whether joints that mimic others were to follow them, if there are any"""
 
     @cached_property
     def mimics(self) -> bool:

@@ -42,7 +42,7 @@ class Identity(Named):
         self.mechanism: Mechanism = mechanism
         """The mechanism behind the functions: a tree, closed loops, or one that depends on time."""
         self.model = mechanism.model
-        self.mimic: bool = mechanism.model.mimics
+        self.mimic: bool = mechanism.model.mimic
         """True if joints follow those that they mimic, without coordinates of their own."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -178,16 +178,15 @@ class Identity(Named):
         options: names and values in turn, a key without further ado.
         """
         key = (function, options)
-        plain = f_ext is None and out is None and threads is None
-        ready = self.mechanism.found(key) if plain else None
-        if ready is not None:
+        mechanism = self.mechanism
+        ready = mechanism.found(key) if f_ext is None else mechanism.asked(key, f_ext)
+        if ready is None:
+            ready = mechanism.keep(key, mechanism.asked(key))
+            if getattr(ready, "plain", False) and mechanism.t is None:
+                self._install(function, ready)
+        if out is None and threads is None:
             return ready(*arrays)
-        caller: Any = self.mechanism.asked(key, f_ext)
-        if not plain:
-            return caller(*arrays, out=out, threads=threads)
-        if getattr(caller, "plain", False) and self.mechanism.t is None:
-            self._install(function, caller)
-        return self.mechanism.keep(key, caller)(*arrays)
+        return ready(*arrays, out=out, threads=threads)
 
     def _install(self, function: str, caller: Any) -> None:
         """From the first plain call on, the method is the function's fast entry."""
