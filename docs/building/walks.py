@@ -7,6 +7,7 @@ none: then a walk enters each layer once on the way down, and leaves it once on 
 walk runs in a new process with an empty cache.
 """
 
+import contextlib
 import os
 import re
 import subprocess
@@ -128,9 +129,8 @@ BLOCK = re.compile(r"(<!-- walks -->\n).*?(<!-- end of walks -->)", re.DOTALL)
 
 
 def walk(name: str) -> Walk:
-    """The walk of one of the calls, in this process."""
-    with tempfile.TemporaryDirectory() as folder:
-        return walked(CALLS[name][0](Path(folder)))
+    """The walk of one of the calls, in this process, with its files in the present folder."""
+    return walked(CALLS[name][0](Path()))
 
 
 def named(path: Path) -> str:
@@ -159,11 +159,16 @@ def report(name: str) -> str:
 
 
 def apart(name: str) -> str:
-    """The report of a new process, which has compiled nothing."""
-    with tempfile.TemporaryDirectory() as cache:
+    """The report of a process that has compiled nothing; the count also of one that need not."""
+    with tempfile.TemporaryDirectory() as cache, contextlib.chdir(cache):
         kept = {**os.environ, "CHASLES_CACHE": cache, "PYTHONPATH": str(ROOT.parent)}
-        command = [sys.executable, __file__, name]
-        return subprocess.run(command, check=True, text=True, env=kept, stdout=-1).stdout
+        command = [sys.executable, str(Path(__file__).resolve()), name]
+        first, second = (
+            subprocess.run(command, check=True, text=True, env=kept, stdout=-1).stdout
+            for _ in range(2)
+        )
+    again = second.splitlines()[1].partition(" ")[0]
+    return first.replace(" modules;", f" modules ({again} with the code in the cache);", 1)
 
 
 def page(text: str) -> str:

@@ -150,9 +150,7 @@ class _Tiled(_Form):
         self.regions = [self._reserve(variable.size) for variable in program.inputs]
         turns = {angle: self._waiting(angle) for angle in self.plan.angles}
         self.results: dict[int, int] = self._place_results() if form == "rows" else {}
-        outputs = [
-            k for k in range(len(program.outputs)) if form == "rows" and k not in self.results
-        ]
+        outputs = range(len(program.outputs)) if form == "rows" else ()
         self.places: dict[int, int] = {}
         left = [k for k in outputs if k not in self.results]
         self.packed = [k for k in left if self._pack(program.results[k])]

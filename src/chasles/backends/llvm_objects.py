@@ -1,5 +1,8 @@
-"""What the machine code of the fast entry knows of Python's and NumPy's objects, and how it reads
-numbers out of lists, tuples and arrays that are not plain."""
+"""Objects of Python and NumPy as the machine code of the fast entry reads them.
+
+Where they keep what, checked before it is relied on; how numbers are gathered from lists, tuples
+and arrays that are not plain; and the built-in function around an entry.
+"""
 
 import ctypes
 import functools

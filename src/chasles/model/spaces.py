@@ -1,8 +1,8 @@
 """What an algorithm's annotations mean: how flat arrays become its arguments and results.
 
-A space is the shape of an array for a model; it splits an input array into what an algorithm works
-on, and joins a result into the entries of an output array (in C order). Arrays have coordinates in
-file order; algorithms have them by body number, followers included.
+A space is the shape of an array for a model; it splits an input into what an algorithm works on,
+and joins a result into the entries of an output (in C order). Arrays have coordinates in file
+order; algorithms have them by body number, followers included. Long because it is one table.
 """
 
 import math
@@ -180,8 +180,7 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
 def _owned(model: Model, parts: Mapping[int, Any]) -> Iterator[tuple[int, float, Any]]:
     """(leader, ratio, part) of parts by body, without those of driven joints."""
     for i, part in parts.items():
-        owner = model.owner(i)
-        if owner is not None:
+        if owner := model.owner(i):
             yield (*owner, part)
 
 
