@@ -37,7 +37,7 @@ myst_enable_extensions = ["fieldlist"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
+autodoc_preserve_defaults = False
 python_maximum_signature_line_length = 88
 # Types in signatures that have no entry of their own: those of other packages, the compiler's own,
 # and parts of a public type.

@@ -3,6 +3,7 @@
 import array
 import inspect
 import mmap
+import pickle
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -72,9 +73,9 @@ def _of_robot(robot: chasles.Robot, function: str) -> Subject:
 
 
 def _python(compiled: Any) -> Any:
-    """The Python path of a compiled function, in both precisions, from now on its call."""
+    """The Python path of a compiled function, which has no other from now on."""
     for each in (compiled, compiled.single):
-        each.__call__ = each.call
+        vars(each)["fast"] = each.call
     return compiled.call
 
 
@@ -85,7 +86,7 @@ def _of_compiled(robot: chasles.Robot, function: str, **options: Any) -> Subject
     inputs += [np.stack([robot.parameter(name)] * 8) for name in options.get("parameters", ())]
     typed = [a.astype(options.get("dtype", float)) for a in inputs]
     shapes = tuple(v.shape for v in compiled.interface.outputs)
-    return Subject(compiled.fast, _python(compiled), typed, shapes)
+    return Subject(compiled.fast, _python(pickle.loads(pickle.dumps(compiled))), typed, shapes)
 
 
 SUBJECTS: dict[str, Callable[[], Subject]] = {

@@ -103,10 +103,11 @@ def test_functions(kind: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_too_large_for_shared_memory(kind: str) -> None:
-    """They leave their kernel as columns, and become rows."""
+    """Distinct values wait there, and rows are written from them."""
     kernel = chasles.compile(WALKER, "mass_matrix", backend="cuda").kernel
     built, _ = kernel.loaded(cuda_driver.architecture(0), "rows")  # type: ignore[attr-defined]
-    assert built.columns == (0,)
+    assert built.form == "rows"
+    assert built.columns == ()
     for size in (5, 5000):
         q = WALKER.random(0, size=size)
         same(KINDS[kind](WALKER.mass_matrix, q), WALKER.mass_matrix(q))

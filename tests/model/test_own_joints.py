@@ -100,7 +100,8 @@ def test_a_motion_is_all_that_physics_needs(function: str) -> None:
         for name in (name for name in sign.inputs if name != "f_ext"):
             given = q if name in ("q", "q0", "q1") else rng.normal(size=BUILT.nv)
             arrays.append(given)
-        frame = {"frame": "tip"} if "frame" in sign.options else {}
+        given_options: dict[str, object] = {"frame": "tip", "known": ()}
+        frame = {k: v for k, v in given_options.items() if k in sign.options}
         found, known = (
             direct(robot.model, function, *arrays, method=method.name, **frame)
             for robot in (OWN, BUILT)

@@ -44,6 +44,7 @@ class Recipe:
 
 _TAKERS: dict[str, Callable[..., Any]] = {}
 """What calls a function with arrays of another library, by its package, where that is loaded."""
+_HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _KNOWN: dict[str, WeakSet["Compiled"]] = {}
 """Functions by key, for graphs of other libraries."""
@@ -52,14 +53,7 @@ _TRACED: WeakValueDictionary[Recipe, Program] = WeakValueDictionary()
 """
 
 
-class _Callable:
-    """Something whose call is a member, so that a built-in function can be it without detour."""
-
-    __slots__ = ("__call__",)
-    __call__: Callable[..., Any]
-
-
-class Compiled(_Callable):
+class Compiled:
     """A function of arrays, compiled for one robot.
 
     Call it with arrays whose leading shapes broadcast together, and optionally `out=`. Arrays that
@@ -86,7 +80,6 @@ class Compiled(_Callable):
             self.kernel: Any = found or backends.compile(self.program, *target, self.key)
             """What runs: the program as its backend compiled it."""
         self.interface: Interface = self.kernel.interface
-        self.__call__ = self.fast
 
     @property
     def _has_own_joints(self) -> bool:
@@ -108,6 +101,11 @@ class Compiled(_Callable):
         chosen = {name: getattr(recipe, name) for name in names} | dict(recipe.options)
         traced = program(self.model, recipe.function, smooth=bool(recipe.chain), **chosen)
         return differentiated(traced, recipe.chain)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if arguments and type(arguments[0]) in _HOST:
+            return self.fast(*arguments, **named)
+        return self.call(*arguments, **named)  # which the compiler of PyTorch can follow
 
     def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
         """Call it with arguments in any form: the way for what the machine code does not take."""

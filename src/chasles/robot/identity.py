@@ -181,9 +181,10 @@ class Identity(Named):
         mechanism = self.mechanism
         ready = mechanism.found(key) if f_ext is None else mechanism.asked(key, f_ext)
         if ready is None:
-            ready = mechanism.keep(key, mechanism.asked(key))
-            if getattr(ready, "plain", False) and mechanism.t is None:
-                self._install(function, ready)
+            caller: Any = mechanism.asked(key)
+            if getattr(caller, "plain", False) and mechanism.t is None:
+                self._install(function, caller)
+            ready = mechanism.keep(key, caller)
         if out is None and threads is None:
             return ready(*arrays)
         return ready(*arrays, out=out, threads=threads)
