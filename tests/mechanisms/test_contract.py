@@ -112,3 +112,35 @@ def test_what_a_tree_has_not() -> None:
     assert (tree.rows, tree.traits, tree.opens("forward_dynamics")) == (0, (), False)
     with raises("E-LOOP-041"):
         tree.constrained_dynamics([0.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_way_of_calling_again(kind: str) -> None:
+    """Targets, threads, lists, options and loads: the same numbers when a function is ready."""
+    made = robot(kind)
+    q = made.mechanism.near(made.neutral())
+    loops = "loops" in kind
+    qd = made.complete(q, np.zeros(len(made.independent))) if loops else np.zeros(made.nv)
+    tau = np.random.default_rng(3).normal(size=made.nv)
+    frame, load = made.frames[-1], {made.frames[-1]: chasles.Wrench(np.ones(6))}
+    asked: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+        ("forward_dynamics", (q, qd, tau), {}),
+        ("forward_dynamics", (q, qd, tau), {"f_ext": load}),
+        ("forward_dynamics", (q, qd, tau), {"dissipation": True}),
+        ("gravity_forces", (q,), {}),
+        ("jacobian", (q,), {"frame": frame}),
+    ]
+    for name, arrays, options in asked:
+        call = getattr(made, name)
+        right = call(*arrays, **options)
+        for _ in range(2):
+            out = np.empty_like(right)
+            assert getattr(made, name)(*arrays, **options, out=out) is out
+            found = [
+                out,
+                getattr(made, name)(*arrays, **options, threads=1),
+                getattr(made, name)(*(a.tolist() for a in arrays), **options),
+                made.mechanism.call(name, *arrays, **options, threads=1),
+            ]
+            for other in found:
+                close(other, right, 1e-12)

@@ -114,11 +114,13 @@ class Closing:
     """
 
     name: str
-    fast: Run
+    run: Run
     solver: Solver | None = None
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        found = self.fast(*arrays, threads=threads)
+        found = self.run(*arrays, threads=threads)
+        if out is None:
+            return found
         put = delivered if isinstance(found, tuple) else filled
         return put(self.name, found, out)
 
