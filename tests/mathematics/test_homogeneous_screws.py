@@ -240,7 +240,7 @@ def test_translations_and_rest_on_symbols():
             for part in screw_of_velocity(Velocity(Vector(tuple(w)), Vector(tuple(v))))
             for x in (part if isinstance(part, Screw) else [part])
         ]
-        length = math.hypot(*v)
+        length = math.hypot(*v)  # rounded otherwise than the root of a sum of squares, in one bit
         expected = [0.0, 0.0, 0.0, *(x / (length or 1.0) for x in v), length]
         assert traced(f, [0.0] * 3, v)[0].tolist() == pytest.approx(expected, rel=1e-15)
 
