@@ -21,7 +21,8 @@ from chasles.backends.cache import Artifact
 from chasles.backends.cuda_build import Built, Layout, build
 from chasles.backends.cuda_driver import Function, architecture
 from chasles.backends.cuda_layout import Arrays, Look, Steps, overlap, strides, walk_in, walk_out
-from chasles.backends.cuda_source import WARP, spreading
+from chasles.backends.cuda_source import spreading
+from chasles.backends.cuda_tiles import WARP
 from chasles.errors import ArgumentError, InputError, MissingPackageError, StateError, said
 from chasles.expr import Interface, Program, Variable
 
@@ -198,8 +199,9 @@ def _launch(
     device: int,
 ) -> None:
     """Blocks of one warp where there are too few states to keep all multiprocessors busy."""
-    block = built.block if count >= MANY else WARP
-    shared, blocks = built.shared * block // WARP, -(-count // block)
+    block = built.block if count >= MANY or built.crew > 1 else WARP
+    states = block // built.crew
+    shared, blocks = built.shared * states // WARP, -(-count // states)
     function.launch((blocks, 1), (block, 1), shared, parameters, stream, device)
 
 

@@ -7,7 +7,7 @@ of a scratch array.
 """
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from chasles.expr import Instruction, Program
@@ -71,7 +71,17 @@ def fused(program: Program) -> list[Instruction]:
     A sum that only another sum needs is part of it. A product that only sums need is computed by
     each of them, at no cost. What is known first is added first, so that nothing waits.
     """
-    code, height = list(program.code), _heights(program.code)
+    return fused_apart(program, {})[0]
+
+
+def fused_apart(
+    program: Program, group: Mapping[int, int]
+) -> tuple[list[Instruction], dict[int, int]]:
+    """The same for instructions in groups: terms of one group are added up in that group.
+
+    Returns the instructions and their groups.
+    """
+    code, height, found = list(program.code), _heights(program.code), dict(group)
     used = users(code, range(len(code)))
     kept = {r for refs in program.results for r in refs}
     sums = {k for k, i in enumerate(code) if i.op in ("add", "sub")}
@@ -83,9 +93,26 @@ def fused(program: Program) -> list[Instruction]:
     }
     for root in sums - inner:
         terms, slots = _terms(program.code, root, inner)
-        terms.sort(key=lambda term: height[term[1]] - (term[1] in free))
-        _write_chain(code, terms, slots, free)
-    return code
+        mine = group.get(root)
+        for name in {group.get(k, mine) for _, k in terms} - {mine}:
+            theirs = [(added, k) for added, k in terms if group.get(k, mine) == name]
+            if len(theirs) == 1:
+                continue
+            terms = [term for term in terms if term not in theirs]
+            plus = any(added for added, _ in theirs)
+            if not plus:
+                theirs = [(True, k) for _, k in theirs]
+            theirs.sort(key=lambda term: height[term[1]] - (term[1] in free))
+            part, slots = slots[: len(theirs) - 1], slots[len(theirs) - 1 :]
+            height[part[-1]] = max(height[k] for _, k in theirs) + 1
+            _write_chain(code, theirs, part, free)
+            found.update(dict.fromkeys(part, name))
+            terms.append((plus, part[-1]))
+        found.update(dict.fromkeys(slots, mine) if mine is not None else {})
+        own = {k for _, k in terms if k in free and group.get(k) == mine}
+        terms.sort(key=lambda term: height[term[1]] - (term[1] in own))
+        _write_chain(code, terms, slots, own)
+    return code, found
 
 
 def users(code: Sequence[Instruction], order: Sequence[int]) -> dict[int, list[int]]:

@@ -100,6 +100,14 @@ class Program(Interface):
     code: tuple[Instruction, ...]
     origins: tuple[Any, ...] = field(default=(), compare=False, repr=False)
     """Where each instruction came from, if the trace recorded it (`Arena.origins`)."""
+    limbs: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
+    """For each input and each output, the limb that its entries belong to, -1 for none: a hint to
+    those who divide a program. No result depends on it."""
+
+    def limb(self, array: int, index: int) -> int:
+        """The limb of an entry of an array, outputs counted after inputs; -1 where it has none."""
+        entries = self.limbs[array] if self.limbs else ()
+        return entries[index] if entries else -1
 
     @staticmethod
     def from_outputs(

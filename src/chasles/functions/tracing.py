@@ -156,7 +156,32 @@ def trace(
         for k, space in enumerate(sign.inputs.values())
         for first in space.quaternions(model)
     )
-    return replace(traced, nonzero=nonzero)
+    return replace(with_limbs(traced, model), nonzero=nonzero)
+
+
+def with_limbs(program: Program, model: Model) -> Program:
+    """Say which limb each position and velocity belongs to, those of the trunk to none.
+
+    A limb is a chain that ends without a branch; what carries two limbs or more is the trunk.
+    """
+    trunk: set[int] = set()
+    for i in range(len(model.bodies) - 1, -1, -1):
+        below = model.children[i]
+        if len(below) > 1 or trunk.intersection(below):
+            trunk.add(i)
+    limb: dict[int, int] = {}
+    for i, body in enumerate(model.bodies):
+        new = max(limb.values(), default=-1) + 1
+        limb[i] = -1 if i in trunk else limb.get(body.parent, -1)
+        if limb[i] < 0 and i not in trunk:
+            limb[i] = new
+    by_shape = {
+        (len(entries),): tuple(entries)
+        for slices in (model.velocity_slices, model.position_slices)
+        if (entries := [limb[i] for i, s in slices.items() for _ in range(s.start, s.stop)])
+    }
+    variables = (*program.inputs, *program.outputs)
+    return replace(program, limbs=tuple(by_shape.get(v.shape, ()) for v in variables))
 
 
 def clock(model: Model) -> list[Variable]:

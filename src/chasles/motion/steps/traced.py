@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import Derivative, program
+from chasles.functions.tracing import with_limbs
 from chasles.model import Model
 from chasles.motion.contact.pairs import Contacts, Pressed
 from chasles.motion.steps.integrators import INTEGRATORS
@@ -156,7 +157,7 @@ def step_program(
     inputs = [Variable(name, (n,)) for name, n in sizes.items()]
     inputs += [Variable(name, ()) for name in (("t", "h") if dt is None else ("t",))]
     outputs = [(Variable(n, (k,)), x) for (n, k), x in zip(states.items(), after, strict=False)]
-    return Program.from_outputs("step", inputs, outputs)
+    return with_limbs(Program.from_outputs("step", inputs, outputs), model)
 
 
 def _product(J: Numbers, v: Numbers) -> list[Number]:
