@@ -10,8 +10,8 @@ from cuda_on_cpu import OnCPU
 
 from chasles.backends import cuda
 from chasles.backends.cuda_build import Built, Layout
-from chasles.backends.cuda_layout import Look
 from chasles.backends.cuda_forms import Form
+from chasles.backends.cuda_layout import Look
 from chasles.expr import Program
 
 STREAM, DEVICE = 7, None

@@ -11,7 +11,14 @@ from functools import cached_property
 
 from chasles.backends import c_body
 from chasles.backends.cuda_parking import Parking
-from chasles.backends.lowering import deepest_first, few_alive, fused_apart, most_alive, places, users
+from chasles.backends.lowering import (
+    deepest_first,
+    few_alive,
+    fused_apart,
+    most_alive,
+    places,
+    users,
+)
 from chasles.expr import Instruction, Program
 
 NEAR = 8

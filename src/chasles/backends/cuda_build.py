@@ -45,10 +45,10 @@ SHARED = {"sm_75": 64, "sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, 
 OTHERS = 18
 """Registers of a thread beside those for values: addresses, counters."""
 
-CREWS = ((1, 150), (1, 236), (2, 236), (4, 236))
+CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
 """Crews to choose from: their warps, and the registers of a thread that are for values."""
 
-GAIN = 1.25
+GAIN = 1.4
 """How many times as many warps must be at work for a crew to be worth its while."""
 
 DRIVER = 1024
@@ -116,7 +116,8 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
     """A form with as few registers as it can have without spilling; None if it has no room."""
     if crew := _crew(program, dtype, architecture, form):
         block = WARP * crew.warps
-        written = source(program, dtype, form, block=block, crew=crew)
+        least = REGISTERS // (block * _granted(crew.registers * np.dtype(dtype).itemsize // 4))
+        written = source(program, dtype, form, block=block, least=least, crew=crew)
         made = cuda_driver.compile(written.text, architecture)
         facts = made.registers, made.spilled, made.code
         return Built(form, block, written.shared, (), *facts, crew=crew.warps)
@@ -142,30 +143,35 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> Size |
     no room for a crew.
     """
     words, plan = np.dtype(dtype).itemsize // 4, Plan(program)
-    if form == "direct" or plan.alive * words <= CREWS[0][1]:
+    needed = plan.words(4 * words) if form == "loop" else plan.alive * words
+    if form == "direct" or needed <= (MOST if form == "loop" else CREWS[0][1]):
         return None
     room = _shared(architecture)
 
     def fit(warps: int, registers: int, shared: int) -> int:
-        granted = -(-min(registers + OTHERS, MOST) // 8) * 8
-        return min(REGISTERS // (WARP * warps * granted), room // (shared + DRIVER))
+        by_registers = REGISTERS // (WARP * warps * _granted(registers))
+        return min(by_registers, room // (shared + DRIVER))
 
-    best, most, crews = None, 1.0, CREWS[:-1]
-    if form == "rows":
-        crews = CREWS
-        tiled = Tiled(program, dtype, form, 0)
-        if tiled.columns:
+    best, most = None, 1.0
+    if form != "columns":
+        tiled = Tiled(program, dtype, form, 0) if form == "rows" else None
+        if tiled and tiled.columns:
             return None
-        excess = max(0, plan.alive * words - CREWS[-1][1]) / CREWS[-1][1]
-        most = GAIN * max(0.0, 1 - excess) * fit(1, plan.alive * words, tiled.shared)
-    for warps, registers in crews:
+        excess = max(0, needed - CREWS[-1][1]) / CREWS[-1][1]
+        most = GAIN * max(0.0, 1 - excess) * fit(1, needed, tiled.shared if tiled else 0)
+    for warps, registers in CREWS if form != "columns" else CREWS[:-1]:
         size = Size(warps, registers // words)
         crew = Crew(program, dtype, form, size)
         fits = fit(warps, registers, crew.shared)
-        rate = crew.active * (fits if form == "rows" else fits > 0)
+        rate = crew.active * (fits if form != "columns" else fits > 0)
         if rate > most:
             best, most = size, rate
     return best
+
+
+def _granted(registers: int) -> int:
+    """Registers that a thread gets which needs so many for values; they come in groups of eight."""
+    return -(-min(registers + OTHERS, MOST) // 8) * 8
 
 
 def _shared(architecture: str) -> int:

@@ -174,8 +174,29 @@ class Crew(Tiled):
         return groups(self.program, self.crew.warps)
 
     def _place_results(self) -> dict[int, int]:
-        outputs = self.program.outputs if self.form != "columns" else ()
-        return {k: self._reserve(variable.size) for k, variable in enumerate(outputs)}
+        """A region for each output, of an input that is used up in time if there is one."""
+        found: dict[int, int] = {}
+        for k, variable in enumerate(self.program.outputs if self.form != "columns" else ()):
+            states = len(self.program.outputs) if self.form == "loop" else 0
+            arrays = [a for a in range(states, len(self.regions)) if self._frees(a, k)]
+            free = [self.regions[a] for a in arrays if self.regions[a] not in found.values()]
+            found[k] = free[-1] if free else self._reserve(variable.size)
+        return found
+
+    def _frees(self, array: int, output: int) -> bool:
+        """Whether all that needs a number of an input comes before that number of an output.
+
+        Warps run at their own pace, so that one must depend on the other.
+        """
+        plan, results = self.plan, self.program.results[output]
+        if self.program.inputs[array].size != len(results):
+            return False
+        numbers = {index: k for (a, index), k in self.inputs if a == array}
+        angles = {a for angle in plan.angles for a in (angle, *plan.turning([angle]))}
+        return all(
+            k not in plan.places and k not in angles and _needs(plan, results[index], plan.users[k])
+            for index, k in numbers.items()
+        )
 
     def _hold(self, turns: dict[int, tuple[Place, Place]]) -> None:
         super()._hold(turns)
@@ -184,6 +205,8 @@ class Crew(Tiled):
         swap = exchanged(plan, self.division, held)
         start = self._reserve(swap.places)
         told = {k: str(column(start + n)) for k, n in swap.place.items()}
+        results = set(self.results.values())
+        taken = {k for (array, _), k in self.inputs if self.regions[array] in results}
         self.bodies = []
         for w in range(self.crew.warps):
             own = {k for k, warp in self.division.warp.items() if warp == w}
@@ -192,7 +215,7 @@ class Crew(Tiled):
             waiting = held | {k: place for k, place in told.items() if k not in own}
             order = [k for phase in self.division.order(plan, w) for k in phase]
             new = functools.partial(_spelled, self.size)
-            reusable = held.keys() - needed - plan.places.keys()
+            reusable = held.keys() - needed - plan.places.keys() - taken
             parking = parked(plan.code, order, self.crew.registers, waiting, reusable, new, said)
             self._reserve(parking.places)
             shared = self.body.constants
@@ -256,6 +279,7 @@ class Crew(Tiled):
         lines = []
         for k, region in zip(arrays, regions, strict=True):
             variable = (*self.program.inputs, *self.program.outputs)[k]
+            lines.append("#pragma unroll 4")
             lines.append(f"  for (int i = warp; i < {variable.size}; i += {self.crew.warps})")
             lines.append("    " + text.format(k=k, place=f"tile[({region} + i) * LANES + lane]"))
         return lines
@@ -280,19 +304,31 @@ class Crew(Tiled):
     def _end_step(self) -> list[str]:
         """The next states; records, where they are due."""
         outputs = range(len(self.program.outputs))
-        lines = ["  together();"]
+        due = "lane < rows && (left == 1 || step == 1)"
+        lines = ["  together();", f"  const bool due = {due};"]
         for k in outputs:
             size, before, after = self.program.outputs[k].size, self.regions[k], self.results[k]
             lines += [
+                "#pragma unroll 4",
                 f"  for (int i = warp; i < {size}; i += {self.crew.warps}) {{",
                 f"    const real next = tile[({after} + i) * LANES + lane];",
                 f"    tile[({before} + i) * LANES + lane] = next;",
-                f"    if (lane < rows && (left == 1 || step == 1)) out{k}[i * column_out{k}] = next;",
+                f"    if (due) out{k}[i * column_out{k}] = next;",
                 "  }",
             ]
         lines.append("  if (--left == 0) {")
         lines += [f"    out{k} += along_out{k};" for k in outputs]
         return [*lines, "    left = every;", "  }", "  together();", "  }"]
+
+
+def _needs(plan: Plan, result: int, values: Collection[int]) -> bool:
+    """Whether a result depends on all of some values."""
+    found, stack = {result}, [result]
+    while stack:
+        more = [a for a in plan.code[stack.pop()].args if a not in found]
+        found.update(more)
+        stack.extend(more)
+    return found.issuperset(values)
 
 
 def _spelled(start: int, number: int) -> str:

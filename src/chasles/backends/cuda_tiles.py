@@ -24,7 +24,7 @@ ROOM = 48 * 1024
 
 
 class Place(NamedTuple):
-    """Where the numbers of a warp's states wait in a tile: the first, and how far apart they are."""
+    """Where numbers of a warp's states wait in a tile: the first, and how far apart they are."""
 
     start: str
     step: int

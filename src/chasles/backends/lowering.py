@@ -91,27 +91,25 @@ def fused_apart(
         for k, i in enumerate(code)
         if i.op == "mul" and k not in kept and all(u in sums for u in used[k])
     }
+
+    def write(terms: list[tuple[bool, int]], slots: list[int], name: int) -> None:
+        own = {k for _, k in terms if k in free and group.get(k, name) == name}
+        terms = sorted(terms, key=lambda term: height[term[1]] - (term[1] in own))
+        _write_chain(code, terms, slots, own)
+        found.update(dict.fromkeys(slots, name))
+
     for root in sums - inner:
         terms, slots = _terms(program.code, root, inner)
-        mine = group.get(root)
-        for name in {group.get(k, mine) for _, k in terms} - {mine}:
-            theirs = [(added, k) for added, k in terms if group.get(k, mine) == name]
-            if len(theirs) == 1:
-                continue
-            terms = [term for term in terms if term not in theirs]
-            plus = any(added for added, _ in theirs)
-            if not plus:
-                theirs = [(True, k) for _, k in theirs]
-            theirs.sort(key=lambda term: height[term[1]] - (term[1] in free))
-            part, slots = slots[: len(theirs) - 1], slots[len(theirs) - 1 :]
-            height[part[-1]] = max(height[k] for _, k in theirs) + 1
-            _write_chain(code, theirs, part, free)
-            found.update(dict.fromkeys(part, name))
-            terms.append((plus, part[-1]))
-        found.update(dict.fromkeys(slots, mine) if mine is not None else {})
-        own = {k for _, k in terms if k in free and group.get(k) == mine}
-        terms.sort(key=lambda term: height[term[1]] - (term[1] in own))
-        _write_chain(code, terms, slots, own)
+        mine = group.get(root, 0)
+        for name in sorted({group.get(k, mine) for _, k in terms} - {mine}):
+            theirs = [term for term in terms if group.get(term[1], mine) == name]
+            if len(theirs) > 1:
+                plus = any(added for added, _ in theirs)
+                part, slots = slots[: len(theirs) - 1], slots[len(theirs) - 1 :]
+                height[part[-1]] = max(height[k] for _, k in theirs) + 1
+                write([(added == plus, k) for added, k in theirs], part, name)
+                terms = [*(term for term in terms if term not in theirs), (plus, part[-1])]
+        write(terms, slots, mine)
     return code, found
 
 

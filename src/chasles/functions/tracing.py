@@ -175,7 +175,7 @@ def with_limbs(program: Program, model: Model) -> Program:
         limb[i] = -1 if i in trunk else limb.get(body.parent, -1)
         if limb[i] < 0 and i not in trunk:
             limb[i] = new
-    by_shape = {
+    by_shape: dict[tuple[int, ...], tuple[int, ...]] = {
         (len(entries),): tuple(entries)
         for slices in (model.velocity_slices, model.position_slices)
         if (entries := [limb[i] for i, s in slices.items() for _ in range(s.start, s.stop)])
