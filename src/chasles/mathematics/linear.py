@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Number, is_number, sqrt
+
+Mapped = TypeVar("Mapped", "Vector", "Matrix")
 
 
 def _dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
@@ -135,11 +137,7 @@ class Matrix:
 
     __rmul__ = __mul__
 
-    @overload
-    def __matmul__(self, other: Vector) -> Vector: ...
-    @overload
-    def __matmul__(self, other: "Matrix") -> "Matrix": ...
-    def __matmul__(self, other: "Vector | Matrix") -> "Vector | Matrix":
+    def __matmul__(self, other: Mapped) -> Mapped:
         if isinstance(other, Vector):
             return Vector(tuple([_dot(r, other.entries) for r in self.rows]))
         if isinstance(other, Matrix):

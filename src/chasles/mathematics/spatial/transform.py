@@ -1,7 +1,7 @@
 """Pluecker coordinate transforms, kept as a rotation and a translation (Featherstone 2008, A.3)."""
 
 from dataclasses import dataclass
-from typing import overload
+from typing import TypeVar
 
 from chasles.mathematics.linear import Matrix, Vector, mismatch
 from chasles.mathematics.rotations import Rotation
@@ -12,6 +12,10 @@ from chasles.mathematics.spatial.inertia import (
     shift_of_inertia,
 )
 from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
+
+Outward = TypeVar("Outward", Motion, Force, Motions, "Transform", RigidInertia, ArticulatedInertia)
+Back = TypeVar("Back", Motion, Motions, Force)
+Inward = TypeVar("Inward", Force, Forces, RigidInertia, ArticulatedInertia, CoriolisInertia)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +65,7 @@ class Transform:
         """The coordinates in A of a point given in B."""
         return self.r + self.E.T @ point
 
-    @overload
-    def __matmul__(self, other: Motion) -> Motion: ...
-    @overload
-    def __matmul__(self, other: Force) -> Force: ...
-    @overload
-    def __matmul__(self, other: Motions) -> Motions: ...
-    @overload
-    def __matmul__(self, other: "Transform") -> "Transform": ...
-    @overload
-    def __matmul__(self, other: RigidInertia) -> RigidInertia: ...
-    @overload
-    def __matmul__(self, other: ArticulatedInertia) -> ArticulatedInertia: ...
-    def __matmul__(
-        self,
-        other: "Motion | Force | Motions | Transform | RigidInertia | ArticulatedInertia",
-    ) -> "Motion | Force | Motions | Transform | RigidInertia | ArticulatedInertia":
+    def __matmul__(self, other: Outward) -> Outward:
         E, r = self.E, self.r
         if type(other) is Motion:
             w, v = other.angular, other.linear
@@ -105,13 +94,7 @@ class Inverse:
 
     X: Transform
 
-    @overload
-    def __matmul__(self, other: Motion) -> Motion: ...
-    @overload
-    def __matmul__(self, other: Motions) -> Motions: ...
-    @overload
-    def __matmul__(self, other: Force) -> Force: ...
-    def __matmul__(self, other: Motion | Motions | Force) -> Motion | Motions | Force:
+    def __matmul__(self, other: Back) -> Back:
         E, r = self.X.E.T, self.X.r
         if type(other) is Motion:
             w = E @ other.angular
@@ -129,19 +112,7 @@ class Transposed:
 
     X: Transform
 
-    @overload
-    def __matmul__(self, other: Force) -> Force: ...
-    @overload
-    def __matmul__(self, other: Forces) -> Forces: ...
-    @overload
-    def __matmul__(self, other: RigidInertia) -> RigidInertia: ...
-    @overload
-    def __matmul__(self, other: ArticulatedInertia) -> ArticulatedInertia: ...
-    @overload
-    def __matmul__(self, other: CoriolisInertia) -> CoriolisInertia: ...
-    def __matmul__(
-        self, other: Force | Forces | RigidInertia | ArticulatedInertia | CoriolisInertia
-    ) -> Force | Forces | RigidInertia | ArticulatedInertia | CoriolisInertia:
+    def __matmul__(self, other: Inward) -> Inward:
         E, r = self.X.E.T, self.X.r
         if type(other) is Force:
             f = E @ other.force
