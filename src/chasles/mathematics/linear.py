@@ -217,13 +217,8 @@ class Symmetric(Additive):
         return iter((self.xx, self.yy, self.zz, self.xy, self.xz, self.yz))
 
     def matrix(self) -> Matrix:
-        return Matrix(
-            (
-                (self.xx, self.xy, self.xz),
-                (self.xy, self.yy, self.yz),
-                (self.xz, self.yz, self.zz),
-            )
-        )
+        xx, yy, zz, xy, xz, yz = self
+        return Matrix(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 
     def __matmul__(self, v: Vector) -> Vector:
         return self.matrix() @ v
@@ -372,8 +367,7 @@ def solve_symmetric(A: Matrix, b: Vector) -> Vector:
 
 def invert_symmetric(A: Matrix) -> Matrix:
     """The inverse of a symmetric positive definite matrix."""
-    L, D = factor_ltdl(A.rows)
-    return invert_ltdl(L, D)
+    return invert_ltdl(*factor_ltdl(A.rows))
 
 
 def invert_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> Matrix:

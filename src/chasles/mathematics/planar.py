@@ -129,11 +129,7 @@ class PlanarInertia(Additive):
 
     def matrix(self) -> Matrix:
         return Matrix(
-            (
-                (self.I, -self.hy, self.hx),
-                (-self.hy, self.m, 0.0),
-                (self.hx, 0.0, self.m),
-            )
+            ((self.I, -self.hy, self.hx), (-self.hy, self.m, 0.0), (self.hx, 0.0, self.m))
         )
 
     def __matmul__(self, v: PlanarMotion) -> PlanarForce:

@@ -13,6 +13,7 @@ from chasles.mathematics.linear import (
     Matrix,
     Symmetric,
     Vector,
+    diagonal,
     invert_symmetric,
     mismatch,
 )
@@ -120,9 +121,7 @@ class ArticulatedInertia(Additive):
 
 def _remaining(A: Symmetric, u: Vector, k: Vector) -> Symmetric:
     (x, y, z), (a, b, c) = u, k
-    products = (x * a, y * b, z * c, x * b, x * c, y * c)
-    entries = (A.xx, A.yy, A.zz, A.xy, A.xz, A.yz)
-    return Symmetric(*map(_left, entries, products))
+    return Symmetric(*map(_left, A, (x * a, y * b, z * c, x * b, x * c, y * c)))
 
 
 def _left(whole: Number, taken: Number) -> Number:
@@ -193,8 +192,7 @@ class InverseInertia:
         m, c, Ic = rigid.about_center()
         turn = invert_symmetric(Ic.matrix())
         mixed = Matrix.skew(c) @ turn
-        w = 1.0 / m
-        slide = mixed @ Matrix.skew(c).T + Matrix(((w, 0.0, 0.0), (0.0, w, 0.0), (0.0, 0.0, w)))
+        slide = mixed @ Matrix.skew(c).T + diagonal(Vector((1.0 / m,) * 3))
         return InverseInertia(_blocks(turn, mixed.T, mixed, slide))
 
     @staticmethod

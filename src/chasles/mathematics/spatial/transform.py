@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
-from chasles.mathematics.linear import Matrix, Vector, mismatch
+from chasles.mathematics.linear import Matrix, Symmetric, Vector, mismatch
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial.inertia import (
     ArticulatedInertia,
@@ -149,7 +149,7 @@ def _shift_articulated(r: Vector, A: ArticulatedInertia) -> ArticulatedInertia:
     H = A.H + Matrix.skew(r) @ A.M.matrix()
     (_, b, c), (d, e, f), (g, h, i) = A.H.rows
     (p, q, s), (t, u, v), (k, l, _) = H.rows
-    added = (
+    added = Symmetric(
         y * (c + s) - z * (b + q),
         z * (d + t) - x * (f + v),
         x * (h + l) - y * (g + k),
@@ -157,6 +157,4 @@ def _shift_articulated(r: Vector, A: ArticulatedInertia) -> ArticulatedInertia:
         x * q - z * h + y * (i - p),
         z * g - y * t + x * (u - i),
     )
-    I = A.I
-    total = [entry + more for entry, more in zip(I, added, strict=True)]
-    return ArticulatedInertia(A.M, H, type(I)(*total))
+    return ArticulatedInertia(A.M, H, A.I + added)

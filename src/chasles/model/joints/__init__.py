@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from chasles.expr import Number, cos, sin
 from chasles.mathematics.leibniz import leibniz
-from chasles.mathematics.linear import Matrix, Vector, diagonal
+from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation, about
 from chasles.mathematics.spatial import Forces, Motion, Motions, RigidInertia, Transform, inverted
 from chasles.model.joints.contract import (
@@ -332,7 +332,6 @@ __all__ = [
     "Steady",
     "Z",
     "as_bounded",
-    "diagonal",
     "spelled",
     "spelling",
     "traits",
