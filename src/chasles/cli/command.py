@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, get_type_hints
+from typing import Annotated, Any, NoReturn, get_args, get_type_hints
 
 import numpy as np
 import typer
@@ -98,12 +98,23 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
 
     every = target | {n: p for n, p in own.items() if n not in robots} | named | shared
     every |= {"context": inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY)}
+    for name, parameter in every.items():
+        _complete(name, parameter.default, hints[name])
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__annotations__ = {name: hints[name] for name in every}
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[n]) for n, p in every.items()]
     )
     return run
+
+
+def _complete(name: str, default: Any, hint: Any) -> None:
+    """Name a flag without its opposite, and show no default that is empty."""
+    for option in getattr(hint, "__metadata__", ()):
+        if get_args(hint)[0] is bool and option.default is ...:  # where Typer keeps a first name
+            option.default = f"--{name.replace('_', '-')}"
+        if option.show_default is True and (default == "" or option.default_factory):
+            option.show_default = False
 
 
 def deliver(answer: Answer, as_json: bool) -> None:

@@ -112,23 +112,18 @@ def option(help: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, **more)
 
 
-def _robot(name: str, help: str, **more: Any) -> Any:
-    return option(help, name, rich_help_panel="The robot", **more)
+def repeatable(help: str, *names: str, **more: Any) -> Any:
+    """An option that may be given several times, or not at all."""
+    return option(help, *names, default_factory=list, **more)
 
 
-Floating = Annotated[bool, _robot("--floating", "Put the root link on a free joint.")]
-NoMimic = Annotated[bool, _robot("--no-mimic", "Give joints that mimic another a coordinate too.")]
-NoSnap = Annotated[bool, _robot("--no-snap", "Keep an angle like 1.5708 as printed, not as pi/2.")]
-Strict = Annotated[bool, _robot("--strict", "An impossible inertia is an error.")]
+_robot = {"rich_help_panel": "The robot"}
+Floating = Annotated[bool, option("Put the root link on a free joint.", **_robot)]
+NoMimic = Annotated[bool, option("Give joints that mimic another a coordinate too.", **_robot)]
+NoSnap = Annotated[bool, option("Keep an angle like 1.5708 as printed, not as pi/2.", **_robot)]
+Strict = Annotated[bool, option("An impossible inertia is an error.", **_robot)]
 Arguments = Annotated[
-    list[str],
-    _robot(
-        "--argument",
-        "Of a .xacro file; repeatable.",
-        metavar="NAME=VALUE",
-        default_factory=list,
-        show_default=False,
-    ),
+    list[str], repeatable("Of a .xacro file; repeatable.", metavar="NAME=VALUE", **_robot)
 ]
 Target = Annotated[
     str,
@@ -140,18 +135,14 @@ Target = Annotated[
 ]
 Functions = Annotated[
     list[str],
-    option(
+    repeatable(
         "Names of functions; repeatable.",
         *("--function", "--functions", "-f"),
         metavar="NAME,...",
-        default_factory=list,
-        show_default=False,
         autocompletion=among(FUNCTIONS),
     ),
 ]
-Frame = Annotated[
-    str, option("Of functions that have one. Default: the last.", "--frame", show_default=False)
-]
+Frame = Annotated[str, option("Of functions that have one. Default: the last.")]
 
 
 def method_option(help: str, **more: Any) -> Any:

@@ -18,15 +18,10 @@ def compare(
     asked: Asked,
     library: Annotated[
         str,
-        option(
-            "pinocchio, mujoco or drake.",
-            "--with",
-            show_default=False,
-            autocompletion=among(LIBRARIES),
-        ),
+        option("pinocchio, mujoco or drake.", "--with", autocompletion=among(LIBRARIES)),
     ] = "",
     file: Annotated[
-        Path | None, option("The file that it reads. Default: the same, or one written.", "--file")
+        Path | None, option("The file that it reads. Default: the same, or one written.")
     ] = None,
     seed: Annotated[int, option("Of the random state.", min=0)] = 0,
 ) -> Answer:

@@ -46,11 +46,9 @@ Row = tuple[str, str, Cost | None]
 def cost(
     asked: Asked,
     function: Functions,
-    method: Annotated[str, method_option("Default: every method.", show_default=False)] = "",
+    method: Annotated[str, method_option("Default: every method.")] = "",
     frame: Frame = "",
-    steps: Annotated[
-        bool, option("Also by statement of each algorithm. Not of --table.", "--steps")
-    ] = False,
+    steps: Annotated[bool, option("Also by statement of each algorithm. Not of --table.")] = False,
     compare: Annotated[
         bool, option("Methods side by side: both rules, ratio to the best.", "--table")
     ] = False,

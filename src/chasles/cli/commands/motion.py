@@ -20,7 +20,7 @@ from chasles.cli.command import (
     write_saved,
 )
 from chasles.cli.motion import Summary, Task, run
-from chasles.cli.options import Asked, option
+from chasles.cli.options import Asked, option, repeatable
 from chasles.formats.files import size
 from chasles.plots.paper import efforts, finish, sheet
 from chasles.plots.paper import forces as draw_forces
@@ -32,37 +32,18 @@ def motion(
         Path, typer.Argument(metavar="MOTION", help="A .csv with a header, or plain q qd qdd.")
     ],
     frame: Annotated[
-        list[str],
-        option(
-            "A frame to follow; repeatable. Default: the last.",
-            "--frame",
-            metavar="NAME",
-            default_factory=list,
-            show_default=False,
-        ),
+        list[str], repeatable("A frame to follow; repeatable. Default: the last.", metavar="NAME")
     ],
-    all_links: Annotated[
-        bool, option("Follow every link and frame of the robot.", "--all-links")
-    ] = False,
+    all_links: Annotated[bool, option("Follow every link and frame of the robot.")] = False,
     output: Annotated[
         Path | None, option("The table to write (.csv, .parquet).", "--output", "-o")
     ] = None,
-    plot: Annotated[Path | None, option("A picture to draw (.png, .svg, .pdf).", "--plot")] = None,
-    forces: Annotated[
-        Path | None, option("External force and couple: one, or each.", "--forces")
-    ] = None,
-    forces_on: Annotated[
-        str, option("The frame they act on. Default: the last.", "--forces-on", show_default=False)
-    ] = "",
-    at_world: Annotated[
-        bool, option("Of the point at the world's origin, as in W and H.", "--at-world")
-    ] = False,
-    step: Annotated[
-        float | None, option("Seconds between instants without times.", "--step")
-    ] = None,
-    differentiate: Annotated[
-        bool, option("Compute missing rates by differences.", "--differentiate")
-    ] = False,
+    plot: Annotated[Path | None, option("A picture to draw (.png, .svg, .pdf).")] = None,
+    forces: Annotated[Path | None, option("External force and couple: one, or each.")] = None,
+    forces_on: Annotated[str, option("The frame they act on. Default: the last.")] = "",
+    at_world: Annotated[bool, option("Of the point at the world's origin, as in W and H.")] = False,
+    step: Annotated[float | None, option("Seconds between instants without times.")] = None,
+    differentiate: Annotated[bool, option("Compute missing rates by differences.")] = False,
 ) -> Answer:
     """Compute poses, velocities, accelerations and forces along a motion.
 

@@ -59,6 +59,8 @@ MOST_SHOWN = 4000
 
 Arrays = Mapping[str, np.ndarray]
 
+FOLDER = Path("simulation")
+
 NUMBERS = "X,...|JOINT=X"
 """Form of coordinates on the command line."""
 
@@ -68,9 +70,7 @@ def simulate(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="ROBOT|SCENARIO",
-            help="A robot, or a scenario (.toml).",
-            autocompletion=names,
+            metavar="ROBOT|SCENARIO", help="A robot, or a scenario (.toml).", autocompletion=names
         ),
     ] = "",
     duration: Annotated[float | None, option("Seconds; 1 if not said.")] = None,
@@ -86,11 +86,10 @@ def simulate(
     atol: Annotated[float | None, option("Of dopri5's steps.")] = None,
     every: Annotated[int | None, option("Keep one state of so many.")] = None,
     q: Annotated[
-        list[str] | None,
-        option("Start: all numbers, or some joints'; repeat.", "--q", metavar=NUMBERS),
+        list[str] | None, option("Start: all numbers, or some joints'; repeat.", metavar=NUMBERS)
     ] = None,
-    qd: Annotated[list[str] | None, option("The same of rates.", "--qd", metavar=NUMBERS)] = None,
-    random: Annotated[int | None, option("Start at random.", "--random", metavar="SEED")] = None,
+    qd: Annotated[list[str] | None, option("The same of rates.", metavar=NUMBERS)] = None,
+    random: Annotated[int | None, option("Start at random.", metavar="SEED")] = None,
     control: Annotated[
         str | None,
         option("pd, gravity, computed-torque or none.", autocompletion=among((*CONTROLS, "none"))),
@@ -108,29 +107,24 @@ def simulate(
         str | None, option("Random joint forces.", metavar="effort=X,hold=X,seed=N")
     ] = None,
     foot: Annotated[
-        list[str] | None,
-        option("What may touch z = 0; repeat.", "--foot", metavar="FRAME[:RADIUS]"),
+        list[str] | None, option("What may touch z = 0; repeat.", metavar="FRAME[:RADIUS]")
     ] = None,
     ground: Annotated[
         str | None, option("rigid,friction=0.8 or another law.", metavar="LAW,KEY=X,...")
     ] = None,
-    dissipation: Annotated[bool, option("With joint friction.", "--dissipation")] = False,
-    limits: Annotated[bool, option("Joints stop at their limits.", "--limits")] = False,
+    dissipation: Annotated[bool, option("With joint friction.")] = False,
+    limits: Annotated[bool, option("Joints stop at their limits.")] = False,
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
     strict: Strict = False,
-    output: Annotated[Path, option("The folder to write to.", "--output", "-o")] = Path(
-        "simulation"
-    ),
-    table: Annotated[Path | None, option("Also a table (.csv, .parquet).", "--table")] = None,
-    no_plots: Annotated[bool, option("Draw nothing.", "--no-plots")] = False,
-    resume: Annotated[bool, option("Go on in the folder.", "--resume")] = False,
-    overwrite: Annotated[bool, option("Replace what it holds.", "--overwrite")] = False,
+    output: Annotated[Path, option("The folder to write to.", "--output", "-o")] = FOLDER,
+    table: Annotated[Path | None, option("Also a table (.csv, .parquet).")] = None,
+    no_plots: Annotated[bool, option("Draw nothing.")] = False,
+    resume: Annotated[bool, option("Go on in the folder.")] = False,
+    overwrite: Annotated[bool, option("Replace what it holds.")] = False,
     save: Annotated[float, option("Seconds of real time between parts on disk.", min=0.0)] = 5.0,
-    write_scenario: Annotated[
-        Path | None, option("Write a scenario; do no more.", "--write-scenario")
-    ] = None,
+    write_scenario: Annotated[Path | None, option("Write a scenario; do no more.")] = None,
 ) -> Answer:
     """Let a robot move, and keep its motion in a folder.
 

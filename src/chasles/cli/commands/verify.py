@@ -19,9 +19,7 @@ def verify(
     asked: Asked,
     seed: Annotated[int, option("Of the first random state.", min=0)] = 0,
     states: Annotated[int, option("How many random states.", min=1)] = 2,
-    full: Annotated[
-        bool, option("Also what takes long: closed forms of large robots.", "--full")
-    ] = False,
+    full: Annotated[bool, option("Also what takes long: closed forms of large robots.")] = False,
 ) -> Answer:
     """Check a robot's functions against each other and against physics.
 
