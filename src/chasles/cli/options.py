@@ -1,6 +1,7 @@
 """The robot that a command is asked about, by a file or a name, and common options."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +63,8 @@ def _built(target: str, how: Loading) -> Robot:
     """A built-in robot, as the options ask for it."""
     name, _, arguments = target.partition(":")
     needed, given = needs(name), arguments.split(",") if arguments else []
-    if len(given) != len(needed) or not all(_is_count(word) for word in given):
+    counts = all(re.fullmatch("[0-9]{1,4}", word) for word in given)
+    if len(given) != len(needed) or not counts:
         usage = f"{name}:{','.join(needed)}" if needed else name
         where = ", with whole numbers" if needed else ", without arguments"
         raise ModelError("E-CLI-042", f"this built-in robot is written {usage}{where}", part=target)
@@ -82,10 +84,6 @@ def needs(name: str) -> list[str]:
     """The numbers that a built-in robot needs, in capitals."""
     words = inspect.signature(robots.ROBOTS[name]).parameters.values()
     return [word.name.upper() for word in words if word.default is inspect.Parameter.empty]
-
-
-def _is_count(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) < 5
 
 
 # Options ---------------------------------------------------------------------------------------

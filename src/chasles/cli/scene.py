@@ -86,17 +86,6 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
         return robot.mechanism.closed(q, qd, anywhere=anywhere)
 
 
-def outside(robot: Robot, q: np.ndarray) -> list[str]:
-    """The joints that are outside their limits, each with its coordinate and the limits."""
-    found = []
-    for joint in robot.joints:
-        limits, x = robot.joint(joint).limits, q[robot.position_slice(joint)]
-        lower, upper = sorted((limits.lower, limits.upper))
-        if len(x) == 1 and not lower <= x[0] <= upper:
-            found.append(f"{joint!r} ({x[0] + 0.0:.4g}, limits {lower:.4g} to {upper:.4g})")
-    return found
-
-
 def _coordinates(
     scenario: Scenario, where: Callable[[str], slice], default: np.ndarray, table: str, key: str
 ) -> np.ndarray:
