@@ -100,7 +100,8 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
     every |= {"context": inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY)}
     for name, parameter in every.items():
         _complete(name, parameter.default, hints[name])
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    told = (command.__doc__ or "").replace("    Examples:", "    \bExamples:")
+    run.__name__, run.__doc__ = command.__name__, told  # \b: keep the lines of this paragraph
     run.__annotations__ = {name: hints[name] for name in every}
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[n]) for n, p in every.items()]

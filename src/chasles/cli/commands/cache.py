@@ -28,10 +28,8 @@ def cache(clear: Annotated[bool, option("Remove all entries.")] = False) -> Answ
     The folder is the platform's own, or what CHASLES_CACHE says.
 
     Examples:
-
-    chasles cache
-
-    chasles cache --clear
+        chasles cache
+        chasles cache --clear
     """
     place = store.folder()
     trouble = problem(place)

@@ -32,14 +32,10 @@ def compare(
     The first difference is named with its likely cause; exit status 1 then.
 
     Examples:
-
-    chasles compare robot.urdf --with pinocchio --no-mimic --no-snap
-
-    chasles compare robot.xml --with mujoco
-
-    chasles compare panda --with drake --no-mimic --no-snap
-
-    chasles compare robot.xml --with pinocchio --file robot.urdf --json
+        chasles compare robot.urdf --with pinocchio --no-mimic --no-snap
+        chasles compare robot.xml --with mujoco
+        chasles compare panda --with drake --no-mimic --no-snap
+        chasles compare robot.xml --with pinocchio --file robot.urdf --json
     """
     if not library:
         problem = f"name the library to compare with: {', '.join(LIBRARIES)}"

@@ -25,14 +25,10 @@ def convert(
     What would not is left out, and said. The file is whole or not there at all.
 
     Examples:
-
-    chasles convert robot.urdf robot.xml
-
-    chasles convert robot.xml robot.toml
-
-    chasles convert planar:4 planar.urdf --floating
-
-    chasles convert robot.xacro robot.sdf --argument arm=left
+        chasles convert robot.urdf robot.xml
+        chasles convert robot.xml robot.toml
+        chasles convert planar:4 planar.urdf --floating
+        chasles convert robot.xacro robot.sdf --argument arm=left
     """
     check_folder(output)
     robot = asked.robot()

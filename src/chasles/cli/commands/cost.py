@@ -68,18 +68,12 @@ def cost(
     free, and nothing is shared between two equations.
 
     Examples:
-
-    chasles cost puma560
-
-    chasles cost robot.urdf --floating --function mass_matrix
-
-    chasles cost puma560 --function inverse_dynamics --method spatial --steps
-
-    chasles cost puma560 --table
-
-    chasles cost puma560 --table -f closed_form,inverse_dynamics_sensitivities
-
-    chasles cost general_chain:6 -f inverse_dynamics --rules book
+        chasles cost puma560
+        chasles cost robot.urdf --floating --function mass_matrix
+        chasles cost puma560 --function inverse_dynamics --method spatial --steps
+        chasles cost puma560 --table
+        chasles cost puma560 --table -f closed_form,inverse_dynamics_sensitivities
+        chasles cost general_chain:6 -f inverse_dynamics --rules book
     """
     functions, robot = listed(function), asked.robot()
     where = frame or robot.frames[-1]

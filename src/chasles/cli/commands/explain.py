@@ -31,12 +31,9 @@ def explain(
     model, operations after each, the algorithm's source, and the program.
 
     Examples:
-
-    chasles explain puma560 inverse_dynamics
-
-    chasles explain robot.urdf mass_matrix --program
-
-    chasles explain four_bar forward_dynamics --json
+        chasles explain puma560 inverse_dynamics
+        chasles explain robot.urdf mass_matrix --program
+        chasles explain four_bar forward_dynamics --json
     """
     robot = asked.robot()
     if function not in METHODS:

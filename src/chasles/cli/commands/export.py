@@ -35,10 +35,8 @@ def export(
     NAME_derivatives are the derivatives of NAME by all its arguments.
 
     Examples:
-
-    chasles export puma560 --function inverse_dynamics,mass_matrix --output puma
-
-    chasles export robot.urdf -f jacobian --frame hand --dtype float -o hand
+        chasles export puma560 -f inverse_dynamics,mass_matrix --output puma
+        chasles export robot.urdf -f jacobian --frame hand --dtype float -o hand
     """
     names = listed(functions)
     if not names:

@@ -49,12 +49,9 @@ def lint(
     Exit status: 0 clean, 1 findings, 2 a file cannot be read.
 
     Examples:
-
-    chasles lint robot.urdf
-
-    chasles lint robots/*.urdf --json --fail-on error
-
-    chasles lint robot.urdf --fix
+        chasles lint robot.urdf
+        chasles lint robots/*.urdf --json --fail-on error
+        chasles lint robot.urdf --fix
     """
     arguments = given(argument)
     reports = [_report(file, fix=fix, meshes=not no_meshes, arguments=arguments) for file in files]

@@ -52,12 +52,9 @@ def motion(
     Writes them as a table and shows peaks; docs/motion.md says what files hold.
 
     Examples:
-
-    chasles motion robot.dat robot.mot --output table.csv
-
-    chasles motion puma560 moves.csv --frame tool --plot moves.png
-
-    chasles motion robot.urdf moves.csv --differentiate --forces push.csv
+        chasles motion robot.dat robot.mot --output table.csv
+        chasles motion puma560 moves.csv --frame tool --plot moves.png
+        chasles motion robot.urdf moves.csv --differentiate --forces push.csv
     """
     if output is not None:
         check_new_table(output)

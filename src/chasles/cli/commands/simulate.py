@@ -133,16 +133,11 @@ def simulate(
     Ctrl-C keeps what was computed; --resume goes on, to the same bits.
 
     Examples:
-
-    chasles simulate puma560 --random 1 --duration 2
-
-    chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
-
-    chasles simulate puma560 --control gravity --write-scenario hold.toml
-
-    chasles simulate hold.toml --duration 2 --output hold --table hold.csv
-
-    chasles simulate --output hold --resume
+        chasles simulate puma560 --random 1 --duration 2
+        chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
+        chasles simulate puma560 --control gravity --write-scenario hold.toml
+        chasles simulate hold.toml --duration 2 --output hold --table hold.csv
+        chasles simulate --output hold --resume
     """
     values = {
         "duration": duration,

@@ -28,12 +28,9 @@ def verify(
     At random states of this robot; the exit status is 1 where something differs.
 
     Examples:
-
-    chasles verify puma560
-
-    chasles verify robot.urdf --floating --states 5
-
-    chasles verify robot.xml --full --json
+        chasles verify puma560
+        chasles verify robot.urdf --floating --states 5
+        chasles verify robot.xml --full --json
     """
     robot = asked.robot()
     with steps(len(CHECKS)) as step:

@@ -37,12 +37,9 @@ def view(
     Ctrl-C ends it.
 
     Examples:
-
-    chasles view puma560 --open
-
-    chasles view robot.urdf --motion simulation
-
-    chasles view robot.urdf --beside robot.xml --motion moves.csv
+        chasles view puma560 --open
+        chasles view robot.urdf --motion simulation
+        chasles view robot.urdf --beside robot.xml --motion moves.csv
     """
     robot = asked.robot()
     other = find(beside, asked.how) if beside else None
