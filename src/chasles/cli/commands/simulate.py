@@ -8,14 +8,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich import progress
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from chasles.cli.command import (
     INTERRUPTED,
@@ -182,11 +177,11 @@ def _carried_out(task: Task, *, plots: bool) -> Answer:
     begun = time.monotonic()
     whole_time = recording.scene.scenario.top["duration"]
     columns = (
-        TaskProgressColumn(),
-        TextColumn("{task.completed:.3g} of {task.total:g} s simulated in"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("left"),
+        progress.TaskProgressColumn(),
+        progress.TextColumn("{task.completed:.3g} of {task.total:g} s simulated in"),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+        progress.TextColumn("left"),
     )
     with bar(whole_time, *columns) as told, interruptible() as stop:
         if not recording.finished:
