@@ -10,13 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.algorithms import FUNCTIONS, KINEMATICS, Method, solid_bodies
-from chasles.checks.comparing import NOTHING, Comparison, Loss
+from chasles.checks.comparing import INVERTING, NOTHING, Comparison, Loss
 from chasles.checks.trial import Trial, arguments, raising
 from chasles.functions.programs import Derivative
 from chasles.functions.tracing import signature
-
-INVERTING = {"forward_dynamics", "hybrid_dynamics"}
-"""Functions that solve for accelerations: these are compared as the forces that they need."""
 
 ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
 """Functions that invert the mass matrix, and lose the digits that it costs."""
@@ -24,7 +21,7 @@ ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
 
 def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
     """Digits lost by what a method inverts: nothing, the mass matrix, or each link's inertia."""
-    if function not in ILL | INVERTING:
+    if function not in ILL | {*INVERTING}:
         return NOTHING
     needs = {m.name: m.needs for m in FUNCTIONS[function]}
     return trial.assembling if needs.get(method) is solid_bodies else trial.inverting
@@ -71,9 +68,8 @@ def methods_agree(trial: Trial) -> Iterator[Comparison]:
 def _of_one(
     trial: Trial, function: str, options: dict[str, Any], order: int
 ) -> Iterator[Comparison]:
-    ways = [
-        m for m in trial.ways(function, **options) if order == 1 or signature(m.algorithm).any_order
-    ]
+    ways = trial.ways(function, **options)
+    ways = [m for m in ways if order == 1 or signature(m.algorithm).any_order]
     if len(ways) < 2:
         return
     loaded = "f_ext" in signature(ways[0].algorithm).inputs
@@ -124,25 +120,10 @@ def _of(trial: Trial, joints: Any) -> np.ndarray:
 # Programs -------------------------------------------------------------------------------------
 
 MAIN = (
-    "forward_kinematics",
-    "frame_velocity",
-    "frame_acceleration",
-    "jacobian",
-    "jacobian_rate",
-    "gravity_forces",
-    "bias_forces",
-    "inverse_dynamics",
-    "mass_matrix",
-    "forward_dynamics",
-    "kinetic_energy",
-    "potential_energy",
-    "momentum",
-    "center_of_mass",
-    "centroidal_momentum_matrix",
-    "integrate",
-    "difference",
-    "loop_residual",
-    "loop_matrix",
+    *("forward_kinematics", "frame_velocity", "frame_acceleration", "jacobian", "jacobian_rate"),
+    *("gravity_forces", "bias_forces", "inverse_dynamics", "mass_matrix", "forward_dynamics"),
+    *("kinetic_energy", "potential_energy", "momentum", "center_of_mass"),
+    *("centroidal_momentum_matrix", "integrate", "difference", "loop_residual", "loop_matrix"),
 )
 """Functions compiled by default; all are where `full` is given."""
 
@@ -256,7 +237,7 @@ def derived_programs(trial: Trial) -> Iterator[Comparison]:
         sign = signature(trial.ways(function, **case.options)[0].algorithm)
         if len(sign.outputs) > 1 or "q" not in sign.inputs:
             continue
-        if function in INVERTING | ILL | {"integrate"}:
+        if function in ILL | {*INVERTING, "integrate"}:
             continue
         by_q = case.compiled("interpret", derivative=Derivative("jacobian", ("q",)))
         program = case.compiled("interpret")

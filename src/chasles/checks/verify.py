@@ -250,10 +250,8 @@ def results(
 
 
 def _judged(check: Check, compared: Comparison, seed: int) -> Result:
-    tolerance = check.tolerance * compared.loss.times
-    result = Result(
-        check.name, compared.function, compared.method, relative_error(compared), tolerance, seed
-    )
+    error, tolerance = relative_error(compared), check.tolerance * compared.loss.times
+    result = Result(check.name, compared.function, compared.method, error, tolerance, seed)
     if not result.checked:
         return replace(result, detail=compared.loss.why)
     return result if result.ok else replace(result, detail=first_difference(compared, tolerance))

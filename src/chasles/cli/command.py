@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from chasles.cli.options import Asked, asked, check_folder
+from chasles.cli.options import Asked, asked, check_folder, option
 from chasles.errors import ChaslesError, InputError
 from chasles.formats.files import whole
 from chasles.plots.paper import check_picture, save
@@ -64,13 +64,9 @@ def said(*lines: str) -> Callable[[Console], None]:
     return lambda console: write(console, *lines)
 
 
-Json = Annotated[
-    bool, typer.Option("--json", help="The answer for programs.", rich_help_panel="Every command")
-]
-Debug = Annotated[
-    bool,
-    typer.Option("--debug", help="Errors with a traceback.", rich_help_panel="Every command"),
-]
+_every = {"rich_help_panel": "Every command"}
+Json = Annotated[bool, option("The answer for programs.", "--json", **_every)]
+Debug = Annotated[bool, option("Errors with a traceback.", "--debug", **_every)]
 
 
 def offered(command: Callable[..., Answer]) -> Callable[..., None]:
@@ -111,11 +107,11 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
 
 def _complete(name: str, default: Any, hint: Any) -> None:
     """Name a flag without its opposite, and show no default that is empty."""
-    for option in getattr(hint, "__metadata__", ()):
-        if get_args(hint)[0] is bool and option.default is ...:  # where Typer keeps a first name
-            option.default = f"--{name.replace('_', '-')}"
-        if option.show_default is True and (default == "" or option.default_factory):
-            option.show_default = False
+    for info in getattr(hint, "__metadata__", ()):
+        if get_args(hint)[0] is bool and info.default is ...:  # where Typer keeps a first name
+            info.default = f"--{name.replace('_', '-')}"
+        if info.show_default is True and (default == "" or info.default_factory):
+            info.show_default = False
 
 
 def deliver(answer: Answer, as_json: bool) -> None:

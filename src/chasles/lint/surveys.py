@@ -78,9 +78,8 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(whole, place=raw.place)
 
     whole = loaded(sheet.file, description)
-    return replace(
-        sheet, links=tuple(map(link, whole.links)), joints=tuple(map(joint, whole.joints))
-    )
+    every = tuple(map(link, whole.links)), tuple(map(joint, whole.joints))
+    return replace(sheet, links=every[0], joints=every[1])
 
 
 # XML -------------------------------------------------------------------------------------------

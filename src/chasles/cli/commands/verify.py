@@ -35,9 +35,7 @@ def verify(
     robot = asked.robot()
     with steps(len(CHECKS)) as step:
         found = checked(robot, seed=seed, states=states, full=full, step=step)
-    results = [
-        vars(result) | {"ok": result.ok, "checked": result.checked} for result in found.results
-    ]
+    results = [vars(x) | {"ok": x.ok, "checked": x.checked} for x in found.results]
     data = vars(found) | {"ok": found.ok, "results": results}
     return Answer(data, partial(show, found), 0 if found.ok else FOUND)
 
