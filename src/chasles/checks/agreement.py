@@ -80,22 +80,15 @@ def _of_one(
         tau = trial.ask(model, "inverse_dynamics", q, qd, qdd, **extra)
         given |= {"tau": tau, "given": mixed(trial, options.get("known", ()), qdd, tau)}
 
-    def results(way: Method) -> tuple[Any, ...]:
+    def results(way: Method) -> Any:
         arrays = arguments(function, way, given, order)
-        found = _parts(trial.ask(model, function, *arrays, method=way.name, **extra, **options))
-        if function not in INVERTING:
-            return found
-        return tuple(effort(trial, part, options.get("known", ())) for part in found)
+        return trial.ask(model, function, *arrays, method=way.name, **extra, **options)
 
-    expected, size = results(ways[0]), size_of(trial, function)
-    if len(expected) > 1:
-        first = np.abs(expected[0] * trial.units.of(function))
-        size = max(size, float(np.max(first, initial=0.0)))
+    expected, size, case = results(ways[0]), 0.0, Case(trial, function, options, [])
+    if isinstance(expected, tuple):
+        size = float(np.max(np.abs(expected[0] * trial.units.of(function)), initial=0.0))
     for way in ways[1:]:
-        loss = loss_of(trial, function, way.name)
-        for k, (a, b) in enumerate(zip(results(way), expected, strict=True)):
-            name = way.name if len(expected) == 1 else f"{way.name}, result {k + 1}"
-            yield Comparison(function, name, a, b, size, loss, trial.units.of(function, k))
+        yield from case.compare(way.name, results(way), expected, size)
 
 
 def mixed(trial: Trial, known: Any, qdd: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -135,7 +128,7 @@ BATCH = 11
 
 
 class Case(NamedTuple):
-    """A function that is compiled, with its options and arrays, at a state."""
+    """A function with its options and arrays, at a state."""
 
     trial: Trial
     function: str
@@ -148,17 +141,17 @@ class Case(NamedTuple):
             options = self.options | more | {"backend": backend}
             return self.trial.robot.function(self.function, **options).at(self.trial.t)
 
-    def compare(self, method: str, found: Any, expected: Any) -> Iterator[Comparison]:
-        """Results, one or several; accelerations as the forces that they need."""
-        at, function = self.trial, self.function
+    def compare(
+        self, method: str, found: Any, expected: Any, size: float = 0.0
+    ) -> Iterator[Comparison]:
+        """Compare results, one or several; accelerations as the forces that they need."""
+        at, function, known = self.trial, self.function, self.options.get("known", ())
+        size, loss = max(size, size_of(at, function)), loss_of(at, function, method)
         for k, (a, b) in enumerate(zip(_parts(found), _parts(expected), strict=True)):
-            one = isinstance(expected, np.ndarray | float)
-            name = method if one else f"{method}, result {k + 1}"
+            name = f"{method}, result {k + 1}" if isinstance(expected, tuple) else method
             if function in INVERTING:
-                known = self.options.get("known", ())
                 a, b = (effort(at, np.asarray(x, float), known) for x in (a, b))
-            size, units = size_of(at, function), at.units.of(function, k)
-            yield Comparison(function, name, a, b, size, loss_of(at, function), units)
+            yield Comparison(function, name, a, b, size, loss, at.units.of(function, k))
 
 
 def cases(trial: Trial) -> Iterator[Case]:
@@ -171,9 +164,7 @@ def cases(trial: Trial) -> Iterator[Case]:
         **dict.fromkeys(CENTRAL, not sum(body.inertia.m for body in model.bodies)),
     }
     for function in FUNCTIONS if trial.full else MAIN:
-        if trial.robot.mechanism.opens(function) or absent.get(function):
-            continue
-        if not trial.has(function):
+        if trial.robot.mechanism.opens(function) or absent.get(function) or not trial.has(function):
             continue
         options = options_of(trial, function)[0]
         if not trial.ways(function, **options):

@@ -26,13 +26,8 @@ class Solid:
 
     def placed(self, R: np.ndarray, r: np.ndarray) -> "Solid":
         """Return the solid in another frame, in which its own has axes R and origin r."""
-        return Solid(
-            self.volume,
-            R @ self.center + r,
-            R @ self.moments @ R.T,
-            self.corners @ R.T + r,
-            self.mesh,
-        )
+        moments, corners = R @ self.moments @ R.T, self.corners @ R.T + r
+        return Solid(self.volume, R @ self.center + r, moments, corners, self.mesh)
 
 
 def box(x: float, y: float, z: float) -> Solid:
@@ -129,11 +124,8 @@ def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
     if any(solid is None for role in roles for solid in role):
         return ()
     known = [[solid for solid in role if solid is not None] for role in roles]
-    return tuple(max(known, key=lambda role: max((_reach(x) for x in role), default=0.0)))
-
-
-def _reach(solid: Solid) -> float:
-    return float(np.linalg.norm(np.ptp(solid.corners, axis=0)))
+    spans = [[float(np.linalg.norm(np.ptp(x.corners, axis=0))) for x in role] for role in known]
+    return tuple(known[int(np.argmax([max(span, default=0.0) for span in spans]))])
 
 
 def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:

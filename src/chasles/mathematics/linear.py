@@ -116,12 +116,8 @@ class Matrix:
     def __add__(self, other: "Matrix") -> "Matrix":
         if type(other) is not Matrix:
             return NotImplemented
-        return Matrix(
-            tuple(
-                tuple([a + b for a, b in zip(r, s, strict=True)])
-                for r, s in zip(self.rows, other.rows, strict=True)
-            )
-        )
+        both = zip(self.rows, other.rows, strict=True)
+        return Matrix(tuple(tuple([a + b for a, b in zip(r, s, strict=True)]) for r, s in both))
 
     def __sub__(self, other: "Matrix") -> "Matrix":
         if type(other) is not Matrix:

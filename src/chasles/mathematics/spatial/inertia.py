@@ -163,12 +163,8 @@ class CoriolisInertia(Additive):
 
     def transposed(self, S: Motions) -> Forces:
         """B' S."""
-        return Forces(
-            tuple(
-                Force(self.A.T @ m.angular + self.l.cross(m.linear), Vector.zero())
-                for m in S.columns
-            )
-        )
+        moments = (self.A.T @ m.angular + self.l.cross(m.linear) for m in S.columns)
+        return Forces(tuple(Force(moment, Vector.zero()) for moment in moments))
 
 
 @dataclass(frozen=True, slots=True)
