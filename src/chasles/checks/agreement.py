@@ -1,7 +1,4 @@
-"""Every method of every function against the first, and every backend against `interpret`.
-
-The formalisms check each other; programs are checked against the algorithms on floats.
-"""
+"""Methods against each other, programs against algorithms, backends against `interpret`."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -31,8 +28,7 @@ FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
 """Functions that give joint forces, which may all be zero."""
 
 RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacobian_rate": 1}
-"""Functions of so many velocities multiplied, whose results may be zero where nothing moves. Other
-kinematics are measured beside 1 rad, or the robot's length."""
+"""Powers of the speed that results of kinematics are measured beside; 0 if not listed."""
 
 
 def size_of(trial: Trial, function: str) -> float:

@@ -17,7 +17,7 @@ from chasles.version import VERSION
 
 
 class _Bare:
-    """Its help names no type behind a flag, as some releases of Typer would: <bool>."""
+    """A command whose help has no <bool> behind flags, which some releases of Typer print."""
 
     def get_params(self, ctx: Any) -> Any:
         parameters = super().get_params(ctx)  # type: ignore[misc]

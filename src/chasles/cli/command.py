@@ -29,8 +29,7 @@ from chasles.formats.files import whole
 from chasles.plots.paper import check_picture, save
 
 FOUND, WRONG, FAULT, INTERRUPTED, UNHEARD = 1, 2, 3, 130, 141
-"""Exit statuses beside 0: a check failed; wrong use, or a bad file; a fault of chasles itself;
-stopped by Ctrl-C; what was printed had nobody to read it."""
+"""Exit statuses: failed check, wrong use or bad file, internal error, Ctrl-C, closed pipe."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +69,7 @@ Debug = Annotated[bool, option("Errors with a traceback.", "--debug", **_every)]
 
 
 def offered(command: Callable[..., Answer]) -> Callable[..., None]:
-    """Return a command as Typer takes it: with --json and --debug, its errors said.
-
-    A parameter of type `Asked` becomes the argument and the options that name and load a robot.
-    """
+    """Return a command for Typer, with --json, --debug, and the options of a robot for `Asked`."""
     own = dict(inspect.signature(command).parameters)
     hints = get_type_hints(command, include_extras=True)
     robots = [name for name in own if hints[name] is Asked]

@@ -127,10 +127,10 @@ VALUES = {
     Place: Field(numbers(3), "three finite numbers"),
     str | None: Field(_only(str), "the name of a frame"),
 }
-"""What stands in a table for a field of a shape or a law, by its type; others cannot be said."""
+"""Values of the fields of shapes and laws, by type; fields of other types cannot be given."""
 
 DEFAULTS = {"duration": 1.0}
-"""What a scenario says of itself where nobody else does."""
+"""Values that hold unless the file or a flag gives others."""
 
 FLAGS: dict[tuple[str | int, ...], str] = {
     ("robot",): "robot",
@@ -205,7 +205,7 @@ def _lines(known: Mapping[str, Field], values: Mapping[str, Any]) -> list[str]:
 
 
 def is_scenario(target: str) -> bool:
-    """Whether a command is asked about a scenario, not about a robot."""
+    """Return True if a command is asked about a scenario, not about a robot."""
     if Path(target).suffix.lower() != ".toml" or not Path(target).is_file():
         return False
     return TomlFile(target, snap=False).data.get("format") == "scenario"

@@ -31,10 +31,7 @@ Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Scene:
-    """A robot in its scenario: where it begins, and its controller with the disturbance.
-
-    digest: SHA-256 of the robot, all that its file says but where it says it.
-    """
+    """A robot in its scenario; digest: SHA-256 of its description, without places in files."""
 
     scenario: Scenario
     robot: Robot

@@ -1,7 +1,4 @@
-"""The work of `chasles simulate`: a motion in pieces, kept in a folder, until its end or a signal.
-
-Also its flags, read as the values of a scenario.
-"""
+"""The work of `chasles simulate`: its flags as a scenario, and a motion computed in pieces."""
 
 import signal
 import time

@@ -132,8 +132,7 @@ def sdf(file: str, *, meshes: bool) -> Sheet:
 
 
 def mjcf(file: str, *, meshes: bool) -> Sheet:
-    """Every `<inertial>`, and ranges of joints, which MuJoCo leaves out where they are inverted;
-    shapes are left to it, which makes inertias of them itself."""
+    """Survey every `<inertial>` and every range of an MJCF file; MuJoCo weighs the shapes."""
     document, source = _document(file), _tolerant(file)
     root = document.root
     bodies = list(_owned(source, root.iter("body"), "link"))
@@ -174,10 +173,7 @@ def _link(
     drawn: Callable[[Part], ShapeData],
     meshes: bool,
 ) -> Link:
-    """A link by the reader's functions for its `<inertial>` and for a shape.
-
-    One whose inertia cannot be read has none here: the faults say so.
-    """
+    """A link by the reader's functions for its `<inertial>` (none if unreadable) and its shapes."""
 
     def solid(shape: Part) -> solids.Solid | None:
         try:

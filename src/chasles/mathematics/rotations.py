@@ -97,7 +97,7 @@ class General:
 
     @property
     def permutes(self) -> bool:
-        """Whether it only reorders axes and changes signs, which costs nothing."""
+        """Return True if it only reorders axes and changes signs, which costs nothing."""
         entries = (e for row in self.E.rows for e in row)
         return all(not isinstance(e, Scalar) and abs(e) in (0.0, 1.0) for e in entries)
 

@@ -157,7 +157,7 @@ def change_basis(A: Matrix, x: Mapped) -> Mapped:
 
 
 class Invariants(NamedTuple):
-    """What no change of basis alters (3.3.18-21)."""
+    """The invariants of a tensor under changes of basis (3.3.18-21)."""
 
     I1: Number
     I2: Number

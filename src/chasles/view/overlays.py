@@ -133,7 +133,7 @@ class Overlay:
                 node.visible = False
 
     def made(self, figure: Figure) -> Iterator[Any]:
-        """Its nodes of the scene."""
+        """Make its nodes of the scene."""
         raise NotImplementedError
 
     def update(self, figure: Figure) -> None:

@@ -128,8 +128,7 @@ class Motion:
 
 
 def read(path: Path, robot: Robot) -> Motion:
-    """The motion of a file of `chasles simulate` (or its folder), or of one that docs/motion.md
-    describes."""
+    """Read a motion file (docs/motion.md), or the file or folder of `chasles simulate`."""
     path = path / "motion.npz" if path.is_dir() else path
     if path.suffix.lower() == ".npz":
         return Motion(*motions.read_archive(path, robot.nq))

@@ -122,8 +122,7 @@ def _listed(
 
 
 def _compared(robot: Robot, functions: Sequence[str], method: str, frame: str) -> Answer:
-    """One row a function and method: operations as they run and by the book's rules, and how many
-    times those of the best method run (divisions, roots, sines and cosines count as eight)."""
+    """One row a method: operations by both rules, and the ratio of its work to the least."""
     plain, book = (list(rows(robot, functions, method, frame, r)) for r in get_args(Rules))
     best: dict[str, int] = {}
     for function, _, count in plain:
@@ -181,10 +180,7 @@ def rows(
 
 
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
-    """The methods to compare, "fastest" too where there is something to choose.
-
-    Without those for other robots, or too steep for many freedoms, unless wanted by name.
-    """
+    """Return the methods that suit a robot, or the wanted one, and "fastest" if it chooses."""
     methods = [
         m
         for m in METHODS[that_runs(robot.model, function)]

@@ -64,7 +64,7 @@ def _cell(x: Number) -> str:
 
 
 class Factor(Dense):
-    """What can stand on the right of a velocity or an acceleration in a product."""
+    """A matrix that can stand on the right of a velocity or an acceleration in a product."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ class Factor(Dense):
 
 
 class Framed(Dense):
-    """What is written in a frame; a position M, with rotation R and origin t, changes it."""
+    """A matrix written in a frame, which a position M with rotation R and origin t changes."""
 
     __slots__ = ()
 

@@ -125,11 +125,7 @@ def _remaining(A: Symmetric, u: Vector, k: Vector) -> Symmetric:
 
 
 def _left(whole: Number, taken: Number) -> Number:
-    """What is left; nothing where two constants differ by rounding only.
-
-    A freedom removes its own inertia exactly; what remained of a constant one would cost operations
-    all the way to the root.
-    """
+    """The difference; 0 where two constants differ by rounding, which would cost operations."""
     if isinstance(whole, float) and isinstance(taken, float):
         return 0.0 if math.isclose(whole, taken, rel_tol=1e-15) else whole - taken
     return whole - taken
@@ -148,7 +144,7 @@ class CoriolisInertia(Additive):
 
     @staticmethod
     def of(inertia: RigidInertia, v: Motion) -> "CoriolisInertia":
-        """Of a body with velocity v; linear in v."""
+        """The Coriolis inertia of a body with velocity v; linear in v."""
         half = v * 0.5
         p = inertia @ half
         rate = Matrix.skew(half.angular) @ inertia.I.matrix()  # its symmetric part moves I
@@ -179,12 +175,12 @@ class InverseInertia:
 
     @staticmethod
     def zero() -> "InverseInertia":
-        """Of the world, which no force accelerates; or between bodies that are not connected."""
+        """The inverse inertia of the world, or between bodies that are not connected."""
         return InverseInertia(Matrix.zero(6, 6))
 
     @staticmethod
     def of(rigid: RigidInertia) -> "InverseInertia":
-        """Of a free body (Eq 2.73); it must have a mass and three moments about its centre."""
+        """The inverse inertia of a free body with a mass and three moments (Eq 2.73)."""
         m, c, Ic = rigid.about_center()
         turn = invert_symmetric(Ic.matrix())
         mixed = Matrix.skew(c) @ turn

@@ -58,7 +58,7 @@ class Transform:
 
     @property
     def is_identity(self) -> bool:
-        """Whether it leaves everything where it is, exactly."""
+        """Return True if it is exactly the identity."""
         return self.r == Vector.zero() and Matrix.identity() == self.R
 
     def locate(self, point: Vector) -> Vector:
