@@ -30,12 +30,8 @@ def _library(name: str) -> dict[str, Numbers]:
     return {kind: row for kind, row in rows if isinstance(row, Numbers)}
 
 
-LIBRARIES: dict[str, dict[str, Numbers]] = {
-    "Pinocchio": _library("Pinocchio"),  # its documentation of JointModelFreeFlyer and others
-    "MuJoCo": _library("MuJoCo"),  # its XML reference, element body/joint, attribute type
-    "Drake": _library("Drake"),  # its documentation of ScrewJoint, QuaternionFloatingJoint, ...
-}
-"""Every joint type that another library has with such coordinates."""
+LIBRARIES = {name: _library(name) for name in ("Pinocchio", "MuJoCo", "Drake")}
+"""Every joint type that another library has with such coordinates, by its own documentation."""
 
 LINEAR_FIRST = ("Pinocchio",)
 """The libraries whose twists, wrenches and Jacobians have the linear part first."""
