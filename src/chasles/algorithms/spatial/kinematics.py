@@ -152,12 +152,12 @@ def jacobian_rate(
     w, Pdot = v[frame.body].angular, v[frame.body].linear * float(view.moves)
     spin = w * float(view.turns)
 
-    def seen(rate: Motion, s: Motion) -> Motion:
+    def _seen(rate: Motion, s: Motion) -> Motion:
         """The rate of s as written at P along axes that turn with `spin`."""
         linear = rate.linear + s.angular.cross(Pdot) - spin.cross(s.linear)
         return view.turned(Motion(rate.angular - spin.cross(s.angular), linear))
 
-    return {i: Motions(tuple(map(seen, Jdot[i].columns, S[i].columns))) for i in Jdot}
+    return {i: Motions(tuple(map(_seen, Jdot[i].columns, S[i].columns))) for i in Jdot}
 
 
 def integrate(model: Model, q: Position, v: Velocity) -> Position:
