@@ -63,9 +63,9 @@ def said(*lines: str) -> Callable[[Console], None]:
     return lambda console: write(console, *lines)
 
 
-_every = {"rich_help_panel": "Every command"}
-Json = Annotated[bool, option("The answer for programs.", "--json", **_every)]
-Debug = Annotated[bool, option("Errors with a traceback.", "--debug", **_every)]
+_EVERY = {"rich_help_panel": "Every command"}
+Json = Annotated[bool, option("The answer for programs.", "--json", **_EVERY)]
+Debug = Annotated[bool, option("Errors with a traceback.", "--debug", **_EVERY)]
 
 
 def offered(command: Callable[..., Answer]) -> Callable[..., None]:

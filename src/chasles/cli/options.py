@@ -115,13 +115,13 @@ def repeatable(help: str, *names: str, **more: Any) -> Any:
     return option(help, *names, default_factory=list, **more)
 
 
-_robot = {"rich_help_panel": "The robot"}
-Floating = Annotated[bool, option("Put the root link on a free joint.", **_robot)]
-NoMimic = Annotated[bool, option("Give joints that mimic another a coordinate too.", **_robot)]
-NoSnap = Annotated[bool, option("Keep an angle like 1.5708 as printed, not as pi/2.", **_robot)]
-Strict = Annotated[bool, option("An impossible inertia is an error.", **_robot)]
+_ROBOT = {"rich_help_panel": "The robot"}
+Floating = Annotated[bool, option("Put the root link on a free joint.", **_ROBOT)]
+NoMimic = Annotated[bool, option("Give joints that mimic another a coordinate too.", **_ROBOT)]
+NoSnap = Annotated[bool, option("Keep an angle like 1.5708 as printed, not as pi/2.", **_ROBOT)]
+Strict = Annotated[bool, option("An impossible inertia is an error.", **_ROBOT)]
 Arguments = Annotated[
-    list[str], repeatable("Of a .xacro file; repeatable.", metavar="NAME=VALUE", **_robot)
+    list[str], repeatable("Of a .xacro file; repeatable.", metavar="NAME=VALUE", **_ROBOT)
 ]
 Target = Annotated[
     str,
