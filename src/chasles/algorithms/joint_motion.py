@@ -13,8 +13,7 @@ from chasles.algorithms.spatial.kinematics import (
     point_in_body,
 )
 from chasles.mathematics.homogeneous import Block, Position, Velocity
-from chasles.mathematics.leibniz import leibniz
-from chasles.mathematics.linear import Vector
+from chasles.mathematics.linear import Vector, leibniz
 from chasles.mathematics.spatial import Motion, Motions, Transform
 from chasles.model import spaces
 from chasles.model.model import WORLD, Frame, Model

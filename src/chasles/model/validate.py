@@ -13,7 +13,7 @@ import numpy as np
 
 from chasles.errors import ModelError, said
 from chasles.expr import Number
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Matrix, Vector, diagonal
 from chasles.mathematics.spatial import ArticulatedInertia, Forces, Motions, RigidInertia
 from chasles.model.description import (
     Description,
@@ -24,7 +24,7 @@ from chasles.model.description import (
     faulty,
     part_of,
 )
-from chasles.model.joints import LOOP_JOINTS, Joint, diagonal
+from chasles.model.joints import LOOP_JOINTS, Joint
 from chasles.model.model import WORLD, Model
 
 _TOLERANCE = 1e-6

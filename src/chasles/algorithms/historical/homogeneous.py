@@ -7,8 +7,8 @@ from chasles.algorithms.spatial.dynamics import accelerations
 from chasles.expr import Number
 from chasles.mathematics import homogeneous
 from chasles.mathematics.homogeneous import Acceleration, Action, Block, Inertia, Screw, action
-from chasles.mathematics.linear import Matrix, Vector
-from chasles.model.joints import Joint, diagonal
+from chasles.mathematics.linear import Matrix, Vector, diagonal
+from chasles.model.joints import Joint
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import (
     ABSENT,

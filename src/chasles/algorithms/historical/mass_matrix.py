@@ -9,11 +9,10 @@ from chasles.algorithms.tensor.dynamics import (
     columns,
 )
 from chasles.expr import Number, less, select
-from chasles.mathematics.linear import Matrix, Vector, orthogonalize, solve_ltdl
+from chasles.mathematics.linear import Matrix, Vector, diagonal, orthogonalize, solve_ltdl
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
 from chasles.mathematics.tensor import Center
-from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import (
     ABSENT,

@@ -8,7 +8,14 @@ from chasles.algorithms.spatial.dynamics import (
     net_forces,
     tree_mass_matrix,
 )
-from chasles.mathematics.linear import Matrix, Vector, factor_ltdl, invert_ltdl, solve_ltdl
+from chasles.mathematics.linear import (
+    Matrix,
+    Vector,
+    diagonal,
+    factor_ltdl,
+    invert_ltdl,
+    solve_ltdl,
+)
 from chasles.mathematics.spatial import (
     CoriolisInertia,
     Force,
@@ -18,7 +25,6 @@ from chasles.mathematics.spatial import (
     RigidInertia,
     Transform,
 )
-from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import (
     Blocks,

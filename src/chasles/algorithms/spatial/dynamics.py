@@ -5,6 +5,7 @@ from itertools import pairwise
 from chasles.mathematics.linear import (
     Matrix,
     Vector,
+    diagonal,
     factor_ltdl,
     factor_ltl,
     invert_ltdl,
@@ -22,7 +23,6 @@ from chasles.mathematics.spatial import (
     RigidInertia,
     Transform,
 )
-from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import (
     ABSENT,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from chasles.algorithms.spatial.dynamics import accelerations
 from chasles.expr import Scalar
-from chasles.mathematics.linear import Vector
+from chasles.mathematics.linear import Vector, diagonal
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import (
     Force,
@@ -17,7 +17,6 @@ from chasles.mathematics.spatial import (
     shift_of_inertia,
 )
 from chasles.mathematics.tensor import AngularAcceleration, euler_from_inertia, point_mass
-from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.passes import Turn, turns
 from chasles.model.spaces import ABSENT, Blocks, Effort, JointMatrix, Position, Velocity, Wrenches

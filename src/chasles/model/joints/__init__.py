@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chasles.expr import Number, cos, sin
-from chasles.mathematics.leibniz import leibniz
-from chasles.mathematics.linear import Matrix, Vector, diagonal
+from chasles.mathematics.linear import Matrix, Vector, leibniz
 from chasles.mathematics.rotations import Rotation, about
 from chasles.mathematics.spatial import Forces, Motion, Motions, RigidInertia, Transform, inverted
 from chasles.model.joints.contract import (
@@ -332,7 +331,6 @@ __all__ = [
     "Steady",
     "Z",
     "as_bounded",
-    "diagonal",
     "spelled",
     "spelling",
     "traits",
