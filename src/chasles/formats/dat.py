@@ -42,8 +42,8 @@ from chasles.mathematics.spatial import Transform
 from chasles.model import CouplingData, Description, JointData, LoopData
 from chasles.model.build import compose
 from chasles.model.denavit_hartenberg import DHRow, dh_chain, factors, matrix
+from chasles.model.description import spelled, spelling
 from chasles.model.dh_fields import LARGEST
-from chasles.model.joints import spelled, spelling
 
 GRIPPER = "gripper"
 """The frame of the last link, on which the file's forces and couples act."""

@@ -27,7 +27,7 @@ from chasles.model import (
     ShapeData,
 )
 from chasles.model.build import compose
-from chasles.model.joints import as_bounded, spelled
+from chasles.model.description import as_bounded, spelled
 
 WORLD = "world"
 """MuJoCo's name of body 0, which carries all others and never moves."""

@@ -17,8 +17,8 @@ from chasles.mathematics.spatial import Transform
 from chasles.model import CouplingData, Description, LoopData, Mimic, coupling
 from chasles.model.build import compose
 from chasles.model.couplings import linear
+from chasles.model.description import spelled, spelling
 from chasles.model.graph import unused_name
-from chasles.model.joints import spelled, spelling
 from chasles.model.polynomials import terms
 from chasles.model.series import taken_names
 

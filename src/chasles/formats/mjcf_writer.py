@@ -10,7 +10,7 @@ import numpy as np
 from lxml import etree
 
 from chasles.errors import ModelError
-from chasles.formats.files import renamed, some, store, words
+from chasles.formats.files import renamed, store, words
 from chasles.formats.mjcf_equalities import add_equalities, placed
 from chasles.formats.registry import mesh_file
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
@@ -19,8 +19,9 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import SHAPE_TRAITS, Description, JointData, LinkData, ShapeData
 from chasles.model.build import compose
+from chasles.model.description import spelling
 from chasles.model.graph import unused_name
-from chasles.model.joints import spelling
+from chasles.model.model import some
 from chasles.model.series import at_children, in_series
 
 WORLD = "world"

@@ -9,7 +9,6 @@ cy, cz, in a .csv file by name and in any other in this order. # begins a commen
 """
 
 import csv
-import difflib
 import itertools
 import math
 import os
@@ -21,8 +20,9 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 
 from chasles.errors import ModelError
-from chasles.formats.files import Line, is_number, lines, short, size, some
+from chasles.formats.files import Line, is_number, lines, short, size
 from chasles.model import Model
+from chasles.model.model import some, suggest
 from chasles.model.spaces import PositionSpace
 
 CHUNK = 4096
@@ -184,9 +184,8 @@ def _header(file: str, known: Sequence[str]) -> _Header:
         raise ModelError("E-FILE-017", f"{error}", remedy, file=where) from error
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(name[:100], known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {some(known, 12)}"
-            raise ModelError("E-FILE-018", f"unknown column {short(name)}", hint, file=where)
+            remedy = suggest(name[:100], known)
+            raise ModelError("E-FILE-018", f"unknown column {short(name)}", remedy, file=where)
         if names.count(name) > 1:
             problem = f"column {name!r} is there twice"
             raise ModelError("E-FILE-019", problem, "remove one", file=where)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from chasles.errors import ModelError
-from chasles.formats import suffixes
+from chasles.formats.files import suffixes
 
 _MOST_FILES = 100_000
 """Looked at in one folder; a cache of robots has some thousands."""

@@ -30,8 +30,8 @@ from chasles.model import (
     ShapeData,
 )
 from chasles.model.build import compose
+from chasles.model.description import spelled
 from chasles.model.graph import from_graph, unused_name
-from chasles.model.joints import spelled
 
 UNBOUNDED = 1e16
 """Stands for no limit, and so does all beyond it."""

@@ -10,7 +10,7 @@ import numpy as np
 from lxml import etree
 
 from chasles.formats import xml_file as xml
-from chasles.formats.files import short, some, store, words
+from chasles.formats.files import short, store, words
 from chasles.formats.sdf_document import GEARBOX, REFERENCE
 from chasles.formats.sdf_frames import MODEL, WORLD
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
@@ -20,8 +20,9 @@ from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import Description, JointData, Limits, LoopData, ShapeData
 from chasles.model.build import compose, natural_axes
 from chasles.model.couplings import linear
+from chasles.model.description import as_bounded, spelling
 from chasles.model.graph import unused_name
-from chasles.model.joints import as_bounded, spelling
+from chasles.model.model import some
 from chasles.model.series import in_series, taken_names
 
 VERSION = "1.11"

@@ -36,8 +36,8 @@ from chasles.model import (
     ShapeData,
 )
 from chasles.model.build import compose
+from chasles.model.description import as_bounded, spelled, spelling, traits
 from chasles.model.graph import on_free_joint, unused_name
-from chasles.model.joints import as_bounded, spelled, spelling, traits
 from chasles.model.series import at_children, in_series, taken_names
 
 UNBOUNDED = sys.float_info.max

@@ -6,22 +6,12 @@ from dataclasses import fields, replace
 from typing import TypeVar
 
 from chasles.errors import ModelError
-from chasles.formats.files import some
-from chasles.model import (
-    CouplingData,
-    Description,
-    JointData,
-    Limits,
-    LinkData,
-    LoopData,
-    ShapeData,
-)
+from chasles.model import Description, JointData, Limits, LinkData, ShapeData
+from chasles.model.description import Named, part_of
 from chasles.model.dh_fields import LARGEST
+from chasles.model.model import some
 
 Kind = TypeVar("Kind", bound=JointData)
-Part = Description | LinkData | JointData | CouplingData
-_WORDS = {Description: "robot", LinkData: "link", JointData: "joint"}
-_WORDS |= {LoopData: "loop", CouplingData: "coupling"}
 
 
 def writable(source: Description) -> tuple[Description, list[str]]:
@@ -100,10 +90,10 @@ def _meaningless(limits: Limits) -> Iterator[tuple[str, float]]:
 # Formats other than our own --------------------------------------------------------------------
 
 
-def refusal(code: str, part: Part, problem: str, remedy: str, format: str = "") -> ModelError:
+def refusal(code: str, part: Named, problem: str, remedy: str, format: str = "") -> ModelError:
     """The error of a part that a format cannot hold: that of the code, or another."""
     problem = f"it {problem}, which {format or code.split('-')[1]} cannot say"
-    return ModelError(code, problem, remedy, part=f"{_WORDS[type(part)]} {part.name!r}")
+    return ModelError(code, problem, remedy, part=part_of(part))
 
 
 def check_writable(description: Description, format: str) -> list[str]:

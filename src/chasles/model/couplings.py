@@ -14,9 +14,9 @@ from itertools import chain
 from chasles.errors import ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward, is_number
 from chasles.expr import jacobian as derivatives
+from chasles.mathematics.derivatives import TRIES, has_values, replayed
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.description import CouplingData
-from chasles.model.joints.contract import TRIES, has_values, replayed
 
 
 def coupling(

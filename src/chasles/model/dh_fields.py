@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import ModelError
-from chasles.model.joints import spelled
+from chasles.model.description import spelled
 
 _KINDS = tuple(spelled("DH"))
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from chasles.errors import ArgumentError, ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
+from chasles.mathematics.derivatives import TRIES, by_time, has_values, replayed
 from chasles.mathematics.linear import Vector
 from chasles.model.joints import Joint
-from chasles.model.joints.contract import TRIES, by_time, has_values, replayed
 
 Motion = Callable[[Number], Number | Sequence[Number]]
 """A joint's coordinate at time t, or its coordinates where it has several."""

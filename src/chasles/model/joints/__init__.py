@@ -7,10 +7,9 @@ by a type's name. The tests in tests/model/test_joints.py hold it to the contrac
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from chasles.expr import Number, cos, sin
-from chasles.mathematics.leibniz import leibniz
+from chasles.mathematics.derivatives import leibniz
 from chasles.mathematics.linear import Matrix, Vector, diagonal
 from chasles.mathematics.rotations import Rotation, about
 from chasles.mathematics.spatial import Forces, Motion, Motions, RigidInertia, Transform, inverted
@@ -25,11 +24,12 @@ from chasles.model.joints.contract import (
     VY,
     VZ,
     WZ,
-    Bounds,
+    Continuous,
     Joint,
     Natural,
     Numbers,
     Part,
+    Revolute,
     Steady,
     Z,
     turn_about_z,
@@ -65,44 +65,6 @@ class Fixed(Natural):
 
 
 @dataclass(frozen=True)
-class Revolute(Natural):
-    """Rotation about z by q (rad); at q = 0 the body's frame is turned by `offset`."""
-
-    offset: float = 0.0
-
-    kind = "revolute"
-    nq = nv = 1
-    units = ("rad",)
-    unfelt = "m h k"
-    free = (WZ,)
-    flips = hinge = pivots = True
-    bounds: ClassVar[Bounds] = "needed"
-    twin = "continuous"
-    names = {"URDF": "revolute", "SDF": "revolute", "MJCF": "hinge", "DH": "revolute", "DAT": "0"}
-    numbers = Numbers("angle", "rate")
-    elsewhere = {"Pinocchio": numbers, "MuJoCo": numbers, "Drake": numbers}
-
-    def motion(self, q: Vector) -> Transform:
-        return Transform(about(2, q[0] + self.offset), Vector.zero())
-
-    def neutral(self) -> Vector:
-        return Vector.of(-self.offset)
-
-    def fit(self, X: Transform) -> Vector:
-        return Vector.of(turn_about_z(X) - self.offset)
-
-
-@dataclass(frozen=True)
-class Continuous(Revolute):
-    """A revolute joint without stops, whose angle wraps."""
-
-    bounds = "none"
-    twin = "revolute"
-    names = Revolute.names | {"URDF": "continuous", "SDF": "continuous"}
-    elsewhere = Revolute.elsewhere | {"Pinocchio": Numbers("cos sin", "rate")}
-
-
-@dataclass(frozen=True)
 class Prismatic(Natural):
     """Translation along z by q (m)."""
 
@@ -113,13 +75,8 @@ class Prismatic(Natural):
     free = (VZ,)
     flips = True
     bounds = "needed"
-    names = {
-        "URDF": "prismatic",
-        "SDF": "prismatic",
-        "MJCF": "slide",
-        "DH": "prismatic",
-        "DAT": "1",
-    }
+    names = Revolute.names | {"URDF": "prismatic", "SDF": "prismatic", "DH": "prismatic"}
+    names |= {"MJCF": "slide", "DAT": "1"}
     numbers = Numbers("distance", "rate")
     elsewhere = {"Pinocchio": numbers, "MuJoCo": numbers, "Drake": numbers}
 
@@ -292,36 +249,6 @@ LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
 }
 """Every type that can close a loop: one that forbids positions, not only velocities."""
 
-
-def traits(kind: str) -> type[Joint]:
-    """The class of a joint type by its name; the contract itself for types of your own."""
-    return Fixed if kind == Fixed.kind else JOINTS.get(kind, Joint)
-
-
-def spelled(format: str, *, own: bool = False) -> dict[str, str]:
-    """The joint types by a file format's words for them; the first row where two share a word.
-
-    own: types that the format has no word for go by their own names.
-    """
-    found: dict[str, str] = {}
-    types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
-    for kind, joint in types.items():
-        for word in joint.names.get(format, kind if own else "").split():
-            found.setdefault(word, kind)
-    return found
-
-
-def spelling(kind: str, format: str) -> str:
-    """The word that a file format has for a joint type; "" where it has none."""
-    return traits(kind).names.get(format, "").partition(" ")[0]
-
-
-def as_bounded(kind: str, bounded: bool) -> str:
-    """The type with bounds, or without: a revolute joint without is continuous."""
-    joint = traits(kind)
-    return joint.twin if joint.twin and (joint.bounds == "none") is bounded else kind
-
-
 __all__ = [
     "JOINTS",
     "LOOP_JOINTS",
@@ -331,9 +258,5 @@ __all__ = [
     "Revolute",
     "Steady",
     "Z",
-    "as_bounded",
     "diagonal",
-    "spelled",
-    "spelling",
-    "traits",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chasles.expr import atan2, cos, sin
-from chasles.mathematics.leibniz import leibniz
+from chasles.mathematics.derivatives import leibniz
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import (
     General,
