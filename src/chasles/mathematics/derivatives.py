@@ -53,8 +53,7 @@ def replayed(program: Program, inputs: Mapping[str, Sequence[Number]]) -> list[N
     """The entries of a program's outputs: numbers, or expressions in the trace of its inputs."""
     symbols = (x for entries in inputs.values() for x in entries if isinstance(x, Scalar))
     arena = next((x.arena for x in symbols), Arena(RULES))
-    values = program.replay(inputs, arena)
-    return [values[r] for refs in program.results for r in refs]
+    return [entry for entries in program.applied(inputs, arena) for entry in entries]
 
 
 def has_values(program: Program) -> bool:
