@@ -36,12 +36,11 @@ from chasles.model import (
     ShapeData,
     gear,
 )
-from chasles.model.couplings import linear
+from chasles.model.couplings import linear, polynomial, terms
 from chasles.model.description import freedom_names
 from chasles.model.dh_fields import FIELDS, TABLE, Field, choice, number, numbers
 from chasles.model.graph import on_free_joint
 from chasles.model.model import suggest
-from chasles.model.polynomials import polynomial, terms
 
 _ORTHOGONAL = 1e-9
 """How far R R' may be from 1: what printing with ten digits leaves."""

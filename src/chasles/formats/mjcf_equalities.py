@@ -16,11 +16,9 @@ from chasles.mathematics.rotations import quaternion_from_matrix
 from chasles.mathematics.spatial import Transform
 from chasles.model import CouplingData, Description, LoopData, Mimic, coupling
 from chasles.model.build import compose
-from chasles.model.couplings import linear
+from chasles.model.couplings import linear, terms
 from chasles.model.description import spelled, spelling
-from chasles.model.graph import unused_name
-from chasles.model.polynomials import terms
-from chasles.model.series import taken_names
+from chasles.model.graph import taken_names, unused_name
 
 _LOOPS = spelled("MJCF equality")
 """The joint that each equality between two bodies is."""

@@ -20,9 +20,8 @@ from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import SHAPE_TRAITS, Description, JointData, LinkData, ShapeData
 from chasles.model.build import compose
 from chasles.model.description import spelling
-from chasles.model.graph import unused_name
+from chasles.model.graph import at_children, in_series, unused_name
 from chasles.model.model import some
-from chasles.model.series import at_children, in_series
 
 WORLD = "world"
 """MuJoCo's name of what carries all bodies and never moves."""
@@ -50,7 +49,7 @@ _MOST_FACES = 200_000
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a mechanism with all digits; read back, it moves the same, in MuJoCo's order of joints.
 
-    Joints of several freedoms and screws are written as joints in series (`model.series`), and so
+    Joints of several freedoms and screws are written as joints in series (`model.graph`), and so
     are links that are massless by intention: as several joints of one body. Frames are sites; loops
     of spherical and revolute joints and welds are equalities of sites, mimic joints and polynomials
     equalities of joints, gears those of fixed tendons. Refused: other joints and couplings, and

@@ -21,9 +21,8 @@ from chasles.model import Description, JointData, Limits, LoopData, ShapeData
 from chasles.model.build import compose, natural_axes
 from chasles.model.couplings import linear
 from chasles.model.description import as_bounded, spelling
-from chasles.model.graph import unused_name
+from chasles.model.graph import in_series, taken_names, unused_name
 from chasles.model.model import some
-from chasles.model.series import in_series, taken_names
 
 VERSION = "1.11"
 """The first with mimic joints and with metres for one turn of a screw."""
@@ -41,7 +40,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
     Loops are joints between links that other joints connect already, so they must be closed where
     all coordinates are zero. Links that float are connected to nothing. Cylindrical joints and
-    others are written in series (`model.series`), ratios of two revolute joints as gearboxes.
+    others are written in series (`model.graph`), ratios of two revolute joints as gearboxes.
     Refused: what SDF cannot say (other couplings, armature, free joints elsewhere than at the
     world's origin, other joints).
     """

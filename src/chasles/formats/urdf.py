@@ -37,8 +37,7 @@ from chasles.model import (
 )
 from chasles.model.build import compose
 from chasles.model.description import as_bounded, spelled, spelling, traits
-from chasles.model.graph import on_free_joint, unused_name
-from chasles.model.series import at_children, in_series, taken_names
+from chasles.model.graph import at_children, in_series, on_free_joint, taken_names, unused_name
 
 UNBOUNDED = sys.float_info.max
 """Stands for no limit where one must be given: readers of the format take no "inf"."""
@@ -236,7 +235,7 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a tree with all digits; read back, it moves the same, in the same coordinates.
 
-    Joints of several freedoms and screws are written as joints in series (`model.series`), frames
+    Joints of several freedoms and screws are written as joints in series (`model.graph`), frames
     as links on fixed joints; where joints hang on the world, so does a link "world". Refused: what
     URDF cannot say (loops, couplings, armature, other joints, other gravity).
     """

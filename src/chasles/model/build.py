@@ -10,7 +10,7 @@ from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
-from chasles.model.couplings import Coupling
+from chasles.model.couplings import Coupling, Drive
 from chasles.model.description import (
     CouplingData,
     Description,
@@ -19,7 +19,6 @@ from chasles.model.description import (
     faulty,
     freedom_names,
 )
-from chasles.model.drives import Drive
 from chasles.model.joints import JOINTS, Joint, Reversed
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
 from chasles.model.validate import (

@@ -9,7 +9,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import couplings
 from chasles.model.build import compose, swept
-from chasles.model.description import CouplingData, Description, JointData, LinkData, LoopData
+from chasles.model.description import CouplingData, Description, JointData, LinkData
 from chasles.model.model import WORLD, Model
 from chasles.model.passes import equivalent
 
@@ -179,23 +179,3 @@ def simplified(model: Model) -> Description:
     )
     note = "inertias are regrouped: joint forces are those of the robot, reactions and momenta not"
     return replace(model.source, links=links, notes=(*model.source.notes, note))
-
-
-def with_independent(model: Model, names: tuple[str, ...]) -> Description:
-    """The same mechanism with other freedoms for the independent ones of its loops."""
-    return replace(model.source, independent=names)
-
-
-def with_loops(model: Model, loops: tuple[LoopData, ...]) -> Description:
-    """The same tree with more loops."""
-    return replace(model.source, loops=model.source.loops + loops, independent=())
-
-
-def with_couplings(model: Model, more: tuple[CouplingData, ...]) -> Description:
-    """The same mechanism with more equations between its coordinates."""
-    return replace(model.source, couplings=model.source.couplings + more, independent=())
-
-
-def with_gravity(model: Model, gravity: Vector) -> Description:
-    """The same mechanism in another field of gravity, in m/s2 along the world's axes."""
-    return replace(model.source, gravity=gravity)

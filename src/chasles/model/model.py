@@ -10,9 +10,8 @@ from chasles.errors import ArgumentError, ModelError
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
-from chasles.model.couplings import Coupling
+from chasles.model.couplings import Coupling, Drive
 from chasles.model.description import Closure, Description, JointData, LoopData
-from chasles.model.drives import Drive
 from chasles.model.joints import Joint
 
 WORLD = -1
