@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from chasles.errors import ModelError
-from chasles.formats.mjcf_equalities import Equalities, equalities
-from chasles.formats.mjcf_source import Source, opened, pose
+from chasles.formats.mjcf_source import Equalities, Source, equalities, opened, pose
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted

@@ -11,7 +11,7 @@ from lxml import etree
 
 from chasles.errors import ModelError
 from chasles.formats.files import renamed, store, words
-from chasles.formats.mjcf_equalities import add_equalities, placed
+from chasles.formats.mjcf_source import add_equalities, placed
 from chasles.formats.registry import mesh_file
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
 from chasles.formats.xml_file import added, each, printed

@@ -11,7 +11,7 @@ import numpy as np
 
 from chasles.errors import InputError
 from chasles.expr import Number, Scalar, less, select, sqrt
-from chasles.homogeneous.door import (
+from chasles.homogeneous.matrices import (
     ORIGIN,
     Array,
     array,
