@@ -8,7 +8,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from chasles.errors import ModelError
 from chasles.mathematics.linear import Matrix, Vector
@@ -55,17 +55,9 @@ def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
     _require(name, len(angles))
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i, angle in enumerate(angles, start=1):
-        place = Vector.zero() if i == 1 else _TIP
-        joints.append(
-            JointData(
-                f"joint{i}",
-                "revolute",
-                links[-1].name,
-                f"link{i}",
-                Transform(about(1, -angle) if angle else Rotation(), place),
-                Vector.of(0.0, -1.0, 0.0),
-            )
-        )
+        turn, place = about(1, -angle) if angle else Rotation(), Vector.zero() if i == 1 else _TIP
+        ends = links[-1].name, f"link{i}", Transform(turn, place)
+        joints.append(JointData(f"joint{i}", "revolute", *ends, Vector.of(0.0, -1.0, 0.0)))
         links.append(LinkData(f"link{i}", rod(1.0, 1.0)))
     tip = FrameData("tip", links[-1].name, Transform(Rotation(), _TIP))
     return Description(name, tuple(links), tuple(joints), (tip,), gravity)
@@ -204,21 +196,14 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
     traits = joint.traits
     if len(traits.along) == 2:
         joint = replace(joint, second_axis=second)
-    if "pitch" in traits.data:
-        joint = replace(joint, pitch=rng.uniform(0.02, 0.2))
-    if "radius" in traits.data:
-        joint = replace(joint, radius=rng.uniform(0.02, 0.2))
+    numbers: dict[str, Any] = {name: rng.uniform(0.02, 0.2) for name in traits.data}
     if traits.flips and traits.nv == 1 and traits.bounds != "none":
-        limits = Limits(*(rng.uniform(*side) for side in ((-2, -1), (1, 2), (2, 4), (20, 90))))
-        joint = replace(joint, limits=limits)
+        sides = (-2, -1), (1, 2), (2, 4), (20, 90)
+        numbers["limits"] = Limits(*(rng.uniform(*side) for side in sides))
     if not traits.floating and rng.random() < 0.5:
-        joint = replace(
-            joint,
-            armature=rng.uniform(0.01, 0.1),
-            damping=rng.uniform(0.05, 0.5),
-            friction=rng.uniform(0.05, 0.5),
-        )
-    return joint
+        ranges = {"armature": (0.01, 0.1), "damping": (0.05, 0.5), "friction": (0.05, 0.5)}
+        numbers |= {name: rng.uniform(*ends) for name, ends in ranges.items()}
+    return replace(joint, **numbers)
 
 
 def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
@@ -258,10 +243,8 @@ def _inertia(rng: random.Random) -> RigidInertia:
     """Six point masses about a random centre."""
     center = Vector.of(*(rng.uniform(-0.1, 0.1) for _ in range(3)))
     masses = [rng.uniform(0.1, 0.6) for _ in range(6)]
-    return points(
-        masses,
-        [center + Vector.of(*(rng.uniform(-0.15, 0.15) for _ in range(3))) for _ in masses],
-    )
+    around = [Vector.of(*(rng.uniform(-0.15, 0.15) for _ in range(3))) for _ in masses]
+    return points(masses, [center + place for place in around])
 
 
 def _pick(rng: random.Random, options: Sequence[T]) -> T:
