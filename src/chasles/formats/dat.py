@@ -29,10 +29,9 @@ from chasles.formats.files import (
     check_bearable,
     is_number,
     lines,
-    multiple,
     radians,
-    right_angles,
     short,
+    snapped,
     store,
     words,
 )
@@ -128,8 +127,7 @@ class _Source:
 
     def record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]]:
         """The words of the next record, finite numbers all, and the line it begins at."""
-        found = self.next_record(part, names)
-        if found is None:
+        if (found := self.next_record(part, names)) is None:
             problem = f"the file ends before {' '.join(names)}"
             raise self.error("E-DAT-003", problem, "add what is missing", part=part)
         return found
@@ -183,23 +181,16 @@ class _Source:
         if m < 0.0:
             remedy = "give zero or a positive number"
             raise self.error("E-DAT-009", f"mass is {words[0]}", remedy, below, part)
-        return DHRow(
-            theta=self._angle(line, part, theta),
-            d=float(s),
-            a=float(a),
-            alpha=self._angle(line, part, alpha),
-            kind=KINDS[code],
-            b=float(b),
-            mass=m,
-            center=tuple(self.vector(part, _CENTER)),
-            inertia=(xx, yy, zz, xy, xz, yz),
-            where=f"{self.file}:{line}",
-        )
+        turn, twist = (self._angle(line, part, angle) for angle in (theta, alpha))
+        body = m, tuple(self.vector(part, _CENTER)), (xx, yy, zz, xy, xz, yz)
+        constants = turn, float(s), float(a), twist, KINDS[code], float(b)
+        return DHRow(*constants, *body, where=f"{self.file}:{line}")
 
     def _angle(self, line: int, part: str, word: str) -> float:
-        k = right_angles(word) if self.snap else 0
-        if k and float(word) != radians(k):
-            self.notes.append(f"{self.file}:{line}: {part}: angle {word} taken as {multiple(k)}")
+        def note(what: str) -> None:
+            self.notes.append(f"{self.file}:{line}: {part}: {what}")
+
+        k = snapped(word, "angle", note) if self.snap else 0
         return radians(k) if k else float(word)
 
 

@@ -6,7 +6,7 @@ import importlib
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -241,6 +241,16 @@ def is_number(word: str) -> bool:
     return _NUMBER.fullmatch(word) is not None and math.isfinite(float(word))
 
 
+def snapped(angle: str, name: str, note: Callable[[str], None]) -> int:
+    """Count the right angles that printed digits mean, with a note if these are not exact."""
+    k = right_angles(angle)
+    if k and float(angle) != radians(k):
+        numerator, denominator = (k, "/2") if k % 2 else (k // 2, "")
+        factor = {1: "", -1: "-"}.get(numerator, str(numerator))
+        note(f"{name} {angle} taken as {factor}pi{denominator}")
+    return k
+
+
 def right_angles(angle: str) -> int:
     """Count the right angles that printed digits mean; 0 where they mean something else.
 
@@ -264,13 +274,6 @@ def right_angles(angle: str) -> int:
 def radians(k: int) -> float:
     """The double nearest to k right angles."""
     return k * RIGHT_ANGLE / _RADIAN
-
-
-def multiple(k: int) -> str:
-    """The name of k right angles: pi/2, -pi, 3pi/2."""
-    numerator, denominator = (k, "/2") if k % 2 else (k // 2, "")
-    factor = {1: "", -1: "-"}.get(numerator, str(numerator))
-    return f"{factor}pi{denominator}"
 
 
 def angle_word(angle: Any) -> str:

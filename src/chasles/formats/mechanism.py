@@ -11,8 +11,6 @@ from itertools import takewhile
 from pathlib import PurePath
 from typing import Any, TypeVar
 
-import numpy as np
-
 from chasles.errors import ModelError
 from chasles.formats import dh
 from chasles.formats.files import store
@@ -38,12 +36,9 @@ from chasles.model import (
 )
 from chasles.model.couplings import linear, polynomial, terms
 from chasles.model.description import freedom_names
-from chasles.model.dh_fields import FIELDS, TABLE, Field, choice, number, numbers
+from chasles.model.dh_fields import FIELDS, TABLE, Field, choice, number, numbers, rotation
 from chasles.model.graph import on_free_joint
 from chasles.model.model import suggest
-
-_ORTHOGONAL = 1e-9
-"""How far R R' may be from 1: what printing with ten digits leaves."""
 
 _MOST_POWERS = 9
 """Of one coordinate in a term of a polynomial."""
@@ -59,13 +54,6 @@ def _such(convert: Callable[[Any], Any], holds: Callable[[Any], bool]) -> Callab
         return made
 
     return converted
-
-
-def _is_rotation(R: Matrix) -> bool:
-    dense: np.ndarray = np.array(R.rows)
-    if dense.shape != (3, 3) or np.max(np.abs(dense @ dense.T - np.eye(3))) > _ORTHOGONAL:
-        return False
-    return bool(np.linalg.det(dense) > 0.0)
 
 
 def _terms(value: Any) -> list[tuple[float, dict[str, int]]]:
@@ -88,8 +76,7 @@ _NUMBER, _TEXT = FIELDS["theta"], FIELDS["name"]
 _THREE = Field(numbers(3), "three finite numbers")
 _TRUTH = Field(_such(lambda x: x, lambda x: isinstance(x, bool)), "true or false")
 _ROTATION = Field(
-    _such(lambda rows: Matrix(tuple(map(numbers(3), rows))), _is_rotation),
-    "a 3x3 matrix, a rotation with all its digits, by rows",
+    lambda rows: Matrix(rotation(rows)), "a 3x3 matrix, a rotation with all its digits, by rows"
 )
 _RATIOS = Field(
     lambda value: {leader: number(ratio) for leader, ratio in dict.items(value)},

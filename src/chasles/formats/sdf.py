@@ -19,7 +19,6 @@ from chasles.formats.xml_file import MOMENTS, Inertial, Part
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import (
-    ROLES,
     SHAPE_TRAITS,
     Description,
     FrameData,
@@ -103,12 +102,10 @@ def _gravity(document: Document) -> Vector:
 def _link(node: Node) -> LinkData:
     """A link; its inertia is 1 kg and 1 kg m2 about each axis where the file gives none."""
     part = node.part
-    for tag, usual, fact in (
-        ("gravity", True, "has no gravity in the file; here it has"),
-        ("kinematic", False, "is kinematic in the file; here forces move it"),
-    ):
-        if truth(part, tag, usual) is not usual:
-            part.note(f"it {fact}")
+    if not truth(part, "gravity", True):
+        part.note("it has no gravity in the file; here it has")
+    if truth(part, "kinematic", False):
+        part.note("it is kinematic in the file; here forces move it")
     inertial = part.find("inertial")
     if inertial is None and not node.static:
         part.note("it has no <inertial>; taken as SDF does: 1 kg, and 1 kg m2 about each axis")
@@ -154,15 +151,9 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
     if parent is child or child is document.top:
         fault = "it joins a link to itself" if parent is child else "its child is the world"
         raise part.error("E-SDF-004", fault, "name another link as its child")
-    joint = JointData(
-        node.name,
-        kinds[given],
-        parent.name or WORLD,
-        child.name,
-        relative(node, parent),
-        child_pose=relative(node, child),
-        where=part.where,
-    )
+    ends = parent.name or WORLD, child.name, relative(node, parent)
+    place = relative(node, child)
+    joint = JointData(node.name, kinds[given], *ends, child_pose=place, where=part.where)
     if joint.kind == "fixed":
         return [joint], []
     if not joint.traits.along:
@@ -261,21 +252,14 @@ def _pitch(joint: Part) -> float:
 
 
 def _shapes(link: Node, file: str) -> Iterator[ShapeData]:
-    """The shapes of a link, in its frame; digits of their angles are taken as printed.
+    """The shapes of a link, in its frame. file: the robot's, from whose folder meshes are named."""
 
-    file: the robot's, from whose folder meshes are named. A shape that cannot be drawn is left out
-    with a note: the motion does not depend on it.
-    """
-    as_printed = replace(link.part, source=replace(link.part.source, snap=False))
-    for part in as_printed.all(*ROLES):
-        try:
-            shape, base = drawn(part, link.name, file)
-            if base:
-                outer = relative(link.beside(base, part), link)
-                shape = replace(shape, pose=compose(shape.pose, outer))
-            yield shape
-        except ModelError as error:
-            link.part.source.notes.append(f"{error.message}; the shape is left out")
+    def placed_shape(part: Part) -> ShapeData:
+        shape, base = drawn(part, link.name, file)
+        outer = relative(link.beside(base, part), link) if base else Transform.identity()
+        return replace(shape, pose=compose(shape.pose, outer)) if base else shape
+
+    return link.part.shapes(placed_shape)
 
 
 def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:

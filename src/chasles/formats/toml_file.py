@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from chasles.errors import ModelError
-from chasles.formats.files import angle_word, load, multiple, radians, right_angles
+from chasles.formats.files import angle_word, load, radians, snapped
 from chasles.mathematics.linear import Vector
 from chasles.model import JOINTS, Mimic
 from chasles.model.dh_fields import Field, checked, choice
@@ -193,13 +193,14 @@ class TomlFile:
 
     def _angle(self, raw: Any, value: float, *path: str | int) -> float:
         """In rad; printed digits of a right angle mean a right angle."""
-        if self._units["angle"] is float and self.snap and isinstance(raw, _Printed):
-            k = right_angles(raw.text) if math.isfinite(value) else 0
-            if k and value != radians(k):
-                taken = f"{path[-1]} {raw.text} taken as {multiple(k)}"
-                self.notes.append(": ".join(filter(None, (self.where(*path), _part(*path), taken))))
-            value = radians(k) if k else value
-        return self._units["angle"](value)
+
+        def note(what: str) -> None:
+            self.notes.append(": ".join(filter(None, (self.where(*path), _part(*path), what))))
+
+        printed = isinstance(raw, _Printed) and math.isfinite(value)
+        snaps = self._units["angle"] is float and self.snap and printed
+        k = snapped(raw.text, str(path[-1]), note) if snaps else 0
+        return radians(k) if k else self._units["angle"](value)
 
 
 def _part(*path: str | int) -> str:
