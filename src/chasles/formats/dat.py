@@ -257,9 +257,7 @@ def _serial(description: Description) -> tuple[JointData, ...]:
 
 
 def _between(joint: JointData) -> tuple[float, float, float, float, float]:
-    """a, b, alpha of the link before, then theta and s, with T(a, b, 0) Rx(alpha) Rz(theta) Tz(s)
-    the pose of a joint's frame on that link: position (a, b - s sin(alpha), s cos(alpha)).
-    """
+    """a, b, alpha, theta, s with T(a, b, 0) Rx(alpha) Rz(theta) Tz(s) the pose of a joint."""
     a, alpha, theta, d, tilt, across = factors(matrix(joint.pose))
     cos = math.cos(alpha)
     b = 0.0

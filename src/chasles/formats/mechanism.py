@@ -1,7 +1,4 @@
-"""Whole mechanisms as TOML files, read and written: trees of any joints, loops, gears, frames.
-
-docs/mechanism-files.md says which tables a file has, with their keys and units.
-"""
+"""Mechanisms as TOML files, read and written; docs/mechanism-files.md lists tables and keys."""
 
 import math
 import os

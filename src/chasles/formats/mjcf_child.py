@@ -30,11 +30,7 @@ KINDS = {
 
 
 def answer(file: str, parts: str) -> dict[str, Any]:
-    """The numbers of a file's model, of at most so many parts.
-
-    absent: meshes and textures whose files are not there, and which no inertia depends on; stubs:
-    shapes that stand for such meshes.
-    """
+    """The numbers of a file's model; absent: files that are not there; stubs: shapes for such."""
     absent: list[str] = []
     stubs: list[Any] = []
     try:

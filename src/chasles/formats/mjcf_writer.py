@@ -81,10 +81,7 @@ def _apart(joint: JointData) -> bool:
 
 @dataclass
 class _Writer:
-    """A mechanism being written.
-
-    named: links that are not of the writer's own making. written: joints in the order of the file.
-    """
+    """A mechanism being written. named: the user's links. written: joints in the file's order."""
 
     source: Description
     notes: list[str]
@@ -303,10 +300,7 @@ def _add_shapes(
     shapes: tuple[ShapeData, ...],
     file: str,
 ) -> list[str]:
-    """Write shapes into the elements of their links; notes say which have no place.
-
-    A mesh is written if its file is there and MuJoCo can read it: else it would refuse the model.
-    """
+    """Write shapes into bodies; notes say which are left out, as MuJoCo cannot read them."""
     notes: list[str] = []
     meshes: dict[tuple[str, tuple[float, ...]], str] = {}
     for shape in shapes:

@@ -47,10 +47,7 @@ def installed() -> list[Found]:
 
 
 def find(name: str, also: Iterable[str] = ()) -> Path:
-    """The file of a robot that is installed: of the one with this name, in any case of letters.
-
-    also: further names that may have been meant, for the error where there is none.
-    """
+    """The file of the installed robot of a name, in any case. also: names that may be meant."""
     known = installed()
     same = [robot for robot in known if robot.name.lower() == name.lower()]
     exact = [robot for robot in same if robot.name == name]

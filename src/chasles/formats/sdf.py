@@ -263,10 +263,7 @@ def _shapes(link: Node, file: str) -> Iterator[ShapeData]:
 
 
 def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
-    """Read a `<visual>` or `<collision>` of a link, and the name of the frame of its pose.
-
-    Meshes are named, never opened.
-    """
+    """Read a `<visual>` or `<collision>` (meshes are not opened), and its pose's frame."""
     geometry = part.need("geometry")
     found = geometry.find(*SHAPE_TRAITS)
     if found is None:

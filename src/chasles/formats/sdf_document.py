@@ -41,10 +41,7 @@ MANIFEST = "model.config"
 
 @dataclass
 class Document:
-    """A file being read. world: the `<world>`, or the `<sdf>` that has models only.
-
-    ties: names of joints that are taken.
-    """
+    """A file being read. world: `<world>`, or `<sdf>` with models only. ties: names of joints."""
 
     file: str
     world: Part
@@ -209,10 +206,7 @@ def _overridden(model: Part, include: Part) -> Part:
 
 
 def _merge(document: Document, scope: Node, part: Part, way: _Way, version: int) -> None:
-    """The parts of an included model as parts of the one that includes it, or of the world.
-
-    Its own frame stays, by the name that sdformat gives it: `_merged__NAME__model__`.
-    """
+    """Add an included model's parts to its scope, with sdformat's name for its own frame."""
     if truth(part, "static", False) and not way.static:
         part.note("static is not used of a model that is merged, as SDF says")
     name = f"_merged__{part.text('name')}__model__"

@@ -104,10 +104,7 @@ def _add_parts(
 
 
 def _renamed(source: Description, notes: list[str]) -> Description:
-    """With names that SDF can have: links, frames and joints have different ones, without "::".
-
-    SDF's world stands in the place of a root link "world" that has no mass.
-    """
+    """With names that SDF allows; its world stands for a root link "world" without mass."""
     taken, carried = {WORLD}, {joint.child for joint in source.joints}
     kept = [
         link

@@ -129,10 +129,7 @@ class TomlFile:
         return error.at(part=_part(*path), file=self.where(*path))
 
     def top(self, plain: dict[str, Field], tables: Mapping[str, object]) -> dict[str, Any]:
-        """The plain keys at the top but `format`, when all that is there may be there.
-
-        Units hold from here on.
-        """
+        """The plain keys at the top but `format`, all of them known. Units hold from here on."""
         self._check_keys(self.data, {"format": None, **plain, "units": None, **tables})
         given = self.data.get("units", {})
         self._check_keys(given, _UNITS, "units")
@@ -242,10 +239,7 @@ def lines(row: Mapping[str, Any]) -> list[str]:
 
 
 def word(value: Any, *, angular: bool = False) -> str:
-    """A value as TOML writes it, with all digits.
-
-    angular: a number that is not to be taken for a right angle unless it is one.
-    """
+    """A value as TOML writes it, with all digits. angular: it is read as the angle it is."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, int):

@@ -322,10 +322,7 @@ def _add_shapes(root: etree._Element, source: Description) -> list[str]:
 
 
 def pieces(shape: ShapeData) -> Iterator[ShapeData]:
-    """The shapes that a shape is written as.
-
-    Most readers know no capsules: these are a cylinder between two spheres.
-    """
+    """The shapes that a shape is written as: a capsule is a cylinder between two spheres."""
     if shape.kind != "capsule":
         yield shape
         return

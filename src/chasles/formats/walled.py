@@ -1,8 +1,4 @@
-"""Programs behind a wall: another process, with bounds on its time and memory.
-
-A file can make the compiler of its format hang, take all memory or crash; the process that reads
-it goes on.
-"""
+"""Programs behind a wall: in a process of their own, with bounds on time and memory."""
 
 import importlib.util
 import json

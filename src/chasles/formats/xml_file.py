@@ -1,7 +1,4 @@
-"""XML files: parsed with bounds, read part by part with errors that name part and line, written.
-
-Documents have no entities, and no other file is opened.
-"""
+"""XML files without entities: parsed with bounds, read part by part with places, written."""
 
 import math
 import re
@@ -105,10 +102,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Part:
-    """An element, and the link or joint that messages about it name.
-
-    Its values are attributes, or texts of children, by their key.
-    """
+    """An element with values in attributes or texts of children; messages name `owner`."""
 
     source: Source
     element: etree._Element

@@ -92,10 +92,7 @@ class _Origin(NamedTuple):
 
 
 def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
-    """The statement of the algorithm that runs: in its innermost public function.
-
-    begun: the functions of this trace that have computed something, numbered.
-    """
+    """The statement that runs in the innermost public function. begun: functions, numbered."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         file, name = frame.f_code.co_filename, frame.f_code.co_name

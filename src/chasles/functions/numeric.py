@@ -20,10 +20,7 @@ _REACH = 5.371920351148152
 
 
 def exponential(matrix: np.ndarray) -> np.ndarray:
-    """The exponential of square matrices (..., n, n): scaling and squaring (Higham 2005).
-
-    Every matrix is scaled by its own power of two, so a result does not depend on its neighbours.
-    """
+    """The exponential of matrices (..., n, n), each scaled and squared by itself (Higham 2005)."""
     lead = matrix.shape[:-2]
     stack = np.asarray(matrix, dtype=float).reshape(math.prod(lead), *matrix.shape[-2:])
     norms = np.abs(stack).sum(axis=-2).max(axis=-1, initial=0.0)

@@ -234,10 +234,7 @@ def _moments(inertia: Array) -> Symmetric:
 
 
 def mass_from_inertia(J: Inertia) -> MassData:
-    """Mass, centre of mass and inertia tensor about the centre: `inertia_from_mass` undone.
-
-    Without mass the centre is taken at the origin.
-    """
+    """Mass, centre (the origin without mass) and inertia about it: undo `inertia_from_mass`."""
     typed("J", J, Inertia)
     m, c, I = J.rigid().about_center()
     return MassData(m, array(c), np.array([array(row) for row in I.matrix().rows]))

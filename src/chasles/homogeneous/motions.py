@@ -1,8 +1,4 @@
-"""Positions M, displacements Q, screws L, velocities W and accelerations H of bodies.
-
-Screws are exact near angles of 0 and pi, and hold for pure translations too. Squares below 1e-300
-count as zero.
-"""
+"""Positions M, displacements Q, screws L, velocities W, accelerations H; exact near 0 and pi."""
 
 import math
 from typing import NamedTuple
@@ -282,10 +278,7 @@ def rototranslation_from_axis(
 
 
 def plucker_from_line(point: Array, axis: Array) -> np.ndarray:
-    """(u, p x u) of the line through a point along a direction, u of unit length.
-
-    They are the six numbers of a screw without pitch.
-    """
+    """(u, p x u) of a line, u of unit length: the six numbers of a screw without pitch."""
     return array(list(screw_from_axis(axis, point)))
 
 
@@ -329,10 +322,7 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
 
 
 def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
-    """L of a joint in its own frame, whose z is the axis (Eq II.1).
-
-    kind: "revolute", "prismatic", or "helical" with its pitch in m/rad.
-    """
+    """L of a "revolute", "prismatic" or "helical" joint in its frame, z its axis (Eq II.1)."""
     p = number("pitch", pitch)
     pitches = {"revolute": 0.0, "prismatic": math.inf, "helical": p}
     if kind not in pitches:

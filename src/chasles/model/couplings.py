@@ -321,10 +321,7 @@ class Drive:
         return self._at(self._time)
 
     def rate(self, joint: Joint, order: int) -> Vector:
-        """The joint's velocity (order 1), acceleration (2) and so on; of a step (0) none.
-
-        The velocity v is that of difference(q(t), q(t + s)) with s, whether rates of q or not.
-        """
+        """The joint's velocity (order 1), acceleration (2), ...; zero for a step (0)."""
         return _rate(self._at, joint, order, self._time)
 
     def _at(self, t: Number) -> Vector:

@@ -255,10 +255,7 @@ def traits(kind: str) -> type[Joint]:
 
 
 def spelled(format: str, *, own: bool = False) -> dict[str, str]:
-    """The joint types by a file format's words for them; the first row where two share a word.
-
-    own: types that the format has no word for go by their own names.
-    """
+    """The joint types by a format's words; own: types without a word go by their own names."""
     found: dict[str, str] = {}
     types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
     for kind, joint in types.items():

@@ -195,9 +195,7 @@ def _meeting(start: OnAxis, ahead: np.ndarray) -> OnAxis:
 
 
 def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
-    """The last frame: the tool's own if that is on the axis, else for a standard row that which
-    meets the tool's z axis.
-    """
+    """The last frame: the tool's if on the axis, else (standard) that which meets the tool's z."""
     f = factors(tip)
     if _fits(f) and max(abs(f.a), abs(f.alpha)) < _ROUNDING:
         return OnAxis(f.theta, f.d)

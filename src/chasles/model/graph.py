@@ -174,10 +174,7 @@ def _tree(
 def on_free_joint(
     links: Sequence[LinkData], joints: tuple[JointData, ...]
 ) -> tuple[JointData, ...]:
-    """The joints of a tree and, before them, a free one, root_joint, for its root link.
-
-    As they are where there is no root link, or more than one: of that `build` speaks.
-    """
+    """The joints of a tree after a free one, root_joint, for its root link (if it has one root)."""
     children = {joint.child for joint in joints}
     roots = [link for link in links if link.name not in children]
     if len(roots) != 1:
@@ -268,10 +265,7 @@ def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
 
 
 def _linked(whole: JointData, parts: list[JointData], between: list[str]) -> list[JointData]:
-    """The joints one after the other, from the parent of the whole joint to its child.
-
-    In the order of the freedoms, whichever way round the joints are.
-    """
+    """The joints from the parent of the whole joint to its child, in the order of its freedoms."""
     none = Transform.identity()
     parents, children = [whole.parent, *between], [*between, whole.child]
     linked = [

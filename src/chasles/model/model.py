@@ -324,10 +324,7 @@ class Model:
         return found
 
     def velocities(self, flat: Sequence[Number], order: int = 0) -> dict[int, Vector]:
-        """Every joint's rate of an order (velocity 1, acceleration 2) from the flat vector.
-
-        Of order 0 it is a step or a difference of rates, in which driven joints have no part.
-        """
+        """Every joint's rate of an order: velocity 1, acceleration 2; a step (driven: none) 0."""
         own = {i: Vector(tuple(flat[s])) for i, s in self.velocity_slices.items()}
         return self.followed(own, order)
 

@@ -37,10 +37,7 @@ along z (another entry of Omega), and with a joint whose force, not its moment a
 
 
 def sparse_frames(model: Model) -> Model:
-    """The same mechanism in body frames that take fewer operations.
-
-    Coordinates, links and named frames stay what they are; numbers that are symbols too.
-    """
+    """The same mechanism, with the same links and frames, in cheaper body frames."""
     d = _slides(model)
     angles = [_angle(body, bool(model.children[i])) for i, body in enumerate(model.bodies)]
     moves = [Transform(about(2, angle), Z * d[i]) for i, angle in enumerate(angles)]
@@ -105,10 +102,7 @@ def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> t
 
 
 def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
-    """Operations of the offset r of body i, and whether the bodies beyond need forces.
-
-    They do not where all joints so far turn about one point, nor on an axis fixed in the base.
-    """
+    """Operations of the offset r of body i, and whether bodies beyond need forces, not moments."""
     p, slides = model.bodies[i].parent, not model.bodies[i].joint.pivots
     if p == WORLD:
         return 0, slides

@@ -1,7 +1,4 @@
-"""Checks of a mechanism: what its description says, joints of a user's own, and its physics.
-
-Physics: inertias that no body can have, freedoms without inertia.
-"""
+"""Checks of a mechanism: its description, its physics, and joints of a user's own type."""
 
 import math
 import random

@@ -43,10 +43,7 @@ class Deriving(Configuring):
         dtype: str = "float64",
         **options: Any,
     ) -> Compiled:
-        """The compiled function with these options, made once.
-
-        Of a robot with loops, not those that a program of the tree would leave open.
-        """
+        """The compiled function with these options, made once; not one that would open loops."""
         return self.mechanism.function(
             function,
             backend=backend,

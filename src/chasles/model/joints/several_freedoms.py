@@ -367,10 +367,7 @@ def _turn(q0: Vector, q1: Vector) -> Vector:
 
 
 def _left_behind(n: Vector, spins: Sequence[Vector]) -> list[Vector]:
-    """n and its derivatives as a body sees them that turns, where n itself does not: n' = n x w.
-
-    spins: w in body axes and its derivatives, as many as are wanted of n.
-    """
+    """n, fixed in space, and its derivatives in a body with spins w, w', ...: n' = n x w."""
     found = [n]
     for k in range(len(spins)):
         found.append(leibniz(Vector.cross, found, spins, k))
