@@ -110,18 +110,16 @@ def forces(path: str | os.PathLike[str]) -> Iterator[list[float]]:
         return
     header = _header(file, ACTION)
     order = header.places(ACTION)
-    for _, numbers in header.rows(file):
-        yield [numbers[k] for k in order]
+    yield from ([numbers[k] for k in order] for _, numbers in header.rows())
 
 
 def columns(model: Model) -> dict[str, list[str]]:
     """The names of the columns of a .csv motion, by quantity, in the order of the coordinates."""
     names: dict[str, list[str]] = {quantity: [] for quantity in QUANTITIES}
-    for i in model.movers:
-        joint, name = model.bodies[i].joint, model.bodies[i].data.name
-        for quantity in QUANTITIES:
-            count = joint.nq if quantity == "q" else joint.nv
-            names[quantity] += numbered(f"{name}.{quantity}", count)
+    for body in (model.bodies[i] for i in model.movers):
+        for quantity, found in names.items():
+            count = body.joint.nq if quantity == "q" else body.joint.nv
+            found += numbered(f"{body.data.name}.{quantity}", count)
     return names
 
 
@@ -139,10 +137,11 @@ def _is_csv(file: str) -> bool:
 
 @dataclass(frozen=True)
 class _Header:
-    """The names in a file's first line, where that is ("file:line"), and the lines after it."""
+    """The names in a file's first line, and the lines after it."""
 
+    file: str
     names: list[str]
-    where: str
+    line: int
     body: Iterator[Line]
 
     def places(self, names: Sequence[str]) -> list[int]:
@@ -150,13 +149,13 @@ class _Header:
         for name in names:
             if name not in self.names:
                 problem = f"there is no column {name!r}"
-                raise ModelError("E-FILE-015", problem, "add it", file=self.where)
+                raise ModelError("E-FILE-015", problem, "add it", file=self.file, line=self.line)
         return [self.names.index(name) for name in names]
 
-    def rows(self, file: str) -> Iterator[_Row]:
+    def rows(self) -> Iterator[_Row]:
         """The numbers of the lines after it."""
         for line in self.body:
-            yield line, _numbers(file, line, line.text.split(","), self.names)
+            yield line, _numbers(self.file, line, line.text.split(","), self.names)
 
 
 def _csv_motion(file: str, model: Model) -> _Table:
@@ -166,7 +165,7 @@ def _csv_motion(file: str, model: Model) -> _Table:
     for quantity, names in wanted.items():
         if quantity == "q" or any(name in header.names for name in names):
             places[quantity] = header.places(names)
-    return _Table(header.rows(file), places)
+    return _Table(header.rows(), places)
 
 
 def _header(file: str, known: Sequence[str]) -> _Header:
@@ -189,7 +188,7 @@ def _header(file: str, known: Sequence[str]) -> _Header:
         if names.count(name) > 1:
             problem = f"column {name!r} is there twice"
             raise ModelError("E-FILE-019", problem, "remove one", file=where)
-    return _Header(names, where, body)
+    return _Header(file, names, first.number, body)
 
 
 def _increasing(file: str, table: _Table) -> Iterator[_Row]:

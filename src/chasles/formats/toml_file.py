@@ -7,6 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
 from chasles.errors import ModelError
@@ -70,13 +71,11 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
-        found = ((k, _HEADER.fullmatch(line.rstrip("\r"))) for k, line in enumerate(self._lines))
-        self._headers: list[int] = []
         self._starts: dict[str, list[int]] = {}
-        for k, match in found:
-            if match:
-                self._headers.append(k)
+        for k, line in enumerate(self._lines):
+            if match := _HEADER.fullmatch(line.rstrip("\r")):
                 self._starts.setdefault(match[1], []).append(k)
+        self._headers = sorted(chain.from_iterable(self._starts.values()))
 
     def of(self, data: dict[str, Any], *path: str | int) -> int | None:
         """The line, from 1, of a key by its path: ("units", "angle"), ("joint", 2, "theta").

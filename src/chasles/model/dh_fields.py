@@ -116,24 +116,15 @@ _BOUND = Field(_bound, "a positive number, or inf")
 _NAME = Field(_text, "a text")
 
 FIELDS: dict[str, Field] = {
-    "theta": _NUMBER,
-    "d": _NUMBER,
-    "a": _NUMBER,
-    "alpha": _NUMBER,
+    **dict.fromkeys(("theta", "d", "a", "alpha", "b"), _NUMBER),
     "kind": Field(choice(*_KINDS), " or ".join(map(repr, _KINDS))),
-    "b": _NUMBER,
-    "mass": _SIZE,
+    **dict.fromkeys(("mass", "armature", "damping", "friction"), _SIZE),
     "center": Field(numbers(3), "three finite numbers"),
     "inertia": Field(_moments, "[xx, yy, zz], [xx, yy, zz, xy, xz, yz] or a symmetric 3x3 matrix"),
     "inertia_about": Field(choice("center", "frame"), "'center' or 'frame'"),
     "limits": Field(_interval, "a lower and an upper limit, in this order"),
-    "velocity": _BOUND,
-    "effort": _BOUND,
-    "armature": _SIZE,
-    "damping": _SIZE,
-    "friction": _SIZE,
-    "name": _NAME,
-    "link": _NAME,
+    **dict.fromkeys(("velocity", "effort"), _BOUND),
+    **dict.fromkeys(("name", "link"), _NAME),
 }
 """The fields of a row, in `DHRow` and in files."""
 

@@ -44,17 +44,10 @@ class Deriving(Configuring):
         **options: Any,
     ) -> Compiled:
         """The compiled function with these options, made once; not one that would open loops."""
-        return self.mechanism.function(
-            function,
-            backend=backend,
-            method=method,
-            dissipation=dissipation,
-            wrenches=wrenches,
-            derivative=derivative,
-            parameters=parameters,
-            dtype=dtype,
-            **options,
-        )
+        options |= {"backend": backend, "method": method, "dissipation": dissipation}
+        options |= {"wrenches": wrenches, "derivative": derivative}
+        options |= {"parameters": parameters, "dtype": dtype}
+        return self.mechanism.function(function, **options)
 
     def derivatives(
         self,

@@ -177,11 +177,11 @@ class Reversed(Joint):
         """What the one frame sees as A with rate Ad, the other sees with rate Ad + vJ x A."""
         back = self.inner.motion(q).inverse()
         A = self.inner.subspace_rates(q, rates)
-        vJ = [leibniz(_velocity, rates, A, k) for k in range(len(rates))]
+        vJ = [leibniz(lambda qd, S: S @ qd, rates, A, k) for k in range(len(rates))]
         found = []
         while A:
             found.append(back @ _negative(A[0]))
-            A = [A[k + 1] + leibniz(_cross, vJ, A, k) for k in range(len(A) - 1)]
+            A = [A[k + 1] + leibniz(Motion.cross, vJ, A, k) for k in range(len(A) - 1)]
         return found
 
     def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
@@ -215,14 +215,6 @@ class Reversed(Joint):
 
 def _negative(S: Motions) -> Motions:
     return Motions(tuple(-column for column in S.columns))
-
-
-def _velocity(qd: Vector, S: Motions) -> Motion:
-    return S @ qd
-
-
-def _cross(v: Motion, A: Motions) -> Motions:
-    return v.cross(A)
 
 
 # The table ----------------------------------------------------------------------------------------
