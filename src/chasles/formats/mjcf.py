@@ -148,11 +148,8 @@ def _tied(joint: JointData, found: Equalities) -> JointData:
     """A joint as equalities have it: following another, held, or as it was."""
     if joint.name in found.held:
         fixed = _displaced(joint, found.held[joint.name])
-        return JointData(
-            *(fixed.name, "fixed", fixed.parent, fixed.child, fixed.pose),
-            child_pose=fixed.child_pose,
-            where=fixed.where,
-        )
+        held = JointData(fixed.name, "fixed", fixed.parent, fixed.child, fixed.pose)
+        return replace(held, child_pose=fixed.child_pose, where=fixed.where)
     return replace(joint, mimic=found.followers.get(joint.name))
 
 
@@ -196,16 +193,10 @@ def _shapes(source: Source) -> Iterator[ShapeData]:
             place = compose(inverted(principal), place)
             if not file:
                 continue
-        visual = source["geom_group"][k] in _SHOWN
-        yield ShapeData(
-            source.bodies[source["geom_bodyid"][k]],
-            kind,
-            tuple(size[: SHAPES[kind]]),
-            place,
-            file,
-            tuple(source["geom_color"][k]) if visual else None,
-            "visual" if visual else "collision",
-        )
+        visual, link = source["geom_group"][k] in _SHOWN, source.bodies[source["geom_bodyid"][k]]
+        color = tuple(source["geom_color"][k]) if visual else None
+        role = "visual" if visual else "collision"
+        yield ShapeData(link, kind, tuple(size[: SHAPES[kind]]), place, file, color, role)
 
 
 def _frames(source: Source) -> Iterator[FrameData]:

@@ -196,15 +196,9 @@ def equalities(source: Source) -> Equalities:
 
 def _active(source: Source) -> Iterator[_Equality]:
     for k, name in enumerate(source["equality"]):
-        equality = _Equality(
-            source,
-            k,
-            name or source.tie(f"equality{k}"),
-            kind=str(source["eq_type"][k]),
-            ends=(source["eq_obj1id"][k], source["eq_obj2id"][k]),
-            data=list(source["eq_data"][k]),
-            where=source.where("equality", k),
-        )
+        name, kind = name or source.tie(f"equality{k}"), str(source["eq_type"][k])
+        ends, data = (source["eq_obj1id"][k], source["eq_obj2id"][k]), list(source["eq_data"][k])
+        equality = _Equality(source, k, name, kind, ends, data, source.where("equality", k))
         if source["eq_active0"][k] and not source["equalities_disabled"]:
             yield equality
         else:
@@ -213,11 +207,8 @@ def _active(source: Source) -> Iterator[_Equality]:
 
 def _loop(equality: _Equality) -> LoopData:
     (parent, first), (child, second) = _frames(equality)
-    return LoopData(
-        *(equality.name, _LOOPS[equality.kind], parent, child, first),
-        child_pose=second,
-        where=equality.where,
-    )
+    joint = LoopData(equality.name, _LOOPS[equality.kind], parent, child, first)
+    return replace(joint, child_pose=second, where=equality.where)
 
 
 def _frames(equality: _Equality) -> list[tuple[str, Transform]]:
@@ -327,8 +318,7 @@ def _add_loop(
     sites = []
     for end, link, at in (("a", loop.parent, loop.pose), ("b", loop.child, loop.child_pose)):
         known = (f.name for f in source.frames if f.link == link and f.pose == at)
-        name = next(known, None)
-        if name is None:
+        if (name := next(known, None)) is None:
             name = unused_name(f"{loop.name}.{end}", taken)
             added(bodies[link], "site", name=name, **placed(at))
         sites.append(name)
@@ -345,13 +335,9 @@ def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
         return [loop]
     ball = replace(loop, kind=spelled("MJCF equality")["connect"])
     along = Transform.from_pose(Matrix.identity(), loop.axis)  # 1 m
-    second = replace(
-        ball,
-        name=unused_name(f"{loop.name}.axis", taken),
-        pose=compose(along, loop.pose),
-        child_pose=compose(along, loop.child_pose),
-    )
-    return [ball, second]
+    pose, child_pose = (compose(along, place) for place in (loop.pose, loop.child_pose))
+    name = unused_name(f"{loop.name}.axis", taken)
+    return [ball, replace(ball, name=name, pose=pose, child_pose=child_pose)]
 
 
 def _polynomial(data: CouplingData) -> dict[str, str]:

@@ -248,26 +248,16 @@ def explain(
     program = best.trace(model, record=recorder("simplified"), **given)
     algorithm = best.method.algorithm
     source, start = inspect.getsourcelines(algorithm)
+    file = Path(inspect.getfile(algorithm)).relative_to(_PACKAGE).as_posix()
     home = Path(algorithms.__file__).parent.relative_to(_PACKAGE).as_posix()
     parts = dict.fromkeys(f"{home}/{step.file}" for step in measured(program).steps)
-    return Explanation(
-        model.name,
-        function,
-        best.method.name,
-        tuple(
-            Tried(way.method.name, _in_order(way.passes), weight)
-            for way, weight in zip(found, weights, strict=True)
-        ),
-        counts[0],
-        tuple(
-            Applied(name, PASSES[name].what, count)
-            for name, count in zip(passes, counts[1:], strict=True)
-        ),
-        Path(inspect.getfile(algorithm)).relative_to(_PACKAGE).as_posix(),
-        (start, start + len(source) - 1),
-        tuple(parts),
-        program,
-    )
+    ways = zip(found, weights, strict=True)
+    tried = tuple(Tried(way.method.name, _in_order(way.passes), weight) for way, weight in ways)
+    changes = zip(passes, counts[1:], strict=True)
+    applied = tuple(Applied(name, PASSES[name].what, count) for name, count in changes)
+    lines = start, start + len(source) - 1
+    what = model.name, function, best.method.name, tried, counts[0], applied
+    return Explanation(*what, file, lines, tuple(parts), program)
 
 
 def _in_order(passes: tuple[str, ...]) -> tuple[str, ...]:

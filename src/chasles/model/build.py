@@ -23,6 +23,7 @@ from chasles.model.joints import JOINTS, Joint, Reversed
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
 from chasles.model.validate import (
     check_custom,
+    check_ends,
     check_frames,
     check_inertias,
     check_loops,
@@ -170,15 +171,10 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     _unique(source, "joints", [joint.name for joint in source.joints])
     if not names:
         raise faulty("E-MODEL-005", source, "it has no links", "give it one")
-    known = set(names)
     children: dict[str | None, list[JointData]] = {None: []} | {name: [] for name in names}
     parent_of: dict[str, JointData] = {}
     for joint in source.joints:
-        for role, link in (("parent", joint.parent), ("child", joint.child)):
-            if link is not None and link not in known:
-                problem = f"its {role} link {link!r} does not exist"
-                remedy = "check the spelling or add the link"
-                raise faulty("E-MODEL-006", joint, problem, remedy)
+        check_ends("E-MODEL-006", joint, children)
         if joint.child in parent_of:
             problem = (
                 f"link {joint.child!r} already has a parent, by joint "

@@ -75,14 +75,8 @@ def dh_table(model: Model, convention: Convention, tool: str | None = None) -> D
         for body, step, x, frame in zip(bodies, steps, X, F[1:], strict=True)
     ]
     last = F[-1] @ matrix(rows[-1].far) if standard else F[-1]
-    return DHTable(
-        tuple(rows),
-        convention,
-        model.name,
-        tuple(map(float, model.gravity_vector)),
-        _pose(F[0]),
-        _pose(_inverse(last) @ tip),
-    )
+    gravity, tool_pose = tuple(map(float, model.gravity_vector)), _pose(_inverse(last) @ tip)
+    return DHTable(tuple(rows), convention, model.name, gravity, _pose(F[0]), tool_pose)
 
 
 _NO_STEP = Factors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -219,21 +213,12 @@ def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: boo
     """The row of a joint, whose link's mass data move to the row's frame."""
     data, bounds = body.data, body.data.limits
     try:
-        row = DHRow(
-            _angle(Z.theta),
-            _length(Z.d),
-            _length(X.a),
-            _angle(X.alpha),
-            body.joint.kind,
-            limits=(bounds.lower, bounds.upper),
-            velocity=bounds.velocity,
-            effort=bounds.effort,
-            armature=data.armature,
-            damping=data.damping,
-            friction=data.friction,
-            name=data.name,
-            link="" if _reserved(body.name) else body.name,
-        )
+        constants = _angle(Z.theta), _length(Z.d), _length(X.a), _angle(X.alpha)
+        same = {key: getattr(data, key) for key in ("armature", "damping", "friction", "name")}
+        same |= {"velocity": bounds.velocity, "effort": bounds.effort}
+        same |= {"limits": (bounds.lower, bounds.upper)}
+        link = "" if _reserved(body.name) else body.name
+        row = DHRow(*constants, body.joint.kind, **same, link=link)
         T = frame @ matrix(row.far) if standard else frame
         moved = transform(_pose(T)) @ body.inertia
         m, c, I = moved.about_center()

@@ -9,7 +9,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import couplings
 from chasles.model.build import compose, swept
-from chasles.model.description import CouplingData, Description, JointData, LinkData
+from chasles.model.description import CouplingData, Description, FrameData, JointData, LinkData
 from chasles.model.model import WORLD, Model
 from chasles.model.passes import equivalent
 
@@ -31,16 +31,15 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
             raise ModelError("E-MODEL-020", problem, "lock that one instead")
         held[name] = q
     for body in model.bodies:
-        if body.follow is not None:
-            leader = model.bodies[body.follow.leader].data.name
-            if leader in held:
-                value = held[leader][0] * body.follow.ratio + body.follow.offset
-                held[body.data.name] = Vector.of(value)
+        leader = model.bodies[body.follow.leader].data.name if body.follow else ""
+        if body.follow and leader in held:
+            value = held[leader][0] * body.follow.ratio + body.follow.offset
+            held[body.data.name] = Vector.of(value)
     joints = tuple(
         _held(model, moving[joint.name], held[joint.name]) if joint.name in held else joint
         for joint in model.source.joints
     )
-    coupled = tuple(_coupled_still(data, held) for data in model.source.couplings)
+    coupled = (_coupled_still(data, held) for data in model.source.couplings)
     left = tuple(data for data in coupled if data is not None)
     return replace(model.source, joints=joints, couplings=left, independent=())
 
@@ -100,16 +99,11 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
     if where.body == WORLD:
         problem = f"frame {frame!r} does not move: a payload there has no effect"
         raise ModelError("E-MODEL-024", problem)
-    extra = {f.name: f for f in source.frames}
-    link, pose = (
-        (extra[frame].link, extra[frame].pose) if frame in extra else (frame, Transform.identity())
-    )
-    return replace(
-        source,
-        links=(*source.links, LinkData(name, inertia)),
-        joints=(*source.joints, JointData(f"{name}_attachment", "fixed", link, name, pose)),
-        massless=False,
-    )
+    own = {link.name: FrameData("", link.name, Transform.identity()) for link in source.links}
+    at = (own | {f.name: f for f in source.frames})[frame]
+    held = JointData(f"{name}_attachment", "fixed", at.link, name, at.pose)
+    links = (*source.links, LinkData(name, inertia))
+    return replace(source, links=links, joints=(*source.joints, held), massless=False)
 
 
 def subtree(model: Model, link: str, *, floating: bool = False) -> Description:

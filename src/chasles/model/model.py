@@ -246,15 +246,13 @@ class Model:
     def mover(self, joint: str) -> int:
         """The body whose joint has this name and owns coordinates."""
         part = f"robot {self.name!r}"
-        i, body = next(
-            ((i, body) for i, body in enumerate(self.bodies) if body.data.name == joint),
-            (WORLD, None),
-        )
-        if body is None:
+        i = next((i for i, body in enumerate(self.bodies) if body.data.name == joint), WORLD)
+        if i == WORLD:
             names = (self.bodies[i].data.name for i in self.movers)
             problem = f"no joint {joint!r} with coordinates"
             remedy = f"it has {', '.join(map(repr, names))}"
             raise ModelError("E-MODEL-037", problem, remedy, part=part)
+        body = self.bodies[i]
         if body.drive is not None:
             problem = f"joint {joint!r} has no coordinates, because its motion is given in time"
             remedy = "take it from a robot in which it is not"

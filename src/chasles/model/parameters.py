@@ -91,8 +91,5 @@ def _joint(joint: JointData, values: Mapping[str, Sequence[Number]]) -> JointDat
     flat = values.get(f"{joint.name}.placement")
     if flat is None:
         return joint
-    rows = [tuple(flat[4 * k : 4 * k + 3]) for k in range(3)]
-    pose = Transform.from_pose(
-        Matrix(tuple(rows)), Vector(tuple(flat[4 * k + 3] for k in range(3)))
-    )
-    return replace(joint, pose=pose)
+    R = Matrix(tuple(tuple(flat[4 * k : 4 * k + 3]) for k in range(3)))
+    return replace(joint, pose=Transform.from_pose(R, Vector(tuple(flat[3:12:4]))))

@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import is_dataclass
 from typing import NamedTuple
 
@@ -29,7 +29,6 @@ _TOLERANCE = 1e-6
 
 _SINGULAR = 1e-13
 """A freedom whose inertia is this small beside that of everything it carries has none."""
-
 
 _WEAK = 1e-5
 """A freedom whose inertia is smaller than this beside that of everything it carries loses digits;
@@ -86,6 +85,14 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
         raise faulty("E-MODEL-045", joint, problem, remedy)
 
 
+def check_ends(code: str, joint: JointData, links: Container[str | None]) -> None:
+    """The links that a joint connects exist."""
+    for role, link in (("parent", joint.parent), ("child", joint.child)):
+        if link not in links:
+            problem = f"its {role} link {link!r} does not exist"
+            raise faulty(code, joint, problem, "check the spelling or add the link")
+
+
 def check_loops(source: Description) -> None:
     """Every loop joint is of a known type and has two different links; names are not shared."""
     links: set[str | None] = {None, *(link.name for link in source.links)}
@@ -95,11 +102,7 @@ def check_loops(source: Description) -> None:
             problem = "another joint or loop has this name"
             raise faulty("E-MODEL-046", loop, problem, "rename one of them")
         names.add(loop.name)
-        for role, link in (("parent", loop.parent), ("child", loop.child)):
-            if link not in links:
-                problem = f"its {role} link {link!r} does not exist"
-                remedy = "check the spelling or add the link"
-                raise faulty("E-MODEL-047", loop, problem, remedy)
+        check_ends("E-MODEL-047", loop, links)
         if loop.parent == loop.child:
             problem = f"it joins link {loop.child!r} to itself"
             raise faulty("E-MODEL-048", loop, problem, "name two links")

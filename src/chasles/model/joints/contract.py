@@ -267,12 +267,8 @@ class Joint:
 
     def resistance(self, qd: Vector) -> Vector:
         """Viscous damping and dry friction: the force that keeps the joint moving."""
-        return Vector(
-            tuple(
-                d * x + f * (less(0.0, x) - less(x, 0.0))
-                for d, f, x in zip(self.damping, self.friction, qd, strict=True)
-            )
-        )
+        each = zip(self.damping, self.friction, qd, strict=True)
+        return Vector(tuple(d * x + f * (less(0.0, x) - less(x, 0.0)) for d, f, x in each))
 
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         """A part of the body's inertia that acts the same when it is moved to the parent body.
