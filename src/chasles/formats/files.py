@@ -22,12 +22,10 @@ from chasles.model import Description
 class Format(NamedTuple):
     """A file format. suffixes: of its files, the usual one first.
 
-    reader: the module whose `read` takes a path and the options of `formats.read`. writer: the one
-    whose `write` takes a description and a path, if it can be written. arguments: files take them.
-    installed: packages of robots have such files. survey: "module:function" that reads what a file
-    says, raw, for lint; without it lint sees what was loaded. seen: what counts for lint of a file
-    that loads: what it says ("raw"), what was loaded ("loaded"), or what was loaded with what the
-    file says of the same part ("both").
+    reader, writer: modules with `read` (a path and the options of `formats.read`) and `write` (a
+    description and a path). arguments: files take them. installed: packages of robots have such
+    files. survey: "module:function" that reads a file raw, for lint. seen: what lint looks at in a
+    file that loads: what it says ("raw"), what was loaded ("loaded"), or "both".
     """
 
     suffixes: tuple[str, ...]
@@ -110,10 +108,9 @@ def read(
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a robot file, whole or not at all; notes say what the format has no place for.
+    """Write a robot file, whole or not at all; notes say what is left out.
 
-    Such is left out only if the motion does not change with it; anything else is an error that
-    names the part.
+    What would change the motion is never left out, but an error that names the part.
     """
     file = os.fsdecode(path)
     shapes = (replace(s, file=renamed(s.file, description.where, file)) for s in description.shapes)

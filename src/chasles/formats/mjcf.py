@@ -174,10 +174,9 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
 
 
 def _shapes(source: Source) -> Iterator[ShapeData]:
-    """Shapes of all bodies, in their frames; planes and height fields are ground, not robot.
+    """Shapes of all bodies, in their frames; planes, height fields and absent meshes are left out.
 
-    Left out are meshes that are not there. MuJoCo has half lengths, and puts the frame of a mesh at
-    its principal axes.
+    MuJoCo has half lengths, and the frame of a mesh at its principal axes.
     """
     folder = os.path.join(os.path.dirname(os.path.abspath(source.file)), "")
     for k, kind in enumerate(source["geom_type"]):

@@ -47,10 +47,9 @@ def answer(file: str, parts: str) -> dict[str, Any]:
 
 
 def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
-    """Put spheres for meshes, and plain colours for textures, whose files are not there.
+    """Put spheres for meshes and plain colours for textures whose files are not there.
 
-    Returns the names of those files, and the spheres. Only where the bodies have an `<inertial>`:
-    else a mesh says what mass a body has.
+    Returns the names of those files, and the spheres. A mesh that gives a body its mass is needed.
     """
     absent, stubs = [], []
     for texture in spec.textures:

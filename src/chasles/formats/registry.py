@@ -117,9 +117,8 @@ def package_of(name: str) -> str:
 def candidates(name: str, robot_file: str) -> Iterator[Path]:
     """Possible paths of the file or folder that a robot's file calls `name`, best first.
 
-    package://NAME/PATH and model://NAME/PATH are looked for in the folders above the robot's file,
-    in those of `VARIABLES`, and in what example-robot-data installs; a plain name is seen from the
-    robot's file.
+    package://NAME/PATH and model://NAME/PATH are looked for above the robot's file, in the folders
+    of `VARIABLES`, and in example-robot-data; a plain name is seen from the robot's file.
     """
     folder = Path(os.path.abspath(robot_file)).parent
     inside = _NAMED.fullmatch(name)

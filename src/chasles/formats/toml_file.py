@@ -62,11 +62,9 @@ class _Printed(float):
 
 
 class Lines:
-    """The lines of the headers and keys of a file, found in its text: `tomllib` gives none.
+    """The lines of the headers and keys of a file, which `tomllib` does not give.
 
-    A header or key that is written in no plain way (in an inline table, say) is not found, and then
-    nothing is said: headers that do not number as many as the tables they should begin are not
-    trusted.
+    Those that are written in no plain way (in an inline table, say) are not found.
     """
 
     def __init__(self, text: str) -> None:

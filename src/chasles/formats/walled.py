@@ -27,11 +27,10 @@ class NotInstalled(ModelError):
 
 @dataclass(frozen=True)
 class Tool:
-    """Reader of a format. name: in messages. package: that it needs; extra: that installs it.
+    """Reader of a format. package: that it needs; extra: that installs it.
 
-    program: the Python file here whose `answer` runs it. seconds (of the processor; on the clock
-    three times as many, for a machine that is busy), memory (bytes of addresses): the most it may
-    take.
+    program: the Python file here whose `answer` runs it. seconds: of the processor (three times as
+    many on the clock). memory: bytes of addresses.
     """
 
     name: str

@@ -83,8 +83,7 @@ class Fault(NamedTuple):
 class Source:
     """A file being read. space: what stands before the names of its tags, "" or "{namespace}".
 
-    faults: where there is such a list, numbers that cannot be read are put there, and they and
-    those that are absent are taken as their defaults or zero; else both are errors.
+    faults: a list for numbers that cannot be read, which are then their defaults or zero.
     """
 
     file: str

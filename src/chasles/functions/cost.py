@@ -139,10 +139,9 @@ SHORT = 12
 
 
 class Tried(NamedTuple):
-    """One program that could run.
+    """One program that could run: its method, the passes before it, and its work.
 
-    method: its name. passes: those applied to the model before it. weight: its work, in which a
-    division, root, sine or cosine counts as eight multiplications. The least weight runs.
+    A division, root, sine or cosine weighs eight multiplications. The least weight runs.
     """
 
     method: str

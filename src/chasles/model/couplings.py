@@ -123,10 +123,9 @@ def held(data: CouplingData, values: Mapping[str, Number]) -> CouplingData:
 
 @dataclass(frozen=True)
 class Coupling:
-    """A coupling of a model.
+    """A coupling of a model. places: the body of each coordinate, and which of its joint's it is.
 
-    places: for each coordinate, the body and which of the coordinates of its joint it is. t: the
-    time, of one that depends on it; a symbol while a function is traced.
+    t: the time, if the coupling depends on it; a symbol while a function is traced.
     """
 
     places: tuple[tuple[int, int], ...]
@@ -249,10 +248,9 @@ def _product(a: Terms, b: Terms) -> Terms:
 def polynomial(
     name: str, rows: Sequence[tuple[float, Mapping[str, int]]], *, where: str = ""
 ) -> CouplingData:
-    """The equation: the sum of factor times powers of coordinates is zero.
+    """The equation: a sum of factors times powers of coordinates (rad, m) is zero.
 
-    rows: each a factor and the power of each freedom in it, in rad and m. Freedoms are in the order
-    in which rows name them.
+    rows: a factor, and the power of each freedom. Freedoms are in the order of the rows.
     """
     freedoms = list(dict.fromkeys(freedom for _, powers in rows for freedom in powers))
 
@@ -305,10 +303,9 @@ def motion(function: Motion, *, joint: str = "") -> Program:
 
 @dataclass(frozen=True)
 class Drive:
-    """What a driven joint does instead of having coordinates.
+    """The motion of a driven joint. ratio, offset: of a joint that mimics the one of this motion.
 
-    t: the time; a symbol while a function is traced, none as long as nothing is asked. ratio,
-    offset: of a joint that mimics the one of this motion.
+    t: the time; a symbol while a function is traced, None before anything is asked.
     """
 
     motion: Program

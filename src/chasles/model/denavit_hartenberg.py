@@ -238,10 +238,9 @@ def matrix(X: Transform) -> np.ndarray:
 
 
 class Factors(NamedTuple):
-    """The constants of Rx(alpha) Tx(a) Rz(theta) Tz(d), and by how much a pose is none such.
+    """The constants of Rx(alpha) Tx(a) Rz(theta) Tz(d), and how far a pose is from such a product.
 
-    tilt: the cosine between the first x axis and the last z axis. across: how far the two pass each
-    other at a right angle to both (m).
+    tilt: the cosine between the first x axis and the last z axis. across: their distance (m).
     """
 
     a: float

@@ -189,12 +189,9 @@ SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAI
 class Closure:
     """How the loops of one mechanism are solved: decided once, checked in every state.
 
-    A choice of independent equations, each of which gives one dependent freedom.
-
-    rows: equations of the loops (rows of `loop_matrix`) that say all that they say, in the order
-    in which they are used. dependent: the velocity coordinate that each is solved for; the others
-    are independent. pivots: what each is divided by in that elimination, at the position where the
-    choice was made; where one becomes small beside that, another choice is better. scales: factors
+    rows: independent equations of the loops (rows of `loop_matrix`), in the order of their use.
+    dependent: the velocity coordinate that each is solved for. pivots: what it is divided by, at
+    the position of the choice; where one becomes small, another choice is better. scales: factors
     that make all rows dimensionless (1 for angles, 1/size of the loop for lengths).
     """
 

@@ -157,8 +157,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
 def simplified(model: Model) -> Description:
     """The same equation of motion with more zeros among the inertias (Featherstone 2008, 9.7).
 
-    What a joint does not feel of its body's inertia moves to the body that carries it, or vanishes
-    where that is the world. All that moves with a joint is put on the joint's own child link.
+    All that moves with a joint is put on its child link, but what the joint does not feel moves on.
     """
     carrier = {link.name: model.frames[link.name].body for link in model.source.links}
     moved = {

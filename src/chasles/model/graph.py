@@ -124,10 +124,9 @@ def _tree(
     loops: set[str],
     wanted: set[str],
 ) -> tuple[list[JointData], list[str]]:
-    """The joints of a spanning tree from the world on, and notes.
+    """The joints of a spanning tree from the world on, and notes (Prim's rule).
 
-    Joints are added one by one at the tree's border: wanted ones first (so there are as many as
-    can be, by Prim's rule), then those that lead to the least depth, then in order.
+    At its border wanted joints come first, then those that lead to the least depth, then in order.
     """
     depth: dict[str | None, int] = {}
     tree: list[JointData] = []
@@ -286,8 +285,7 @@ def _between(joint: JointData, name: str, taken: set[str]) -> LinkData:
 def at_children(source: Description, apart: Callable[[JointData], bool]) -> Description:
     """The mechanism with the frames of joints where their child links have theirs.
 
-    apart: which joints need it. Such a joint carries a massless link "child.joint" at its frame, on
-    which the child is fixed.
+    apart: which joints need it; such a joint carries a massless link that its child is fixed to.
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)

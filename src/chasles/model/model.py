@@ -116,10 +116,8 @@ class Step(NamedTuple):
 class Model:
     """A kinematic tree, the loops that close it, and the couplings between its coordinates.
 
-    A parent's number is below its children's.
-
-    Body frames are chosen for cheap arithmetic (the joint's axis is z); what users see are links
-    and frames, by name. `source` is the description it was built from.
+    A parent's number is below its children's. Body frames are chosen for cheap arithmetic (the
+    joint's axis is z); users see links and frames, by name. source: what it was built from.
     """
 
     name: str

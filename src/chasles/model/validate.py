@@ -138,8 +138,7 @@ def check_unused(source: Description) -> tuple[str, ...]:
 def check_frames(model: Model) -> tuple[str, ...]:
     """A note for each body whose frame is so far away that its inertia loses digits.
 
-    Rotational inertia about the origin is then all m c^2, and what is left of that about the centre
-    is what rounding leaves (Featherstone 2008, section 10.1). Impossible inertias have other notes.
+    Its inertia about the origin is then m c^2 and rounding (Featherstone 2008, section 10.1).
     """
     notes = []
     for body in model.bodies:
@@ -165,13 +164,10 @@ def _radii(inertia: RigidInertia) -> float:
 def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Every freedom must move some inertia, or the mass matrix is singular.
 
-    The joints that do not, which is an error unless a loop or a coupling may make them move what
-    others do; and a note for each that moves so little beside what it carries that digits are lost.
-
-    Pivots of the articulated-body recursion at an arbitrary configuration, each beside the inertia
-    of everything the joint carries; a pivot that vanishes there vanishes everywhere but on a set of
-    measure zero. A follower moves with its leader and adds to the leader's inertia; a driven joint
-    gives way to nothing.
+    Returns the joints that move none, which only a loop or coupling may excuse, and a note for each
+    that moves so little beside what it carries that digits are lost. They are pivots of the
+    articulated-body recursion at an arbitrary configuration: one that vanishes there vanishes nearly
+    everywhere. A follower adds to its leader's inertia; a driven joint gives way to nothing.
     """
     rng, notes, idle = random.Random(1), [], []
     held = model.owners(i for constraint in model.constraints for i in constraint.bodies)

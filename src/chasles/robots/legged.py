@@ -120,8 +120,7 @@ def _limb(
 ) -> tuple[list[LinkData], list[JointData]]:
     """The links and joints of a limb; on the right, mirrored in the plane y = 0.
 
-    Axes are not mirrored: equal angles about y and opposite ones about x and z move both sides
-    alike, so ranges about x and z change sides. Rotor inertia and losses grow with the torque.
+    Axes are not mirrored, so ranges about x and z change sides. Losses grow with the torque.
     """
     links: list[LinkData] = []
     joints: list[JointData] = []
