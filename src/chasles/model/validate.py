@@ -165,8 +165,8 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Every freedom must move some inertia, or the mass matrix is singular.
 
     Returns the joints that move none, which only a loop or coupling may excuse, and a note for each
-    that moves so little beside what it carries that digits are lost. They are pivots of the
-    articulated-body recursion at an arbitrary configuration: one that vanishes there vanishes nearly
+    that moves so little beside what it carries that digits are lost. Judged by the pivots of the
+    articulated-body recursion at an arbitrary configuration: one that vanishes there does so nearly
     everywhere. A follower adds to its leader's inertia; a driven joint gives way to nothing.
     """
     rng, notes, idle = random.Random(1), [], []
