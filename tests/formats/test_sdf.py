@@ -367,8 +367,7 @@ REFUSED = {
     "type": (chain(joint("j", "ab", "belt")), ": joint 'j': its type 'belt' is not read"),
     "gearbox": (
         chain(joint("ab", "ab") + gearbox("bc", "a"), links="abc"),
-        ": joint 'g': no revolute joint along its <axis2> connects its <child> 'c' with its "
-        "<gearbox_reference_body> 'a'; add one",
+        ": joint 'g': no revolute joint along its <axis2> connects 'c' with 'a'; add one",
     ),
     "gearbox without reference": (
         chain(joint("ab", "ab") + joint("g", "ab", "gearbox"), links="ab"),
@@ -394,7 +393,7 @@ REFUSED = {
     "auto": (ARM.replace("<inertial>", "<inertial auto='true'>"), "auto asks for masses from"),
     "uri": (
         chain("<include><uri>model://arm</uri></include>"),
-        "'model://arm' is neither beside the file nor in a folder above it, nor in one of ROS_P",
+        "'model://arm' is not in a folder above the file, nor in ROS_P",
     ),
     "http": (
         chain("<include><uri>https://x.org/arm</uri></include>"),

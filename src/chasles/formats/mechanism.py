@@ -367,10 +367,7 @@ def _coupling_row(data: CouplingData) -> Row:
     """The row of a coupling that is no gear."""
     found = terms(data)
     if found is None or max(max(powers) for powers in found) > _MOST_POWERS:
-        problem = (
-            f"coupling {data.name!r} is no polynomial (with powers up to {_MOST_POWERS}), which is "
-            "all that a file can say of couplings"
-        )
+        problem = f"coupling {data.name!r} is not a polynomial with powers up to {_MOST_POWERS}"
         raise ModelError("E-TOML-011", problem, "keep it in Python, with robot.with_couplings")
     rows = [
         (factor, {name: n for name, n in zip(data.freedoms, powers, strict=True) if n})

@@ -161,10 +161,7 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
     if len(held) != 1 or held[0].kind != "fixed":
         names = ", ".join(repr(joint.child) for joint in held)
         problem = f"worldbody holds {names or 'no body'}"
-        remedy = (
-            "only a single body without joints can be made to float: leave out floating, or add a "
-            "<freejoint/>"
-        )
+        remedy = "leave out floating, which is for a single body without joints"
         raise ModelError("E-MJCF-001", problem, remedy, file=source.file)
     free = JointData(source.tie("root_joint"), "free", WORLD, held[0].child, where=held[0].where)
     return [free if joint is held[0] else joint for joint in joints]

@@ -226,10 +226,7 @@ def _included(part: Part) -> str:
     if package_of(uri):
         path = next((x for x in candidates(uri, part.source.file) if x.exists()), None)
     if path is None:
-        problem = (
-            f"{short(uri)} is neither beside the file nor in a folder above it, nor in one of "
-            f"{', '.join(VARIABLES)}"
-        )
+        problem = f"{short(uri)} is not in a folder above the file, nor in {', '.join(VARIABLES)}"
         raise part.error("E-SDF-031", problem, "put the model's folder there")
     return os.fspath(_main(part, path) if path.is_dir() else path)
 
@@ -288,8 +285,5 @@ def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, floa
         along = float((relative(place, node).R @ joint.axis).dot(wanted))
         if abs(along) > 1.0 - _PARALLEL:
             return joint.name, math.copysign(1.0, along if joint.child == link else -along)
-    problem = (
-        f"no revolute joint along its <{axis}> connects its <{tag}> {link!r} with its "
-        f"<{REFERENCE}> {reference!r}"
-    )
+    problem = f"no revolute joint along its <{axis}> connects {link!r} with {reference!r}"
     raise node.part.error("E-SDF-029", problem, "add one")

@@ -119,12 +119,9 @@ def rotation(name: str, R: Matrix) -> Rotation:
     """R as a rotation; an error if it is none."""
     if not _symbolic(R):
         A = np.array(R.rows, dtype=float)
-        error = float(np.abs(A.T @ A - np.eye(3)).max())
-        if error > TOLERANCE or np.linalg.det(A) < 0.0:
-            problem = (
-                f"not a rotation (R'R differs from 1 by {error:.1e}, its determinant is "
-                f"{np.linalg.det(A):.3g})"
-            )
+        error, volume = float(np.abs(A.T @ A - np.eye(3)).max()), np.linalg.det(A)
+        if error > TOLERANCE or volume < 0.0:
+            problem = f"not a rotation (R'R is {error:.1e} from 1, its determinant is {volume:.3g})"
             raise InputError("E-MATH-009", problem, part=name)
     return Rotation.of(R)
 

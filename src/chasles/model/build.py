@@ -176,10 +176,8 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     for joint in source.joints:
         check_ends("E-MODEL-006", joint, children)
         if joint.child in parent_of:
-            problem = (
-                f"link {joint.child!r} already has a parent, by joint "
-                f"{parent_of[joint.child].name!r}"
-            )
+            before = parent_of[joint.child].name
+            problem = f"link {joint.child!r} already has a parent, by joint {before!r}"
             raise faulty("E-MODEL-007", joint, problem, "a tree has one for each link")
         check_type(joint, ("fixed", *JOINTS))
         parent_of[joint.child] = joint
@@ -196,10 +194,7 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
         pending.extend(joint.child for joint in children[link])
     if len(reached) < len(names):
         loop = [name for name in names if name not in reached]
-        problem = (
-            f"links {', '.join(map(repr, loop[:8]))} form a cycle: each is the child of another of "
-            "them"
-        )
+        problem = f"links {', '.join(map(repr, loop[:8]))} form a cycle"
         remedy = "a tree needs one link without a parent"
         raise ModelError("E-MODEL-009", problem, remedy, file=parent_of[loop[0]].where)
     for root in roots:
@@ -263,16 +258,11 @@ def _driven(data: JointData, joint: Joint) -> Drive | None:
         problem = f"it is driven in time, so it cannot mimic {data.mimic.joint!r} too"
         raise faulty("E-MODEL-013", data, problem)
     if not joint.holonomic:
-        problem = (
-            f"a {joint.kind} joint forbids velocities only, so no motion can be given to its "
-            "coordinates"
-        )
+        problem = f"a {joint.kind} joint forbids velocities only, so it cannot be driven"
         raise faulty("E-MODEL-014", data, problem, "drive a joint of another type")
     size = len(data.motion.results[0])
     if size != joint.nq:
-        problem = (
-            f"its motion gives {size} numbers, and a {joint.kind} joint has {joint.nq} coordinates"
-        )
+        problem = f"its motion gives {size} numbers for {joint.nq} coordinates ({joint.kind})"
         raise faulty("E-MODEL-015", data, problem, "give as many")
     return Drive(data.motion)
 

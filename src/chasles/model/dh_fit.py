@@ -160,10 +160,7 @@ def _fitted(
     found = []
     for (body, after), ahead in zip(pairwise(bodies), P[1:], strict=True):
         if _ROUNDING < _sine(ahead) < _NEARLY_PARALLEL:
-            problem = (
-                f"its axis encloses {_sine(ahead):.1e} rad with that of {body.data.name!r}, so "
-                "that their common normal is far away"
-            )
+            problem = f"its axis is nearly parallel to {body.data.name!r} ({_sine(ahead):.1e} rad)"
             remedy = "make the two parallel (files: load with snap=True)"
             raise ModelError("E-DH-016", problem, remedy, part=f"joint {after.data.name!r}")
         found.append(_meeting(start, ahead))

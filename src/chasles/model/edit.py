@@ -52,19 +52,14 @@ def _coupled_still(data: CouplingData, held: Mapping[str, Vector]) -> CouplingDa
     fixed = [name for name in data.freedoms if name in values]
     if len(fixed) < len(data.freedoms):
         return couplings.held(data, values) if fixed else data
+    part, locked = f"coupling {data.name!r}", f"{', '.join(map(repr, fixed))} are locked"
     if data.timed:
-        problem = (
-            f"coupling {data.name!r} depends on time, so it cannot hold where "
-            f"{', '.join(map(repr, fixed))} are locked"
-        )
-        raise ModelError("E-MODEL-021", problem, "leave one of them free")
+        problem = f"it depends on time, so it cannot hold where {locked}"
+        raise ModelError("E-MODEL-021", problem, "leave one of them free", part=part)
     error = couplings.residual_at(data, values)
     if abs(error) > _HOLDS:
-        problem = (
-            f"coupling {data.name!r} does not hold where {', '.join(map(repr, fixed))} are locked: "
-            f"it is off by {error:.3g}"
-        )
-        raise ModelError("E-MODEL-022", problem, "lock them where it holds")
+        problem = f"it does not hold where {locked}: it is off by {error:.3g}"
+        raise ModelError("E-MODEL-022", problem, "lock them where it holds", part=part)
     return None
 
 
@@ -124,12 +119,9 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     names = {j.name for j in inner}
     for joint in inner:
         if joint.mimic is not None and joint.mimic.joint not in names:
-            raise ModelError(
-                "E-MODEL-026",
-                f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which is outside the "
-                f"subtree of {link!r}",
-                "load with mimic=False, or lock that joint first",
-            )
+            problem = f"it mimics {joint.mimic.joint!r}, which is outside the subtree of {link!r}"
+            remedy = "load with mimic=False, or lock that joint first"
+            raise ModelError("E-MODEL-026", problem, remedy, part=f"joint {joint.name!r}")
     cut = [x for x in source.loops if (x.parent in kept) != (x.child in kept)]
     notes = tuple(f"loop {x.name!r} is open: it leads out of the subtree of {link!r}" for x in cut)
     inside = {

@@ -37,10 +37,7 @@ def shape(source: Description, name: str) -> tuple[int, ...]:
     }
     known["center"] = known["inertia"] = known["mass"]
     if what not in SHAPES or part not in known[what]:
-        remedy = (
-            "parameters are <link>.mass, <link>.center, <link>.inertia, <joint>.placement and "
-            "gravity"
-        )
+        remedy = "it has <link>.mass, .center and .inertia, <joint>.placement, gravity"
         raise ModelError("E-MODEL-038", f"robot {source.name!r} has no parameter {name!r}", remedy)
     return SHAPES[what]
 

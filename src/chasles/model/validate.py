@@ -221,10 +221,7 @@ def _moves_little(joint: JointData, share: float) -> str:
 
 def _moves_nothing(joint: JointData) -> ModelError:
     problem = "it moves no inertia, which makes the mass matrix singular"
-    remedy = (
-        f"give link {joint.child!r} a mass and an inertia, give the joint an armature, or make it "
-        "fixed"
-    )
+    remedy = f"give link {joint.child!r} mass and inertia, the joint an armature, or make it fixed"
     return faulty("E-MODEL-052", joint, problem, remedy)
 
 

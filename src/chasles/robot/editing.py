@@ -27,10 +27,9 @@ class Editing(Deriving):
         for name, value in positions.items():
             entries = np.atleast_1d(np.asarray(value, dtype=float))
             where = self.position_slice(name)
-            if entries.shape != (where.stop - where.start,) or not np.all(np.isfinite(entries)):
-                problem = (
-                    f"joint {name!r} needs {where.stop - where.start} finite numbers, not {value!r}"
-                )
+            count = where.stop - where.start
+            if entries.shape != (count,) or not np.all(np.isfinite(entries)):
+                problem = f"joint {name!r} needs {count} finite numbers, not {value!r}"
                 raise InputError("E-ROBOT-006", problem, part="lock")
             values[name] = Vector(tuple(map(float, entries)))
         return self._changed(edit.lock(self.model, values))
@@ -126,9 +125,7 @@ class Editing(Deriving):
         """
         for data in couplings:
             if not isinstance(data, CouplingData):
-                problem = (
-                    f"give gear(...) or coupling(...) of chasles.model, not {type(data).__name__}"
-                )
+                problem = f"give gear(...) or coupling(...), not {type(data).__name__}"
                 raise ArgumentError("E-ROBOT-012", problem, part="with_couplings")
         more = self.model.source.couplings + couplings
         return self._changed(couplings=more, independent=())

@@ -144,9 +144,7 @@ def _minor_version() -> int:
     header = Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text("utf-8")
     found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", header))
     if int(found["MAJOR"]) != xla.MAJOR:
-        problem = (
-            f"version {found['MAJOR']} of jaxlib's foreign function interface is not supported"
-        )
+        problem = f"version {found['MAJOR']} of jaxlib's interface to functions is not supported"
         raise StateError("E-CALL-048", problem, f"use a jaxlib with version {xla.MAJOR}")
     return int(found["MINOR"])
 
