@@ -78,10 +78,8 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     rows = source.rows()
     gravity = source.vector("gravity", _GRAVITY)
     if sum(1 for _ in source.actions()) > 0:
-        source.notes.append(
-            f"{source.file}: its forces and couples on the gripper are no part of the robot; "
-            "`chasles motion` applies them"
-        )
+        what = "`chasles motion` applies its forces and couples on the gripper"
+        source.notes.append(f"{source.file}: {what}")
     name = PurePath(source.file).stem
     chain = dh_chain(name, rows, "standard", tips={GRIPPER: Transform.identity()})
     return replace(chain, gravity=gravity, notes=tuple(source.notes), where=source.file)

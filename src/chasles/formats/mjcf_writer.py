@@ -169,10 +169,7 @@ class _Writer:
             remedy = f"{_ELSE}, or let it be free from the world"
             raise refusal("E-MJCF-009", joint, "is free from a link that moves", remedy)
         if not place.is_identity:
-            self.notes.append(
-                f"joint {joint.name!r}: its coordinates are the pose in the world, as MuJoCo has "
-                "them, not that against where it is neutral"
-            )
+            self.notes.append(f"joint {joint.name!r}: its coordinates are the pose in the world")
         return place
 
     def _note_passed(self, body: str, series: list[JointData], frames: list[Transform]) -> None:
@@ -181,10 +178,7 @@ class _Writer:
             name = unused_name(f"{body}.{joint.name}", self.taken)
             kept = name == joint.child and compose(inverted(joint.child_pose), frame).is_identity
             if joint.child in self.named and not kept:
-                self.notes.append(
-                    f"link {joint.child!r} is no body in MJCF, between joints of one; its frame is "
-                    "left out"
-                )
+                self.notes.append(f"link {joint.child!r} is no body in MJCF; its frame is left out")
 
     def _joint(self, body: etree._Element, joint: JointData, at: Transform) -> None:
         """A joint whose frame is `at` in the body's frame."""

@@ -327,10 +327,8 @@ def _floating(document: Document, roots: list[str]) -> list[JointData]:
     for root in roots:
         wanted = "root_joint" if len(roots) == 1 else f"{root}_free"
         name = unused_name(wanted, document.ties)
-        document.notes.append(
-            f"{document.file}: no joint connects link {root!r} to the world, so it floats, on "
-            f"joint {name!r}; a fixed joint with the parent world would hold it"
-        )
+        what = f"no joint connects link {root!r} to the world, so it floats, on joint {name!r}"
+        document.notes.append(f"{document.file}: {what}")
         found.append(JointData(name, "free", WORLD, root, where=document.file))
     return found
 

@@ -52,10 +52,8 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         _check(joint)
     for joint in free:
         _check_free(joint)
-        notes.append(
-            f"joint {joint.name!r} is written as none: in SDF floats what nothing holds to the "
-            "world; it is read as 'root_joint', or after its link, before all others"
-        )
+        what = "is left out, as SDF lets float what no joint holds; read back, it comes first"
+        notes.append(f"joint {joint.name!r} {what}")
     root = xml.added(None, "sdf", version=VERSION)
     outer = root
     if source.gravity != Description.gravity:

@@ -219,11 +219,8 @@ def _moments(inertia: Array) -> Symmetric:
     if np.shape(inertia) == (6,):
         return Symmetric(*numbers("inertia", inertia, (6,)))
     if np.shape(inertia) != (3, 3):
-        raise InputError(
-            "E-MATH-014",
-            "inertia must be (xx, yy, zz, xy, xz, yz) or a 3x3 tensor, not of shape "
-            f"{np.shape(inertia)}",
-        )
+        problem = f"inertia must have shape (6,) or (3, 3), not {np.shape(inertia)}"
+        raise InputError("E-MATH-014", problem, "give xx, yy, zz, xy, xz, yz or the tensor")
     given = matrix("inertia", inertia, 3)
     moments = Symmetric.of(given)
     has_form("inertia", given, moments.matrix(), "symmetric")

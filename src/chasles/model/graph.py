@@ -160,10 +160,7 @@ def _tree(
     for link in (link.name for link in links):
         if link not in depth:
             added = JointData(unused_name(f"{link}_free", taken), "free", None, link)
-            notes.append(
-                f"link {link!r} is not connected to the base: joint {added.name!r}, free, "
-                "carries it"
-            )
+            notes.append(f"link {link!r} is not connected: free joint {added.name!r} carries it")
             tree.append(added)
             reach(link, 1)
             grow()

@@ -142,13 +142,11 @@ def check_frames(model: Model) -> tuple[str, ...]:
     """
     notes = []
     for body in model.bodies:
-        radii = _radii(body.inertia)
-        if radii > _FAR:
-            notes.append(
-                f"link {body.name!r}: its centre of mass is {radii:.0f} radii of gyration from its "
-                f"joint, which can cost {2.0 * math.log10(radii):.0f} of 16 digits; move the "
-                "joint's frame nearer, or check the inertia's units"
-            )
+        if (radii := _radii(body.inertia)) > _FAR:
+            far = f"its centre of mass is {radii:.0f} radii of gyration from its joint"
+            cost = f"which can cost {2.0 * math.log10(radii):.0f} of 16 digits"
+            remedy = "move the joint's frame nearer, or check the inertia's units"
+            notes.append(f"link {body.name!r}: {far}, {cost}; {remedy}")
     return tuple(notes)
 
 
@@ -365,12 +363,8 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
         problem = f"{name} forbids velocities only, so it cannot close a loop"
         raise ModelError("E-JOINT-008", problem)
     if joint.holonomic == bool(joint.path) or not set(joint.path) <= set(range(joint.nq)):
-        raise ModelError(
-            "E-JOINT-009",
-            f"{name} has holonomic = {joint.holonomic} and path = {joint.path}",
-            "a joint that forbids velocities only names the entries of q that depend on the "
-            "way, others none",
-        )
+        problem = f"{name} has holonomic = {joint.holonomic} and path = {joint.path}"
+        raise ModelError("E-JOINT-009", problem, "path is for joints that are not holonomic")
 
 
 def _agree(name: str, fault: str, actual: object, expected: object) -> None:
