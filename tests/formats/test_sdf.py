@@ -344,7 +344,7 @@ REFUSED = {
     "no version": (ARM.replace(' version="1.9"', ""), ":1: file: sdf has no version"),
     "old": (ARM.replace("1.9", "1.3"), ":1: file: version 1.3 is too old; save the file as 1.4"),
     "odd version": (ARM.replace("1.9", "two"), ":1: file: version is 'two'; give one like 1.9"),
-    "not sdf": ("<robot/>", ":1: file: the document is a <robot>; an SDF file is an <sdf>"),
+    "not sdf": ("<robot/>", ":1: file: the document is a <robot>; an SDF file is <sdf>"),
     "no links": ("<sdf version='1.9'><model name='m'/></sdf>", ": there are no links"),
     "pose": (ARM.replace("0.1 0.2 0.3 0.1", "0.1 0.2 0.3"), ":2: model 'arm': pose is '0.1 0.2"),
     "frame": (

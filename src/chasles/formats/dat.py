@@ -177,8 +177,7 @@ class _Source:
         below, words = self.record(part, _MASS)
         m, xx, xy, xz, yy, yz, zz = map(float, words)
         if m < 0.0:
-            remedy = "give zero or a positive number"
-            raise self.error("E-DAT-009", f"mass is {words[0]}", remedy, below, part)
+            raise self.error("E-DAT-009", f"mass is {words[0]}", "give zero or more", below, part)
         turn, twist = (self._angle(line, part, angle) for angle in (theta, alpha))
         body = m, tuple(self.vector(part, _CENTER)), (xx, yy, zz, xy, xz, yz)
         constants = turn, float(s), float(a), twist, KINDS[code], float(b)
@@ -240,8 +239,7 @@ def _serial(description: Description) -> tuple[JointData, ...]:
         if "DAT" not in joint.traits.names:
             raise _refused("E-DAT-012", joint, f"its type is {joint.kind}")
         if joint.parent is None or joint.parent != end:
-            problem = "it does not start from the link of the joint before it"
-            raise _refused("E-DAT-013", joint, problem)
+            raise _refused("E-DAT-013", joint, "it does not start where the joint before it ends")
         if any((joint.armature, joint.damping, joint.friction)):
             raise _refused("E-DAT-014", joint, "it has armature, damping or friction")
         if joint.mimic is not None:
@@ -262,8 +260,7 @@ def _between(joint: JointData) -> tuple[float, float, float, float, float]:
     if abs(across) > _ROUNDING * max(1.0, abs(d), abs(across)):
         b = across / cos if abs(cos) > _ROUNDING else math.nan
     if abs(tilt) > _ROUNDING or math.isnan(b):
-        problem = "its placement is not that of a Denavit-Hartenberg table"
-        raise _refused("E-DAT-019", joint, problem)
+        raise _refused("E-DAT-019", joint, "no Denavit-Hartenberg table has its placement")
     return a, b, alpha, theta, d + b * math.sin(alpha)
 
 

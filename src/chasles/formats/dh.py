@@ -29,8 +29,7 @@ def described(source: TomlFile, *, floating: bool) -> Description:
     """
     if floating:
         problem = "a Denavit-Hartenberg table has no mass for its base, so the base cannot float"
-        remedy = "use a URDF, or leave out floating"
-        raise ModelError("E-TOML-001", problem, remedy, file=source.file)
+        raise ModelError("E-TOML-001", problem, "leave out floating", file=source.file)
     return _table(source).description()
 
 

@@ -102,8 +102,7 @@ def read(
     description: Description = importlib.import_module(row_of(path).reader).read(path, **options)
     if len(description.links) > MAX_LINKS:
         problem = f"{len(description.links)} links, and a robot may have {MAX_LINKS}"
-        remedy = "check that this is the right file"
-        raise ModelError("E-FILE-002", problem, remedy, file=os.fsdecode(path))
+        raise ModelError("E-FILE-002", problem, "check the file", file=os.fsdecode(path))
     return description
 
 

@@ -248,8 +248,7 @@ def _tendon(equality: _Equality, t: int) -> dict[int, float]:
         return {}
     places = range(source["tendon_adr"][t], source["tendon_adr"][t] + source["tendon_num"][t])
     if any(source["wrap_type"][w] != "joint" for w in places):
-        problem = "it has a spatial tendon, which cannot be read"
-        raise equality.error("E-MJCF-005", problem, "take it out")
+        raise equality.error("E-MJCF-005", "a spatial tendon cannot be read", "take it out")
     return {source["wrap_objid"][w]: source["wrap_prm"][w] for w in places}
 
 

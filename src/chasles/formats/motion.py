@@ -186,8 +186,7 @@ def _header(file: str, known: Sequence[str]) -> _Header:
             remedy = suggest(name[:100], known)
             raise ModelError("E-FILE-018", f"unknown column {short(name)}", remedy, file=where)
         if names.count(name) > 1:
-            problem = f"column {name!r} is there twice"
-            raise ModelError("E-FILE-019", problem, "remove one", file=where)
+            raise ModelError("E-FILE-019", f"two columns {name!r}", "remove one", file=where)
     return _Header(file, names, first.number, body)
 
 
@@ -290,6 +289,5 @@ def read_archive(path: str | os.PathLike[str], nq: int) -> tuple[np.ndarray, np.
         remedy = f"the robot has {nq} coordinates: give a motion of this robot"
         raise ModelError("E-FILE-029", problem, remedy, file=file)
     if not (np.all(np.isfinite(t)) and np.all(np.isfinite(q)) and np.all(np.diff(t) >= 0.0)):
-        problem = "times or positions are not finite, or times do not increase"
-        raise ModelError("E-FILE-030", problem, file=file)
+        raise ModelError("E-FILE-030", "numbers are not finite, or times decrease", file=file)
     return t, q

@@ -63,8 +63,7 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
     suffix = Path(name).suffix
     kind = f" of the unknown file type {suffix!r}" if suffix[1:].isalpha() else ""
     problem = f"there is no such file{kind}, and no robot of this name is installed"
-    remedy = f"{hint}`chasles robots` lists those that are"
-    raise ModelError("E-FILE-035", problem, remedy, part=name)
+    raise ModelError("E-FILE-035", problem, f"{hint}`chasles robots` lists them", part=name)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -56,8 +56,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     links = [LinkData(WORLD, RigidInertia.zero(), document.file)]
     links += [_link(node) for node in document.of("link")]
     if len(links) == 1:
-        problem = "there are no links"
-        raise ModelError("E-SDF-001", problem, "add a <link> to the model", file=document.file)
+        raise ModelError("E-SDF-001", "there are no links", "add a <link>", file=document.file)
     joints = [_held(document, node) for node in document.of("link") if node.static]
     for node in document.of("joint"):
         if not node.static and node.part.text("type") != GEARBOX:

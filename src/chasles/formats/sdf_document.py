@@ -104,8 +104,7 @@ def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
     element = parse(file, load(file))
     part = Part(Source(file, "", snap, notes), element, "file")
     if element.tag != "sdf":
-        problem = f"the document is a <{element.tag}>"
-        raise part.error("E-SDF-014", problem, "an SDF file is an <sdf>")
+        raise part.error("E-SDF-014", f"the document is a <{element.tag}>", "an SDF file is <sdf>")
     version = part.text("version")
     minor = _minor(version)
     if minor is None or not version.startswith("1."):
@@ -145,8 +144,7 @@ def _parts(document: Document, scope: Node, owner: Part, way: _Way) -> None:
 def _model(document: Document, scope: Node, part: Part, way: _Way, version: int = 0) -> None:
     """A model and its parts. version: of its own file."""
     if len(way.above) > MAX_NESTING:
-        problem = f"more than {MAX_NESTING} models within each other"
-        raise part.error("E-SDF-018", problem, "nest them less")
+        raise part.error("E-SDF-018", f"more than {MAX_NESTING} nested models", "nest them less")
     name = part.text("name")
     facts = _model_facts(part, version or scope.version)
     node = document.add(scope, part, name, **facts)
@@ -269,8 +267,7 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
             continue
         ratio = node.part.number("gearbox_ratio", 1.0)
         if ratio == 0.0:
-            problem = "gearbox_ratio is 0"
-            raise node.part.error("E-SDF-028", problem, "give the ratio, or fix its child")
+            raise node.part.error("E-SDF-028", "gearbox_ratio is 0", "give it, or fix its child")
         first, sense = _angle(node, "parent", "axis", turning)
         second, other = _angle(node, "child", "axis2", turning)
         yield gear(node.name, second, {first: -ratio * sense * other}, where=node.part.where)

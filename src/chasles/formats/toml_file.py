@@ -107,8 +107,7 @@ class TomlFile:
         text = _decoded(self.file, load(self.file))
         if text.count("[") + text.count("{") > MAX_TABLES:
             problem = f"more than {MAX_TABLES} tables and lists"
-            remedy = "check that this is the right file"
-            raise ModelError("E-TOML-012", problem, remedy, file=self.file)
+            raise ModelError("E-TOML-012", problem, "check the file", file=self.file)
         self.data = _parsed(self.file, text)
         self._lines = Lines(text)
         self._units = {what: next(iter(names.values())) for what, names in UNITS.items()}

@@ -123,8 +123,7 @@ def inertial(part: Part) -> Inertial:
 def _joint(joint: Part) -> JointData:
     given, kinds = joint.text("type"), spelled("URDF", own=True)
     if given not in kinds:
-        problem = f"unknown type {short(given)}"
-        raise joint.error("E-URDF-004", problem, f"use one of {', '.join(kinds)}")
+        raise joint.error("E-URDF-004", f"unknown type {short(given)}", f"use {', '.join(kinds)}")
     name, (parent, child) = joint.text("name"), (joint.need(x).text("link") for x in _ENDS)
     data = JointData(name, kinds[given], parent, child, origin(joint), where=joint.where)
     return data if data.kind == "fixed" else _moving(joint, data)

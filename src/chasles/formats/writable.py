@@ -89,8 +89,7 @@ def refusal(code: str, part: Named, problem: str, remedy: str, format: str = "")
 def check_writable(description: Description, format: str) -> list[str]:
     """Refuse what no format but our own holds; notes on what is left out without harm."""
     if description.massless:
-        problem = "has no masses at all"
-        raise refusal("E-FILE-031", description, problem, "save it as .toml", format)
+        raise refusal("E-FILE-031", description, "has no masses at all", "save it as .toml", format)
     for joint in description.joints:
         check_joint(joint, format)
     notes = []
@@ -105,8 +104,7 @@ def check_writable(description: Description, format: str) -> list[str]:
 def check_joint(joint: JointData, format: str = "a file") -> None:
     """Refuse what is a function in Python: a type of one's own, a motion in time."""
     if joint.custom is not None:
-        problem = "is of a type of your own"
-        raise refusal("E-FILE-032", joint, problem, "keep it in Python", format)
+        raise refusal("E-FILE-032", joint, "is of a type of your own", "keep it in Python", format)
     if joint.motion is not None:
         remedy = "save the robot before it is, and keep the motion in Python, with robot.drive"
         raise refusal("E-FILE-033", joint, "is driven in time", remedy, format)

@@ -99,8 +99,7 @@ def typed(name: str, x: Any, *kinds: type) -> None:
     """An error unless x is of one of these types."""
     if type(x) not in kinds:
         wanted = " or ".join(kind.__name__ for kind in kinds)
-        problem = f"{name} must be of type {wanted}, not {type(x).__name__}"
-        raise ArgumentError("E-MATH-008", problem)
+        raise ArgumentError("E-MATH-008", f"{name} must be a {wanted}, not {type(x).__name__}")
 
 
 def position(name: str, M: Any) -> Position:

@@ -281,8 +281,7 @@ def _couple(bodies: list[Body]) -> list[Body]:
             raise faulty("E-MODEL-016", data, problem, remedy)
         if data.name in seen:
             problem = f"it mimics itself through {' -> '.join((*seen, data.name))}"
-            remedy = "let one of them lead, without mimic"
-            raise faulty("E-MODEL-017", data, problem, remedy)
+            raise faulty("E-MODEL-017", data, problem, "let one of them lead, without mimic")
         leader = number[data.mimic.joint]
         for k in (i, leader):
             if bodies[k].joint.nv != 1:

@@ -37,8 +37,7 @@ def coupling(
         return ModelError(code, problem, remedy, part=f"coupling {name!r}", file=where)
 
     if not names or len(set(names)) < len(names):
-        problem = f"its freedoms are {names!r}"
-        raise uncoupled("E-LOOP-025", problem, "name one or more, each once")
+        raise uncoupled("E-LOOP-025", f"its freedoms are {names!r}", "name one or more, each once")
     arena = Arena(RULES)
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
     moment = [arena.input("t", 0)] if timed else []

@@ -175,8 +175,7 @@ def _rows(given: Any) -> tuple[DHRow, ...]:
         except ModelError as error:
             raise error.within(f"row {i}") from None
     if not rows:
-        problem = "a table without rows is no arm"
-        raise ModelError("E-DH-004", problem, "give one row for each joint")
+        raise ModelError("E-DH-004", "a table without rows is no arm", "give a row for each joint")
     return tuple(rows)
 
 

@@ -101,8 +101,7 @@ def _serial(model: Model) -> tuple[Body, ...]:
         if body.parent != before:
             raise _refused("E-DH-013", body.data.name, "the arm branches there")
     if not model.bodies:
-        problem = f"robot {model.name!r} has no moving joint"
-        raise ModelError("E-DH-014", problem, "a table needs one or more")
+        raise ModelError("E-DH-014", f"robot {model.name!r} has no moving joint", "add one")
     return model.bodies
 
 

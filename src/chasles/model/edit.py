@@ -27,8 +27,7 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
             remedy = f"it has {', '.join(map(repr, moving))}"
             raise ModelError("E-MODEL-019", problem, remedy, part=f"robot {model.name!r}")
         if model.bodies[moving[name]].follow is not None:
-            problem = f"joint {name!r} mimics another"
-            raise ModelError("E-MODEL-020", problem, "lock that one instead")
+            raise ModelError("E-MODEL-020", f"joint {name!r} mimics another", "lock that one")
         held[name] = q
     for body in model.bodies:
         leader = model.bodies[body.follow.leader].data.name if body.follow else ""

@@ -81,8 +81,7 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
         raise faulty("E-MODEL-044", joint, problem, "give a positive one, in m")
     if "pitch" in joint.traits.data and joint.pitch == 0.0:
         problem = f"a {joint.kind} joint has no pitch"
-        remedy = "give metres for one rad, or make it revolute"
-        raise faulty("E-MODEL-045", joint, problem, remedy)
+        raise faulty("E-MODEL-045", joint, problem, "give metres for one rad, or make it revolute")
 
 
 def check_ends(code: str, joint: JointData, links: Container[str | None]) -> None:
@@ -99,8 +98,7 @@ def check_loops(source: Description) -> None:
     names = {joint.name for joint in source.joints}
     for loop in source.loops:
         if loop.name in names:
-            problem = "another joint or loop has this name"
-            raise faulty("E-MODEL-046", loop, problem, "rename one of them")
+            raise faulty("E-MODEL-046", loop, "another joint or loop has this name", "rename one")
         names.add(loop.name)
         check_ends("E-MODEL-047", loop, links)
         if loop.parent == loop.child:
@@ -343,12 +341,10 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
     """What does not depend on a position."""
     own = vars(type(joint))
     if "__init__" in own and not ("__dataclass_fields__" in own and is_dataclass(type(joint))):
-        problem = f"{name} has an __init__"
-        raise ModelError("E-JOINT-003", problem, "write its numbers as fields of a dataclass")
+        raise ModelError("E-JOINT-003", f"{name} has an __init__", "write its numbers as fields")
     for number in ("nq", "nv", "units"):
         if not hasattr(joint, number):
-            problem = f"{name} has no {number}"
-            raise ModelError("E-JOINT-004", problem, "write nq, nv and units in the class")
+            raise ModelError("E-JOINT-004", f"{name} has no {number}", "write nq, nv and units")
     units, quaternion = joint.units, ("1",) * 4
     if len(units) != joint.nq or set(units) - {"rad", "m", "1"}:
         problem = f"{name} has units {units}"

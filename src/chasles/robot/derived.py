@@ -160,8 +160,7 @@ class Deriving(Computing):
         if ready is not None:
             return ready(*arguments)
         if order not in (1, 2):
-            problem = f"order must be 1 or 2, not {order!r}"
-            raise InputError("E-ROBOT-022", problem, part="derivatives")
+            raise InputError("E-ROBOT-022", f"order is 1 or 2, not {order!r}", part="derivatives")
         options |= {"dissipation": dissipation, "method": method}
         here, forces = self.mechanism.derived("jacobian", function, wrt, order, f_ext, **options)
         if plain:

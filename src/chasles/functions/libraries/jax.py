@@ -30,8 +30,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     title = function.recipe.function
     for name, given in (("out", out), ("threads", threads)):
         if given is not None:
-            problem = f"JAX's arrays allow no {name}="
-            raise ArgumentError("E-CALL-043", problem, "leave it out", part=title)
+            raise ArgumentError("E-CALL-043", f"JAX allows no {name}=", "leave it out", part=title)
     arrays = _arrays(function, arguments)
     chosen = function.single if arrays[0].dtype == np.float32 else function
     results = _EVALUATE.bind(*_aligned(chosen, arrays), function=chosen)

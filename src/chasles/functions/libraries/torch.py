@@ -69,8 +69,7 @@ def _checked(function: Any, arguments: Sequence[Any]) -> Any:
             problem = f"{first[0]} is on {first[1]} and {variable.name} on {a.device}"
             raise InputError("E-CALL-049", problem, "bring them together", part=title)
         if a.device.type not in ("cpu", "cuda"):
-            problem = f"no code for device {a.device}"
-            raise InputError("E-CALL-050", problem, "use cpu or cuda", part=title)
+            raise InputError("E-CALL-050", f"no code for {a.device}", "use cpu or cuda", part=title)
         if a.dtype == _DOUBLE or a.dtype in _WHOLE:
             dtype = _DOUBLE
         elif a.dtype != _SINGLE:
