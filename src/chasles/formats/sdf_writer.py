@@ -20,7 +20,7 @@ from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import Description, JointData, Limits, LoopData, ShapeData
 from chasles.model.build import compose, natural_axes
 from chasles.model.couplings import linear
-from chasles.model.description import as_bounded, spelling
+from chasles.model.description import Named, as_bounded, spelling
 from chasles.model.graph import in_series, taken_names, unused_name
 from chasles.model.model import some
 
@@ -128,7 +128,8 @@ def _renamed(source: Description, notes: list[str]) -> Description:
 
     links = legal("link", (link.name for link in kept))
     frames = legal("frame", (frame.name for frame in source.frames if frame.link in links))
-    ties = legal("joint", _ties(source))
+    named: list[Named] = [*source.joints, *source.loops, *source.couplings]
+    ties = legal("joint", (part.name for part in named))
 
     def tied(joint: Kind) -> Kind:
         mimic = joint.mimic
@@ -159,12 +160,6 @@ def _renamed(source: Description, notes: list[str]) -> Description:
         ),
         shapes=tuple(replace(x, link=links[x.link]) for x in source.shapes if x.link in links),
     )
-
-
-def _ties(source: Description) -> list[str]:
-    """Names of joints in the file: those of loops and gears are such."""
-    joints = [joint.name for joint in (*source.joints, *source.loops)]
-    return joints + [data.name for data in source.couplings]
 
 
 def _check(joint: JointData) -> None:

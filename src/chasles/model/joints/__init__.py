@@ -8,11 +8,11 @@ by a type's name. The tests in tests/model/test_joints.py hold it to the contrac
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chasles.expr import Number, cos, sin
+from chasles.expr import cos, sin
 from chasles.mathematics.derivatives import leibniz
-from chasles.mathematics.linear import Matrix, Vector, diagonal
+from chasles.mathematics.linear import Vector, diagonal
 from chasles.mathematics.rotations import Rotation, about
-from chasles.mathematics.spatial import Forces, Motion, Motions, RigidInertia, Transform, inverted
+from chasles.mathematics.spatial import Forces, Motion, Motions, Transform, inverted
 from chasles.model.joints.contract import (
     FX,
     FY,
@@ -157,14 +157,16 @@ class Reversed(Joint):
     """Another joint with its two frames exchanged (Featherstone 2008, table 4.2).
 
     X is the inverse; S, c_J and T are the negative ones, as the other frame sees them. Coordinates
-    and the forces on them stay what they are, as does the power.
+    and the forces on them stay what they are, as does the power, and so does what is not felt.
     """
 
     inner: Joint
 
     def __post_init__(self) -> None:
-        for trait in ("nq", "nv", "units", "additive", "holonomic", "path"):
-            object.__setattr__(self, trait, getattr(self.inner, trait))
+        traits = ("nq", "nv", "units", "additive", "holonomic", "path")
+        same = ("neutral", "integrate", "difference", "drift", "transferable")
+        for name in (*traits, *same):
+            object.__setattr__(self, name, getattr(self.inner, name))
         object.__setattr__(self, "kind", f"reversed {self.inner.kind}")
 
     def motion(self, q: Vector) -> Transform:
@@ -195,22 +197,6 @@ class Reversed(Joint):
 
     def fit(self, X: Transform) -> Vector:
         return self.inner.fit(inverted(X))
-
-    def neutral(self) -> Vector:
-        return self.inner.neutral()
-
-    def integrate(self, q: Vector, v: Vector) -> Vector:
-        return self.inner.integrate(q, v)
-
-    def difference(self, q0: Vector, q1: Vector) -> Vector:
-        return self.inner.difference(q0, q1)
-
-    def drift(self, qd: Vector) -> Matrix:
-        return self.inner.drift(qd)
-
-    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
-        """What does not change with q and is not felt by one frame is not felt by the other."""
-        return self.inner.transferable(inertia, k)
 
 
 def _negative(S: Motions) -> Motions:
