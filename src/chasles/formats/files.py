@@ -1,6 +1,4 @@
-"""Robot files: the table of formats, with one reader and one writer for each, and what all share:
-bytes and lines, numbers as files print them, names of meshes, and new files that are whole.
-"""
+"""Robot files: the table of formats; bytes, lines and numbers of files; new files, whole."""
 
 import importlib
 import math

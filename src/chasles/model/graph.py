@@ -1,6 +1,4 @@
-"""The same mechanism in other joints: a tree and the joints that close it, from links and joints in
-any order (Featherstone 2008, section 4.1); and joints in series, for files that know few types.
-"""
+"""The same mechanism in other joints: trees from any graph (Featherstone 2008, 4.1), series."""
 
 import heapq
 import itertools
