@@ -141,9 +141,13 @@ _COMMENT = re.compile(r"(^|\s)#.*")
 class Line(NamedTuple):
     """A line with something on it. number: counted from 1. end: the bytes of the file up to it."""
 
+    file: str
     number: int
     text: str
     end: int
+
+    def error(self, code: str, problem: str, remedy: str) -> ModelError:
+        return ModelError(code, problem, remedy, file=self.file, line=self.number)
 
 
 def size(file: str) -> int:
@@ -194,7 +198,7 @@ def lines(file: str) -> Iterator[Line]:
                     raise ModelError("E-FILE-008", problem, remedy, file=file, line=number)
                 text = _COMMENT.sub("", raw.decode("utf-8", "replace").lstrip("\ufeff")).strip()
                 if text:
-                    yield Line(number, text, end)
+                    yield Line(file, number, text, end)
     except OSError as error:
         remedy = "check the file"
         raise ModelError("E-FILE-009", error.strerror or str(error), remedy, file=file) from error
