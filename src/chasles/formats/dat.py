@@ -25,16 +25,8 @@ from pathlib import PurePath
 import numpy as np
 
 from chasles.errors import ModelError
-from chasles.formats.files import (
-    check_bearable,
-    is_number,
-    lines,
-    radians,
-    short,
-    snapped,
-    store,
-    words,
-)
+from chasles.formats import files
+from chasles.formats.files import short, words
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import Transform
@@ -102,10 +94,10 @@ class _Source:
     """A file being read, record by record."""
 
     def __init__(self, file: str, snap: bool) -> None:
-        check_bearable(file)
+        files.check_bearable(file)
         self.file, self.snap = file, snap
         self.notes: list[str] = []
-        self._lines = lines(file)
+        self._lines = files.lines(file)
         self._last = 0
 
     def error(
@@ -153,7 +145,7 @@ class _Source:
         return None
 
     def _check(self, word: str, wanted: str, part: str) -> None:
-        if not is_number(word):
+        if not files.is_number(word):
             problem = f"{short(word)} among {wanted} is not a finite number"
             raise self.error("E-DAT-004", problem, "write it as 0.5, -2 or 1e-3", part=part)
         if abs(float(word)) > LARGEST:
@@ -187,8 +179,8 @@ class _Source:
         def note(what: str) -> None:
             self.notes.append(f"{self.file}:{line}: {part}: {what}")
 
-        k = snapped(word, "angle", note) if self.snap else 0
-        return radians(k) if k else float(word)
+        k = files.snapped(word, "angle", note) if self.snap else 0
+        return files.radians(k) if k else float(word)
 
 
 # Writing ---------------------------------------------------------------------------------------
@@ -217,7 +209,7 @@ def write(description: Description, path: str | os.PathLike[str], *, gripper: st
         text.append(f"{words([m, xx, xy, xz, yy, yz, zz])}  # {' '.join(_MASS)}")
         text.append(f"{words(center)}  # {' '.join(_CENTER)}")
     text += ["", f"{words(description.gravity)}  # {' '.join(_GRAVITY)}"]
-    store(path, "\n".join(text) + "\n")
+    files.store(path, "\n".join(text) + "\n")
 
 
 def _refused(code: str, joint: JointData, problem: str) -> ModelError:

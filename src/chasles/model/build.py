@@ -10,6 +10,7 @@ from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
+from chasles.model import validate
 from chasles.model.couplings import Coupling, Drive
 from chasles.model.description import (
     CouplingData,
@@ -21,17 +22,6 @@ from chasles.model.description import (
 )
 from chasles.model.joints import JOINTS, Joint, Reversed
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
-from chasles.model.validate import (
-    check_custom,
-    check_ends,
-    check_frames,
-    check_inertias,
-    check_loops,
-    check_numbers,
-    check_regular,
-    check_type,
-    check_unused,
-)
 
 _ROUNDING = 1e-15
 """Entries of constant rotations and positions this near to 0 or +-1 are rounding, not data."""
@@ -43,20 +33,21 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     mimic: followers move with their leader and have no coordinate (False: independent joints).
     strict: an invalid inertia is an error instead of a note.
     """
-    check_custom(source)
+    validate.check_custom(source)
     model = connected(source, mimic=mimic)
     if source.massless:
         return replace(model, notes=(*source.notes, "no masses are given: kinematics only"))
-    notes = source.notes + check_inertias(source, model, strict=strict) + check_unused(source)
-    idle, lossy = check_regular(model)
-    return replace(model, notes=notes + check_frames(model) + lossy, idle=idle)
+    odd = validate.check_inertias(source, model, strict=strict)
+    idle, lossy = validate.check_regular(model)
+    notes = odd + validate.check_unused(source) + validate.check_frames(model) + lossy
+    return replace(model, notes=source.notes + notes, idle=idle)
 
 
 def connected(source: Description, *, mimic: bool) -> Model:
     """The model without checks of its physics; the description may hold symbols for numbers."""
-    check_numbers(source)
+    validate.check_numbers(source)
     children = _connect(source)
-    check_loops(source)
+    validate.check_loops(source)
     links = {link.name: link for link in source.links}
     frames: dict[str, Frame] = {}
     bodies: list[Body] = []
@@ -174,12 +165,12 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     children: dict[str | None, list[JointData]] = {None: []} | {name: [] for name in names}
     parent_of: dict[str, JointData] = {}
     for joint in source.joints:
-        check_ends("E-MODEL-006", joint, children)
+        validate.check_ends("E-MODEL-006", joint, children)
         if joint.child in parent_of:
             before = parent_of[joint.child].name
             problem = f"link {joint.child!r} already has a parent, by joint {before!r}"
             raise faulty("E-MODEL-007", joint, problem, "a tree has one for each link")
-        check_type(joint, ("fixed", *JOINTS))
+        validate.check_type(joint, ("fixed", *JOINTS))
         parent_of[joint.child] = joint
         children[joint.parent].append(joint)
     roots = [name for name in names if name not in parent_of]

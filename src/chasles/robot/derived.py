@@ -9,24 +9,8 @@ import numpy as np
 from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, InputError
+from chasles.functions import doors, numeric
 from chasles.functions.compiled import Compiled
-from chasles.functions.doors import (
-    from_names,
-    numbers,
-    order_of,
-    order_option,
-    rates_by_name,
-    refuse,
-)
-from chasles.functions.numeric import (
-    BaseParameters,
-    actuation_matrix,
-    base_parameters,
-    checked_step,
-    delivered,
-    discretized,
-    random_states,
-)
 from chasles.functions.programs import Derivative
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import Coordinates, Mobility, assemble, mobility
@@ -52,8 +36,8 @@ class Deriving(Computing):
         if not isinstance(values, Mapping):
             problem = f"give {{joint: position}}, not {type(values).__name__}"
             raise ArgumentError("E-ROBOT-010", problem, part="state")
-        q = numbers("default", self.neutral() if default is None else default, self.nq)
-        return from_names(values, self.position_slice, q)
+        q = doors.numbers("default", self.neutral() if default is None else default, self.nq)
+        return doors.from_names(values, self.position_slice, q)
 
     def random(
         self, rng: "np.random.Generator | int | None" = None, size: int | tuple[int, ...] = ()
@@ -153,7 +137,7 @@ class Deriving(Computing):
         has nv columns. order=2 gives second derivatives: for each pair of arguments, the first
         derivatives' shape followed by the second argument's.
         """
-        options = order_option(function, arguments) | options
+        options = doors.order_option(function, arguments) | options
         key = ("derivatives", (function, wrt, order, dissipation, method, *options.items()))
         plain = f_ext is None and out is None and threads is None
         ready = self.mechanism.found(key) if plain else None
@@ -185,7 +169,7 @@ class Deriving(Computing):
         The product of the transposed `derivatives` with `covector` (an array of the result's
         shape), at a small multiple of the function's own cost; wrt as in `derivatives`.
         """
-        options = order_option(function, arguments) | options
+        options = doors.order_option(function, arguments) | options
         options |= {"dissipation": dissipation, "method": method}
         here, forces = self.mechanism.derived("pullback", function, wrt, f_ext=f_ext, **options)
         return here(*arguments, *forces, covector, out=out, threads=threads)
@@ -212,8 +196,8 @@ class Deriving(Computing):
         same derivatives along the frame's axes. method: "joint-motion" (Mitra, in the base frame),
         "link-frames" (the same in the links' frames), or "fastest".
         """
-        rates += rates_by_name("frame_motion", rates, named_rates)
-        order = order_of("frame_motion", rates)
+        rates += doors.rates_by_name("frame_motion", rates, named_rates)
+        order = doors.order_of("frame_motion", rates)
         view = ("frame", frame, "axes", axes, "at", at, "order", order, "method", method)
         return self._call("frame_motion", (q, *rates), view, None, out, threads)
 
@@ -277,17 +261,17 @@ class Deriving(Computing):
         pair = partial(self._call, "linearize", (q, qd, tau), options, f_ext)
         if dt is None and actuation is None:
             return pair(out, threads)
-        refuse("linearize with dt= or actuation=", q, qd, tau)
-        step = None if dt is None else checked_step(dt)
+        doors.refuse("linearize with dt= or actuation=", q, qd, tau)
+        step = None if dt is None else numeric.checked_step(dt)
         S = None
         if actuation is not None:
-            S = actuation_matrix(actuation, self.nv, self.velocity_slice)
+            S = numeric.actuation_matrix(actuation, self.nv, self.velocity_slice)
         A, B = pair(None, threads)
         if S is not None:
             B = B @ S.astype(B.dtype)
         if step is not None:
-            A, B = discretized(A, B, step)
-        return delivered("linearize", (A, B), out)
+            A, B = numeric.discretized(A, B, step)
+        return numeric.delivered("linearize", (A, B), out)
 
     def inertial_parameters(self) -> np.ndarray:
         """Ten numbers for each of `moving_joints`, flat: what `regressor` is multiplied by.
@@ -304,7 +288,7 @@ class Deriving(Computing):
 
     def base_parameters(
         self, *, tolerance: float = 1e-8, rng: "np.random.Generator | int | None" = 0
-    ) -> BaseParameters:
+    ) -> numeric.BaseParameters:
         """The fewest combinations of `inertial_parameters` that all joint forces depend on.
 
         Decided numerically, on regressors of random states with joints anywhere (limits are not
@@ -318,9 +302,9 @@ class Deriving(Computing):
             problem = f"tolerance must be in (0, 1), not {tolerance!r}"
             raise InputError("E-ROBOT-020", problem, part="base_parameters")
         count = 20 + 40 * len(self.moving_joints) // max(self.nv, 1)
-        steps, qd, qdd = random_states(self.model, count, np.random.default_rng(rng))
+        steps, qd, qdd = numeric.random_states(self.model, count, np.random.default_rng(rng))
         Y = self.regressor(self.integrate(self.neutral(), steps), qd, qdd)
-        return base_parameters(self.model, Y, tolerance)
+        return numeric.base_parameters(self.model, Y, tolerance)
 
 
 def _rates_of_order(

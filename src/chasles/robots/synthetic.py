@@ -11,14 +11,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from chasles.errors import ModelError
+from chasles.mathematics import rotations
 from chasles.mathematics.linear import Matrix, Vector
-from chasles.mathematics.rotations import (
-    Rotation,
-    about,
-    aligned_to_z,
-    matrix_from_rpy,
-    matrix_from_vector,
-)
+from chasles.mathematics.rotations import Rotation, about
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import JOINTS, Description, FrameData, JointData, Limits, LinkData, Mimic
 from chasles.model.build import compose
@@ -191,7 +186,7 @@ def _parent(rng: random.Random, k: int, links: Sequence[LinkData]) -> str:
 
 def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: str) -> JointData:
     axis = _axis(rng)
-    second = Vector(aligned_to_z(axis).rows[0]) if rng.random() < 0.5 else None
+    second = Vector(rotations.aligned_to_z(axis).rows[0]) if rng.random() < 0.5 else None
     joint = JointData(name, kind, parent, child, _pose(rng), axis)
     traits = joint.traits
     if len(traits.along) == 2:
@@ -233,9 +228,9 @@ def _pose(rng: random.Random) -> Transform:
     if style < 0.3:
         R = Matrix.identity()
     elif style < 0.6:
-        R = matrix_from_rpy(*(math.pi / 2.0 * int(rng.random() * 4.0) for _ in range(3)))
+        R = rotations.matrix_from_rpy(*(math.pi / 2.0 * int(rng.random() * 4.0) for _ in range(3)))
     else:
-        R = matrix_from_vector(_axis(rng) * rng.uniform(-math.pi, math.pi))
+        R = rotations.matrix_from_vector(_axis(rng) * rng.uniform(-math.pi, math.pi))
     return compose(Transform.from_pose(R, place), Transform.identity())
 
 
