@@ -33,7 +33,7 @@ LOADERS = (
     "algorithms/method.py",
     "backends/__init__.py",
     "entry_points.py",
-    "formats/__init__.py",
+    "formats/files.py",
     "functions/doors.py",
     "lint/__init__.py",
     "peers/__init__.py",

@@ -12,8 +12,9 @@ from chasles.algorithms.spatial.kinematics import (
     body_transforms,
     point_in_body,
 )
+from chasles.mathematics.derivatives import leibniz
 from chasles.mathematics.homogeneous import Block, Position, Velocity
-from chasles.mathematics.linear import Vector, leibniz
+from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Motion, Motions, Transform
 from chasles.model import spaces
 from chasles.model.model import WORLD, Frame, Model

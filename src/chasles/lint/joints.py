@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from chasles.errors import ConvergenceError, InputError
 from chasles.lint.sheet import Found, Joint, Sheet
-from chasles.model.joints import traits
+from chasles.model.description import traits
 
 _SLACK = 1e-6
 """rad or m: by which a follower may leave its limits, for what printing rounds."""

@@ -13,7 +13,7 @@ from lxml import etree
 from chasles.errors import ModelError
 from chasles.lint.solids import Solid
 from chasles.model import Mimic
-from chasles.model.joints import traits
+from chasles.model.description import traits
 from chasles.robot import Robot
 
 Severity = Literal["error", "warning", "note"]

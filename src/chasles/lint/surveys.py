@@ -21,7 +21,7 @@ from chasles.formats.xml_file import MOMENTS, ORIGIN, Inertial, Part, Source, pa
 from chasles.lint import solids
 from chasles.lint.sheet import Document, Found, Joint, Link, Sheet, Table
 from chasles.model import ROLES, Description, JointData, LinkData, ShapeData
-from chasles.model.joints import spelled
+from chasles.model.description import spelled
 
 _LIMITS = ("lower", "upper", "effort", "velocity")
 

@@ -377,11 +377,3 @@ def invert_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> Matrix:
     scaled = [[w / d for w, d in zip(row, D, strict=True)] for row in W]
     upper = [[_dot(W[i][: i + 1], scaled[j][: i + 1]) for j in range(i, n)] for i in range(n)]
     return Matrix(tuple(tuple(upper[min(i, j)][abs(j - i)] for j in range(n)) for i in range(n)))
-
-
-def leibniz(product: Callable[[Any, Any], Any], a: Sequence[Any], b: Sequence[Any], k: int) -> Any:
-    """The k-th derivative of product(a, b), bilinear; a[j] and b[j] are the j-th derivatives."""
-    total = product(a[0], b[k])
-    for j in range(1, k + 1):
-        total = total + product(a[j] * float(comb(k, j)), b[k - j])
-    return total

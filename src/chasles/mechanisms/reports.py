@@ -10,7 +10,7 @@ from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import refuse
 from chasles.mechanisms.equations import size
 from chasles.model import Coupling, Loop, Model
-from chasles.model.joints import traits
+from chasles.model.description import traits
 
 _REMEDY = {"qd": ("1/s", "yd"), "qdd": ("1/s2", "yd, ydd")}
 

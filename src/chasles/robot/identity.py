@@ -107,10 +107,7 @@ class Identity(Named):
 
     @cached_property
     def limits(self) -> Limits:
-        """The limits of its joints: `lower` and `upper` (nq,), `velocity` and `effort` (nv,).
-
-        Joints with several coordinates have none.
-        """
+        """The limits of all joints; those with several coordinates have none."""
         model = self.model
         q, v = np.full((2, model.nq), np.inf), np.full((2, model.nv), np.inf)
         q[0] = -np.inf
@@ -173,10 +170,7 @@ class Identity(Named):
         out: Array,
         threads: int | None,
     ) -> Any:
-        """Compute a function; from the second call on, by what is ready for its options.
-
-        options: names and values in turn, a key without further ado.
-        """
+        """Compute a function; options: names and values in turn, which are its key from then on."""
         key = (function, options)
         mechanism = self.mechanism
         ready = mechanism.found(key) if f_ext is None else mechanism.asked(key, f_ext)
