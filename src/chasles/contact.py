@@ -23,7 +23,8 @@ from chasles.motion.contact.modes import Event, Sets, events, held, new_sets, wi
 from chasles.motion.contact.pairs import Pair, Rigid
 from chasles.motion.contact.rigid import Motion, Problem, State, state
 from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Plane, Point, Sphere
-from chasles.motion.geometry.features import Contact, minimal
+from chasles.motion.geometry.features import minimal
+from chasles.motion.geometry.kinematics import Contact
 from chasles.motion.geometry.patches import contact_points
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder
 from chasles.motion.laws.approximations import cone_gauss_seidel, polyhedral

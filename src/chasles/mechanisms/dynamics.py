@@ -16,9 +16,8 @@ from chasles.functions.doors import Load, refuse, wrench_arguments
 from chasles.functions.numeric import checked_step, delivered, filled
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import singular_values
-from chasles.mechanisms.assembly import assemble, coordinates
-from chasles.mechanisms.closing import REGULAR, Loops
-from chasles.mechanisms.equations import choose
+from chasles.mechanisms.closing import REGULAR, Loops, assemble, coordinates
+from chasles.mechanisms.freedoms import choose
 from chasles.mechanisms.mechanism import Accelerations, Caller, Mechanism, Timed, check_coordinates
 from chasles.mechanisms.reports import LoopError, SingularPosition
 from chasles.model import Model, ModelError, build

@@ -9,7 +9,7 @@ from chasles.algorithms.homogeneous import around, loop_coordinates, loop_matrix
 from chasles.errors import InputError, ModelError
 from chasles.mathematics.linear import Vector
 from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.equations import RANK, column_scales, rank_of, row_scales, spans
+from chasles.mechanisms.freedoms import RANK, column_scales, rank_of, row_scales, spans
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.reports import LoopError, Mobility, finite
 from chasles.model import LOOP_JOINTS, Model

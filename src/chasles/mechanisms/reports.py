@@ -8,7 +8,6 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import refuse
-from chasles.mechanisms.equations import size
 from chasles.model import Coupling, Loop, Model
 from chasles.model.joints import traits
 
@@ -174,7 +173,7 @@ def how_open(model: Model, residual: np.ndarray) -> str:
         return f"{named(worst)} is off by {far:.3g} (rad or m of a coordinate)"
     return (
         f"{named(worst)} stays open by {far:.3g} "
-        f"(rad, and parts of its size {size(model, worst):.3g} m)"
+        f"(rad, and parts of its size {model.loop_size(worst):.3g} m)"
     )
 
 

@@ -1,5 +1,6 @@
 """The tree that algorithms walk: bodies in regular numbering, frames, and where coordinates lie."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -361,6 +362,12 @@ class Model:
     def owners(self, bodies: Iterable[int]) -> set[int]:
         """The bodies whose coordinates move the joints of some."""
         return {owner[0] for i in bodies if (owner := self.owner(i)) is not None}
+
+    def loop_size(self, loop: Loop) -> float:
+        """The sum of the fixed distances around a loop, in m; 1 where there are none."""
+        steps = [self.bodies[i].joint.placement.r for i in loop.bodies]
+        steps += [loop.predecessor.placement.r, loop.successor.placement.r]
+        return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
         """Forces on the coordinates' owners: a follower's force acts through its ratio (G' tau)."""

@@ -12,7 +12,6 @@ from chasles.expr import RULES, Arena
 from chasles.functions.doors import check_robot, library_of
 from chasles.functions.numeric import checked_step
 from chasles.model import Model
-from chasles.motion.adjoint import RolloutGradient
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, MayRemember, apart
@@ -23,6 +22,7 @@ from chasles.motion.keywords import renamed, shown
 from chasles.motion.options import DT, GROUPS, NAMES, Options, Plan, planned
 from chasles.motion.records import End, Trajectory
 from chasles.motion.steps.integrators import known
+from chasles.motion.steps.traced import RolloutGradient
 
 DEFAULTS = NAMES | dict.fromkeys(["tau", *GROUPS])
 """Options of `simulate` that are not given."""

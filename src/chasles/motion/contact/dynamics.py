@@ -13,14 +13,13 @@ from chasles.motion.contact.rigid import (
     Problem,
     State,
     constrained_problem,
-    contact_moves,
     limit_rows,
     one_state,
     state,
-    touch,
 )
 from chasles.motion.contract import Machine
-from chasles.motion.geometry.features import Contact, listed
+from chasles.motion.geometry.features import listed
+from chasles.motion.geometry.kinematics import Contact, Frame, Moves, contact_moves
 from chasles.motion.laws.approximations import polyhedral
 from chasles.motion.laws.friction import convex, coulomb, out_of_reach
 from chasles.motion.solvers import Infeasible, accelerations_program, forces_program, lemke
@@ -38,41 +37,33 @@ LAWS: dict[str, Callable[..., np.ndarray]] = {
 # Directions of contacts --------------------------------------------------------------------------
 
 
-class _Rows(NamedTuple):
-    """The directions of one contact in joint space, normal last: zetadot = T' qdd + bias.
-
-    velocity: along them. arm (m): what a turn about the normal is multiplied with, so that its
-    moment has the bound mu times the normal force; zero without torsion.
-    """
-
-    T: np.ndarray
-    velocity: np.ndarray
-    bias: np.ndarray
-    gap: float
-    mu: float = 0.0
-    axes: np.ndarray = np.eye(3)
-    arm: float = 0.0
-
-
-def _rows(mechanism: Mechanism, q: Array, qd: Array, contact: Contact, wide: int) -> _Rows:
-    """The normal of a contact, after two tangents if `wide` is 3 or more, and the turn if 4."""
-    gap, E, velocity, J, bias, _ = contact_moves(mechanism, q, qd, contact)
-    arm = contact.torsion / contact.friction if contact.torsion else 0.0
+def _moves(mechanism: Mechanism, q: Array, qd: Array, contact: Contact, wide: int) -> Moves:
+    """A contact as a point that moves along `wide` axes: the normal last, after two tangents if
+    there are 3 or more, and if 4 the turn about the normal, times `_arm`."""
+    over, under = (Frame.of(mechanism, q, qd, frame) for frame in contact[:2])
+    moves = contact_moves(over, under, contact)
     if wide == 4:
-        n, turns = contact.normal, touch(mechanism, q, qd, contact, turning=True)
-        rate = n @ turns.bias + contact.normal_rate @ turns.velocity
-        J = np.insert(J, 2, arm * (n @ turns.J), axis=0)
-        velocity = np.insert(velocity, 2, arm * (n @ turns.velocity))
-        bias = np.insert(bias, 2, arm * rate)
-    last = slice(-1 if wide == 1 else 0, None)
-    return _Rows(J[last].T, velocity[last], bias[last], float(gap), contact.friction, E, arm)
+        n, spin, arm = contact.normal, over.motion.w - under.motion.w, _arm(contact)
+        rate = n @ (over.rate - under.rate)[:3] + contact.normal_rate @ spin
+        return moves._replace(
+            velocity=np.insert(moves.velocity, 2, arm * (n @ spin)),
+            J=np.insert(moves.J, 2, arm * (n @ (over.J - under.J)[:3]), axis=0),
+            bias=np.insert(moves.bias, 2, arm * rate),
+        )
+    last = slice(-wide, None)
+    return moves._replace(J=moves.J[last], velocity=moves.velocity[last], bias=moves.bias[last])
 
 
-def _limit(model: Model, freedom: int, sign: float, gap: float, wide: int) -> _Rows:
+def _arm(contact: Contact) -> float:
+    """The length (m) with which a moment about the normal has the bound mu times its force."""
+    return contact.torsion / contact.friction if contact.torsion else 0.0
+
+
+def _stop(model: Model, freedom: int, sign: float, gap: float, wide: int) -> Moves:
     """A joint limit as a contact without friction."""
-    T = np.zeros((model.nv, wide))
-    T[freedom, -1] = sign
-    return _Rows(T, np.zeros(wide), np.zeros(wide), gap)
+    J, still = np.zeros((wide, model.nv)), np.zeros(wide)
+    J[-1, freedom] = sign
+    return Moves(np.array(gap), np.eye(3), still, J, still, np.array(np.inf))
 
 
 def _assembled(
@@ -80,14 +71,14 @@ def _assembled(
     q: np.ndarray,
     qd: np.ndarray,
     tau: np.ndarray,
-    rows: Sequence[_Rows],
+    rows: Sequence[Moves],
     **options: Any,
 ) -> Problem:
     """The problem with the directions of some contacts and limits."""
-    T = np.column_stack([np.zeros((mechanism.model.nv, 0)), *(row.T for row in rows)])
+    J = np.concatenate([np.zeros((0, mechanism.nv)), *(row.J for row in rows)])
     bias = np.concatenate([np.zeros(0), *(row.bias for row in rows)])
     gap = np.concatenate([np.zeros(0), *(np.full(len(row.bias), row.gap) for row in rows)])
-    return constrained_problem(mechanism, q, qd, tau, T, bias, gap, **options)
+    return constrained_problem(mechanism, q, qd, tau, J.T, bias, gap, **options)
 
 
 # Without friction --------------------------------------------------------------------------------
@@ -166,8 +157,8 @@ def contact_problem(
     mechanism, contacts = robot.mechanism, listed("contact_problem", contacts)
     q, qd, tau = one_state("contact_problem", mechanism.model, q, qd, tau)
     stops = limit_rows(mechanism.model, q, qd, within=-np.inf if limits is None else limits)
-    rows = [_rows(mechanism, q, qd, contact, 1) for contact in contacts]
-    rows += [_limit(mechanism.model, *stop, 1) for stop in stops]
+    rows = [_moves(mechanism, q, qd, contact, 1) for contact in contacts]
+    rows += [_stop(mechanism.model, *stop, 1) for stop in stops]
     return _assembled(mechanism, q, qd, tau, rows, f_ext=f_ext, dissipation=dissipation)
 
 
@@ -223,14 +214,14 @@ def contact_dynamics(
     q, qd, tau = one_state("contact_dynamics", model, q, qd, tau)
     wide = 4 if any(contact.torsion for contact in contacts) else 3
     found = {
-        k: _rows(mechanism, q, qd, contact, wide)
+        k: _moves(mechanism, q, qd, contact, wide)
         for k, contact in enumerate(contacts)
         if contact.gap <= distance
     }
     touching = [k for k in found if _touches(k, contacts[k], found[k], distance, speed)]
     within = -np.inf if limits is None else limits
     stops = limit_rows(model, q, qd, within=within, speed=speed)
-    rows = [*(found[k] for k in touching), *(_limit(model, *stop, wide) for stop in stops)]
+    rows = [*(found[k] for k in touching), *(_stop(model, *stop, wide) for stop in stops)]
     problem = _assembled(mechanism, q, qd, tau, rows, f_ext=f_ext, dissipation=dissipation)
     for i in out_of_reach(problem.M, problem.d, wide):
         names = [f"contact {k} of {contacts[k].successor!r}" for k in touching]
@@ -238,7 +229,7 @@ def contact_dynamics(
         what = f"{[*names, *['a joint limit'] * len(stops)][i]} {rate}, and no force can move it"
         remedy, part = "look at its bodies and at their joints", "contact_dynamics"
         raise Infeasible("E-CONTACT-014", what, remedy, part=part)
-    f, mu = np.zeros((0, wide)), np.array([row.mu for row in rows])
+    f, mu = np.zeros((0, wide)), [contacts[k].friction for k in touching] + [0.0] * len(stops)
     if rows:
         slip = np.array([row.velocity[:-1] for row in rows])
         fast = np.linalg.norm(slip, axis=-1, keepdims=True)
@@ -249,18 +240,18 @@ def contact_dynamics(
     moments = np.zeros(len(contacts))
     for i, k in enumerate(touching):
         forces[k] = rows[i].axes.T @ f[i, [0, 1, -1]]
-        moments[k] = rows[i].arm * f[i, 2] if wide == 4 else 0.0
+        moments[k] = _arm(contacts[k]) * f[i, 2]
         separation[k] = motion.separation[wide * i + wide - 1]
     stopped = np.zeros(model.nv)
     for row, force in zip(rows[len(touching) :], f[len(touching) :], strict=True):
-        stopped += row.T @ force
+        stopped += force @ row.J
     return ContactMotion(motion.qdd, forces, stopped, separation, moments)
 
 
-def _touches(k: int, contact: Contact, row: _Rows, distance: float, speed: float) -> bool:
+def _touches(k: int, contact: Contact, row: Moves, distance: float, speed: float) -> bool:
     """Return True for a contact in state 3; one that collides is an error."""
     rate = float(row.velocity[-1])
-    now = state(row.gap, rate, distance=distance, speed=speed)
+    now = state(float(row.gap), rate, distance=distance, speed=speed)
     if now is State.COLLIDING:
         problem = f"contact {k} of {contact.successor!r} closes at {-rate:.3g} m/s"
         remedy = "apply an impact first, or give a larger speed="

@@ -16,11 +16,11 @@ from chasles.errors import InputError, NotFiniteError
 from chasles.functions.doors import leading_shape, numbers
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
-from chasles.motion.contact.rigid import point_jacobian, response
+from chasles.motion.contact.rigid import response
 from chasles.motion.contract import Machine
-from chasles.motion.geometry.features import Contact, listed
-from chasles.motion.geometry.kinematics import applied
-from chasles.motion.geometry.shapes import contact_axes
+from chasles.motion.geometry.closed_forms import applied, contact_axes
+from chasles.motion.geometry.features import listed
+from chasles.motion.geometry.kinematics import Contact, jacobian_at
 from chasles.motion.laws.restitution import ImpactLaw, Moreau, Newton, check_law
 from chasles.motion.solvers import lemke
 
@@ -119,6 +119,15 @@ def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.nda
     )
     turned: np.ndarray = contact_axes(contact.normal) @ (over - under)
     return turned
+
+
+def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Array) -> np.ndarray:
+    """J (..., 3, nv) of a body's point that passes a place (..., 3), along the world's axes."""
+    place = np.asarray(point, dtype=float)
+    if frame is None:
+        return np.zeros((*place.shape, mechanism.model.nv))
+    r = place - mechanism.forward_kinematics(q, frame=frame)[..., :3, 3]
+    return jacobian_at(mechanism.jacobian(q, frame=frame), r)
 
 
 Given = tuple[np.ndarray, np.ndarray]

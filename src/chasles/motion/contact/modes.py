@@ -20,7 +20,8 @@ import numpy as np
 from chasles.errors import ConvergenceError
 from chasles.motion.contact.pairs import Rigid
 from chasles.motion.contact.rigid import Motion, Problem, State, state
-from chasles.motion.geometry.kinematics import Moves, applied
+from chasles.motion.geometry.closed_forms import applied
+from chasles.motion.geometry.kinematics import Moves
 from chasles.motion.laws.friction import coulomb
 
 Array = Any

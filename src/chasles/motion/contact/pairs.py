@@ -9,11 +9,12 @@ from functools import cached_property
 from numbers import Real
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import program
 from chasles.functions.tracing import WrenchKey
-from chasles.mathematics.linear import Vector
 from chasles.model import Model
 from chasles.motion.geometry.closed_forms import (
     Box,
@@ -22,11 +23,12 @@ from chasles.motion.geometry.closed_forms import (
     Plane,
     Point,
     Sphere,
-    scaled,
-    tangents,
+    applied,
+    contact_axes,
+    cross,
 )
-from chasles.motion.geometry.kinematics import FrameMotion, replayed
-from chasles.motion.geometry.meetings import Capsules, Meeting, Polyhedra, Standing
+from chasles.motion.geometry.features import Capsules, Meeting, Polyhedra, Standing
+from chasles.motion.geometry.kinematics import STILL, Carrier, result
 from chasles.motion.geometry.patches import check_shapes
 from chasles.motion.geometry.shapes import Body, ConvexMesh, Cylinder, Surface
 from chasles.motion.laws.restitution import ImpactLaw, Newton, check_law
@@ -87,13 +89,12 @@ class Rigid:
 class Spot(NamedTuple):
     """A point C where a body may touch another, and how it moves past it.
 
-    axes: two tangents and the normal, from the other body to this one. gap: their distance (m).
-    rate: that of the gap, slip: velocities along the tangents, of this body at C beside the other's
-    (m/s).
+    axes: two tangents and the normal, from the other body to this one, as rows. gap: their distance
+    (m). rate, slip: velocities of this body at C relative to the other, along normal and tangents.
     """
 
-    point: Vector
-    axes: tuple[Vector, Vector, Vector]
+    point: np.ndarray
+    axes: np.ndarray
     gap: Number
     rate: Number
     slip: list[Number]
@@ -160,7 +161,7 @@ class Pair:
         """The number of contacts; 1 where these vary: all of them together."""
         return 1 if self.varies else len(self.body.balls())
 
-    def spots(self, over: FrameMotion, under: FrameMotion) -> list[Spot]:
+    def spots(self, over: Carrier, under: Carrier) -> list[Spot]:
         """The spots where they may touch, from the motion of the frames of body and surface.
 
         Tangents belong to the surface: they turn with its frame, and with its normal.
@@ -170,12 +171,10 @@ class Pair:
         for at, radius in self.body.balls():
             c, rate = over.point(at)
             distance, n, _ = self.surface.near(*under.seen(c, rate))
-            first, second, normal = (under.along(axis) for axis in (*tangents(n), n))
-            point = c - scaled(normal, radius)
-            u = over.velocity(point) - under.velocity(point)
-            slip = [first.dot(u), second.dot(u)]
-            axes = first, second, normal
-            found.append(Spot(point, axes, distance - radius, normal.dot(u), slip))
+            axes = contact_axes(n) @ under.R.T
+            point = c - radius * axes[2]
+            *slip, rate = applied(axes, over.velocity(point) - under.velocity(point))
+            found.append(Spot(point, axes, distance - radius, rate, slip))
         return found
 
 
@@ -269,24 +268,19 @@ class Contacts:
     def wrenches(self, arena: Arena, q: Numbers, found: Pressed) -> dict[str, list[Number]]:
         """Six numbers for each of `frames`, by the name that a program has for them."""
         motions = self._motions(arena, q, [0.0] * self.model.nv)
-        total = {frame: (Vector.zero(), Vector.zero()) for frame in self.frames}
+        total = {frame: np.zeros(6) for frame in self.frames}
         sides = [pair.frames for pair in self.pairs for _ in range(pair.points)]
         spots = zip(sides, found.spots, self.forces(found), strict=True)
         for (body, surface), spot, force in spots:
             for frame, f in ((body, force), (surface, -force)):
                 if frame is not None:
-                    moment, push = total[frame]
-                    arm = spot.point - motions[frame].o
-                    total[frame] = moment + arm.cross(f), push + f
-        return {f"f_ext[{frame!r}]": [*m, *f] for frame, (m, f) in total.items()}
+                    moment = cross(spot.point - motions[frame].o, f)
+                    total[frame] = total[frame] + np.concatenate([moment, f])
+        return {f"f_ext[{frame!r}]": wrench.tolist() for frame, wrench in total.items()}
 
-    def forces(self, found: Pressed) -> list[Vector]:
+    def forces(self, found: Pressed) -> list[np.ndarray]:
         """The force on the body at every spot, along the world's axes (N)."""
-        forces = []
-        for parts, spot in zip(found.forces, found.spots, strict=True):
-            a, b, c = (axis * part for axis, part in zip(spot.axes, parts, strict=True))
-            forces.append(a + b + c)
-        return forces
+        return [f @ spot.axes for f, spot in zip(found.forces, found.spots, strict=True)]
 
     def advanced(
         self, arena: Arena, state: Numbers, found: Pressed, q: Numbers, h: float
@@ -340,9 +334,9 @@ class Contacts:
         functions = ("forward_kinematics", "frame_velocity")
         return {f: [program(self.model, name, frame=f) for name in functions] for f in self.frames}
 
-    def _motions(self, arena: Arena, q: Numbers, qd: Numbers) -> dict[str | None, FrameMotion]:
-        motions: dict[str | None, FrameMotion] = {None: FrameMotion.still()}
+    def _motions(self, arena: Arena, q: Numbers, qd: Numbers) -> dict[str | None, Carrier]:
+        motions: dict[str | None, Carrier] = {None: STILL}
         for frame, programs in self._programs.items():
-            found = (replayed(traced, arena, {"q": q, "qd": qd}) for traced in programs)
-            motions[frame] = FrameMotion.of(*found)
+            found = (result(traced, arena, {"q": q, "qd": qd}) for traced in programs)
+            motions[frame] = Carrier.of(*found)
         return motions

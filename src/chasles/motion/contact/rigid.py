@@ -18,10 +18,8 @@ import numpy as np
 from chasles.errors import InputError
 from chasles.functions.doors import numbers
 from chasles.mechanisms import Mechanism
+from chasles.mechanisms.closing import REGULAR
 from chasles.model import Model
-from chasles.motion.geometry.features import Contact
-from chasles.motion.geometry.kinematics import Moves, applied
-from chasles.motion.geometry.shapes import contact_axes, cross
 
 Array = Any
 
@@ -124,7 +122,8 @@ def constrained_problem(
     """
     H, loops = mechanism.mass_matrix(q), mechanism.closing
     force = tau - mechanism.inverse_dynamics(q, qd, np.zeros(len(tau)), **options)
-    G, g = loops.directions(q), loops.drift(q, qd)
+    G = loops.directions(q)
+    g = loops.accelerated(q, qd, np.zeros(G.shape[-1]), REGULAR)
     return Problem(G.T @ H @ G, G.T @ (force - H @ g), G.T @ T, bias + T.T @ g, G, g, gap)
 
 
@@ -138,67 +137,6 @@ def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
     Gt = np.swapaxes(G, -1, -2)
     steps: np.ndarray = G @ np.linalg.solve(Gt @ M @ G, Gt @ forces)
     return steps
-
-
-# Motion of contacts ------------------------------------------------------------------------------
-
-
-class Touch(NamedTuple):
-    """The successor's motion relative to the predecessor where they touch, along the world's axes.
-
-    velocity = J qd (3,) of the two points that coincide at C, whose rate is J qdd + bias.
-    """
-
-    J: np.ndarray
-    velocity: np.ndarray
-    bias: np.ndarray
-
-
-def touch(
-    mechanism: Mechanism, q: Array, qd: Array, contact: Contact, *, turning: bool = False
-) -> Touch:
-    """The relative motion of the two bodies at a contact of one state, or their turning (rad/s)."""
-    over, under = (
-        _motion_at(mechanism, q, qd, frame, contact, turning)
-        for frame in (contact.successor, contact.predecessor)
-    )
-    return Touch(*(a - b for a, b in zip(over, under, strict=True)))
-
-
-def contact_moves(mechanism: Mechanism, q: Array, qd: Array, contact: Contact) -> Moves:
-    """A contact of one state, or several of the same bodies, as points that move."""
-    E, there = contact_axes(contact.normal), touch(mechanism, q, qd, contact)
-    bias = applied(E, there.bias)
-    bias[..., 2] += np.sum(contact.normal_rate * there.velocity, axis=-1)
-    room = np.full(np.shape(contact.gap), np.inf)
-    return Moves(contact.gap, E, applied(E, there.velocity), E @ there.J, bias, room)
-
-
-def _motion_at(
-    mechanism: Mechanism, q: Array, qd: Array, frame: str | None, contact: Contact, turning: bool
-) -> Touch:
-    """The velocity of a body's point that passes C, while C itself moves on."""
-    nv = mechanism.model.nv
-    if frame is None:
-        return Touch(np.zeros((3, nv)), np.zeros(3), np.zeros(3))
-    w, v = np.split(mechanism.frame_velocity(q, qd, frame=frame), 2)
-    alpha, a = np.split(mechanism.frame_acceleration(q, qd, np.zeros(nv), frame=frame), 2)
-    if turning:
-        return Touch(mechanism.jacobian(q, frame=frame)[:3], w, alpha)
-    r = contact.point - mechanism.forward_kinematics(q, frame=frame)[:3, 3]
-    bias = a + cross(alpha, r) + cross(w, contact.point_rate - v)
-    return Touch(point_jacobian(mechanism, q, frame, contact.point), v + cross(w, r), bias)
-
-
-def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Array) -> np.ndarray:
-    """J (..., 3, nv) of a body's point that passes a place (..., 3), along the world's axes."""
-    place = np.asarray(point, dtype=float)
-    if frame is None:
-        return np.zeros((*place.shape, mechanism.model.nv))
-    r = place - mechanism.forward_kinematics(q, frame=frame)[..., :3, 3]
-    J = mechanism.jacobian(q, frame=frame)
-    moved: np.ndarray = J[..., 3:, :] + np.cross(J[..., :3, :], r[..., :, None], axis=-2)
-    return moved
 
 
 def limit_rows(

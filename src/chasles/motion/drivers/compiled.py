@@ -16,19 +16,20 @@ from chasles.functions.doors import leading_shape, refuse
 from chasles.functions.numeric import checked_step
 from chasles.mechanisms import require_tree
 from chasles.model import Description, Model
-from chasles.motion.adjoint import (
-    RolloutGradient,
-    adjoint_program,
-    check_holonomic,
-    checked_weights,
-    gone_back,
-)
 from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import BUILT_IN, parameter_count, traced
 from chasles.motion.drivers.places import Place, place_of
 from chasles.motion.records import End, Touching, Trajectory
-from chasles.motion.steps.traced import STEPS, step_program
+from chasles.motion.steps.traced import (
+    STEPS,
+    RolloutGradient,
+    adjoint_program,
+    check_holonomic,
+    checked_weights,
+    gone_back,
+    step_program,
+)
 
 DONE = "compiled steps"
 """What a compiled motion remembers: how many steps are behind."""

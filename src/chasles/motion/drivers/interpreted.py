@@ -16,6 +16,7 @@ from chasles.mechanisms.mechanism import Accelerations
 from chasles.motion.contact.pairs import Rigid, given_pairs
 from chasles.motion.contract import Array
 from chasles.motion.controllers import BUILT_IN, controlled
+from chasles.motion.drivers.contacts import Surfaces, check_rigid, touched
 from chasles.motion.drivers.loops import ByFunction, Closed
 from chasles.motion.drivers.rigid import RigidContact
 from chasles.motion.drivers.running import (
@@ -32,12 +33,10 @@ from chasles.motion.drivers.running import (
     resumed,
     run,
 )
-from chasles.motion.drivers.slots import check_rigid, touched
-from chasles.motion.drivers.surfaces import Surfaces
 from chasles.motion.options import DT, Forces, Plan
 from chasles.motion.records import Occurrence, Trajectory
 from chasles.motion.steps.integrators import Integrator, chosen
-from chasles.motion.steps.system import Accelerate, Local, Place, Taken, Tree, path, take
+from chasles.motion.steps.system import Accelerate, Local, Place, State, Taken, Tree, path, take
 
 LOOSE = 1e-2
 """Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""
@@ -78,38 +77,37 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         accelerate = rigid.accelerate
     mover, way = _mover(mechanism, plan), path(mechanism.model)
     begin: Begin = mover.begin
-    q, qd = begin(start, q, qd)
+    at = begin(State(start, q, qd))
 
-    def step(place: Place, t: float, h: float, q: np.ndarray, qd: np.ndarray) -> Taken:
-        return take(advance, Local(mechanism, way, place, accelerate, t, q, soft), h, qd)
+    def step(place: Place, at: State, goal: float) -> Taken:
+        local = Local(mechanism, way, place, accelerate, at.t, at.q, soft)
+        return take(advance, local, at.qd, goal)
 
     if soft is not None:
-        q, begin = soft.begin(q, qd, plan.contact_states), soft.beginning(begin)
-        events = tuple(map(soft.seen_by, events))
+        at = at._replace(q=soft.begin(at.q, at.qd, plan.contact_states))
+        begin, events = soft.beginning(begin), tuple(map(soft.seen_by, events))
     even = _paced(partial(mover.step, step), integrator, start, whole, plan)
     pace: Pace = even
     if rigid is not None:
         rigid.pace, pace = even, rigid
-    beside = (lambda t, q, qd: None) if rigid is None else rigid.kept
-    keep = Keep(start, end, every, plan.times, beside)
+    keep = Keep(start, end, every, plan.times, rigid.kept if rigid else lambda at: None)
     parts = [p for p in (even, keep, mover, rigid) if isinstance(p, Remembering)]
     happened: list[Occurrence] = []
-    t = start
     if plan.resume is None:
-        if rigid is not None and rigid.collides(t, q, qd):
-            keep.now(t, q, qd)
-        happened, q, qd = pace.changed(t, q, qd)
-        keep.now(t, q, qd)
+        if rigid is not None and rigid.collides(at):
+            keep.now(at)
+        happened, at = pace.changed(at)
+        keep.now(at)
     else:
         last = resumed(plan.resume)
-        alike = (last.q.shape, last.qd.shape) == (q.shape, qd.shape)
+        alike = (last.q.shape, last.qd.shape) == (at.q.shape, at.qd.shape)
         if not alike or not start <= last.t < end or set(last.memory) != set(remembered(parts)):
             raise other_motion("E-MOTION-052")
         for part in parts:
             part.recall(last.memory)
-        t, q, qd = last.t, last.q.copy(), last.qd.copy()
-    more, stop = run(pace, begin, events, keep, (t, end), q, qd, plan.progress, steps)
-    times, q, qd = keep.states(q, qd)
+        at = State(last.t, last.q.copy(), last.qd.copy())
+    more, stop = run(pace, begin, events, keep, at, end, plan.progress, steps)
+    times, q, qd = keep.states(at.q, at.qd)
     happened, touching = sorted([*happened, *more], key=lambda one: one.t), None
     if soft is not None:
         happened, touching = soft.occurred(happened), soft.touching(q, qd)

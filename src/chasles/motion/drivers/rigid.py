@@ -37,10 +37,10 @@ from chasles.motion.contact.modes import (
 )
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contact.rigid import Problem, constrained_problem, response
+from chasles.motion.drivers.contacts import Slots
 from chasles.motion.drivers.running import Changed, Memory, Pace, other_motion
-from chasles.motion.drivers.slots import Slots, State
 from chasles.motion.geometry.kinematics import NEAR, Moves
-from chasles.motion.steps.system import Accelerate, Taken
+from chasles.motion.steps.system import Accelerate, State, Taken
 
 DEPTH = 1e-12
 """How deep (m, rad) a point is when its gain is noticed: beyond rounding."""
@@ -123,9 +123,9 @@ class RigidContact(Pace):
             return self._free(t, q, qd)
         return self._found(State(t, q, qd)).qdd
 
-    def kept(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def kept(self, at: State) -> tuple[np.ndarray, np.ndarray]:
         """Forces and gaps of contacts in a state, as `Slots.seen`."""
-        found = self._found(State(t, q, qd))
+        found = self._found(at)
         return self._slots.seen(found.moves, found.forces)
 
     def _moves(self, at: State) -> Moves:
@@ -215,48 +215,43 @@ class RigidContact(Pace):
 
     # Steps -------------------------------------------------------------------------------------
 
-    def __call__(
-        self, t: float, q: np.ndarray, qd: np.ndarray, most: float = np.inf
-    ) -> tuple[float, Taken]:
+    def __call__(self, at: State, most: float = np.inf) -> Taken:
         """As `Pace`; the step is gone back to the earliest change (step 3)."""
-        goal, step = self._paced(State(t, q, qd))
-        passed = self._margins(State(goal, step.q, step.qd)) < 0.0
+        step = self._paced(at)
+        passed = self._margins(step.last) < 0.0
         self.due = bool(passed.any())
         if not self.due:
-            return goal, self._restored(goal, step)
-
-        def at(part: float) -> State:
-            return State(t + part * (goal - t), *(step.at(part) if part else (q, qd)))
+            return self._restored(step)
 
         def left(part: float, which: int) -> float:
-            return min(float(self._margins(at(part))[which]), 1.0)
+            return min(float(self._margins(step.at(part))[which]), 1.0)
 
         part, found = 1.0, np.zeros_like(passed)
         while passed.any():
             roots = {int(k): _root(left, int(k), part) for k in np.flatnonzero(passed)}
             part = min(roots.values())
             found[[k for k in roots if roots[k] == part]] = True
-            passed = (self._margins(at(part)) < 0.0) & ~found
+            passed = (self._margins(step.at(part)) < 0.0) & ~found
             if not passed.any() and part > JUST:  # features that others have replaced by then
-                passed = (self._margins(at(part - JUST)) < 0.0) & ~found
+                passed = (self._margins(step.at(part - JUST)) < 0.0) & ~found
                 part -= JUST * passed.any()
         for _ in range(NEWTON):
-            part = max(part - self._overdue(at(part)) / (goal - t), 0.0)
-        last = at(part)
-        shorter = Taken(last.q, last.qd, None, step.ends, lambda less: step.at(less * part))
-        return last.t, self._restored(last.t, shorter)
+            part = max(part - self._overdue(step.at(part)) / (step.last.t - at.t), 0.0)
+        return self._restored(
+            Taken(step.at(part), None, step.ends, lambda less: step.at(less * part))
+        )
 
-    def _paced(self, at: State) -> tuple[float, Taken]:
+    def _paced(self, at: State) -> Taken:
         """The next step as it is made, none of whose errors takes held points off their surfaces.
 
         It is tried shorter where it does; where that does not help, it is left to `_margins`.
         """
-        first = goal, step = self.pace(*at, self._longest(at))
+        first = step = self.pace(at, self._longest(at))
         for _ in range(HALVINGS):
-            gap = self._found(State(goal, step.q, step.qd)).moves.gap[self._mode.active]
+            gap = self._found(step.last).moves.gap[self._mode.active]
             if not np.any(np.abs(gap) > ASTRAY):
-                return goal, step
-            goal, step = self.pace(*at, 0.5 * (goal - at.t))
+                return step
+            step = self.pace(at, 0.5 * (step.last.t - at.t))
         return first
 
     def _longest(self, at: State) -> float:
@@ -287,31 +282,30 @@ class RigidContact(Pace):
         below = ~self._mode.current & (gap < 0.0) & (rate < -SLOW)
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
-    def _restored(self, t: float, step: Taken) -> Taken:
+    def _restored(self, step: Taken) -> Taken:
         """After a step: held points that have drifted are put back, by the least kinetic energy.
 
         The shift is along M^-1 J', as an impulse would make it: it is of the size of the error of
         the step, and its work is that times the velocity that was wrong.
         """
-        at, current = State(t, step.q, step.qd), self._mode.current
+        at, current = step.last, self._mode.current
         moves, rows = self._found(at).moves, _directions(self._sticks, current)
         off = np.max(np.abs(moves.gap[current]), initial=0.0)
         if max(off, np.max(np.abs(moves.velocity[rows]), initial=0.0)) <= DRIFT:
             return step
-        q = self._slots.onto(at, moves, current)
-        return step._replace(q=q, qd=self._slots.stopped(at, moves, rows))
+        q, qd = self._slots.onto(at, moves, current), self._slots.stopped(at, moves, rows)
+        return step._replace(last=State(at.t, q, qd))
 
     # Changes -----------------------------------------------------------------------------------
 
-    def changed(self, t: float, q: np.ndarray, qd: np.ndarray) -> Changed:
+    def changed(self, at: State) -> Changed:
         """The state after impulses and with a new mode (steps 4 to 6), and what happened.
 
         Where a change is due, points that are current were held until now, and do not collide.
         """
-        at, state = State(t, q, qd), (q, qd)
-        moves = self._moves(at)
+        state, moves = at, self._moves(at)
         if not self.due:
-            self._check(t, moves.gap)
+            self._check(at.t, moves.gap)
         if (near := moves.touch).any():
             at = at._replace(q=self._slots.onto(at, moves, near))
             moves = self._moves(at)
@@ -326,11 +320,11 @@ class RigidContact(Pace):
             rest = _slow(moves) & self._mode.active & (self._friction > 0.0)
             rows = _directions(rest, self._mode.current)
             at = at._replace(qd=self._slots.stopped(at, moves, rows))
-        return self._slots.told(t, state, hits, old, self._mode, late), at.q, at.qd
+        return self._slots.told(state, hits, old, self._mode, late), at
 
-    def collides(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
+    def collides(self, at: State) -> bool:
         """Return True if points that touch approach each other."""
-        moves = self._moves(State(t, q, qd))
+        moves = self._moves(at)
         return bool(np.any(moves.touch & (moves.velocity[:, 2] < -SLOW)))
 
     def _check(self, t: float, gap: np.ndarray) -> None:

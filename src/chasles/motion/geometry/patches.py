@@ -15,24 +15,30 @@ import numpy as np
 
 from chasles.errors import ArgumentError, ConvergenceError, InputError
 from chasles.motion.contract import Machine
-from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Place, Plane, Point, Sphere
+from chasles.motion.geometry.closed_forms import (
+    Box,
+    Capsule,
+    Ground,
+    Place,
+    Plane,
+    Point,
+    Sphere,
+    cross,
+)
 from chasles.motion.geometry.features import (
-    Contact,
     Edge,
     Straight,
-    ball_contact,
     crossing,
     flipped,
     rim_contact,
 )
-from chasles.motion.geometry.kinematics import Array, Carrier, carrier
+from chasles.motion.geometry.kinematics import Array, Carrier, Contact, ball_contact, carrier
 from chasles.motion.geometry.shapes import (
     Body,
     ConvexMesh,
     Cylinder,
     Rim,
     Surface,
-    cross,
     mesh,
     over_polygon,
     place,

@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chasles.motion.geometry.closed_forms import Box, Capsule, Nearest, Point
-from chasles.motion.geometry.features import Contact, Frames, ball_contact
-from chasles.motion.geometry.kinematics import Carrier
-from chasles.motion.geometry.shapes import ConvexMesh, across, cross, mesh, unit
+from chasles.motion.geometry.closed_forms import Box, Capsule, Nearest, Point, across, cross, unit
+from chasles.motion.geometry.kinematics import Carrier, Contact, Frames, ball_contact
+from chasles.motion.geometry.shapes import ConvexMesh, mesh
 
 SAME = 1e-9
 """The part of the bodies' size by which a point beyond an edge is still on it, and the sine by

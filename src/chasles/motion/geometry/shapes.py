@@ -23,6 +23,8 @@ from chasles.motion.geometry.closed_forms import (
     Point,
     Sphere,
     check_places,
+    contact_axes,
+    unit,
 )
 
 FLAT = 1e-9
@@ -249,37 +251,3 @@ def mesh(shape: Box | ConvexMesh) -> ConvexMesh:
     if isinstance(shape, ConvexMesh):
         return shape
     return ConvexMesh(shape.frame, tuple(at for at, _ in shape.balls()))
-
-
-# Vectors as arrays -------------------------------------------------------------------------------
-
-NEXT, LAST = [1, 2, 0], [2, 0, 1]
-"""The axis after each, and the one after that."""
-
-
-def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a x b (..., 3); NumPy's own takes five times as long for a few vectors."""
-    turned: np.ndarray = a[..., NEXT] * b[..., LAST] - a[..., LAST] * b[..., NEXT]
-    return turned
-
-
-def across(n: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """v (..., 3) without its part along unit vectors n (..., 3)."""
-    rest: np.ndarray = v - n * np.sum(n * v, axis=-1, keepdims=True)
-    return rest
-
-
-def unit(r: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Length (...), direction (..., 3) and the direction's rate, of a vector with a rate."""
-    length = np.linalg.norm(r, axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):  # of no length, no direction: NaN
-        n = r / length[..., None]
-        return length, n, across(n, rate) / length[..., None]
-
-
-def contact_axes(normal: np.ndarray) -> np.ndarray:
-    """Tangent, tangent and normal as rows (..., 3, 3), of unit normals (..., 3) (Eq 11.68)."""
-    other = np.eye(3)[np.argmin(np.abs(normal), axis=-1)]
-    first = np.cross(normal, other)
-    first /= np.linalg.norm(first, axis=-1, keepdims=True)
-    return np.stack([first, np.cross(normal, first), normal], axis=-2)

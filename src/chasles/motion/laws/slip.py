@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from chasles.errors import NotFiniteError
-from chasles.motion.geometry.kinematics import applied
+from chasles.motion.geometry.closed_forms import applied
 
 STEP = 0.3
 """Steps of the slip's time, beside the time in which slip can turn or stop: errors near 1e-12."""

@@ -85,6 +85,15 @@ Advance = Callable[[Any, Any, Any], Advanced]
 
 # On arrays --------------------------------------------------------------------------------------
 
+
+class State(NamedTuple):
+    """A time, in s, and the state of a robot then."""
+
+    t: float
+    q: np.ndarray
+    qd: np.ndarray
+
+
 Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
 """A position, its velocity, and the rate of the step that leads to it."""
 
@@ -107,20 +116,18 @@ class Tree:
         self._additive = all(model.bodies[i].joint.additive for i in model.movers)
         self.rechosen: list[float] = []
 
-    def begin(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def begin(self, at: State) -> State:
         """The state that a motion can begin with."""
-        return q, qd
+        return at
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
         """As `Place`."""
         there = self._integrate(q, d)
         return there, v, self._rate(q, there, v)
 
-    def step(
-        self, step: Callable[..., "Taken"], t: float, h: float, q: np.ndarray, qd: np.ndarray
-    ) -> "Taken":
-        """The step step(place, t, h, q, qd)."""
-        return step(self.place, t, h, q, qd)
+    def step(self, step: Callable[..., "Taken"], at: State, goal: float) -> "Taken":
+        """The step step(place, at, goal)."""
+        return step(self.place, at, goal)
 
     def _rate(self, q: np.ndarray, there: np.ndarray, v: np.ndarray) -> np.ndarray:
         """The rate of difference(q, there) while `there` moves with v."""
@@ -231,26 +238,30 @@ class Local:
 
 
 class Taken(NamedTuple):
-    """A step: q and qd after it, the error of y where it is estimated, y at both ends.
+    """A step: the last state, the error of y where it is estimated, y at both ends.
 
-    at(part): q and qd after a part of it.
+    at(part): the state after a part of it, from 0 to 1.
     """
 
-    q: np.ndarray
-    qd: np.ndarray
+    last: State
     error: np.ndarray | None
     ends: tuple[np.ndarray, np.ndarray]
-    at: Callable[[float], tuple[np.ndarray, np.ndarray]]
+    at: Callable[[float], State]
 
 
-def take(advance: Advance, local: Local, h: float, qd: np.ndarray) -> Taken:
-    """A step of h seconds by a method."""
-    y = local.start(qd)
+def take(advance: Advance, local: Local, qd: np.ndarray, goal: float) -> Taken:
+    """A step by a method, until a time."""
+    h, y, first = goal - local.t, local.start(qd), State(local.t, local.q, qd)
     last, error, within = advance(local, h, y)
     within = within or _hermite(local, h, y, last)
+
+    def at(part: float) -> State:
+        here = local.state(part * h, within(part)) if part else first[1:]
+        return State(local.t + part * h, *here)
+
     q, qd = local.state(h, last)
     q = q if local.behind is None else local.behind.settled(q, qd)
-    return Taken(q, qd, error, (y, last), lambda part: local.state(part * h, within(part)))
+    return Taken(State(goal, q, qd), error, (y, last), at)
 
 
 def _hermite(
