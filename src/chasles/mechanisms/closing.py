@@ -263,10 +263,7 @@ class Charts:
         self._known: dict[tuple[tuple[int, ...], ...], Chart] = {}
 
     def at(self, loops: Loops, q: np.ndarray) -> Chart:
-        """The chart in which a closed position (nq,) of some loops is far from singular.
-
-        The same choice in two positions is one chart, compiled once. Raises `SingularPosition`.
-        """
+        """The chart in which a closed position (nq,) is far from singular, compiled once."""
         independent = loops.suited(q)
         loops.check_regular(loops.matrix(q), independent)
         K = np.concatenate([loops.raw_matrix(q)[None], loops.reference_matrix])

@@ -107,10 +107,7 @@ class Solver:
 
 @dataclass(frozen=True)
 class Closing:
-    """A function of closed loops, ready to be called with arrays.
-
-    solver: of forward dynamics without any option, which have an entry with less overhead.
-    """
+    """A function of closed loops; solver: of forward dynamics without options."""
 
     name: str
     run: Run
@@ -196,10 +193,7 @@ class Constrained(Mechanism):
         return self.closed_by().model if name in CLOSED_LOOPS else self.model
 
     def closed_by(self, given: Sequence[int] | np.ndarray = ()) -> Functions:
-        """Functions that take some freedoms as given, or whichever take fewest operations.
-
-        Given ones may be more than are independent: then fewer equations are left to solve.
-        """
+        """Functions that take some freedoms as given, or whichever take fewest operations."""
         key = tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops

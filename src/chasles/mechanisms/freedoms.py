@@ -46,10 +46,7 @@ STARTS = 16
 
 
 class Freedoms:
-    """The velocity coordinates of a model, and which of them its loops leave independent.
-
-    What is decided once is decided at t = 0, and stays for all times.
-    """
+    """Velocity coordinates, and which are independent: decided at t = 0 for all times."""
 
     def __init__(self, model: Model, function: Callable[..., Compiled]) -> None:
         self.model = model
@@ -201,10 +198,7 @@ class Freedoms:
 
     @cached_property
     def _last_first(self) -> list[int]:
-        """The order in which freedoms become dependent: last joints first, and those not in q.
-
-        So early joints are independent, and if possible ones whose coordinates are in q.
-        """
+        """The order in which freedoms become dependent: those not in q, then last joints first."""
         return sorted(range(self.model.nv), key=lambda k: (self.places[k] is not None, -k))
 
     @cached_property
@@ -322,10 +316,9 @@ def margin(A: np.ndarray) -> np.ndarray:
 def independent_columns(
     A: np.ndarray, rank: int, order: Sequence[int], share: float = SHARE
 ) -> np.ndarray:
-    """Independent columns of A (states, rows, nv).
+    """Independent columns of A (states, rows, nv), by threshold pivoting.
 
-    The others are taken one after the other in an order, each unless what it adds to those taken is
-    less than a share of what another would (threshold pivoting).
+    The others are taken in an order, unless they add less than a share of what another would.
     """
     left, dependent = A.copy(), np.zeros(A.shape[-1], dtype=bool)
     for _ in range(rank):

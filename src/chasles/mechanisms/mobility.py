@@ -119,11 +119,10 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 
 
 def weaker_joints(model: Model, t: float, q: np.ndarray, spare: dict[str, int]) -> dict[str, str]:
-    """For loops with spare equations at t and q, the weakest joint type that leaves the rank.
+    """For loops with spare equations, the weakest joint type that leaves the rank, all together.
 
-    What it transmits is a part of what the loop's own joint does, so that it allows every motion
-    that this allows (Featherstone 2008, section 8.10). Taken together they still leave the rank;
-    "free" means that the loop says nothing. Loops without such a type are not among them.
+    It transmits a part of what the loop's own joint does (Featherstone 2008, section 8.10); "free"
+    means that the loop says nothing.
     """
     if not any(spare.values()):
         return {}

@@ -173,10 +173,7 @@ def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, 
 
 
 def _together(law: Newton, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's law at all contacts of one state: a complementarity problem.
-
-    Those that are pushed keep the velocity that the law gives them.
-    """
+    """Newton's law at all contacts of one state, by a complementarity problem."""
     (W, zeta), (dW, dzeta) = given, changes
     normal = zeta[2::3]
     impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)

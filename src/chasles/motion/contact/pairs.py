@@ -162,10 +162,7 @@ class Pair:
         return 1 if self.varies else len(self.body.balls())
 
     def spots(self, over: Carrier, under: Carrier) -> list[Spot]:
-        """The spots where they may touch, from the motion of the frames of body and surface.
-
-        Tangents belong to the surface: they turn with its frame, and with its normal.
-        """
+        """The spots where they may touch; tangents turn with the frame of the surface."""
         assert not isinstance(self.surface, Cylinder | ConvexMesh), "refused above"
         found = []
         for at, radius in self.body.balls():
@@ -191,10 +188,7 @@ def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
 
 
 class Pressed(NamedTuple):
-    """The response of all spots to a state.
-
-    forces: along each spot's axes. rates: of the states. touching: where there may be a force.
-    """
+    """Spots, forces along their axes, rates of the states, and where there may be a force."""
 
     spots: list[Spot]
     forces: list[list[Number]]

@@ -130,8 +130,7 @@ def constrained_problem(
 def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
     """The steps of qd by joint-space impulses, the columns of forces (..., nv, k).
 
-    M^-1 of a tree; of loops G (G'M G)^-1 G', with the rates qd = G yd of the independent freedoms
-    (Featherstone 2008, Eq 8.44).
+    G (G'M G)^-1 G' with qd = G yd (Featherstone 2008, Eq 8.44); M^-1 of a tree.
     """
     M, G = mechanism.mass_matrix(q), mechanism.closing.directions(q)
     Gt = np.swapaxes(G, -1, -2)
@@ -142,11 +141,10 @@ def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
 def limit_rows(
     model: Model, q: Array, qd: Array, *, within: float = 0.0, speed: float = np.inf
 ) -> list[tuple[int, float, float]]:
-    """Joint limits as one-sided constraints: freedom, sign, and how far it is away (rad or m).
+    """Joint limits within a distance: freedom, sign (1 lower, -1 upper) and distance (rad or m).
 
-    sign 1 is the lower limit and -1 the upper one. Those farther than `within`, or from which the
-    joint moves away faster than `speed` (rad/s or m/s), are left out; one that it runs into faster
-    is refused. Of joints with one coordinate whose rate is their velocity.
+    Only joints with one coordinate count. Limits that the joint leaves faster than `speed` are left
+    out; one that it runs into faster is refused.
     """
     rows = []
     q, qd = numbers("q", q, model.nq), numbers("qd", qd, model.nv)

@@ -72,11 +72,7 @@ class Course:
 
 
 class Rollout:
-    """A step of a robot by one integrator, under one controller or given forces, compiled.
-
-    contacts: soft ones, for steps of dt seconds, which are then part of the code. parameters: how
-    many the controller takes.
-    """
+    """The compiled step of a robot; parameters: how many the controller takes."""
 
     def __init__(
         self,
@@ -266,10 +262,7 @@ def prepared(
     *,
     again: bool = False,
 ) -> Rollout:
-    """A compiled step, made once for a controller and contacts that can be told from others.
-
-    again: trace the controller again, which is a function that may have changed.
-    """
+    """A compiled step, kept for the next call; again: the controller may have changed, trace it."""
     control, count = control if callable(control) else None, parameter_count(parameters)
     pairs = None if contacts is None else given_pairs("rollout", contacts)
     constant, known = None if pairs is None else dt, robot.mechanism.kept

@@ -72,10 +72,7 @@ class Varying:
         self.size = features.size
 
     def __call__(self, at: State, held: np.ndarray) -> Moves:
-        """Where they are at a time, and how those move that touch or are held (size,).
-
-        The gap of features that are not those nearest to each other is infinite.
-        """
+        """Gaps of all pairs, infinite where others are nearer, and motion of those that count."""
         here, (_, q, qd) = self._mechanism.at(at.t), at
         over, under = (carrier(here, q, qd, frame) for frame in self._frames)
         gap, room = self._features.gaps(over, under)
@@ -174,10 +171,7 @@ class Slots:
         new: Mode,
         late: np.ndarray,
     ) -> list[Occurrence]:
-        """What happened, by name: of a pair whose points vary, to any of them.
-
-        hits (slots,): which collided; late (slots,): how long each takes to come to rest.
-        """
+        """The changes at contacts, by name; late (slots,): how long each takes to come to rest."""
         (was, slid), (current, slides) = (
             (self.rows(mode.current), self.rows(mode.slides)) for mode in (old, new)
         )

@@ -218,11 +218,7 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
 
 
 def _dynamics(mechanism: Mechanism, plan: Plan, frames: Sequence[str]) -> Accelerations:
-    """The dynamics of a robot, with its loops closed; these stabilized, if that is asked for.
-
-    frames: those that feel wrenches given with the state, (..., 6) along the world's axes about
-    their origins.
-    """
+    """Accelerations with loops closed, or stabilized; frames: where contacts exert wrenches."""
     for name in frames:
         if name in (plan.f_ext or {}):
             problem = f"f_ext acts on frame {name!r}, and so do contacts"

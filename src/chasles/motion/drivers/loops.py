@@ -209,10 +209,9 @@ class Closed(Looped, Remembering):
                 self.rechosen.append(at.t)
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        """The closed position with these independent entries of d, its velocity, the rate of d.
+        """The closed position with these independent entries of d, its velocity, and the rate of d.
 
-        Newton's method from integrate(q, d); on rotations its steps add up to d but for a factor
-        1 + O(d), so that it converges a little slower there. Raises `Lost`.
+        Newton's method from integrate(q, d). Raises `Lost`.
         """
         for _ in range(STEPS):
             there = self._integrate(q, d)

@@ -199,10 +199,8 @@ class RigidContact(Pace):
         return np.concatenate(rooms)
 
     def _slack(self, found: "_Found") -> np.ndarray:
-        """How far forces may be beyond their bounds: (k,).
-
-        A part of the largest, or of what would stop the largest acceleration at that point: where
-        all are next to none, no force is large beside the others.
+        """How far forces may exceed their bounds (k,): a part of the largest force, or of the force
+        that would stop the largest acceleration at the point.
         """
         size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
         slack = np.full(len(self._friction), size)
@@ -242,10 +240,7 @@ class RigidContact(Pace):
         )
 
     def _paced(self, at: State) -> Taken:
-        """The next step as it is made, none of whose errors takes held points off their surfaces.
-
-        It is tried shorter where it does; where that does not help, it is left to `_margins`.
-        """
+        """The next step, shortened while its error takes held points off their surfaces."""
         first = step = self.pace(at, self._longest(at))
         for _ in range(HALVINGS):
             gap = self._found(step.last).moves.gap[self._mode.active]
@@ -255,11 +250,7 @@ class RigidContact(Pace):
         return first
 
     def _longest(self, at: State) -> float:
-        """How long the next step may be (s), once slip has turned.
-
-        Friction turns slow slip fast. In a step it may change velocities by twice what they are:
-        beyond, explicit methods are unstable.
-        """
+        """The longest stable step (s): friction may change slip velocities by twice their size."""
         if not self._mode.slides.any():
             return np.inf
         self._mode = heading(self._mode, self._moves(at))
@@ -272,10 +263,9 @@ class RigidContact(Pace):
         return float(np.min(2.0 * (speed + FAINT) / (drag + TINY), initial=np.inf))
 
     def _overdue(self, at: State) -> float:
-        """How long ago (s) a point that is apart was at its surface, which it is below: the most.
+        """The time (s) since a point that is noticed at a depth was at its surface: the longest.
 
-        A gain is noticed at a depth, but happens where the gap is zero. Of slow ones, which may be
-        no more than rounding, the depth says nothing about time.
+        The depth of slow points may be rounding, and is not counted.
         """
         moves = self._found(at).moves
         gap, rate = moves.gap, moves.velocity[:, 2]
@@ -283,11 +273,7 @@ class RigidContact(Pace):
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
     def _restored(self, step: Taken) -> Taken:
-        """After a step: held points that have drifted are put back, by the least kinetic energy.
-
-        The shift is along M^-1 J', as an impulse would make it: it is of the size of the error of
-        the step, and its work is that times the velocity that was wrong.
-        """
+        """The step with held points that have drifted put back, along M^-1 J' as by an impulse."""
         at, current = step.last, self._mode.current
         moves, rows = self._found(at).moves, _directions(self._sticks, current)
         off = np.max(np.abs(moves.gap[current]), initial=0.0)
@@ -299,9 +285,9 @@ class RigidContact(Pace):
     # Changes -----------------------------------------------------------------------------------
 
     def changed(self, at: State) -> Changed:
-        """The state after impulses and with a new mode (steps 4 to 6), and what happened.
+        """The state after impulses, with a new mode (steps 4 to 6), and what happened.
 
-        Where a change is due, points that are current were held until now, and do not collide.
+        Where a change is due, current points were held until now and do not collide.
         """
         state, moves = at, self._moves(at)
         if not self.due:
@@ -349,10 +335,8 @@ class RigidContact(Pace):
     def _choose(self, at: State, moves: Moves, alike: np.ndarray, before: np.ndarray) -> np.ndarray:
         """Take the new mode (step 6), and return how long each point takes to come to rest: (k,).
 
-        alike (k,): of points that touch, the one that stands for each; -1 of others. Rebounds of v,
-        v e, v e^2 ... under an acceleration a last 2 v/(a (1 - e)) together, and are left out where
-        the first is slow: e is the ratio of the last impact, and a what the point's force resists
-        from now on.
+        alike (k,): the point that stands for each that touches, else -1. Slow rebounds of v, v e,
+        v e^2 ... under an acceleration a are left out: together they last 2 v/(a (1 - e)).
         """
         late = np.zeros(len(alike))
         stays = (alike == np.arange(len(alike))) & (moves.velocity[:, 2] <= SLOW)
@@ -374,11 +358,7 @@ class RigidContact(Pace):
         return late
 
     def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
-        """The state without velocities that are taken for none.
-
-        Of points at rest on one body these would contradict each other: what turns by 1e-4 rad/s
-        draws them apart, by more than Coulomb's law is solved to.
-        """
+        """The state without slow velocities, which may contradict each other on one body."""
         rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
             return at
@@ -386,10 +366,7 @@ class RigidContact(Pace):
 
 
 class _Found(NamedTuple):
-    """A state in a mode: how points move, forces along axes of contact, accelerations.
-
-    problem: of the active points, if there are any.
-    """
+    """A state in a mode: moves, forces, accelerations, and the problem of active points."""
 
     at: State
     mode: Mode
@@ -415,10 +392,9 @@ def _directions(tangents: np.ndarray, normals: np.ndarray) -> np.ndarray:
 
 
 def _root(left: Callable[[float, int], float], which: int, end: float) -> float:
-    """The part of a step after which a margin is negative; none, where it is from the start.
+    """The part of a step after which a margin is negative; 0 if it is from the start.
 
-    One that is nothing at the start, as the force of a body that rests without weight, is negative
-    where it is so beyond a part of what it comes to: there it can be told which way it goes.
+    A margin that starts at zero counts as negative beyond a small part of its value at the end.
     """
     first = left(0.0, which)
     slack = 0.0 if first > 0.0 else -SLIGHT * min(left(end, which), left(1.0, which))

@@ -173,10 +173,7 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
 def _occurred(
     events: Sequence[Event], at: State, step: Taken
 ) -> tuple[list[Occurrence], Event | None]:
-    """The events in a step from a state, in order, and the one that interrupts it, if any.
-
-    Whatever comes after that one does not happen: the step is gone back to it.
-    """
+    """The events in a step, in order, up to the one that interrupts it, and that one."""
     found = []
     for event in events:
         before, after = event.value(*at), event.value(*step.last)
@@ -193,9 +190,8 @@ def _occurred(
 
 
 def _located(event: Event, step: Taken, before: float) -> float:
-    """The last part of the step at which the function still has its sign, by halving.
-
-    On that side a motion that turns back there, as a ball does, begins with the right sign.
+    """The last part of the step at which the function still has its sign, by halving, so that a
+    motion that turns back there begins with the right sign.
     """
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
@@ -297,10 +293,7 @@ def run(
     progress: bool,
     steps: int | None = None,
 ) -> tuple[list[Occurrence], End]:
-    """Steps from a state until a time, or until an event that ends them, or `steps` of them.
-
-    Returns what happened, and where the steps stopped, with nothing remembered.
-    """
+    """Steps until a time, an event that ends them, or `steps`; what happened, and the end."""
     happened, taken, stopped = [], 0, False
     with _bar(progress, at.t, end) as show:
         while at.t < end and taken != steps and not stopped:

@@ -181,10 +181,9 @@ def rim_contact(
     under: Carrier,
     surface: Plane | Ground,
 ) -> Contact:
-    """The point of a rim that is nearest to a surface, or any that is where all are; batches too.
+    """The point of a rim that is nearest to a surface; of batches too.
 
-    frames: of the rim's body and of the surface. On a plane it is the lowest point; it moves around
-    the rim, ever faster the more level the rim is. On a level rim it stays where it is.
+    On a plane it is the lowest point, which moves around the rim; on a level rim it stays.
     """
     center, rate = over.point(rim.center)
     _, below, _ = nearest_on(under, surface, center, rate)
@@ -292,8 +291,8 @@ class _Features:
 class Polyhedra(_Features):
     """The pairs of two polyhedra: corners and faces, either way, and edges.
 
-    The outward pair whose plane is highest over the other body says along which direction the
-    bodies part, or penetrate least; of others along other directions only the distances count.
+    The outward pair with the largest gap tells the direction in which the bodies part; of pairs
+    along other directions only the gaps count.
     """
 
     kinds = (
@@ -351,8 +350,7 @@ class Capsules(_Features):
 class Standing:
     """A cylinder on a plane or a ground: the lowest point of each rim, and fixed ones of both.
 
-    A rim that leans touches by its lowest point, which moves around it. The fixed ones, `rim` of
-    each, take its place where it is level and has no lowest point.
+    The fixed ones take its place where the rim is level.
     """
 
     def __init__(self, body: Cylinder, surface: Plane | Ground) -> None:

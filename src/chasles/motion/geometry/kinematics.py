@@ -49,10 +49,7 @@ Frames = tuple[str | None, str | None]
 
 
 class Carrier(NamedTuple):
-    """The motion of a frame: rotation, place, angular velocity and velocity, in the world.
-
-    Its entries are numbers or symbols.
-    """
+    """Rotation, place, angular velocity and velocity of a frame in the world, or their symbols."""
 
     R: np.ndarray
     o: np.ndarray
@@ -124,10 +121,7 @@ class Contact(NamedTuple):
 def ball_contact(
     frames: Frames, over: Carrier, ball: tuple[Array, float], under: Carrier, surface: Nearby
 ) -> Contact:
-    """The contact of a ball (centre and radius, in its frame) with a surface; of batches too.
-
-    Of one state there may be many centres (m, 3). Entries may be symbols.
-    """
+    """The contact of a ball (centre and radius) with a surface; of batches and symbols too."""
     center, radius = ball
     c, rate = over.point(center)
     distance, normal, normal_rate = nearest_on(under, surface, c, rate)
@@ -188,10 +182,7 @@ Closed = Sphere | Capsule | Box | Plane
 
 
 class Ball(NamedTuple):
-    """A ball of a body (its frame, its centre there, its radius), and the frame of a surface.
-
-    surface: itself, where it has a closed form.
-    """
+    """A ball of a body, the frame of a surface, and the surface if it has a closed form."""
 
     over: str | None
     at: Place
@@ -201,10 +192,7 @@ class Ball(NamedTuple):
 
 
 class Points:
-    """The points of contact of some pairs, of a robot in one state.
-
-    They are those of `contact_points`, and move as `touch` says.
-    """
+    """The points of contact of some pairs, as in `contact_points`, of a robot in one state."""
 
     def __init__(self, model: Model, pairs: Sequence[tuple[Body, Surface]]) -> None:
         def name(frame: str | None) -> str | None:
@@ -306,8 +294,7 @@ def jacobian_at(J: np.ndarray, r: np.ndarray) -> np.ndarray:
 def contact_moves(over: Frame, under: Frame, contact: Contact) -> Moves:
     """A contact of one state, or several of the same bodies, as points that move.
 
-    The contact moves on over both bodies, and its acceleration is that of whichever points are
-    there (Featherstone 2008, Eq 11.25 and 11.30).
+    Accelerations are those of the points that pass C (Featherstone 2008, Eq 11.25 and 11.30).
     """
     point, rate, E = contact.point, contact.point_rate, contact_axes(contact.normal)
     velocity = over.motion.velocity(point) - under.motion.velocity(point)

@@ -148,10 +148,7 @@ class Outline(NamedTuple):
 
 
 def outline(shape: Extended, m: np.ndarray | None) -> Outline:
-    """The corner, edge or face of a shape that looks along m (3,), a direction of its frame.
-
-    A capsule turns all of itself, whatever the direction.
-    """
+    """The corner, edge or face of a shape that looks along m (3,); all of a capsule."""
     if isinstance(shape, Capsule):
         start, along = np.array(shape.start), np.subtract(shape.end, shape.start)
         size = float(np.linalg.norm(along)) + shape.radius
@@ -215,12 +212,9 @@ class _Side(NamedTuple):
 def patch_contacts(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> list[Contact]:
-    """The contacts of two extended bodies in one state.
+    """The contacts of two extended bodies in one state: the nearest, and others of the same patch.
 
-    The nearest one, and with it those of the same patch: two of parallel edges or of an edge before
-    a face, the corners of a polygon of two faces. All gaps are exact, those of penetration too;
-    which points they are changes with the features that are nearest, and the least gap does not
-    jump.
+    All gaps are exact, and the least does not jump where other features become the nearest.
     """
     n, places = _direction(body, over, surface, under)
     ways = (None, None) if n is None else (-over.back(n), under.back(n))
@@ -299,10 +293,7 @@ def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
 def _direction(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> tuple[np.ndarray | None, tuple[np.ndarray, np.ndarray]]:
-    """The direction from surface to body along which they are nearest, and a point of each.
-
-    Of two capsules, whose axes always have a distance, None.
-    """
+    """The nearest direction from surface to body, and a point of each; None of two capsules."""
     if isinstance(body, Capsule) and isinstance(surface, Capsule):
         return None, (over.o, under.o)
     coal = optional("coal")

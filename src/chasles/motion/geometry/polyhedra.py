@@ -253,10 +253,7 @@ def on_faces(a: Solid, b: Solid) -> Pairs:
 
 
 def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
-    """The edges of two bodies, in one frame: e e pairs; parallel ones are never inside.
-
-    parallel: the sine up to which they are.
-    """
+    """The edges of two bodies in one frame: e e pairs; parallel ones are never inside."""
     i, j = _all(a.starts, b.starts)
     u, v, w = a.alongs[i], b.alongs[j], a.starts[i] - b.starts[j]
     lengths = np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)
@@ -273,10 +270,7 @@ def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
 def _common(
     u: np.ndarray, v: np.ndarray, over: np.ndarray, under: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The normal (..., 3) of edges along u and v, from the second to the first, and `outward`.
-
-    over, under (..., 2, 3): their flanks.
-    """
+    """The common normal (..., 3) of edges, from the second to the first, and `outward`."""
     n = cross(u, v)
     n = n / np.maximum(np.linalg.norm(n, axis=-1, keepdims=True), 1e-300)
     rises = np.concatenate([over, -under], axis=-2) @ n[..., None]
@@ -317,9 +311,7 @@ def _pairs(gap: np.ndarray, inside: np.ndarray, outward: np.ndarray, n: np.ndarr
 
 
 def _lack(turn: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """The sine by which the rest of an edge may be nearer than its end, and this still count.
-
-    turn: of the normal, from the end along the edge. Beside an edge that is parallel it does not
-    turn, and both ends are of the patch. Elsewhere end and edge touch in turn.
+    """The sine by which an edge may be nearer than its end, which still counts; more if parallel,
+    where the normal does not turn along it and both ends belong to the patch.
     """
     return np.where(np.linalg.norm(turn, axis=-1) * distance <= ALONG, LEANS, SAME)

@@ -73,10 +73,7 @@ class _PointLaw(ImpactLaw):
             raise InputError("E-CONTACT-067", problem, part=name)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of lambda by W (..., 3, 3, 3) and zeta (..., 3, 3), by central differences.
-
-        All in one call; both entries of a pair of W share its slope.
-        """
+        """Derivatives of lambda by W (..., 3, 3, 3) and zeta (..., 3, 3): differences."""
         W, zeta, _ = _arrays(self, W, zeta)
         pairs = np.zeros((9, 3, 3))
         for n, (j, k) in enumerate(zip(*np.triu_indices(3), strict=True), start=3):

@@ -70,8 +70,7 @@ class _InSeries(NormalLaw):
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
         """The force, and the rates of the states, which together make the gap's.
 
-        What the gap differs from the sum of the states is shared out in proportion to 1/D, which is
-        how a sudden motion would be.
+        A gap that differs from the sum of the states is shared out in proportion to 1/D.
         """
         surfaces = list(zip(self._surfaces, state, strict=True))
         damping = self._damping
@@ -86,11 +85,9 @@ class _InSeries(NormalLaw):
         return sum(0.5 * s.stiffness * z * z for s, z in zip(self._surfaces, state, strict=True))
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        """The states after a step, without integrating (Featherstone 2008, 11.8, extensions).
+        """The states after a step of fixed length, not integrated (Featherstone 2008, 11.8).
 
-        Where there was a force they are shifted onto the gap; elsewhere each decays as
-        exp(-K t / D). For steps of a fixed length, in which integrated states would not stay
-        exactly on the body.
+        Where there was a force they shift onto the gap; elsewhere each decays as exp(-K t / D).
         """
         parts = zip(self._surfaces, state, strict=True)
         return self.settled([_decayed(s, z, force, dt) for s, z in parts], force, gap)

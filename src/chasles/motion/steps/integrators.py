@@ -358,10 +358,9 @@ def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Adv
 
 
 def _check_hamiltonian(mechanism: Mechanism, name: str) -> None:
-    """What takes its Hamiltonian from a mechanism, named.
+    """Refuse a mechanism without a Hamiltonian in the coordinates of its tree.
 
-    A rotor is an inertia along each freedom; where velocities are not rates, that is no kinetic
-    energy of a body, whose momentum would turn with it.
+    A rotor has none where velocities are not rates: its momentum would turn with the body.
     """
     bodies = (mechanism.model.bodies[i] for i in mechanism.model.movers)
     joints = {body.data.name: body.joint for body in bodies}

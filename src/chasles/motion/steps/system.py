@@ -68,10 +68,8 @@ def path(model: Model) -> list[int]:
 
 
 class Advanced(NamedTuple):
-    """y after a step; its estimated error; y after any part of the step, from 0 to 1.
-
-    error: None where the method does not estimate it. within: None where the method has no
-    interpolant; Hermite's then serves.
+    """y after a step; its error, if the method estimates it; y after any part of the step, if the
+    method has an interpolant.
     """
 
     y: Any
@@ -105,10 +103,7 @@ Accelerate = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Tree:
-    """The places of a tree, or of one whose loops something else keeps closed.
-
-    rechosen: the times at which other independent coordinates were chosen.
-    """
+    """The places of a tree; rechosen: when other independent coordinates were chosen (s)."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._mechanism, model = mechanism, mechanism.model

@@ -254,11 +254,9 @@ def gone_back(
     every: int,
     threads: int | None,
 ) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
-    """Covectors of the start (count, size), and of the first controls (count, steps or 1, size).
+    """Covectors of the start (count, size), and of the named controls (count, steps or 1, size).
 
-    adjoint: the loop from the end to the start, by the controls that differ from step to step.
-    names: of these controls. states, controls and weights (count or 1, records, size) as the loop
-    takes them.
+    adjoint: the loop from the end to the start, for the controls that differ from step to step.
     """
     count, others = len(states[0]), dict(zip(names, controls, strict=False))
     along = tuple(name for name, c in others.items() if c.shape[1] > 1)
