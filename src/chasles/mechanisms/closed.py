@@ -217,12 +217,11 @@ def linear_system(
     threads: int | None,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A (..., 2n, 2n) and B (..., 2n, nv) of xdot = A x + B u.
+    """A (..., 2n, 2n) and B (..., 2n, nv) of xdot = A x + B u, x = (y, change of yd).
 
-    motion: q, qd, qdd, multipliers. x = (y, change of yd), where the step
-    G y along `integrate` leads to a neighbouring closed position. With e the three parts of
-    `loop_equations`, neighbouring motions have K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam +
-    de1 = u; G' takes the multipliers out of the last.
+    motion: q, qd, qdd, multipliers. The step G y leads to a neighbouring closed position. With e
+    the three parts of `loop_equations`, K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 = u
+    there; G' takes out the multipliers.
     """
     q, qd, _, _ = motion
     slopes = loops.function("loop_equations", derivative=BY_MOTION, **options)

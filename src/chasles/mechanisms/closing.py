@@ -76,10 +76,9 @@ class Loops(Freedoms):
         return qd, times(G, ydd) + times(R, self.function("loop_bias")(q, qd))
 
     def carried(self, q: np.ndarray, independent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """G (..., nv, n) and R (..., nv, rows): x = G y + R b has A x = b, and y at `independent`.
+        """G (..., nv, n) and R (..., nv, rows) at closed positions: x = G y + R b has A x = b.
 
-        At closed positions, for any choice of the independent; A, b as in `loop_matrix`. Where rows
-        are redundant, b must agree with them.
+        y are the entries of x at `independent`; A, b as in `loop_matrix`.
         """
         K = self.raw_matrix(q)
         A = self.scaled(K)

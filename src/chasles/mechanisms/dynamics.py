@@ -42,9 +42,8 @@ Run = Callable[..., Any]
 class Solver:
     """A program of closed loops, whose last result says how good each state is.
 
-    name: what was asked for, in messages. again: its other results by singular values, for weak
-    states. forces: wrenches, which follow the other arrays. rates: how many arrays after q (qd, or
-    qd and qdd) must keep the loops closed, to a tolerance.
+    again: its other results by singular values, for weak states. forces: wrenches, after the other
+    arrays. rates: how many arrays after q must keep the loops closed, to a tolerance.
     """
 
     mechanism: Mechanism

@@ -343,11 +343,9 @@ def choose(
 ) -> Closure:
     """`rank` rows to solve for as many of the columns that may be dependent.
 
-    K: the loops' matrix in some states (states, rows, nv); the first decides how large pivots are,
-    all together where zeros are. rows, columns: scales that make it dimensionless. Of the fair
-    pivots each step takes one in a column with fewest entries at the start (freedoms of one loop
-    before those of many, so that loops stay apart), of these one that fills fewest zeros
-    (Markowitz's rule), and the largest of those.
+    K (states, rows, nv): the first state decides how large pivots are, all together where zeros
+    are. Each step takes a fair pivot in a column with fewest entries at the start (so that loops
+    stay apart), of these one that fills fewest zeros (Markowitz's rule), and the largest of those.
     """
     left = (rows[:, None] * K * columns)[..., dependent]
     floor = NOTHING * np.max(np.abs(left), initial=0.0)

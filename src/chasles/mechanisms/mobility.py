@@ -7,7 +7,6 @@ import numpy as np
 
 from chasles.algorithms.homogeneous import around, loop_coordinates, loop_matrix
 from chasles.errors import InputError, ModelError
-from chasles.mathematics.linear import Vector
 from chasles.mechanisms.closing import Loops
 from chasles.mechanisms.freedoms import RANK, column_scales, rank_of, row_scales, spans
 from chasles.mechanisms.mechanism import Mechanism
@@ -153,20 +152,18 @@ def _within(trial: Model, model: Model, k: int, q: np.ndarray) -> bool:
 def _transmitted(model: Model, k: int, q: np.ndarray) -> np.ndarray:
     """T of loop k, its columns in coordinates of the successor body: (6, rows)."""
     loop = model.loops[k]
-    T = loop.joint.constraint(loop_coordinates(loop, around(model, loop, _split(model, q))))
+    T = loop.joint.constraint(
+        loop_coordinates(loop, around(model, loop, model.positions(q.tolist())))
+    )
     columns = [[*(loop.successor.placement.T @ f)] for f in T.columns]
     return np.array(columns, dtype=float).reshape(len(columns), 6).T
 
 
 def _rank(model: Model, q: np.ndarray) -> int:
     """The rank of the dimensionless matrix of all loops and couplings."""
-    K = loop_rows(model, loop_matrix(model, _split(model, q)), model.movers)
+    K = loop_rows(model, loop_matrix(model, model.positions(q.tolist())), model.movers)
     A = np.array(K, dtype=float).reshape(model.loop_rows, model.nv)
     return rank_of(row_scales(model)[:, None] * A * column_scales(model))[0]
-
-
-def _split(model: Model, q: np.ndarray) -> dict[int, Vector]:
-    return model.positions(q.tolist())
 
 
 # Comparison ---------------------------------------------------------------------------------------

@@ -85,8 +85,7 @@ def _solved(
 ) -> tuple[np.ndarray, np.ndarray]:
     """qdd of the freedoms `free`, to which H and f belong, with A qdd = k; and multipliers.
 
-    By orthonormal bases of the motions that the loops allow and forbid: whatever rows are good; and
-    H is not divided by, so that light links may be as they are. A is over all freedoms.
+    By orthonormal bases of the motions that loops allow and forbid; H need not be regular.
     """
     rank = loops.rank(free)
     U, s, Vt = np.linalg.svd(loops.scaled(A)[..., free])

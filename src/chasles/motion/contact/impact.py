@@ -16,7 +16,7 @@ from chasles.errors import InputError, NotFiniteError
 from chasles.functions.doors import leading_shape, numbers
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
-from chasles.motion.contact.rigid import response
+from chasles.motion.contact.dynamics import response
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.closed_forms import applied, contact_axes
 from chasles.motion.geometry.features import listed
@@ -263,7 +263,7 @@ def impact_derivatives(
     dq, free_rates = (np.concatenate(x, -1) for x in ((G, 0.0 * G), (0.0 * G, G)))
     slopes = np.concatenate([_jacobian_slopes(mechanism, q, c) for c in contacts], axis=-3)
     dJ, dM, dA = (
-        _product("...ikl,...lp->...ikp", by_q, dq)
+        np.einsum("...ikl,...lp->...ikp", by_q, dq)
         for by_q in (
             slopes,
             mechanism.derivatives("mass_matrix", q, wrt="q"),
@@ -271,15 +271,15 @@ def impact_derivatives(
         )
     )
     # A G = 0, and the picked rows of G are constant: A dG = -dA G
-    dG = -_product("...im,...mkp,...kj->...ijp", loose, dA, G)
-    dqd = free_rates - _product("...im,...mkp,...k->...ip", loose, dA, qd)
+    dG = -np.einsum("...im,...mkp,...kj->...ijp", loose, dA, G)
+    dqd = free_rates - np.einsum("...im,...mkp,...k->...ip", loose, dA, qd)
     B, dB = _response_slopes((M, dM), (G, dG), (J, dJ))
     W, zeta = J @ B, applied(J, qd)
-    dW = _product("...ikp,...kj->...ijp", dJ, B) + _product("...ik,...kjp->...ijp", J, dB)
-    dzeta = _product("...ikp,...k->...ip", dJ, qd) + J @ dqd
+    dW = np.einsum("...ikp,...kj->...ijp", dJ, B) + np.einsum("...ik,...kjp->...ijp", J, dB)
+    dzeta = np.einsum("...ikp,...k->...ip", dJ, qd) + J @ dqd
     touching = _near(contacts, zeta.shape[:-1], distance)
     impulses, changes = _impulses(law, treatment, (W, zeta), (dW, dzeta), touching)
-    after = dqd + _product("...ijp,...j->...ip", dB, impulses) + B @ changes
+    after = dqd + np.einsum("...ijp,...j->...ip", dB, impulses) + B @ changes
     half = dq.shape[-1] // 2
     return after[..., :half], after[..., half:]
 
@@ -290,19 +290,14 @@ def _response_slopes(inertia: Given, loops: Given, contacts: Given) -> Given:
     Jt, Gt = np.swapaxes(J, -1, -2), np.swapaxes(G, -1, -2)
     H = Gt @ M @ G
     X = np.linalg.solve(H, Gt @ Jt)
-    B, bent = G @ X, _product("...ikp,...kj->...ijp", dG, X)
-    force = np.moveaxis(dJ, -3, -2) - _product("...ikp,...kj->...ijp", dM, B)
-    force -= _product("...ik,...kjp->...ijp", M, bent)
-    right = _product("...kip,...kj->...ijp", dG, Jt - M @ B)
-    right += _product("...ik,...kjp->...ijp", Gt, force)
+    B, bent = G @ X, np.einsum("...ikp,...kj->...ijp", dG, X)
+    force = np.moveaxis(dJ, -3, -2) - np.einsum("...ikp,...kj->...ijp", dM, B)
+    force -= np.einsum("...ik,...kjp->...ijp", M, bent)
+    right = np.einsum("...kip,...kj->...ijp", dG, Jt - M @ B)
+    right += np.einsum("...ik,...kjp->...ijp", Gt, force)
     dX = np.linalg.solve(H, right.reshape(*right.shape[:-2], -1)).reshape(right.shape)
-    dB = bent + _product("...ik,...kjp->...ijp", G, dX)
+    dB = bent + np.einsum("...ik,...kjp->...ijp", G, dX)
     return B, dB
-
-
-def _product(axes: str, *arrays: np.ndarray) -> np.ndarray:
-    """Einstein's sum."""
-    return np.asarray(np.einsum(axes, *arrays))
 
 
 def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> np.ndarray:
@@ -313,7 +308,7 @@ def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> n
         for frame in (contact.successor, contact.predecessor)
     )
     axes = contact_axes(contact.normal)
-    return _product("...ij,...jkl->...ikl", axes, over - under)
+    return np.einsum("...ij,...jkl->...ikl", axes, over - under)
 
 
 def _point_slopes(

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import ConvergenceError
+from chasles.motion.contact.dynamics import Motion, Problem, State, state
 from chasles.motion.contact.pairs import Rigid
-from chasles.motion.contact.rigid import Motion, Problem, State, state
 from chasles.motion.geometry.closed_forms import applied
 from chasles.motion.geometry.kinematics import Moves
 from chasles.motion.laws.friction import coulomb
@@ -207,11 +207,8 @@ def impulses(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
 
     By restitution all act at once (Moreau 1988); by laws of one point in turn, the fastest first.
     """
-    in_turn = any(law.impact is not None for law in laws)
-    return (_in_turn if in_turn else _newton_at_once)(laws, W, v)
-
-
-def _newton_at_once(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
+    if any(law.impact is not None for law in laws):
+        return _in_turn(laws, W, v)
     c, mu, e = v.copy(), *np.transpose([(law.friction, law.restitution) for law in laws])
     c[:, 2] += e * np.minimum(v[:, 2], 0.0)
     return coulomb(W, c.ravel(), mu).ravel()

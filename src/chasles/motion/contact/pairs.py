@@ -28,13 +28,13 @@ from chasles.motion.geometry.closed_forms import (
     cross,
 )
 from chasles.motion.geometry.features import Capsules, Meeting, Polyhedra, Standing
-from chasles.motion.geometry.kinematics import STILL, Carrier, result
+from chasles.motion.geometry.kinematics import STILL, Carrier, result, symbols
 from chasles.motion.geometry.patches import check_shapes
 from chasles.motion.geometry.shapes import Body, ConvexMesh, Cylinder, Surface
 from chasles.motion.laws.restitution import ImpactLaw, Newton, check_law
 from chasles.motion.laws.soft import SoftContact
 
-Numbers = Sequence[Number]
+Numbers = Sequence[Number] | np.ndarray
 
 MEETINGS: list[tuple[Any, Any, Any]] = [
     (Point | Box | ConvexMesh, Box | ConvexMesh, Polyhedra),
@@ -245,7 +245,7 @@ class Contacts:
         q: Numbers,
         qd: Numbers,
         state: Numbers,
-        touching: Sequence[Number] | None = None,
+        touching: Numbers | None = None,
     ) -> Pressed:
         """The response to a state; touching: as at the beginning of a step, by default as it is."""
         spots, states = self.spots(arena, q, qd), self.split(state)
@@ -294,15 +294,13 @@ class Contacts:
 
         All that a step knows of its contacts is in it, so its hash names them.
         """
-        arena = Arena(RULES)
+        arena, points = Arena(RULES), len(self.laws)
         sizes = {"q": self.model.nq, "qd": self.model.nv, "states": self.states}
-        q, qd, state = ([arena.input(name, k) for k in range(n)] for name, n in sizes.items())
+        q, qd, state = (symbols(arena, name, (n,)) for name, n in sizes.items())
         found = self.pressed(arena, q, qd, state)
-        forces = [x for force in self.forces(found) for x in force]
-        gaps = [spot.gap for spot in found.spots]
         outputs = [
-            (Variable("forces", (len(gaps), 3)), forces),
-            (Variable("gaps", (len(gaps),)), gaps),
+            (Variable("forces", (points, 3)), np.ravel(self.forces(found)).tolist()),
+            (Variable("gaps", (points,)), [spot.gap for spot in found.spots]),
             (Variable("after", (self.states,)), self.advanced(arena, state, found, q, h)),
         ]
         inputs = [Variable(name, (n,)) for name, n in sizes.items()]
@@ -331,6 +329,6 @@ class Contacts:
     def _motions(self, arena: Arena, q: Numbers, qd: Numbers) -> dict[str | None, Carrier]:
         motions: dict[str | None, Carrier] = {None: STILL}
         for frame, programs in self._programs.items():
-            found = (result(traced, arena, {"q": q, "qd": qd}) for traced in programs)
-            motions[frame] = Carrier.of(*found)
+            pose, velocity = (result(traced, arena, {"q": q, "qd": qd}) for traced in programs)
+            motions[frame] = Carrier.of(pose, velocity, frame)
         return motions

@@ -50,10 +50,9 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Course:
-    """Where and when a motion begins, and its steps.
+    """Where and when a motion begins, and its steps; done: steps before, of `total`.
 
-    tau: as in `Robot.rollout`, None where a controller gives it. done: steps that came before,
-    whose last state is not kept again. total: of the motion. function: as messages call it.
+    tau: None where a controller gives it. function: as messages call it.
     """
 
     q: Any

@@ -1,7 +1,7 @@
 """Contacts of a simulation: all places where rigid bodies may touch, and soft surfaces.
 
-The states of soft surfaces stand behind q, as entries with rates of their own; behind them, for
-steps of fixed length, one number for each point that says whether it touched when the step began.
+The states of soft surfaces stand behind q, as entries with rates of their own; behind them one
+number for each point says whether it touched when the step began.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,9 +17,9 @@ from chasles.errors import ArgumentError, ConvergenceError, InputError
 from chasles.expr import RULES, Arena, Program, Variable
 from chasles.functions.doors import numbers
 from chasles.mechanisms import Mechanism
+from chasles.motion.contact.dynamics import limit_rows, response
 from chasles.motion.contact.modes import Mode
 from chasles.motion.contact.pairs import Contacts, Pair, Rigid, meeting
-from chasles.motion.contact.rigid import limit_rows, response
 from chasles.motion.contract import Array
 from chasles.motion.drivers.running import Begin
 from chasles.motion.geometry.features import Meeting
@@ -30,6 +30,7 @@ from chasles.motion.geometry.kinematics import (
     Points,
     carrier,
     contact_moves,
+    symbols,
 )
 from chasles.motion.laws.friction import NoUniqueMotion
 from chasles.motion.records import Event, Occurrence, Touching
@@ -89,10 +90,9 @@ class Varying:
 
 
 class Slots:
-    """The places of some pairs and of joint limits, numbered; each belongs to a row.
+    """All places where a robot may touch, numbered; row (slots,) says to which row each belongs.
 
-    A row is a point of a body, a pair whose points vary, or a limit, in the order of the pairs:
-    row (slots,) says which, names and laws (rows,) are theirs; the last ones are limits.
+    A row is a point of a body, a pair whose points vary, or a joint limit; limits come last.
     """
 
     def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], limits: bool) -> None:
@@ -256,9 +256,8 @@ def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touch
 class Surfaces:
     """The soft contacts of a robot.
 
-    Points touch through a step of fixed length as they do at its beginning. A surface with a state
-    answers the first touch with a jump of force, at which an implicit step may have no solution; a
-    method that chooses its steps must see the jump instead, to come near enough to it.
+    In a step of fixed length points touch as at its beginning: an implicit step may have no
+    solution at a jump of force. An adaptive method must see the jump, to come near enough to it.
     """
 
     def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], integrator: str) -> None:
@@ -270,14 +269,11 @@ class Surfaces:
         mechanism.refuse_time("simulate", "contacts do not yet; leave them out")
         self.contacts = Contacts(mechanism.model, tuple(pairs))
         self.nq, self.states = mechanism.nq, self.contacts.states
-        self._held = not row.adaptive
-        self.size = self.states + (len(self.contacts.laws) if self._held else 0)
-        self._pressing, self._settling, self._seen = map(_compiled, self._programs())
-
-    @property
-    def frames(self) -> tuple[str, ...]:
-        """The frames that feel forces."""
-        return self.contacts.frames
+        self.size = self.states + len(self.contacts.laws)
+        self._pressing, self._settling, self._seen = (
+            backends.prepare(("contacts", program.hash), program)
+            for program in self._programs(held=not row.adaptive)
+        )
 
     def begin(self, q: np.ndarray, qd: np.ndarray, states: Array) -> np.ndarray:
         """q with the states behind it, (..., nq + size)."""
@@ -295,10 +291,9 @@ class Surfaces:
                 f"that of the states, {q.shape[:-1]}"
             )
             raise InputError("E-MOTION-068", problem, part="simulate") from None
-        if self._held:
-            whole = np.concatenate([q, behind], -1)
-            behind[..., self.states :] = self._call(self._settling, whole, qd)[1]
-        return np.concatenate([q, behind], -1)
+        whole = np.concatenate([q, behind], -1)
+        whole[..., self.nq + self.states :] = self._call(self._settling, whole, qd)[1]
+        return whole
 
     def beginning(self, begin: Begin) -> Begin:
         """The same for positions with the states behind them."""
@@ -321,9 +316,7 @@ class Surfaces:
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """q after a step, with surfaces exactly on the bodies that press them."""
-        states, touching = self._call(self._settling, q, qd)
-        held = [touching] if self._held else []
-        return np.concatenate([q[..., : self.nq], states, *held], -1)
+        return np.concatenate([q[..., : self.nq], *self._call(self._settling, q, qd)], -1)
 
     def seen_by(self, event: Event) -> Event:
         """An event of q without what stands behind it."""
@@ -339,48 +332,37 @@ class Surfaces:
 
         return replace(event, function=function, then=None if event.then is None else then)
 
-    def occurred(self, found: Sequence[Occurrence]) -> list[Occurrence]:
-        """What happened, with q alone."""
-        return [o._replace(q=o.q[..., : self.nq]) for o in found]
-
     def touching(self, q: np.ndarray, qd: np.ndarray) -> Touching:
         """Forces, gaps and states along a trajectory."""
         forces, gaps = self._call(self._seen, q, qd)
         return Touching(forces, gaps, q[..., self.nq : self.nq + self.states])
 
     def _call(self, kernel: Any, q: np.ndarray, qd: np.ndarray) -> Any:
-        place, behind = q[..., : self.nq], q[..., self.nq :]
-        states = [behind[..., : self.states], behind[..., self.states :]]
-        return call(kernel, "simulate", (place, qd, *states[: 1 + self._held]))
+        place, *behind = np.split(q, [self.nq, self.nq + self.states], axis=-1)
+        return call(kernel, "simulate", (place, qd, *behind))
 
-    def _programs(self) -> tuple[Program, Program, Program]:
-        """Wrenches and rates; states made exact and what touches; forces and gaps."""
+    def _programs(self, *, held: bool) -> list[Program]:
+        """Wrenches and rates; states made exact and what touches; forces and gaps.
+
+        held: points touch as they did when the step began.
+        """
         contacts, arena = self.contacts, Arena(RULES)
-        model, points = contacts.model, len(contacts.laws)
-        sizes = {"q": model.nq, "qd": model.nv, "states": contacts.states}
-        sizes |= {"touching": points} if self._held else {}
-        q, qd, state, *held = ([arena.input(n, k) for k in range(m)] for n, m in sizes.items())
-        found = contacts.pressed(arena, q, qd, state, held[0] if held else None)
+        model, points, states = contacts.model, (len(contacts.laws),), (contacts.states,)
+        inputs = {"q": (model.nq,), "qd": (model.nv,), "states": states, "touching": points}
+        q, qd, state, touching = (symbols(arena, name, size) for name, size in inputs.items())
+        found = contacts.pressed(arena, q, qd, state, touching if held else None)
         wrenches = contacts.wrenches(arena, q, found).items()
         exact = contacts.settled(arena, state, found, q)
         again = contacts.pressed(arena, q, qd, exact)
-        inputs = [Variable(n, (m,)) for n, m in sizes.items()]
-        forces = [x for force in contacts.forces(again) for x in force]
+        forces = np.ravel(contacts.forces(again)).tolist()
         gaps = [spot.gap for spot in found.spots]
-        states = (contacts.states,)
-        first, second, third = (
-            Program.from_outputs("contacts", inputs, [(Variable(n, m), x) for n, m, x in group])
-            for group in (
-                [*((name, (6,), w) for name, w in wrenches), ("rates", states, found.rates)],
-                [("states", states, exact), ("touching", (points,), again.touching)],
-                [
-                    ("forces", (points, 3), forces),
-                    ("gaps", (points,), gaps),
-                ],
-            )
+        groups = (
+            [*((name, (6,), w) for name, w in wrenches), ("rates", states, found.rates)],
+            [("states", states, exact), ("touching", points, again.touching)],
+            [("forces", (*points, 3), forces), ("gaps", points, gaps)],
         )
-        return first, second, third
-
-
-def _compiled(program: Program) -> Any:
-    return backends.prepare(("contacts", program.hash), program)
+        given = [Variable(name, size) for name, size in inputs.items()]
+        return [
+            Program.from_outputs("contacts", given, [(Variable(n, m), x) for n, m, x in group])
+            for group in groups
+        ]

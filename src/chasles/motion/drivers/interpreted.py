@@ -66,7 +66,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
     elif plan.contact_states is not None:
         problem = "contact_states are of contacts, and there are none"
         raise InputError("E-MOTION-064", problem, part="simulate")
-    dynamics = _dynamics(mechanism, plan, () if soft is None else soft.frames)
+    dynamics = _dynamics(mechanism, plan, () if soft is None else soft.contacts.frames)
     force = _joint_forces(mechanism, plan.control, qd)
     accelerate = _under(dynamics, force, soft)
     rigid: RigidContact | None = None
@@ -110,7 +110,8 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
     times, q, qd = keep.states(at.q, at.qd)
     happened, touching = sorted([*happened, *more], key=lambda one: one.t), None
     if soft is not None:
-        happened, touching = soft.occurred(happened), soft.touching(q, qd)
+        happened = [one._replace(q=one.q[..., : mechanism.nq]) for one in happened]
+        touching = soft.touching(q, qd)
     if rigid is not None and contacts:
         touching = touched(keep.others, sum(pair.points for pair in contacts))
     return Trajectory(

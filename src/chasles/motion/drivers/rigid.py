@@ -22,6 +22,7 @@ import scipy
 
 from chasles.errors import InputError, NotFiniteError
 from chasles.mechanisms import Mechanism
+from chasles.motion.contact.dynamics import Problem, constrained_problem, response
 from chasles.motion.contact.modes import (
     FAINT,
     SLOW,
@@ -36,7 +37,6 @@ from chasles.motion.contact.modes import (
     next_mode,
 )
 from chasles.motion.contact.pairs import Pair
-from chasles.motion.contact.rigid import Problem, constrained_problem, response
 from chasles.motion.drivers.contacts import Slots
 from chasles.motion.drivers.running import Changed, Memory, Pace, other_motion
 from chasles.motion.geometry.kinematics import NEAR, Moves
@@ -77,11 +77,10 @@ TINY = 1e-300
 
 
 class RigidContact(Pace):
-    """Points of contact and joint limits of a robot in one state, and what they do at present.
+    """Points of contact and joint limits of a robot in one state; steps end where they change.
 
-    free: accelerations without contact. force: joint forces of (t, q, qd). f_ext and dissipation:
-    as in `inverse_dynamics`, which is faster without. pace: steps as they are without contact,
-    given later. Steps end where something changes at a contact; then a change is due.
+    free: accelerations without contact. force: joint forces of (t, q, qd). pace: steps without
+    contact, set later. f_ext, dissipation: as in `inverse_dynamics`.
     """
 
     pace: Pace
@@ -156,11 +155,8 @@ class RigidContact(Pace):
 
     def _problem(self, at: State, moves: Moves, which: np.ndarray) -> Problem:
         """The equation of motion with three directions of each of some points."""
-        some, (t, q, qd) = moves.of(which), at
-        T = some.J.reshape(-1, self._mechanism.nv).T
-        touch = (T, some.bias.ravel(), some.gap)
-        tau, here = self._force(t, q, qd), self._mechanism.at(t)
-        return constrained_problem(here, q, qd, tau, *touch, **self._options)
+        tau, here = self._force(*at), self._mechanism.at(at.t)
+        return constrained_problem(here, at.q, at.qd, tau, moves.of(which), **self._options)
 
     def _drag(self, moves: Moves, active: np.ndarray) -> np.ndarray:
         """Friction (k, 2) for a normal force of 1, of active points."""
@@ -174,9 +170,8 @@ class RigidContact(Pace):
     def _margins(self, at: State) -> np.ndarray:
         """The room left to all bounds until something changes, negative beyond (step 2).
 
-        Gaps of points that are apart, and of current ones the room to part and to stay what they
-        are; normal forces; friction of those that stick; slip, along its direction, of those that
-        slide, and their `ease`.
+        Gaps, and the room of current points to part and to stay nearest; normal forces; friction of
+        points that stick; slip of those that slide along its direction, and their `ease`.
         """
         found, mode = self._found(at), self._mode
         moves, f, slack = found.moves, found.forces, self._slack(found)

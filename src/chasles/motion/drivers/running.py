@@ -209,8 +209,7 @@ def _located(event: Event, step: Taken, before: float) -> float:
 class Keep(Remembering):
     """The states that are kept: one of so many steps, or those at given times.
 
-    beside: a function of a state, whose value for each of them is kept in `others`. steps: how many
-    there were. repeated: events since the last that came to its end. left: of given times.
+    others: beside(state) of each. repeated: events since the last full step. left: given times.
     """
 
     numbers = ("steps", "repeated", "left")

@@ -200,11 +200,8 @@ class Capsule(_ClosedForm):
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """From the nearest point of the segment, which follows along it between the ends."""
-        r, along = c - self.start, np.subtract(self.end, self.start)
-        part, rate = (np.sum(x * along, axis=-1, keepdims=True) / (along @ along) for x in (r, v))
-        inside = less(0.0, part) * less(part, 1.0)
-        r = r - minimum(maximum(part, 0.0), 1.0) * along
-        return _around(self.radius, r, v - select(inside, rate, 0.0) * along)
+        along = np.subtract(self.end, self.start)
+        return _around(self.radius, *from_segment(c, v, np.array(self.start), along))
 
 
 @dataclass(frozen=True)
@@ -347,6 +344,17 @@ def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
     """What is nearest on a ball around the origin, to r that moves with v."""
     distance, n, rate = unit(r, v)
     return distance - radius, n, rate
+
+
+def from_segment(
+    c: np.ndarray, v: np.ndarray, start: np.ndarray, along: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors (..., 3) from the nearest points of segments to moving places, and their rates."""
+    r, square = c - start, np.sum(along * along, axis=-1, keepdims=True)
+    part, rate = (np.sum(x * along, axis=-1, keepdims=True) / square for x in (r, v))
+    inside = less(0.0, part) * less(part, 1.0)
+    follow = select(inside, rate, 0.0)
+    return r - minimum(maximum(part, 0.0), 1.0) * along, v - follow * along
 
 
 class Nearby(Protocol):

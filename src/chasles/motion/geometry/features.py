@@ -19,7 +19,7 @@ import scipy
 
 from chasles.errors import ArgumentError, InputError
 from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Plane, across, cross
-from chasles.motion.geometry.kinematics import Carrier, Contact, Frames, ball_contact, nearest_on
+from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact, nearest_on
 from chasles.motion.geometry.polyhedra import (
     ALONG,
     LEANS,
@@ -125,7 +125,6 @@ Edge = Straight | Rim
 
 
 def crossing(
-    frames: Frames,
     carriers: tuple[Carrier, Carrier],
     edges: tuple[Edge, Edge],
     guess: tuple[float, float],
@@ -133,9 +132,8 @@ def crossing(
 ) -> tuple[np.ndarray, Contact] | None:
     """The nearest points of two edges: s and t, and the contact; None if they do not cross.
 
-    frames, carriers, edges: of both bodies, the successor first. guess: s and t near the answer, if
-    edges are round. toward: a direction of the world, from the second body to the first, that tells
-    the side; None where the edges themselves do not touch, so that their distance does.
+    carriers, edges: the successor's first. guess: s and t near the answer. toward: a direction of
+    the world from the second body to the first, or None where their distance tells the side.
     """
     x = np.array(guess, dtype=float)
     for _ in range(STEPS):
@@ -165,7 +163,8 @@ def crossing(
     n_rate = across(n, normal_rate / size)
     sweep = edges[0].sweep
     gap = n @ (p - r) - sweep - edges[1].sweep
-    return x, Contact(*frames, p - sweep * n, n, gap, u + ds * a - sweep * n_rate, n_rate)
+    over, under = (c.frame for c in carriers)
+    return x, Contact(over, under, p - sweep * n, n, gap, u + ds * a - sweep * n_rate, n_rate)
 
 
 def _carried(c: Carrier, curve: Curve) -> Curve:
@@ -174,13 +173,7 @@ def _carried(c: Carrier, curve: Curve) -> Curve:
     return c.point(point)[0], c.turned(first), c.turned(second)
 
 
-def rim_contact(
-    frames: Frames,
-    over: Carrier,
-    rim: Rim,
-    under: Carrier,
-    surface: Plane | Ground,
-) -> Contact:
+def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground) -> Contact:
     """The point of a rim that is nearest to a surface; of batches too.
 
     On a plane it is the lowest point, which moves around the rim; on a level rim it stays.
@@ -207,7 +200,7 @@ def rim_contact(
     ds = np.where(level, 0.0, -turned / np.where(level, 1.0, slope))[..., None]
     v = v + ds * a
     distance, normal, normal_rate = nearest_on(under, surface, place, v)
-    return Contact(*frames, place, normal, distance, v, normal_rate)
+    return Contact(over.frame, under.frame, place, normal, distance, v, normal_rate)
 
 
 def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -239,7 +232,7 @@ class _Kind(NamedTuple):
     first: str
     second: str
     pairs: Callable[[Solid, Solid], Pairs]
-    contacts: Callable[[Frames, Some, Some], Contact]
+    contacts: Callable[[Some, Some], Contact]
     swapped: bool = False
 
 
@@ -249,7 +242,6 @@ class _Features:
     kinds: ClassVar[tuple[_Kind, ...]]
 
     def __init__(self, body: Any, surface: Any) -> None:
-        self._frames = body.frame, surface.frame
         self._solids = solid(body), solid(surface)
         self._length = max(one.size for one in self._solids)
         self._counts = []
@@ -274,17 +266,17 @@ class _Features:
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
         """Some of them, see `Meeting`."""
-        (a, b), frames = self._solids, self._frames
+        a, b = self._solids
         numbers = np.searchsorted(self._starts, which, side="right") - 1
         found = []
         for number, kind in enumerate(self.kinds):
             count = max(self._counts[number][1], 1)
             i, j = np.divmod(which[numbers == number] - self._starts[number], count)
             if kind.swapped:
-                back = kind.contacts(frames[::-1], (b, i, under), (a, j, over))
+                back = kind.contacts((b, i, under), (a, j, over))
                 found.append(flipped(back, under, over))
             else:
-                found.append(kind.contacts(frames, (a, i, over), (b, j, under)))
+                found.append(kind.contacts((a, i, over), (b, j, under)))
         return joined(found, np.argsort(numbers, kind="stable"))
 
 
@@ -313,12 +305,10 @@ class Polyhedra(_Features):
 class Capsules(_Features):
     """The pairs of a capsule and a polyhedron: ends before faces, edges and corners, and the side.
 
-    Where the segment is beside the polyhedron, two features whose common normal both bodies allow
-    are those that are nearest, by convexity: the gap is their distance, less the radius. Before
-    faces, and across edges, distances have a sign, so that a step that takes the segment into the
-    polyhedron, deeper than the radius, is seen too. Each pair takes over from its neighbours where
-    these end, with the same gap and normal. A side that lies along a face or an edge touches by
-    both of its ends, or those of the other.
+    Two features whose common normal both bodies allow are the nearest, by convexity: the gap is
+    their distance less the radius. Before faces and across edges distances have a sign, so that a
+    deep step is seen too. Each pair hands over to its neighbours with the same gap and normal. A
+    side along a face or an edge touches by its ends, or those of the other.
     """
 
     kinds = (
@@ -374,8 +364,7 @@ class Standing:
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
         """Some of them, see `Meeting`."""
-        frames, surface = (self._body.frame, self._surface.frame), self._surface
-        rims, fixed = which[which < 2], which[which >= 2] - 2
-        found = [rim_contact(frames, over, self._body.rims[k], under, surface) for k in rims]
-        found.append(ball_contact(frames, over, (self._places[fixed], 0.0), under, surface))
+        rims, fixed = self._body.rims, which[which >= 2] - 2
+        found = [rim_contact(over, rims[k], under, self._surface) for k in which[which < 2]]
+        found.append(ball_contact(over, (self._places[fixed], 0.0), under, self._surface))
         return joined(found, np.argsort(which >= 2, kind="stable"))

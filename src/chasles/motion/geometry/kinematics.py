@@ -44,9 +44,6 @@ ALIKE = 1e-9
 
 # Frames and contacts ---------------------------------------------------------------------------
 
-Frames = tuple[str | None, str | None]
-"""The frames of successor and predecessor."""
-
 
 class Carrier(NamedTuple):
     """Rotation, place, angular velocity and velocity of a frame in the world, or their symbols."""
@@ -55,6 +52,7 @@ class Carrier(NamedTuple):
     o: np.ndarray
     w: np.ndarray
     v: np.ndarray
+    frame: str | None = None
 
     def point(self, at: Array) -> tuple[np.ndarray, np.ndarray]:
         """A point of the frame in the world, and its velocity."""
@@ -78,10 +76,10 @@ class Carrier(NamedTuple):
         return self.back(c - self.o), self.back(v - self.velocity(c))
 
     @staticmethod
-    def of(pose: np.ndarray, velocity: np.ndarray) -> "Carrier":
+    def of(pose: np.ndarray, velocity: np.ndarray, frame: str) -> "Carrier":
         """The motion with poses (..., 4, 4) and velocities (..., 6), angular part first."""
         R, o = pose[..., :3, :3], pose[..., :3, 3]
-        return Carrier(R, o, velocity[..., :3], velocity[..., 3:])
+        return Carrier(R, o, velocity[..., :3], velocity[..., 3:], frame)
 
 
 STILL = Carrier(np.eye(3), *np.zeros((3, 3)))
@@ -93,7 +91,7 @@ def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Car
     if frame is None:
         return STILL
     pose = mechanism.forward_kinematics(q, frame=frame)
-    return Carrier.of(pose, mechanism.frame_velocity(q, qd, frame=frame))
+    return Carrier.of(pose, mechanism.frame_velocity(q, qd, frame=frame), frame)
 
 
 class Contact(NamedTuple):
@@ -119,7 +117,7 @@ class Contact(NamedTuple):
 
 
 def ball_contact(
-    frames: Frames, over: Carrier, ball: tuple[Array, float], under: Carrier, surface: Nearby
+    over: Carrier, ball: tuple[Array, float], under: Carrier, surface: Nearby
 ) -> Contact:
     """The contact of a ball (centre and radius) with a surface; of batches and symbols too."""
     center, radius = ball
@@ -128,8 +126,8 @@ def ball_contact(
     if normal.dtype == float and np.any(np.isnan(normal)) and np.all(np.isfinite(c)):
         problem = "two centres coincide, so that no normal is nearest"
         raise InputError("E-CONTACT-016", problem, part="contact_points")
-    point, point_rate = c - radius * normal, rate - radius * normal_rate
-    return Contact(*frames, point, normal, distance - radius, point_rate, normal_rate)
+    point, moved, gap = c - radius * normal, rate - radius * normal_rate, distance - radius
+    return Contact(over.frame, under.frame, point, normal, gap, moved, normal_rate)
 
 
 def nearest_on(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray) -> Nearest:
@@ -276,7 +274,7 @@ class Frame(NamedTuple):
 
     def passing(self, point: np.ndarray, rate: np.ndarray) -> np.ndarray:
         """The rate, at qdd = 0, of the velocity of the body's point at a place that moves."""
-        (_, o, w, v), alpha, a = self.motion, self.rate[:3], self.rate[3:]
+        (_, o, w, v, _), alpha, a = self.motion, self.rate[:3], self.rate[3:]
         return a + cross(alpha, point - o) + cross(w, rate - v)
 
     def columns(self, point: np.ndarray) -> np.ndarray:
@@ -308,7 +306,7 @@ def contact_moves(over: Frame, under: Frame, contact: Contact) -> Moves:
 # Programs --------------------------------------------------------------------------------------
 
 
-def result(traced: Program, arena: Arena, given: Mapping[str, Sequence[Number]]) -> np.ndarray:
+def result(traced: Program, arena: Arena, given: Mapping[str, Any]) -> np.ndarray:
     """The first result of a program on expressions, as an array of them."""
     entries = traced.applied(given, arena)[0]
     return np.array(entries, dtype=object).reshape(traced.outputs[0].shape)
@@ -337,14 +335,13 @@ def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
     asked, k = sum(ball.surface is None for ball in balls), len(balls)
     given = {"distance": (asked,), "normal": (asked, 3), "turn": (asked, 3)}
     inputs += [Variable(name, size) for name, size in given.items()] if asked else []
-    known = map(_Given, *(_symbols(arena, name, size) for name, size in given.items()))
+    known = map(_Given, *(symbols(arena, name, size) for name, size in given.items()))
     shapes: dict[str, tuple[int, ...]] = {"gap": (k,), "axes": (k, 3, 3), "velocity": (k, 3)}
     shapes |= {"J": (k, 3, model.nv), "bias": (k, 3)}
     found: dict[str, list[Number]] = {name: [] for name in shapes}
     for at in balls:
         over, under, surface = frames[at.over], frames[at.under], at.surface or next(known)
-        names, ball = (at.over, at.under), (at.at, at.radius)
-        contact = ball_contact(names, over.motion, ball, under.motion, surface)
+        contact = ball_contact(over.motion, (at.at, at.radius), under.motion, surface)
         moves = contact_moves(over, under, contact)
         for name, numbers in found.items():
             numbers += np.ravel(getattr(moves, name)).tolist()
@@ -352,7 +349,7 @@ def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
     return Program.from_outputs("moves", inputs, outputs)
 
 
-def _symbols(arena: Arena, name: str, shape: tuple[int, ...]) -> np.ndarray:
+def symbols(arena: Arena, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """An input as an array of symbols."""
     entries = [arena.input(name, k) for k in range(math.prod(shape))]
     return np.array(entries, dtype=object).reshape(shape)
@@ -383,5 +380,5 @@ def _frames(
             result(program(model, function, frame=name), arena, state | {"qdd": [0.0] * n})
             for function in functions
         )
-        frames[name] = Frame(Carrier.of(pose, velocity), rate, J)
+        frames[name] = Frame(Carrier.of(pose, velocity, name), rate, J)
     return inputs, arena, frames

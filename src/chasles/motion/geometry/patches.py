@@ -112,10 +112,9 @@ def contact_points(
 
 def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> list[Contact]:
     """The contacts of a body's balls and rims."""
-    frames = body.frame, surface.frame
-    found = [ball_contact(frames, over, ball, under, surface) for ball in body.balls()]
+    found = [ball_contact(over, ball, under, surface) for ball in body.balls()]
     if isinstance(body, Cylinder) and isinstance(surface, Plane | Ground):
-        found += [rim_contact(frames, over, rim, under, surface) for rim in body.rims]
+        found += [rim_contact(over, rim, under, surface) for rim in body.rims]
     return found
 
 
@@ -125,9 +124,8 @@ def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> li
 class Outline(NamedTuple):
     """The part of a shape that is turned towards a direction, in its own frame.
 
-    balls: corners (places and radii). edges: those of the face, or the one. rims: circles whose
-    lowest point may touch. size: in m. face: its plane; around: its corners (k, 3), or a disc's
-    rim.
+    balls: corners (places and radii). edges: of the face, or the one. rims: circles that may touch.
+    size: in m. face: its plane. around: its corners (k, 3), or the rim of a disc.
     """
 
     balls: list[tuple[Place, float]]
@@ -203,7 +201,6 @@ def _chords(loop: np.ndarray) -> list[Edge]:
 class _Side(NamedTuple):
     """One of the two bodies: its shape, how it is carried, and what it turns to the other."""
 
-    frame: str | None
     shape: Extended
     carrier: Carrier
     outline: Outline
@@ -218,8 +215,8 @@ def patch_contacts(
     """
     n, places = _direction(body, over, surface, under)
     ways = (None, None) if n is None else (-over.back(n), under.back(n))
-    first = _Side(body.frame, body, over, outline(body, ways[0]))
-    sides = first, _Side(surface.frame, surface, under, outline(surface, ways[1]))
+    first = _Side(body, over, outline(body, ways[0]))
+    sides = first, _Side(surface, under, outline(surface, ways[1]))
     size = max(side.outline.size for side in sides)
     near = [
         *_before(*sides, SAME * size),
@@ -242,16 +239,16 @@ def patch_contacts(
 
 def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
     """Corners and rims of a body before the other: on its face, or else before all of it."""
-    found, frames, c = [], (over.frame, under.frame), under.carrier
+    found, c = [], under.carrier
     features: list[tuple[Any, Any]] = [(ball_contact, ball) for ball in over.outline.balls]
     features += [(rim_contact, rim) for rim in over.outline.rims]
     for meet, feature in features:
         face = under.outline.face
-        on = None if face is None else meet(frames, over.carrier, feature, c, face)
+        on = None if face is None else meet(over.carrier, feature, c, face)
         if on is not None and under.outline.holds(c.back(on.point - c.o), slack):
             found.append(on)
         elif meet is ball_contact:
-            found.append(ball_contact(frames, over.carrier, feature, c, under.shape))
+            found.append(ball_contact(over.carrier, feature, c, under.shape))
     return found
 
 
@@ -259,12 +256,12 @@ def _crossings(
     sides: tuple[_Side, _Side], n: np.ndarray | None, places: tuple[np.ndarray, np.ndarray]
 ) -> list[Contact]:
     """Crossings of edges of one body with those of the other."""
-    found, frames = [], (sides[0].frame, sides[1].frame)
+    found = []
     first, second = sides[0].carrier, sides[1].carrier
     near = first.back(places[0] - first.o), second.back(places[1] - second.o)
     for a, b in product(sides[0].outline.edges, sides[1].outline.edges):
         guess = _guess(a, near[0]), _guess(b, near[1])
-        at = crossing(frames, (first, second), (a, b), guess, n)
+        at = crossing((first, second), (a, b), guess, n)
         if at is None:
             continue
         (s, t), contact = at

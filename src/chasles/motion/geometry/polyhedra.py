@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chasles.motion.geometry.closed_forms import Box, Capsule, Nearest, Point, across, cross, unit
-from chasles.motion.geometry.kinematics import Carrier, Contact, Frames, ball_contact
+from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact
 from chasles.motion.geometry.shapes import ConvexMesh, mesh
 
 SAME = 1e-9
@@ -113,16 +113,16 @@ Some = tuple[Solid, np.ndarray, Carrier]
 """Features of a body, by their numbers (m,), and how they are carried."""
 
 
-def corners_on_faces(frames: Frames, corners: Some, faces: Some) -> Contact:
+def corners_on_faces(corners: Some, faces: Some) -> Contact:
     """The contacts of corners with the planes of faces."""
     (a, i, over), (b, j, under) = corners, faces
     point, rate = over.point(a.corners[i])
     n = under.turned(b.normals[j])
     gap = np.sum(under.back(point - under.o) * b.normals[j], axis=-1) - b.levels[j]
-    return Contact(*frames, point, n, gap, rate, cross(under.w, n))
+    return Contact(over.frame, under.frame, point, n, gap, rate, cross(under.w, n))
 
 
-def crossings(frames: Frames, first: Some, second: Some) -> Contact:
+def crossings(first: Some, second: Some) -> Contact:
     """The contacts of edges that cross. They are where p - r is across both: a.(p - r) = 0 and
     b.(p - r) = 0, whose rates say how the point moves along them (see `features.crossing`)."""
     (over, i, above), (under, j, below) = first, second
@@ -137,7 +137,8 @@ def crossings(frames: Frames, first: Some, second: Some) -> Contact:
     bend = cross(turns[0], b) + cross(a, turns[1])
     length = np.copysign(np.linalg.norm(cross(a, b), axis=-1), np.sum(cross(a, b) * n, -1))
     n_rate = across(n, bend / length[:, None])
-    return Contact(*frames, p, n, np.sum(n * (p - r), axis=-1), u + ds[:, None] * a, n_rate)
+    names, gap = (above.frame, below.frame), np.sum(n * (p - r), axis=-1)
+    return Contact(*names, p, n, gap, u + ds[:, None] * a, n_rate)
 
 
 def _dots(axes: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
@@ -163,17 +164,17 @@ def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
     return Contact(*found[0][:2], point, normal, gap, point_rate, normal_rate)
 
 
-def corners_on_edges(frames: Frames, corners: Some, edges: Some) -> Contact:
+def corners_on_edges(corners: Some, edges: Some) -> Contact:
     """The contacts of corners with the lines of edges."""
     (a, i, over), (b, j, under) = corners, edges
     lines = Lines(b.starts[j], b.alongs[j])
-    return ball_contact(frames, over, (a.corners[i], 0.0), under, lines)
+    return ball_contact(over, (a.corners[i], 0.0), under, lines)
 
 
-def corners_on_corners(frames: Frames, first: Some, second: Some) -> Contact:
+def corners_on_corners(first: Some, second: Some) -> Contact:
     """The contacts of corners with corners."""
     (a, i, over), (b, j, under) = first, second
-    return ball_contact(frames, over, (a.corners[i], 0.0), under, Places(b.corners[j]))
+    return ball_contact(over, (a.corners[i], 0.0), under, Places(b.corners[j]))
 
 
 class Places(NamedTuple):

@@ -24,6 +24,7 @@ from chasles.motion.geometry.closed_forms import (
     Sphere,
     check_places,
     contact_axes,
+    from_segment,
     unit,
 )
 
@@ -207,17 +208,11 @@ class ConvexMesh:
 
     def _from_edges(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """From the nearest point of all edges, which follows along one between its ends."""
-        start = self.points[self.edges[:, 0]]
-        along = self.points[self.edges[:, 1]] - start
-        square = np.sum(along * along, axis=-1)
-        part = np.sum((c[..., None, :] - start) * along, axis=-1) / square
-        r = c[..., None, :] - start - np.clip(part, 0.0, 1.0)[..., None] * along
-        best = np.argmin(np.sum(r * r, axis=-1), axis=-1)[..., None]
-        part = np.take_along_axis(part, best, axis=-1)[..., 0]
-        r = np.take_along_axis(r, best[..., None], axis=-2)[..., 0, :]
-        along, square = along[best[..., 0]], square[best[..., 0]]
-        follow = np.sum(v * along, axis=-1) / square
-        return unit(r, v - _where((part > 0.0) & (part < 1.0), follow[..., None] * along))
+        start, end = np.moveaxis(self.points[self.edges], 1, 0)
+        r, rate = from_segment(c[..., None, :], v[..., None, :], start, end - start)
+        best = np.argmin(np.sum(r * r, axis=-1), axis=-1)[..., None, None]
+        r, rate = (np.take_along_axis(x, best, axis=-2)[..., 0, :] for x in (r, rate))
+        return unit(r, rate)
 
 
 def over_polygon(

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from chasles.errors import ArgumentError, InputError
 from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximum, select, sqrt
 
-Values = Sequence[Value]
+Values = Sequence[Value] | np.ndarray
 Response = tuple[Value, list[Any]]
 """A force, and the rates of states."""
 

@@ -59,7 +59,7 @@ class Table:
         powers = np.arange(1, dense.shape[1] + 1)
 
         def within(part: float) -> np.ndarray:
-            return system.moved(y, h, Weights.of(dense @ part**powers), k)
+            return system.moved(y, h, Weights(dense @ part**powers), k)
 
         return Advanced(last, error, within)
 
@@ -108,7 +108,7 @@ def _rows(*rows: str) -> tuple[Weights, ...]:
 
 
 def _matrix(*rows: str) -> np.ndarray:
-    return np.array([Weights.exact(row).values for row in rows])
+    return np.array([w.unit * w.parts for w in map(Weights.exact, rows)])
 
 
 EULER = Table((0.0,), _rows(""), ONE, dense=_matrix("1"))
@@ -172,8 +172,8 @@ _GAMMA = 1.0 - 0.5**0.5
 
 SDIRK_2 = Table(
     (_GAMMA, 1.0),
-    (*_rows(""), Weights.of(np.array([1.0 - _GAMMA]))),
-    Weights.of(np.array([1.0 - _GAMMA, _GAMMA])),
+    (*_rows(""), Weights(np.array([1.0 - _GAMMA]))),
+    Weights(np.array([1.0 - _GAMMA, _GAMMA])),
     own=_GAMMA,
 )
 """Two implicit stages of second order, L-stable (Alexander 1977)."""
@@ -193,7 +193,7 @@ def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:
     Then u1 = u + h udot, where u = R v and udot = R (vdot + w x v), x1 = x + h u1, and the rotation
     goes on by itself: what MuJoCo's Euler does, whose velocities of a free joint are (u, w).
     """
-    mechanism, q, n = local.mechanism, local.position, local.freedoms(y)
+    mechanism, q, n = local.mechanism, local.position, local.nv
     rates = local.first(y)
     qd, qdd = local.velocity(y), local.velocity(rates)
     speed = qd + h * qdd
@@ -247,7 +247,7 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
     The first gives the step d; the second order of the rule is that of qd = M^-1 p too. Energy
     stays within a band, and momenta that the forces leave alone stay as they are.
     """
-    mechanism, q, n = local.mechanism, local.q, local.freedoms(y)
+    mechanism, q, n = local.mechanism, local.q, local.nv
     mass = mechanism.mass_matrix
 
     def turned(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """The contract of a step, and its form on arrays: the motion near a position, of first order.
 
-Integrators are written once against `System`. On arrays it is `Local`, on symbols `Traced`; the
+Integrators are written once against `System`. On numbers it is `Local`, on symbols `Traced`; the
 drivers take the state after a step, and whatever happened within it, from there.
 """
 
@@ -17,48 +17,68 @@ from chasles.model import Model
 
 
 class Weights(NamedTuple):
-    """Weights of stages: as numbers, and as whole parts of a unit (1, 2, 2, 1 of a sixth)."""
+    """Weights of stages, as whole parts of a unit where they are exact (1, 2, 2, 1 of a sixth)."""
 
-    values: np.ndarray
-    parts: tuple[float, ...]
-    unit: float
+    parts: np.ndarray
+    unit: float = 1.0
 
-    @classmethod
-    def exact(cls, text: str) -> "Weights":
+    @staticmethod
+    def exact(text: str) -> "Weights":
         """Weights from fractions written as text."""
         found = [Fraction(entry) for entry in text.split()]
         denominator = lcm(*(f.denominator for f in found))
-        parts = tuple(float(f * denominator) for f in found)
-        return cls(np.array([float(f) for f in found]), parts, 1.0 / denominator)
-
-    @classmethod
-    def of(cls, values: np.ndarray) -> "Weights":
-        """Weights from numbers."""
-        return cls(values, tuple(values), 1.0)
+        return Weights(np.array([float(f * denominator) for f in found]), 1.0 / denominator)
 
 
 ONE = Weights.exact("1")
 
 
-class System(Protocol):
-    """y: the state as steps see it, beginning at zero distance from where the step begins."""
+class System:
+    """Motion near the position q at which a step begins: y = (d, v, s, x), numbers or symbols.
 
-    t: float
+    d: the step from q along `integrate`, which is a vector whatever the joints are, so that methods
+    for vectors apply (Munthe-Kaas 1998); v: velocities; s: what stands behind q; x: entries of q
+    that depend on the way (the place of a rolling sphere, at the indices `path`), which are
+    integrated by their own rates.
+    """
 
-    def stages(self, count: int, y: Any) -> Any:
-        """Room for the rates of so many stages."""
+    t: Any
+    q: np.ndarray
+    path: Sequence[int]
+    nv: int
 
-    def first(self, y: Any) -> Any:
+    def first(self, y: np.ndarray) -> np.ndarray:
         """The rates of y at the beginning, where nothing has to be placed."""
+        raise NotImplementedError
 
-    def rates(self, s: Any, y: Any) -> Any:
+    def rates(self, s: Any, y: np.ndarray) -> np.ndarray:
         """The rates of y, s seconds after the beginning."""
+        raise NotImplementedError
 
-    def moved(self, y: Any, h: Any, weights: Weights, k: Any) -> Any:
+    def start(self, qd: np.ndarray, behind: np.ndarray) -> np.ndarray:
+        """y at the beginning."""
+        return np.concatenate([np.zeros(qd.shape), qd, behind, self.q[..., self.path]], -1)
+
+    def velocity(self, y: np.ndarray) -> np.ndarray:
+        """v of y."""
+        return y[..., self.nv : 2 * self.nv]
+
+    def stages(self, count: int, y: np.ndarray) -> np.ndarray:
+        """Room for the rates of so many stages."""
+        return np.empty((count, *y.shape), y.dtype)
+
+    def moved(self, y: np.ndarray, h: Any, weights: Weights, k: Any) -> np.ndarray:
         """y after h seconds with the weighted mean of the first rates in k."""
+        if weights is ONE:
+            return y + h * k[0]
+        n = len(weights.parts)
+        mean = weights.parts @ k[:n].reshape(n, y.size)
+        return y + (weights.unit * h * mean).reshape(y.shape)
 
-    def led(self, y: Any, h: Any) -> Any:
-        """y with the step that its own velocity makes in h seconds."""
+    def led(self, y: np.ndarray, h: Any) -> np.ndarray:
+        """y, overwritten, with the step that its own velocity makes in h seconds."""
+        y[..., : self.nv] = h * self.velocity(y)
+        return y
 
 
 def path(model: Model) -> list[int]:
@@ -144,14 +164,8 @@ class Behind(Protocol):
 
 
 @dataclass(frozen=True)
-class Local:
-    """y = (d, v, s, x), from the time t and the position q at which a step begins.
-
-    d: the step from q along `integrate`, which is a vector whatever the joints are, so that methods
-    for vectors apply (Munthe-Kaas 1998); v: velocities; s: what stands behind q; x: entries of q
-    that depend on the way (the place of a rolling sphere, at the indices `path`), which are
-    integrated by their own rates.
-    """
+class Local(System):
+    """The motion of a mechanism on numbers."""
 
     mechanism: Mechanism
     path: Sequence[int]
@@ -162,27 +176,13 @@ class Local:
     behind: Behind | None = None
 
     @property
+    def nv(self) -> int:  # type: ignore[override]
+        return self.mechanism.nv
+
+    @property
     def position(self) -> np.ndarray:
         """q alone."""
-        return self.q if self.behind is None else self.q[..., : self.mechanism.nq]
-
-    def start(self, qd: np.ndarray) -> np.ndarray:
-        """y at the beginning."""
-        x = [self.q[..., self.path]] if self.path else []
-        return np.concatenate([np.zeros_like(qd), qd, self.q[..., self.mechanism.nq :], *x], -1)
-
-    def freedoms(self, y: np.ndarray) -> int:
-        """The number of velocities."""
-        extra = 0 if self.behind is None else self.behind.size
-        return (y.shape[-1] - extra - len(self.path)) // 2
-
-    def velocity(self, y: np.ndarray) -> np.ndarray:
-        """v of y."""
-        n = self.freedoms(y)
-        return y[..., n : 2 * n]
-
-    def stages(self, count: int, y: np.ndarray) -> np.ndarray:
-        return np.empty((count, *y.shape))
+        return self.q[..., : self.mechanism.nq]
 
     def first(self, y: np.ndarray) -> np.ndarray:
         qd = self.velocity(y)
@@ -194,17 +194,6 @@ class Local:
         qdd = self.accelerate(self.t + s, self._with(there, y), speed)
         return np.concatenate([rate, qdd, *self._way(there, speed)], -1)
 
-    def moved(self, y: np.ndarray, h: float, weights: Weights, k: Any) -> np.ndarray:
-        if weights is ONE:
-            return y + h * k[0]
-        n = len(weights.values)
-        return y + (h * weights.values @ k[:n].reshape(n, y.size)).reshape(y.shape)
-
-    def led(self, y: np.ndarray, h: float) -> np.ndarray:
-        """As `System.led`; y is overwritten."""
-        y[..., : self.freedoms(y)] = h * self.velocity(y)
-        return y
-
     def state(self, s: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """q and qd of y, s seconds after the beginning."""
         there, speed, _ = self._placed(s, y)
@@ -214,11 +203,11 @@ class Local:
         """A position with what stands behind it in y."""
         if self.behind is None:
             return there
-        n = 2 * self.freedoms(y)
+        n = 2 * self.nv
         return np.concatenate([there, y[..., n : n + self.behind.size]], -1)
 
     def _placed(self, s: float, y: np.ndarray) -> Placed:
-        d, q, path = y[..., : self.freedoms(y)], self.position, self.path
+        d, q, path = y[..., : self.nv], self.position, self.path
         if path:
             q = q.copy()
             q[..., path] += y[..., -len(path) :] - self.mechanism.integrate(q, d)[..., path]
@@ -246,12 +235,12 @@ class Taken(NamedTuple):
 
 def take(advance: Advance, local: Local, qd: np.ndarray, goal: float) -> Taken:
     """A step by a method, until a time."""
-    h, y, first = goal - local.t, local.start(qd), State(local.t, local.q, qd)
+    h, y, v = goal - local.t, local.start(qd, local.q[..., local.mechanism.nq :]), qd
     last, error, within = advance(local, h, y)
     within = within or _hermite(local, h, y, last)
 
     def at(part: float) -> State:
-        here = local.state(part * h, within(part)) if part else first[1:]
+        here = local.state(part * h, within(part)) if part else (local.q, v)
         return State(local.t + part * h, *here)
 
     q, qd = local.state(h, last)
