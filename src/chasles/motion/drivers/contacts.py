@@ -338,8 +338,8 @@ class Surfaces:
         return Touching(forces, gaps, q[..., self.nq : self.nq + self.states])
 
     def _call(self, kernel: Any, q: np.ndarray, qd: np.ndarray) -> Any:
-        place, *behind = np.split(q, [self.nq, self.nq + self.states], axis=-1)
-        return call(kernel, "simulate", (place, qd, *behind))
+        n, m = self.nq, self.nq + self.states
+        return call(kernel, "simulate", (q[..., :n], qd, q[..., n:m], q[..., m:]))
 
     def _programs(self, *, held: bool) -> list[Program]:
         """Wrenches and rates; states made exact and what touches; forces and gaps.

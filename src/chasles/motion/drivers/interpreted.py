@@ -75,12 +75,12 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         loads = (plan.f_ext, plan.dissipation)
         rigid = RigidContact(mechanism, contacts, plan.limits, accelerate, force, *loads)
         accelerate = rigid.accelerate
-    mover, way = _mover(mechanism, plan), path(mechanism.model)
+    mover, way, nv = _mover(mechanism, plan), path(mechanism.model), mechanism.nv
     begin: Begin = mover.begin
     at = begin(State(start, q, qd))
 
     def step(place: Place, at: State, goal: float) -> Taken:
-        local = Local(mechanism, way, place, accelerate, at.t, at.q, soft)
+        local = Local(mechanism, nv, way, place, accelerate, at.t, at.q, soft)
         return take(advance, local, at.qd, goal)
 
     if soft is not None:

@@ -57,7 +57,8 @@ class System:
 
     def start(self, qd: np.ndarray, behind: np.ndarray) -> np.ndarray:
         """y at the beginning."""
-        return np.concatenate([np.zeros(qd.shape), qd, behind, self.q[..., self.path]], -1)
+        x = [self.q[..., self.path]] if self.path else []
+        return np.concatenate([np.zeros(qd.shape), qd, behind, *x], -1)
 
     def velocity(self, y: np.ndarray) -> np.ndarray:
         """v of y."""
@@ -168,6 +169,7 @@ class Local(System):
     """The motion of a mechanism on numbers."""
 
     mechanism: Mechanism
+    nv: int
     path: Sequence[int]
     place: Place
     accelerate: Accelerate
@@ -176,13 +178,9 @@ class Local(System):
     behind: Behind | None = None
 
     @property
-    def nv(self) -> int:  # type: ignore[override]
-        return self.mechanism.nv
-
-    @property
     def position(self) -> np.ndarray:
         """q alone."""
-        return self.q[..., : self.mechanism.nq]
+        return self.q if self.behind is None else self.q[..., : self.mechanism.nq]
 
     def first(self, y: np.ndarray) -> np.ndarray:
         qd = self.velocity(y)
