@@ -42,10 +42,7 @@ def check_inertia(loops: Loops) -> None:
     if not share[best] > MASSLESS:
         motion = np.abs(free[best] @ vectors[best, :, 0])
         moving = np.flatnonzero(motion > 0.1 * np.max(motion))
-        problem = (
-            f"{loops.around(moving)} lets {loops.names(moving)} move together without any inertia, "
-            "so that a force would accelerate them without bound"
-        )
+        problem = f"{loops.around(moving)} lets {loops.names(moving)} move without any inertia"
         remedy = "give one of their links a mass and an inertia, or a joint an armature"
         raise ModelError("E-LOOP-017", problem, remedy, part=loops.part)
 

@@ -131,10 +131,8 @@ def check_position(
     if len(lost) and not np.all(np.isfinite(q)):
         raise InputError("E-LOOP-019", "q must be finite numbers", part=function)
     if len(lost):
-        problem = (
-            f"{named(farthest(model, residual[lost[0]])[0])} has no value at this "
-            f"q{at_index(lost[0], lead)}"
-        )
+        worst_one, where = farthest(model, residual[lost[0]])[0], at_index(lost[0], lead)
+        problem = f"{named(worst_one)} has no value at this q{where}"
         raise ImpossiblePosition("E-LOOP-020", problem, "stay where it is defined", part=function)
     if np.any(far > tolerance):
         worst = int(np.argmax(far))

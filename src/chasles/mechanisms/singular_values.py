@@ -106,9 +106,6 @@ def _check_rank(loops: Loops, q: np.ndarray, s: np.ndarray, rank: int) -> None:
     if np.any(low):
         bad = int(np.flatnonzero(np.ravel(low))[0])
         loops.check_regular(loops.matrix(q))
-        problem = (
-            f"singular position{at_index(bad, s.shape[:-1])}: the loops leave more freedoms here "
-            "than elsewhere"
-        )
-        remedy = "move away from it"
-        raise SingularPosition("E-LOOP-024", problem, remedy, part=loops.part)
+        where = at_index(bad, s.shape[:-1])
+        problem = f"singular position{where}: the loops leave more freedoms than elsewhere"
+        raise SingularPosition("E-LOOP-024", problem, "move away from it", part=loops.part)

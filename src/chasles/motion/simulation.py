@@ -279,10 +279,7 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
             problem = f"{name} is for compiled motions, and this is not one: {why}"
             raise InputError("E-MOTION-098", problem, part="simulate")
     if not callable(control) and np.ndim(control) > max(np.ndim(q), np.ndim(qd), 1):
-        problem = (
-            f"tau has leading shape {np.shape(control)[:-1]}, which does not broadcast to that of "
-            "the states"
-        )
+        problem = f"leading shape {np.shape(control)[:-1]} of tau does not broadcast to q and qd"
         remedy = f"a row for each step needs a compiled motion: {why}"
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
 

@@ -132,10 +132,7 @@ class Pair:
             raise InputError("E-CONTACT-046", problem, remedy, part="Pair")
         if not self.traced and not self.varies and not isinstance(self.body, Point | Sphere):
             problem = f"{shapes} is not known in motion"
-            remedy = (
-                "give the hull of a few points (ConvexMesh), of a Cylinder those of its rims, "
-                "[at for at, _ in cylinder.balls()], and the Capsule as body"
-            )
+            remedy = "give a ConvexMesh (of a Cylinder: its balls()), and the Capsule as body"
             raise InputError("E-CONTACT-047", problem, remedy, part="Pair")
 
     @property

@@ -311,18 +311,12 @@ def _forces(place: Place, lead: tuple[int, ...], steps: int, nv: int) -> Any:
     if array.ndim == 1:
         return place.flat(array, (1,), (1, nv))
     if array.shape[-2] not in (1, steps):
-        problem = (
-            f"tau must have shape ({nv},) or (..., {steps}, {nv}), one row a step, not "
-            f"{array.shape}"
-        )
+        problem = f"tau must have shape ({nv},) or (..., {steps}, {nv}), not {array.shape}"
         raise InputError("E-MOTION-023", problem, part=place.function)
     if array.ndim == 2:
         return place.flat(array, (1,), array.shape)
     try:
         return place.flat(array, lead, array.shape[-2:])
     except ValueError:
-        problem = (
-            f"tau has leading shape {array.shape[:-2]}, which does not broadcast to that of the "
-            f"states, {lead}"
-        )
+        problem = f"leading shape {array.shape[:-2]} of tau does not broadcast to {lead} of q, qd"
         raise InputError("E-MOTION-024", problem, part=place.function) from None

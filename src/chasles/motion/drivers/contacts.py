@@ -216,25 +216,15 @@ def check_rigid(
     """Refuse what rigid contact does not go with."""
     for pair in contacts:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid):
-            problem = (
-                "contacts must all be contact.Pair(body, surface, contact.Rigid(...)) beside "
-                "limits or other rigid ones, whose steps end where one touches, and soft ones "
-                f"have no such end, not {pair!r:.80}"
-            )
-            remedy = "give all of them one kind of law"
+            problem = f"beside limits and rigid contacts {pair!r:.80} must be rigid too"
+            remedy = "give contact.Pair(body, surface, contact.Rigid(...)) for all of them"
             raise ArgumentError("E-MOTION-070", problem, remedy, part="simulate")
     if q.ndim > 1:
-        problem = (
-            f"contacts and limits are of one state, not of a batch {q.shape[:-1]}, whose members "
-            "would touch at different times"
-        )
+        problem = f"rigid contacts and limits need one state, not a batch {q.shape[:-1]}"
         remedy = "simulate them one by one, or take robot.rollout with soft contacts"
         raise InputError("E-MOTION-071", problem, remedy, part="simulate")
     if not isinstance(advance, Table) or not advance.explicit:
-        problem = (
-            "contacts and limits need an explicit integrator, to go back within its steps, not "
-            f"{name!r}"
-        )
+        problem = f"rigid contacts and limits need an explicit integrator, not {name!r}"
         raise InputError("E-MOTION-072", problem, "take 'rk4' or 'dopri5'", part="simulate")
     if stabilization is not None:
         problem = "contacts and limits keep loops closed"
@@ -286,10 +276,8 @@ class Surfaces:
         try:
             behind[..., : self.states] = found
         except ValueError:
-            problem = (
-                f"contact_states has leading shape {found.shape[:-1]}, which does not broadcast to "
-                f"that of the states, {q.shape[:-1]}"
-            )
+            shapes = f"leading shape {found.shape[:-1]} of contact_states", q.shape[:-1]
+            problem = f"{shapes[0]} does not broadcast to {shapes[1]} of q and qd"
             raise InputError("E-MOTION-068", problem, part="simulate") from None
         whole = np.concatenate([q, behind], -1)
         whole[..., self.nq + self.states :] = self._call(self._settling, whole, qd)[1]

@@ -193,10 +193,8 @@ def _joint_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable
     try:
         constant = np.array(np.broadcast_to(given, qd.shape), dtype=float)
     except ValueError:
-        problem = (
-            f"tau has leading shape {given.shape[:-1]}, which does not broadcast to that of the "
-            f"states, {qd.shape[:-1]}"
-        )
+        lead = qd.shape[:-1]
+        problem = f"leading shape {given.shape[:-1]} of tau does not broadcast to {lead} of q, qd"
         raise InputError("E-MOTION-034", problem, part="simulate") from None
     return lambda t, q, qd: constant
 

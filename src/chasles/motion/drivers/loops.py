@@ -62,12 +62,9 @@ class ClosureFunction:
         robot.mechanism.require_loops("ClosureFunction", "there is nothing to close")
         for body in (model.bodies[i] for i in model.movers):
             if not body.joint.additive:
-                problem = (
-                    f"joint {body.data.name!r} of robot {model.name!r} has velocities that are not "
-                    "rates of its q"
-                )
-                remedy = "leave the loops to simulate"
-                raise ModelError("E-MOTION-026", problem, remedy, part="ClosureFunction")
+                problem = f"the velocities of joint {body.data.name!r} are not rates of its q"
+                part = f"ClosureFunction: robot {model.name!r}"
+                raise ModelError("E-MOTION-026", problem, "leave the loops to simulate", part=part)
         loops = robot.mechanism.loops
         self.independent, self.freedoms = loops.independent, loops.freedoms
         self._kernel = backends.compile(_program(gamma, len(self.independent), model.nq))

@@ -312,10 +312,8 @@ class RigidContact(Pace):
         """Refuse a state to begin with in which bodies penetrate."""
         deep = np.flatnonzero(gap < -DEEPEST)
         if deep.size:
-            name = self._slots.named(deep)
-            problem = (
-                f"at t = {t:.6g} s {name} penetrates by {-np.min(gap):.3g} (m, or rad of a limit)"
-            )
+            depth = f"{-np.min(gap):.3g} (m, or rad of a limit)"
+            problem = f"at t = {t:.6g} s {self._slots.named(deep)} penetrates by {depth}"
             remedy = "begin with bodies apart or touching"
             raise InputError("E-MOTION-059", problem, remedy, part="simulate")
 

@@ -162,10 +162,7 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
             problem = f"events must be chasles.Event(function), not {event!r:.60}"
             raise ArgumentError("E-MOTION-043", problem, part="simulate")
     if given and q.ndim > 1:
-        problem = (
-            f"events are of one state, not of a batch {q.shape[:-1]}, whose members would meet "
-            "them at different times"
-        )
+        problem = f"events need one state, not a batch {q.shape[:-1]}"
         raise InputError("E-MOTION-044", problem, "simulate them one by one", part="simulate")
     return given
 
@@ -248,9 +245,7 @@ class Keep(Remembering):
         """Count events before a step comes to its goal: too many of them have no end."""
         self.repeated = self.repeated + 1 if event else 0
         if self.repeated > REPEATED:
-            problem = (
-                f"event {event!r} came {REPEATED} times before t = {goal:.6g} s and has no end"
-            )
+            problem = f"event {event!r} came {REPEATED} times before t = {goal:.6g} s, without end"
             remedy = "let it come to rest, or stop there (terminal=True)"
             raise StateError("E-MOTION-061", problem, remedy, part="simulate")
 
@@ -274,10 +269,8 @@ def _checked_times(times: Array, start: float, end: float) -> list[float]:
         problem = "times must be increasing numbers (n,), one or more"
         raise InputError("E-MOTION-062", problem, part="simulate")
     if not (start <= given[0] and given[-1] <= end):
-        problem = (
-            f"times must be between {start:.6g} and {end:.6g} s, not from {given[0]:.6g} to "
-            f"{given[-1]:.6g} s"
-        )
+        asked = f"{given[0]:.6g} to {given[-1]:.6g} s"
+        problem = f"times must be between {start:.6g} and {end:.6g} s, not from {asked}"
         raise InputError("E-MOTION-063", problem, part="simulate")
     return [float(time) for time in given]
 

@@ -372,8 +372,6 @@ def _check_hamiltonian(mechanism: Mechanism, name: str) -> None:
         if not joint.additive and any(joint.armature)
     ]
     if reasons:
-        problem = (
-            f"integrator {name!r} is for trees with a Hamiltonian, which robot "
-            f"{mechanism.name!r} has not: {reasons[0]}"
-        )
-        raise ModelError("E-MOTION-049", problem, "take 'rk4' or 'dopri5'", part="simulate")
+        problem = f"integrator {name!r} needs a tree with a Hamiltonian: {reasons[0]}"
+        part = f"simulate: robot {mechanism.name!r}"
+        raise ModelError("E-MOTION-049", problem, "take 'rk4' or 'dopri5'", part=part)

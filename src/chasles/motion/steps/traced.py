@@ -192,10 +192,7 @@ def check_holonomic(model: Model) -> None:
     """Refuse a model whose velocities do not span every small change of q."""
     for body in model.bodies:
         if not body.joint.holonomic:
-            problem = (
-                f"joint {body.data.name!r} is nonholonomic, so velocities cannot write every "
-                "small change of q"
-            )
+            problem = f"joint {body.data.name!r} is nonholonomic: qd does not span the changes of q"
             part = f"rollout_pullback: robot {model.name!r}"
             raise ModelError("E-MOTION-001", problem, "take differences of rollouts", part=part)
 
@@ -244,21 +241,15 @@ def checked_weights(
         what = f"rollout_pullback: the covector of {name}"
         array = numbers(what, given, nv).astype(float)
         if array.shape[-2:] != (records, nv):
-            raise InputError(
-                "E-MOTION-003",
-                f"{what} must have shape (..., {records}, {nv}), a row for each state that the "
-                f"rollout keeps, not {array.shape}",
-            )
+            problem = f"{what} must have shape (..., {records}, {nv}), not {array.shape}"
+            raise InputError("E-MOTION-003", problem, "give a row for each state that is kept")
         if not np.isfinite(array).all():
             raise InputError("E-MOTION-004", f"{what} must be finite numbers")
         try:
             whole = np.broadcast_to(array, (*lead, records, nv))
         except ValueError:
-            raise InputError(
-                "E-MOTION-005",
-                f"{what} has leading shape {array.shape[:-2]}, which does not broadcast to that "
-                f"of the states, {lead}",
-            ) from None
+            problem = f"{what}: leading shape {array.shape[:-2]} does not broadcast to {lead}"
+            raise InputError("E-MOTION-005", problem) from None
         shared = array.ndim == 2
         found.append(array[None] if shared else whole.reshape(-1, records, nv))
     return found
