@@ -84,11 +84,7 @@ class Solver:
         return tuple(results)
 
     def _mend(
-        self,
-        loops: Loops,
-        results: Sequence[np.ndarray],
-        health: np.ndarray,
-        arrays: Sequence[Any],
+        self, loops: Loops, results: Sequence[np.ndarray], health: np.ndarray, arrays: Sequence[Any]
     ) -> None:
         """Results of weak states in place of those that were compiled; others keep theirs."""
         weak = ~(health[..., 1] > WEAK)

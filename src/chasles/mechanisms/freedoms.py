@@ -215,28 +215,21 @@ class Freedoms:
 
     def solve(self, q: np.ndarray, columns: np.ndarray) -> numeric.Found:
         """Closed positions by Newton's method from q, moved where a column's scale is not 0."""
+        names = ("loop_residual", "loop_matrix", "integrate")
+        residual, matrix, integrate = (self.function(name) for name in names)
+        limits = {"tolerance": CLOSED, "rank": RANK}
         return numeric.solve(
-            self.function("loop_residual"),
-            self.function("loop_matrix"),
-            self.function("integrate"),
-            q,
-            rows=self.rows,
-            columns=columns,
-            tolerance=CLOSED,
-            rank=RANK,
+            residual, matrix, integrate, q, rows=self.rows, columns=columns, **limits
         )
 
     def check_moves(self, asked: Any, independent: np.ndarray) -> None:
         """Raise if something is asked of independent freedoms and there are none."""
         if np.size(asked) and not len(independent) and self.model.nv:
             every = np.arange(self.model.nv)
-            raise LockedMechanism(
-                "E-LOOP-009",
-                f"{self.around(every)} leaves {self.names(every)} no freedom, so none is "
-                "independent",
-                "take a loop joint that forbids less, leave out a coupling, or add a joint",
-                part=f"robot {self.model.name!r}: locked",
-            )
+            loose = f"{self.around(every)} leaves {self.names(every)} no freedom"
+            remedy = "take a loop joint that forbids less, leave out a coupling, or add a joint"
+            problem, part = f"{loose}, so none is independent", f"{self.part}: locked"
+            raise LockedMechanism("E-LOOP-009", problem, remedy, part=part)
 
     def names(self, freedoms: Sequence[int] | np.ndarray) -> str:
         return ", ".join(repr(self.freedoms[k]) for k in freedoms)

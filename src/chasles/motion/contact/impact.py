@@ -154,11 +154,8 @@ def _impulses(
         rows = np.flatnonzero(np.repeat(touching[place], 3))
         if rows.size:
             square, solve = np.ix_(rows, rows), _changed if isinstance(law, Moreau) else _together
-            found = solve(
-                law,
-                (W[place][square], zeta[place][rows]),
-                (dW[place][square], dzeta[place][rows]),
-            )
+            here = W[place][square], zeta[place][rows]
+            found = solve(law, here, (dW[place][square], dzeta[place][rows]))
             impulses[place][rows], changed[place][rows] = found
     return impulses, changed
 

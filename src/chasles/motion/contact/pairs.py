@@ -237,12 +237,7 @@ class Contacts:
         return [s for p in self.pairs for s in p.spots(*(motions[f] for f in p.frames))]
 
     def pressed(
-        self,
-        arena: Arena,
-        q: Numbers,
-        qd: Numbers,
-        state: Numbers,
-        touching: Numbers | None = None,
+        self, arena: Arena, q: Numbers, qd: Numbers, state: Numbers, touching: Numbers | None = None
     ) -> Pressed:
         """The response to a state; touching: as at the beginning of a step, by default as it is."""
         spots, states = self.spots(arena, q, qd), self.split(state)

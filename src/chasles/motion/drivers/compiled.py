@@ -116,15 +116,9 @@ class Rollout:
         return self._loops[target]
 
     def _program(self) -> Program:
-        given = self.recipe
-        return step_program(
-            self.model,
-            given.integrator,
-            self.control,
-            dissipation=given.dissipation,
-            contacts=self.contacts,
-            dt=given.dt,
-        )
+        given, contacts = self.recipe, self.contacts
+        own = (self.model, given.integrator, self.control)
+        return step_program(*own, dissipation=given.dissipation, contacts=contacts, dt=given.dt)
 
     def __call__(self, course: Course) -> Trajectory:
         """The motion."""

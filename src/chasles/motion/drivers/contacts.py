@@ -164,12 +164,7 @@ class Slots:
         return ", ".join(dict.fromkeys(self.names[k] for k in self.row[which]))
 
     def told(
-        self,
-        at: State,
-        hits: np.ndarray,
-        old: Mode,
-        new: Mode,
-        late: np.ndarray,
+        self, at: State, hits: np.ndarray, old: Mode, new: Mode, late: np.ndarray
     ) -> list[Occurrence]:
         """The changes at contacts, by name; late (slots,): how long each takes to come to rest."""
         (was, slid), (current, slides) = (

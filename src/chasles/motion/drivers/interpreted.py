@@ -114,15 +114,8 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         touching = soft.touching(q, qd)
     if rigid is not None and contacts:
         touching = touched(keep.others, sum(pair.points for pair in contacts))
-    return Trajectory(
-        times,
-        q[..., : mechanism.nq],
-        qd,
-        tuple(mover.rechosen),
-        tuple(happened),
-        touching,
-        stop._replace(memory=remembered(parts)),
-    )
+    rest = tuple(happened), touching, stop._replace(memory=remembered(parts))
+    return Trajectory(times, q[..., : mechanism.nq], qd, tuple(mover.rechosen), *rest)
 
 
 def rigid_contacts(plan: Plan) -> bool:

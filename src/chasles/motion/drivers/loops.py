@@ -268,12 +268,7 @@ class Closed(Looped, Remembering):
         at = np.unravel_index(int(np.argmax(members)), members.shape)
         loops, chart = self._mechanism.at(t).closing, self._charts[self._which[at]]
         index = f" at index {tuple(map(int, at))}" if at else ""
-        return SingularPosition(
-            "E-MOTION-055",
-            f"singular position{index}: "
-            f"{loops.undetermined(loops.matrix(q[at]), chart.independent)}, and no other choice "
-            "does",
-            "the motion can go on in more than one way: stop before it, or start so that it is "
-            "not met",
-            part=f"robot {self._mechanism.name!r}",
-        )
+        loose = loops.undetermined(loops.matrix(q[at]), chart.independent)
+        problem = f"singular position{index}: {loose}, and no other choice does"
+        remedy = "stop before it, or start elsewhere: the motion can go on in more than one way"
+        return SingularPosition("E-MOTION-055", problem, remedy, part=loops.part)

@@ -25,13 +25,7 @@ from chasles.motion.geometry.closed_forms import (
     Sphere,
     cross,
 )
-from chasles.motion.geometry.features import (
-    Edge,
-    Straight,
-    crossing,
-    flipped,
-    rim_contact,
-)
+from chasles.motion.geometry.features import Edge, Straight, crossing, flipped, rim_contact
 from chasles.motion.geometry.kinematics import Array, Carrier, Contact, ball_contact, carrier
 from chasles.motion.geometry.shapes import (
     Body,

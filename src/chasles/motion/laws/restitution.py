@@ -312,10 +312,7 @@ def contact_forces(point: Array, normal: Array) -> np.ndarray:
 
 
 def collide(
-    inertias: tuple[Array, Array],
-    velocities: tuple[Array, Array],
-    forces: Array,
-    law: ImpactLaw,
+    inertias: tuple[Array, Array], velocities: tuple[Array, Array], forces: Array, law: ImpactLaw
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Velocities of two bodies after they collide, and the impulse lambda (..., 3) on the second.
 

@@ -303,12 +303,7 @@ class SoftContact:
         return self.normal.touches(self._parts(state)[0], gap)
 
     def response(
-        self,
-        state: Values,
-        gap: Value,
-        rate: Value,
-        slip: Values,
-        touching: Value = None,
+        self, state: Values, gap: Value, rate: Value, slip: Values, touching: Value = None
     ) -> tuple[list[Any], list[Any]]:
         """The forces on the body (N; tangents, then normal), and the rates of the states.
 
