@@ -12,7 +12,7 @@ of the face, an end of an edge, or where another feature is turned towards the o
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -212,18 +212,18 @@ def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndar
 # Pairs of features in motion ---------------------------------------------------------------------
 
 
-class Meeting(Protocol):
+class Meeting:
     """The pairs of features of two bodies, numbered."""
 
-    @property
-    def size(self) -> int:
-        """The number of pairs."""
+    size: int
 
     def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
         """gap (k,) and room (k,) in m, from how the bodies move; room < 0: others are nearer."""
+        raise NotImplementedError
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
         """Some of them, by their numbers (m,), as contacts: (m, 3) of each."""
+        raise NotImplementedError
 
 
 class _Kind(NamedTuple):
@@ -236,8 +236,8 @@ class _Kind(NamedTuple):
     swapped: bool = False
 
 
-class _Features:
-    """All pairs of features of two solids that may touch, numbered by kind: a `Meeting`."""
+class _Features(Meeting):
+    """All pairs of features of two solids that may touch, numbered by kind."""
 
     kinds: ClassVar[tuple[_Kind, ...]]
 
@@ -251,11 +251,7 @@ class _Features:
                 [len(getattr(s, name)) for s, name in zip(solids, names, strict=True)]
             )
         self._starts = np.cumsum([0, *(first * second for first, second in self._counts)])
-
-    @property
-    def size(self) -> int:
-        """The number of pairs of all kinds."""
-        return int(self._starts[-1])
+        self.size = int(self._starts[-1])
 
     def _pairs(self, over: Carrier, under: Carrier) -> Pairs:
         """All pairs, in the frame of the second solid."""
@@ -265,7 +261,6 @@ class _Features:
         return Pairs(*map(np.concatenate, zip(*found, strict=True)))
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
-        """Some of them, see `Meeting`."""
         a, b = self._solids
         numbers = np.searchsorted(self._starts, which, side="right") - 1
         found = []
@@ -294,7 +289,6 @@ class Polyhedra(_Features):
     )
 
     def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
-        """gap (k,) and room (k,), see `Meeting`."""
         found, slack = self._pairs(over, under), SAME * self._length
         astray = found.astray(found.outward >= -SAME)
         astray[found.gap > slack] = np.inf
@@ -324,20 +318,18 @@ class Capsules(_Features):
         self._radius = body.radius
 
     def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
-        """gap (k,) and room (k,), see `Meeting`."""
         found = self._pairs(over, under)
         turned = found.outward + found.lack
         turned = self._length * np.minimum(turned, found.astray(turned >= 0.0))
         return found.gap - self._radius, np.minimum(found.inside + SAME * self._length, turned)
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
-        """Some of them, see `Meeting`: those of the axis, with the capsule all around it."""
         c, r = super().contacts(which, over, under), self._radius
         point, rate = c.point - r * c.normal, c.point_rate - r * c.normal_rate
         return c._replace(point=point, gap=c.gap - r, point_rate=rate)
 
 
-class Standing:
+class Standing(Meeting):
     """A cylinder on a plane or a ground: the lowest point of each rim, and fixed ones of both.
 
     The fixed ones take its place where the rim is level.
@@ -346,14 +338,9 @@ class Standing:
     def __init__(self, body: Cylinder, surface: Plane | Ground) -> None:
         self._body, self._surface = body, surface
         self._places = np.array([at for at, _ in body.balls()])
-
-    @property
-    def size(self) -> int:
-        """Two lowest points, and the fixed ones."""
-        return 2 + len(self._places)
+        self.size = 2 + len(self._places)
 
     def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
-        """gap (k,) and room (k,), see `Meeting`."""
         body, lowest = self._body, self.contacts(np.arange(2), over, under)
         axis = over.turned(body.rims[0].out)
         leans = np.linalg.norm(cross(axis, lowest.normal), axis=-1)
@@ -363,7 +350,6 @@ class Standing:
         return gap, body.radius * np.concatenate([leans - 2.0 * UPRIGHT, level])
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
-        """Some of them, see `Meeting`."""
         rims, fixed = self._body.rims, which[which >= 2] - 2
         found = [rim_contact(over, rims[k], under, self._surface) for k in which[which < 2]]
         found.append(ball_contact(over, (self._places[fixed], 0.0), under, self._surface))
