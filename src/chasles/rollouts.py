@@ -12,6 +12,7 @@ from chasles.motion.controllers import (
     traced,
 )
 from chasles.motion.drivers.compiled import Rollout, checked_steps
+from chasles.motion.geometry.kinematics import Carrier as FrameMotion
 from chasles.motion.records import End, Occurrence, Touching, Trajectory
 from chasles.motion.steps.traced import STEPS, RolloutGradient
 
@@ -21,6 +22,7 @@ __all__ = [
     "ComputedTorque",
     "Contacts",
     "End",
+    "FrameMotion",
     "GravityCompensation",
     "Occurrence",
     "PDControl",
