@@ -10,6 +10,7 @@ import numpy as np
 from chasles.backends.arrays import check_tolerance
 from chasles.functions.compiled import Functions
 from chasles.functions.doors import leading_shape
+from chasles.mechanisms import reports
 from chasles.mechanisms.freedoms import (
     CLOSED,
     RANK,
@@ -21,15 +22,6 @@ from chasles.mechanisms.freedoms import (
     margin,
     rank_of,
     times,
-)
-from chasles.mechanisms.reports import (
-    ImpossiblePosition,
-    SingularPosition,
-    at_index,
-    check_position,
-    check_rates,
-    finite,
-    how_open,
 )
 from chasles.model.description import Closure
 
@@ -63,15 +55,15 @@ class Loops(Freedoms):
         """All rates from those of the independent freedoms; all accelerations too, if given."""
         n, what = len(self.independent), f" ({self.names(self.independent)})"
         self.check_moves(yd, self.independent)
-        q = finite("complete", "q", q, self.model.nq)
-        yd = finite("complete", "yd", yd, n, what)
+        q = reports.finite("complete", "q", q, self.model.nq)
+        yd = reports.finite("complete", "yd", yd, n, what)
         leading_shape("complete", q=q, yd=yd)
         self.check_closed("complete", q, tolerance)
         G, R = self.carried(q, self.independent)
         qd = times(G, yd) + times(R, self.function("loop_rate")(q))
         if ydd is None:
             return qd
-        ydd = finite("complete", "ydd", ydd, n, what)
+        ydd = reports.finite("complete", "ydd", ydd, n, what)
         leading_shape("complete", q=q, yd=yd, ydd=ydd)
         return qd, times(G, ydd) + times(R, self.function("loop_bias")(q, qd))
 
@@ -92,7 +84,7 @@ class Loops(Freedoms):
 
     def directions(self, q: Any) -> np.ndarray:
         """G (..., nv, n) of qd = G yd + (what time adds), at closed positions q (..., nq)."""
-        q = finite("complete", "q", q, self.model.nq)
+        q = reports.finite("complete", "q", q, self.model.nq)
         self.check_closed("complete", q, REGULAR)
         return self.carried(q, self.independent)[0]
 
@@ -104,7 +96,7 @@ class Loops(Freedoms):
     def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
         check_tolerance(function, tolerance)
         residual = self.rows * self.function("loop_residual")(q)
-        check_position(function, self.model, q, residual, tolerance)
+        reports.check_position(function, self.model, q, residual, tolerance)
 
     def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
         """qd, and qdd if given, keep the loops closed, to `tolerance` of their size (or of 1)."""
@@ -113,7 +105,7 @@ class Loops(Freedoms):
         for name, x in zip(("qd", "qdd"), given, strict=False):
             error = self.rows * (times(A, x) - right)
             size = np.sum(x * x, axis=-1) + size * size
-            check_rates(function, name, self.model, error, np.sqrt(1.0 + size), tolerance)
+            reports.check_rates(function, name, self.model, error, np.sqrt(1.0 + size), tolerance)
             right = self.function("loop_bias")(at, x)
 
     def check_regular(self, A: np.ndarray, independent: np.ndarray | None = None) -> None:
@@ -132,8 +124,9 @@ class Loops(Freedoms):
             remedy += f"{len(given)}, so no choice of independent ones will do"
         else:
             remedy = f"take others as independent: robot.with_independent({self.names(other)})"
-        problem = f"singular position{at_index(bad[0], lead)}: {self.undetermined(here, given)}"
-        raise SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
+        where, loose = reports.at_index(bad[0], lead), self.undetermined(here, given)
+        problem = f"singular position{where}: {loose}"
+        raise reports.SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
 
     def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
         """Which freedoms some do not determine in a position, with A of `matrix`."""
@@ -165,10 +158,10 @@ def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
         return _at_each_time(loops, y, guess)
     loops.check_moves(y, loops.independent)
     what = f" ({loops.names(loops.independent)})"
-    y = finite("assemble", "y", y, len(loops.independent), what)
+    y = reports.finite("assemble", "y", y, len(loops.independent), what)
     starts = loops.references
     if guess is not None:
-        starts = finite("assemble", "guess", guess, loops.model.nq)[None]
+        starts = reports.finite("assemble", "guess", guess, loops.model.nq)[None]
     nq, n = loops.model.nq, y.shape[-1]
     lead = leading_shape("assemble", y=y, guess=starts[0])
     flat = np.broadcast_to(y, (*lead, n)).reshape(math.prod(lead), n)
@@ -186,11 +179,11 @@ def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
     if len(left):
         more = "" if len(left) == 1 else f" (and at {len(left) - 1} others)"
         problem = (
-            f"impossible position{at_index(left[0], lead)}{more}: "
-            f"{how_open(loops.model, residual[left[0]])}{_given(loops, flat[left[0]])}"
+            f"impossible position{reports.at_index(left[0], lead)}{more}: "
+            f"{reports.how_open(loops.model, residual[left[0]])}{_given(loops, flat[left[0]])}"
         )
         remedy = "the position is out of reach, or the guess too far from it"
-        raise ImpossiblePosition("E-LOOP-001", problem, remedy, part=loops.part)
+        raise reports.ImpossiblePosition("E-LOOP-001", problem, remedy, part=loops.part)
     loops.check_regular(loops.matrix(q.reshape(*lead, nq)))
     return q.reshape(*lead, nq)
 

@@ -18,6 +18,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mechanisms.reports import ImpossiblePosition, LockedMechanism, how_open
 from chasles.model import Coupling, Model
 from chasles.model.description import Closure, freedom_names
+from chasles.model.model import loop_size
 from chasles.model.spaces import freedom_units
 
 RANK = 1e-8
@@ -252,14 +253,14 @@ def row_scales(model: Model) -> np.ndarray:
     scales = []
     for loop in model.loops:
         T = loop.joint.constraint(loop.joint.neutral())
-        scales += [1.0 / model.loop_size(loop) if any(f.force) else 1.0 for f in T.columns]
+        scales += [1.0 / loop_size(model, loop) if any(f.force) else 1.0 for f in T.columns]
     scales += [1.0 / _slope(model, coupling) for coupling in model.couplings]
     return np.array(scales)
 
 
 def column_scales(model: Model) -> np.ndarray:
     """Scales of freedoms: 1 for rotations, the largest loop's size for translations."""
-    largest = max((model.loop_size(loop) for loop in model.loops), default=1.0)
+    largest = max((loop_size(model, loop) for loop in model.loops), default=1.0)
     return np.array(freedom_units(model, largest))
 
 

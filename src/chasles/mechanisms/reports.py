@@ -10,6 +10,7 @@ from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import refuse
 from chasles.model import Coupling, Loop, Model
 from chasles.model.joints import traits
+from chasles.model.model import loop_size
 
 _REMEDY = {"qd": ("1/s", "yd"), "qdd": ("1/s2", "yd, ydd")}
 
@@ -171,7 +172,7 @@ def how_open(model: Model, residual: np.ndarray) -> str:
         return f"{named(worst)} is off by {far:.3g} (rad or m of a coordinate)"
     return (
         f"{named(worst)} stays open by {far:.3g} "
-        f"(rad, and parts of its size {model.loop_size(worst):.3g} m)"
+        f"(rad, and parts of its size {loop_size(model, worst):.3g} m)"
     )
 
 

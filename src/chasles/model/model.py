@@ -363,12 +363,6 @@ class Model:
         """The bodies whose coordinates move the joints of some."""
         return {owner[0] for i in bodies if (owner := self.owner(i)) is not None}
 
-    def loop_size(self, loop: Loop) -> float:
-        """The sum of the fixed distances around a loop, in m; 1 where there are none."""
-        steps = [self.bodies[i].joint.placement.r for i in loop.bodies]
-        steps += [loop.predecessor.placement.r, loop.successor.placement.r]
-        return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0
-
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
         """Forces on the coordinates' owners: a follower's force acts through its ratio (G' tau)."""
         total = {i: Vector.zero(self.bodies[i].joint.nv) for i in self.movers}
@@ -396,3 +390,10 @@ def suggest(name: str, known: Mapping[str, object]) -> str:
     if close:
         return f"did you mean {', '.join(map(repr, close))}?"
     return f"it has {', '.join(map(repr, list(known)[:12]))}" + ", ..." * (len(known) > 12)
+
+
+def loop_size(model: Model, loop: Loop) -> float:
+    """The sum of the fixed distances around a loop, in m; 1 where there are none."""
+    steps = [model.bodies[i].joint.placement.r for i in loop.bodies]
+    steps += [loop.predecessor.placement.r, loop.successor.placement.r]
+    return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0

@@ -16,23 +16,10 @@ from chasles.mechanisms.mechanism import Accelerations
 from chasles.motion.contact.pairs import Rigid, given_pairs
 from chasles.motion.contract import Array
 from chasles.motion.controllers import BUILT_IN, controlled
+from chasles.motion.drivers import running
 from chasles.motion.drivers.contacts import Surfaces, check_rigid, touched
 from chasles.motion.drivers.loops import ByFunction, Closed
 from chasles.motion.drivers.rigid import RigidContact
-from chasles.motion.drivers.running import (
-    Begin,
-    Controlled,
-    Even,
-    Keep,
-    Pace,
-    Remembering,
-    Step,
-    checked_events,
-    other_motion,
-    remembered,
-    resumed,
-    run,
-)
 from chasles.motion.options import DT, Forces, Plan
 from chasles.motion.records import Occurrence, Trajectory
 from chasles.motion.steps.integrators import Integrator, chosen
@@ -56,7 +43,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         raise ArgumentError("E-MOTION-030", problem, part="simulate")
     start = _beginning(mechanism, plan.start)
     end = start + whole
-    events = checked_events(plan.events, q)
+    events = running.checked_events(plan.events, q)
     contacts = given_pairs("simulate", plan.contacts)
     integrator, advance = chosen(mechanism, plan.integrator, plan.free)
     firm = rigid_contacts(plan)
@@ -76,7 +63,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         rigid = RigidContact(mechanism, contacts, plan.limits, accelerate, force, *loads)
         accelerate = rigid.accelerate
     mover, way, nv = _mover(mechanism, plan), path(mechanism.model), mechanism.nv
-    begin: Begin = mover.begin
+    begin: running.Begin = mover.begin
     at = begin(State(start, q, qd))
 
     def step(place: Place, at: State, goal: float) -> Taken:
@@ -87,11 +74,11 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         at = at._replace(q=soft.begin(at.q, at.qd, plan.contact_states))
         begin, events = soft.beginning(begin), tuple(map(soft.seen_by, events))
     even = _paced(partial(mover.step, step), integrator, start, whole, plan)
-    pace: Pace = even
+    pace: running.Pace = even
     if rigid is not None:
         rigid.pace, pace = even, rigid
-    keep = Keep(start, end, every, plan.times, rigid.kept if rigid else lambda at: None)
-    parts = [p for p in (even, keep, mover, rigid) if isinstance(p, Remembering)]
+    keep = running.Keep(start, end, every, plan.times, rigid.kept if rigid else lambda at: None)
+    parts = [p for p in (even, keep, mover, rigid) if isinstance(p, running.Remembering)]
     happened: list[Occurrence] = []
     if plan.resume is None:
         if rigid is not None and rigid.collides(at):
@@ -99,14 +86,15 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         happened, at = pace.changed(at)
         keep.now(at)
     else:
-        last = resumed(plan.resume)
+        last = running.resumed(plan.resume)
         alike = (last.q.shape, last.qd.shape) == (at.q.shape, at.qd.shape)
-        if not alike or not start <= last.t < end or set(last.memory) != set(remembered(parts)):
-            raise other_motion("E-MOTION-052")
+        same = set(last.memory) == set(running.remembered(parts))
+        if not (alike and same and start <= last.t < end):
+            raise running.other_motion("E-MOTION-052")
         for part in parts:
             part.recall(last.memory)
         at = State(last.t, last.q.copy(), last.qd.copy())
-    more, stop = run(pace, begin, events, keep, at, end, plan.progress, steps)
+    more, stop = running.run(pace, begin, events, keep, at, end, plan.progress, steps)
     times, q, qd = keep.states(at.q, at.qd)
     happened, touching = sorted([*happened, *more], key=lambda one: one.t), None
     if soft is not None:
@@ -114,7 +102,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         touching = soft.touching(q, qd)
     if rigid is not None and contacts:
         touching = touched(keep.others, sum(pair.points for pair in contacts))
-    rest = tuple(happened), touching, stop._replace(memory=remembered(parts))
+    rest = tuple(happened), touching, stop._replace(memory=running.remembered(parts))
     return Trajectory(times, q[..., : mechanism.nq], qd, tuple(mover.rechosen), *rest)
 
 
@@ -155,15 +143,15 @@ def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.nd
 
 
 def _paced(
-    step: Step, integrator: Integrator, start: float, whole: float, plan: Plan
-) -> Even | Controlled:
+    step: running.Step, integrator: Integrator, start: float, whole: float, plan: Plan
+) -> running.Even | running.Controlled:
     """The steps of an integrator from `start` for `whole` seconds, none longer than dt."""
     longest = None if plan.dt is None else checked_step(plan.dt, "simulate: dt")
     if not integrator.adaptive:
-        return Even(step, start, whole, step_count(whole, longest or DT))
+        return running.Even(step, start, whole, step_count(whole, longest or DT))
     rtol, atol = (checked_step(getattr(plan, n), f"simulate: {n}") for n in ("rtol", "atol"))
     end, first = start + whole, longest or DT
-    return Controlled(step, end, longest or whole, rtol, atol, integrator.order, first)
+    return running.Controlled(step, end, longest or whole, rtol, atol, integrator.order, first)
 
 
 def step_count(whole: float, longest: float) -> int:

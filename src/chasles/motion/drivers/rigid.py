@@ -10,8 +10,6 @@
 6  and the complementarity problem of all that touches says
    which stay, stick and slide                                      `next_mode`
 7  go on
-
-Long because the procedure is kept in one place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,20 +20,8 @@ import scipy
 
 from chasles.errors import InputError, NotFiniteError
 from chasles.mechanisms import Mechanism
+from chasles.motion.contact import modes
 from chasles.motion.contact.dynamics import Problem, constrained_problem, response
-from chasles.motion.contact.modes import (
-    FAINT,
-    SLOW,
-    Mode,
-    apart,
-    dragged,
-    drags,
-    ease,
-    heading,
-    held_forces,
-    impulses,
-    next_mode,
-)
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.drivers.contacts import Slots
 from chasles.motion.drivers.running import Changed, Memory, Pace, other_motion
@@ -100,7 +86,7 @@ class RigidContact(Pace):
         self._options |= {"dissipation": True} if dissipation else {}
         self._slots = Slots(mechanism, pairs, limits)
         self._friction = self._slots.friction
-        self._mode = apart(len(self._friction))
+        self._mode = modes.apart(len(self._friction))
         self._last: _Found | None = None
 
     def memory(self) -> dict[str, np.ndarray]:
@@ -109,7 +95,7 @@ class RigidContact(Pace):
 
     def recall(self, memory: Memory) -> None:
         """Go on in a mode."""
-        mode = Mode(*(memory[f"contact {name}"].copy() for name in Mode._fields))
+        mode = modes.Mode(*(memory[f"contact {name}"].copy() for name in modes.Mode._fields))
         if len(mode.current) != len(self._friction):
             raise other_motion("E-MOTION-058")
         self._mode = mode
@@ -143,7 +129,8 @@ class RigidContact(Pace):
         if not active.size:
             return _Found(at, mode, moves, forces, np.empty(0), None)
         problem, drag = self._problem(at, moves, active), self._drag(moves, active)
-        f = held_forces(problem, moves.axes[active], mode.of(active), self._friction[active], drag)
+        some, mu = mode.of(active), self._friction[active]
+        f = modes.held_forces(problem, moves.axes[active], some, mu, drag)
         qdd = problem.motion(f.ravel()).qdd
         if not np.isfinite(qdd).all():
             held, t = self._slots.named(active), at.t
@@ -160,7 +147,7 @@ class RigidContact(Pace):
 
     def _drag(self, moves: Moves, active: np.ndarray) -> np.ndarray:
         """Friction (k, 2) for a normal force of 1, of active points."""
-        return drags(moves.of(active), self._mode.of(active), self._friction[active])
+        return modes.drags(moves.of(active), self._mode.of(active), self._friction[active])
 
     @property
     def _sticks(self) -> np.ndarray:
@@ -182,7 +169,7 @@ class RigidContact(Pace):
         )
         eased = np.empty(0)
         if found.problem is not None and slides.any():
-            eased = ease(found.problem.M, self._drag(moves, np.flatnonzero(active)))
+            eased = modes.ease(found.problem.M, self._drag(moves, np.flatnonzero(active)))
         rooms = [
             np.where(mode.current, DEEPEST - np.abs(moves.gap), moves.gap + DEPTH),
             moves.room[mode.current] + NEAR,
@@ -248,14 +235,14 @@ class RigidContact(Pace):
         """The longest stable step (s): friction may change slip velocities by twice their size."""
         if not self._mode.slides.any():
             return np.inf
-        self._mode = heading(self._mode, self._moves(at))
+        self._mode = modes.heading(self._mode, self._moves(at))
         found, active = self._found(at), np.flatnonzero(self._mode.active)
         if found.problem is None:
             return np.inf
         some, f, slides = found.moves.of(active), found.forces[active], self._mode.slides[active]
-        drag = dragged(found.problem, some, f, self._friction[active])[slides]
+        drag = modes.dragged(found.problem, some, f, self._friction[active])[slides]
         speed = np.linalg.norm(some.velocity[slides, :2], axis=-1)
-        return float(np.min(2.0 * (speed + FAINT) / (drag + TINY), initial=np.inf))
+        return float(np.min(2.0 * (speed + modes.FAINT) / (drag + TINY), initial=np.inf))
 
     def _overdue(self, at: State) -> float:
         """The time (s) since a point that is noticed at a depth was at its surface: the longest.
@@ -264,7 +251,7 @@ class RigidContact(Pace):
         """
         moves = self._found(at).moves
         gap, rate = moves.gap, moves.velocity[:, 2]
-        below = ~self._mode.current & (gap < 0.0) & (rate < -SLOW)
+        below = ~self._mode.current & (gap < 0.0) & (rate < -modes.SLOW)
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
     def _restored(self, step: Taken) -> Taken:
@@ -291,7 +278,7 @@ class RigidContact(Pace):
             at = at._replace(q=self._slots.onto(at, moves, near))
             moves = self._moves(at)
         before = moves.velocity[:, 2]
-        hits = near & (before < -SLOW) & ~(self.due & self._mode.current)
+        hits = near & (before < -modes.SLOW) & ~(self.due & self._mode.current)
         alike = moves.alike(near)
         if hits.any():
             at = at._replace(qd=self._struck(at, moves, np.unique(alike[near])))
@@ -306,7 +293,7 @@ class RigidContact(Pace):
     def collides(self, at: State) -> bool:
         """Return True if points that touch approach each other."""
         moves = self._moves(at)
-        return bool(np.any(moves.touch & (moves.velocity[:, 2] < -SLOW)))
+        return bool(np.any(moves.touch & (moves.velocity[:, 2] < -modes.SLOW)))
 
     def _check(self, t: float, gap: np.ndarray) -> None:
         """Refuse a state to begin with in which bodies penetrate."""
@@ -323,7 +310,7 @@ class RigidContact(Pace):
         B = response(self._mechanism.at(at.t), at.q, J.T)
         laws = [self._slots.laws[k] for k in self._slots.row[which]]
         with self._slots.said(at.t, which):
-            return at.qd + B @ impulses(laws, J @ B, moves.velocity[which])
+            return at.qd + B @ modes.impulses(laws, J @ B, moves.velocity[which])
 
     def _choose(self, at: State, moves: Moves, alike: np.ndarray, before: np.ndarray) -> np.ndarray:
         """Take the new mode (step 6), and return how long each point takes to come to rest: (k,).
@@ -332,20 +319,20 @@ class RigidContact(Pace):
         v e^2 ... under an acceleration a are left out: together they last 2 v/(a (1 - e)).
         """
         late = np.zeros(len(alike))
-        stays = (alike == np.arange(len(alike))) & (moves.velocity[:, 2] <= SLOW)
-        which, self._mode = np.flatnonzero(stays), apart(len(alike))
+        stays = (alike == np.arange(len(alike))) & (moves.velocity[:, 2] <= modes.SLOW)
+        which, self._mode = np.flatnonzero(stays), modes.apart(len(alike))
         if not which.size:
             return late
         some, calm = moves.of(which), self._calm(at, moves, stays)
         still = moves if calm is at else self._moves(calm)
         problem = self._problem(calm, still, which)
         with self._slots.said(at.t, which):
-            mode, forces = next_mode(problem, some, self._friction[which])
+            mode, forces = modes.next_mode(problem, some, self._friction[which])
         for whole, part in zip(self._mode, mode, strict=True):
             whole[which] = part
         self._mode.current[alike >= 0] = self._mode.current[alike[alike >= 0]]
         after, pressed = some.velocity[:, 2], np.diagonal(problem.M)[2::3] * forces[:, 2]
-        again = (before[which] < -SLOW) & (after > 0.0) & (pressed > 0.0)
+        again = (before[which] < -modes.SLOW) & (after > 0.0) & (pressed > 0.0)
         rate = np.where(again, pressed * (1.0 + after / np.where(again, before[which], 1.0)), 1.0)
         late[which] = np.where(again, 2.0 * after / rate, 0.0)
         return late
@@ -362,13 +349,13 @@ class _Found(NamedTuple):
     """A state in a mode: moves, forces, accelerations, and the problem of active points."""
 
     at: State
-    mode: Mode
+    mode: modes.Mode
     moves: Moves
     forces: np.ndarray
     qdd: np.ndarray
     problem: Problem | None
 
-    def of(self, at: State, mode: Mode) -> bool:
+    def of(self, at: State, mode: modes.Mode) -> bool:
         """Return True if it belongs to a state and a mode."""
         same = self.mode is mode and self.at.t == at.t
         return same and np.array_equal(self.at.q, at.q) and np.array_equal(self.at.qd, at.qd)
@@ -376,7 +363,7 @@ class _Found(NamedTuple):
 
 def _slow(moves: Moves) -> np.ndarray:
     """Which points do not slide: (k,)."""
-    return np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW
+    return np.linalg.norm(moves.velocity[:, :2], axis=-1) <= modes.SLOW
 
 
 def _directions(tangents: np.ndarray, normals: np.ndarray) -> np.ndarray:

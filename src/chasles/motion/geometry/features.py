@@ -11,34 +11,15 @@ of the face, an end of an edge, or where another feature is turned towards the o
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
 
 from chasles.errors import ArgumentError, InputError
+from chasles.motion.geometry import polyhedra
 from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Plane, across, cross
 from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact, nearest_on
-from chasles.motion.geometry.polyhedra import (
-    ALONG,
-    LEANS,
-    SAME,
-    Pairs,
-    Solid,
-    Some,
-    corners_before_side,
-    corners_on_corners,
-    corners_on_edges,
-    corners_on_faces,
-    crossings,
-    edges_across,
-    ends_before_corners,
-    ends_before_edges,
-    joined,
-    on_faces,
-    solid,
-)
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, Rim
 
 ONE = 1e-12
@@ -231,8 +212,8 @@ class _Kind(NamedTuple):
 
     first: str
     second: str
-    pairs: Callable[[Solid, Solid], Pairs]
-    contacts: Callable[[Some, Some], Contact]
+    pairs: Callable[[polyhedra.Solid, polyhedra.Solid], polyhedra.Pairs]
+    contacts: Callable[[polyhedra.Some, polyhedra.Some], Contact]
     swapped: bool = False
 
 
@@ -242,7 +223,7 @@ class _Features(Meeting):
     kinds: ClassVar[tuple[_Kind, ...]]
 
     def __init__(self, body: Any, surface: Any) -> None:
-        self._solids = solid(body), solid(surface)
+        self._solids = polyhedra.solid(body), polyhedra.solid(surface)
         self._length = max(one.size for one in self._solids)
         self._counts = []
         for kind in self.kinds:
@@ -253,12 +234,12 @@ class _Features(Meeting):
         self._starts = np.cumsum([0, *(first * second for first, second in self._counts)])
         self.size = int(self._starts[-1])
 
-    def _pairs(self, over: Carrier, under: Carrier) -> Pairs:
+    def _pairs(self, over: Carrier, under: Carrier) -> polyhedra.Pairs:
         """All pairs, in the frame of the second solid."""
         a, b = self._solids
         a = a.moved(under.R.T @ over.R, under.back(over.o - under.o))
         found = [k.pairs(b, a).back() if k.swapped else k.pairs(a, b) for k in self.kinds]
-        return Pairs(*map(np.concatenate, zip(*found, strict=True)))
+        return polyhedra.Pairs(*map(np.concatenate, zip(*found, strict=True)))
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
         a, b = self._solids
@@ -272,7 +253,7 @@ class _Features(Meeting):
                 found.append(flipped(back, under, over))
             else:
                 found.append(kind.contacts((a, i, over), (b, j, under)))
-        return joined(found, np.argsort(numbers, kind="stable"))
+        return polyhedra.joined(found, np.argsort(numbers, kind="stable"))
 
 
 class Polyhedra(_Features):
@@ -283,14 +264,14 @@ class Polyhedra(_Features):
     """
 
     kinds = (
-        _Kind("corners", "normals", on_faces, corners_on_faces),
-        _Kind("corners", "normals", on_faces, corners_on_faces, swapped=True),
-        _Kind("starts", "starts", edges_across, crossings),
+        _Kind("corners", "normals", polyhedra.on_faces, polyhedra.corners_on_faces),
+        _Kind("corners", "normals", polyhedra.on_faces, polyhedra.corners_on_faces, True),
+        _Kind("starts", "starts", polyhedra.edges_across, polyhedra.crossings),
     )
 
     def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
-        found, slack = self._pairs(over, under), SAME * self._length
-        astray = found.astray(found.outward >= -SAME)
+        found, slack = self._pairs(over, under), polyhedra.SAME * self._length
+        astray = found.astray(found.outward >= -polyhedra.SAME)
         astray[found.gap > slack] = np.inf
         turned = self._length * np.minimum(found.outward + found.lack, astray)
         return found.gap, np.minimum(found.inside + slack, turned)
@@ -306,11 +287,11 @@ class Capsules(_Features):
     """
 
     kinds = (
-        _Kind("corners", "normals", on_faces, corners_on_faces),
-        _Kind("corners", "starts", ends_before_edges, corners_on_edges),
-        _Kind("corners", "corners", ends_before_corners, corners_on_corners),
-        _Kind("starts", "starts", partial(edges_across, parallel=ALONG), crossings),
-        _Kind("corners", "starts", corners_before_side, corners_on_edges, swapped=True),
+        _Kind("corners", "normals", polyhedra.on_faces, polyhedra.corners_on_faces),
+        _Kind("corners", "starts", polyhedra.ends_before_edges, polyhedra.corners_on_edges),
+        _Kind("corners", "corners", polyhedra.ends_before_corners, polyhedra.corners_on_corners),
+        _Kind("starts", "starts", polyhedra.side_across, polyhedra.crossings),
+        _Kind("corners", "starts", polyhedra.corners_before_side, polyhedra.corners_on_edges, True),
     )
 
     def __init__(self, body: Capsule, surface: Box | ConvexMesh) -> None:
@@ -321,7 +302,8 @@ class Capsules(_Features):
         found = self._pairs(over, under)
         turned = found.outward + found.lack
         turned = self._length * np.minimum(turned, found.astray(turned >= 0.0))
-        return found.gap - self._radius, np.minimum(found.inside + SAME * self._length, turned)
+        inside = found.inside + polyhedra.SAME * self._length
+        return found.gap - self._radius, np.minimum(inside, turned)
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
         c, r = super().contacts(which, over, under), self._radius
@@ -346,11 +328,11 @@ class Standing(Meeting):
         leans = np.linalg.norm(cross(axis, lowest.normal), axis=-1)
         fixed, _, _ = self._surface.nearest(*under.seen(*over.point(self._places)))
         gap = np.concatenate([lowest.gap, fixed])
-        level = np.repeat(LEANS - leans, body.rim)
+        level = np.repeat(polyhedra.LEANS - leans, body.rim)
         return gap, body.radius * np.concatenate([leans - 2.0 * UPRIGHT, level])
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
         rims, fixed = self._body.rims, which[which >= 2] - 2
         found = [rim_contact(over, rims[k], under, self._surface) for k in which[which < 2]]
         found.append(ball_contact(over, (self._places[fixed], 0.0), under, self._surface))
-        return joined(found, np.argsort(which >= 2, kind="stable"))
+        return polyhedra.joined(found, np.argsort(which >= 2, kind="stable"))

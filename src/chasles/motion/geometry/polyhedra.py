@@ -268,6 +268,11 @@ def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
     return Pairs(gap, inside, outward, n, np.full(len(gap), PARALLEL))
 
 
+def side_across(axis: Solid, whole: Solid) -> Pairs:
+    """The side of a capsule and the edges of a polyhedron; beyond ALONG it touches by ends."""
+    return edges_across(axis, whole, ALONG)
+
+
 def _common(
     u: np.ndarray, v: np.ndarray, over: np.ndarray, under: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,4 @@
-"""A step of time as a program, forward and backward: integrators on symbols, with contacts and a
-controller in them, and covectors of the states brought back to the start.
+"""A step of time as a program, and its adjoint: integrators, contacts and a controller on symbols.
 
 Positions move along the configuration space, so that quaternions keep their length.
 """
