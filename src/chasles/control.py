@@ -127,7 +127,7 @@ def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) 
     G, M_closed = robot.mechanism.reduced("operational_dynamics", q)
     loops = robot.mechanism.closing
     loops.check_rates("operational_dynamics", q, v, tolerance=TOLERANCE)
-    g = loops.drift(q, v, TOLERANCE)
+    g = loops.accelerated(q, v, np.zeros(G.shape[-1]), TOLERANCE)
     bias = _apply(_transposed(G), h + _apply(M, g))
     return _Freedoms(J @ G, M_closed, bias, drift + _apply(J, g))
 

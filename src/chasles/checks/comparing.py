@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.mechanisms.equations import row_scales
+from chasles.mechanisms.freedoms import row_scales
 from chasles.model import Model
 from chasles.model.spaces import freedom_units
 

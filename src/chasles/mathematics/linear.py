@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import comb
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from chasles.errors import ArgumentError, InputError

@@ -16,9 +16,8 @@ from chasles.functions.doors import Load, refuse, wrench_arguments
 from chasles.functions.numeric import checked_step, delivered, filled
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import singular_values
-from chasles.mechanisms.assembly import assemble, coordinates
-from chasles.mechanisms.closing import REGULAR, Loops
-from chasles.mechanisms.equations import choose
+from chasles.mechanisms.closing import REGULAR, Loops, assemble, coordinates
+from chasles.mechanisms.freedoms import choose
 from chasles.mechanisms.mechanism import Accelerations, Caller, Mechanism, Timed, check_coordinates
 from chasles.mechanisms.reports import LoopError, SingularPosition
 from chasles.model import Model, ModelError, build
@@ -43,9 +42,8 @@ Run = Callable[..., Any]
 class Solver:
     """A program of closed loops, whose last result says how good each state is.
 
-    name: what was asked for, in messages. again: its other results by singular values, for weak
-    states. forces: wrenches, which follow the other arrays. rates: how many arrays after q (qd, or
-    qd and qdd) must keep the loops closed, to a tolerance.
+    again: its other results by singular values, for weak states. forces: wrenches, after the other
+    arrays. rates: how many arrays after q must keep the loops closed, to a tolerance.
     """
 
     mechanism: Mechanism
@@ -86,11 +84,7 @@ class Solver:
         return tuple(results)
 
     def _mend(
-        self,
-        loops: Loops,
-        results: Sequence[np.ndarray],
-        health: np.ndarray,
-        arrays: Sequence[Any],
+        self, loops: Loops, results: Sequence[np.ndarray], health: np.ndarray, arrays: Sequence[Any]
     ) -> None:
         """Results of weak states in place of those that were compiled; others keep theirs."""
         weak = ~(health[..., 1] > WEAK)
@@ -108,10 +102,7 @@ class Solver:
 
 @dataclass(frozen=True)
 class Closing:
-    """A function of closed loops, ready to be called with arrays.
-
-    solver: of forward dynamics without any option, which have an entry with less overhead.
-    """
+    """A function of closed loops; solver: of forward dynamics without options."""
 
     name: str
     run: Run
@@ -197,10 +188,7 @@ class Constrained(Mechanism):
         return self.closed_by().model if name in CLOSED_LOOPS else self.model
 
     def closed_by(self, given: Sequence[int] | np.ndarray = ()) -> Functions:
-        """Functions that take some freedoms as given, or whichever take fewest operations.
-
-        Given ones may be more than are independent: then fewer equations are left to solve.
-        """
+        """Functions that take some freedoms as given, or whichever take fewest operations."""
         key = tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops

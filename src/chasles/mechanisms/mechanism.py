@@ -19,8 +19,7 @@ from chasles.functions.compiled import AtTime, Compiled, Functions
 from chasles.functions.doors import checked_time, derivative_names, order_option, wrench_arguments
 from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
-from chasles.mechanisms.assembly import Charts
-from chasles.mechanisms.closing import Loops
+from chasles.mechanisms.closing import Charts, Loops
 from chasles.model import Model, ModelError
 
 Coordinates = Literal["tree", "independent"]
@@ -315,7 +314,7 @@ class Mechanism(Named):
 class Loose(Loops):
     """The coordinates of a tree: answers about loops for which nothing has to be computed."""
 
-    def at(self, time: np.ndarray) -> Loops:
+    def at(self, time: np.ndarray) -> Self:
         moved = copy(self)
         moved.time = time
         return moved

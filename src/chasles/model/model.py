@@ -1,5 +1,6 @@
 """The tree that algorithms walk: bodies in regular numbering, frames, and where coordinates lie."""
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -386,3 +387,10 @@ def suggest(name: str, known: Collection[str]) -> str:
 
     close = difflib.get_close_matches(name, list(known), n=3)
     return f"did you mean {some(close)}?" if close else f"it has {some(known, 12)}"
+
+
+def loop_size(model: Model, loop: Loop) -> float:
+    """The sum of the fixed distances around a loop, in m; 1 where there are none."""
+    steps = [model.bodies[i].joint.placement.r for i in loop.bodies]
+    steps += [loop.predecessor.placement.r, loop.successor.placement.r]
+    return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0
