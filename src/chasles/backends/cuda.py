@@ -7,6 +7,7 @@ synchronised, so calls can be captured in CUDA graphs (give `out=`). A quaternio
 NaN: checking would have to wait. Other libraries use `run` with arrays of their own.
 """
 
+import bisect
 import contextlib
 import functools
 import math
@@ -21,6 +22,7 @@ from chasles.backends.cache import Artifact
 from chasles.backends.cuda_build import Built, Layout, build
 from chasles.backends.cuda_driver import Function, architecture
 from chasles.backends.cuda_layout import Arrays, Look, Steps, overlap, strides, walk_in, walk_out
+from chasles.backends.cuda_resident import Plan
 from chasles.backends.cuda_source import WARP, spreading
 from chasles.errors import ArgumentError, InputError, MissingPackageError, StateError, said
 from chasles.expr import Interface, Program, Variable
@@ -188,6 +190,18 @@ class Kernel:
             self._loaded[target, layout] = built, function
         return self._loaded[target, layout]
 
+    def plan(self, device: int, count: int) -> Plan | None:
+        """The launch for contiguous arrays of about so many states; None if it takes several."""
+        built, function = self.loaded(architecture(device), best_layout(count, rows=True))
+        if built.columns:
+            return None
+        edges = (1, FEW + 1, MANY, 1 << 62)
+        after = bisect.bisect_right(edges, count)
+        block, shared = _block(built, count)
+        bounds = edges[after - 1], edges[after] - 1
+        launch = function.pointer, block, block, shared
+        return Plan(8 * self.dtype.itemsize, device, *bounds, *launch)
+
 
 def _launch(
     built: Built,
@@ -197,10 +211,17 @@ def _launch(
     stream: int,
     device: int,
 ) -> None:
-    """Blocks of one warp where there are too few states to keep all multiprocessors busy."""
+    block, shared = _block(built, count)
+    function.launch((-(-count // block), 1), (block, 1), shared, parameters, stream, device)
+
+
+def _block(built: Built, count: int) -> tuple[int, int]:
+    """States (and threads) of a block, and bytes of its shared memory.
+
+    Blocks of one warp where there are too few states to keep all multiprocessors busy.
+    """
     block = built.block if count >= MANY else WARP
-    shared, blocks = built.shared * block // WARP, -(-count // block)
-    function.launch((blocks, 1), (block, 1), shared, parameters, stream, device)
+    return block, built.shared * block // WARP
 
 
 def best_layout(count: int, *, rows: bool) -> Layout:

@@ -1,12 +1,15 @@
 """CuPy's arrays: given to the CUDA backend, on CuPy's current stream."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import cupy
 
+from chasles.backends.cuda_resident import Library
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
+from chasles.functions.libraries import learn
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
@@ -18,7 +21,23 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     kernel = (function.single if single(arguments) else function).cuda.kernel
     if not all(isinstance(a, cupy.ndarray) and a.dtype == kernel.dtype for a in arguments):
         arguments = converted(title, function.interface.inputs, arguments, kernel.dtype)
-    return kernel.call(title, arguments, out)
+    return run(function, kernel, arguments, out)
+
+
+def run(function: Any, kernel: Any, arguments: Sequence[Any], out: Any) -> Any:
+    """Run a function's kernel, and prepare calls like this one."""
+    found = kernel.call(function.recipe.function, arguments, out)
+    result, variable = found[0] if isinstance(found, tuple) else found, kernel.interface.outputs[0]
+    count = math.prod(result.shape[: result.ndim - len(variable.shape)])
+    learn(function, _LIBRARY, kernel, result.data.device_id, count)
+    return found
+
+
+def _new(like: Any, shape: tuple[int, ...]) -> Any:
+    return cupy.ndarray(shape, like.dtype)
+
+
+_LIBRARY = Library("cupy", (cupy.ndarray,), _new, cupy.cuda.get_current_stream)
 
 
 def single(arguments: Sequence[Any]) -> bool:

@@ -32,10 +32,29 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
         if given is not None:
             problem = f"JAX's arrays allow no {name}="
             raise ArgumentError("E-CALL-043", problem, "leave it out", part=title)
+    if type(arguments[0]) is _CONCRETE and _CONCRETE not in function.quick:
+        function.quick[_CONCRETE] = _direct(function)
+        return function.quick[_CONCRETE](*arguments)
     arrays = _arrays(function, arguments)
     chosen = function.single if arrays[0].dtype == np.float32 else function
     results = _EVALUATE.bind(*_aligned(chosen, arrays), function=chosen)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _direct(function: Any) -> Callable[..., Any]:
+    """A function of arrays that are nothing but numbers: compiled by XLA as a whole."""
+    whole = jax.jit(function.call)
+
+    def direct(*arguments: Any, **named: Any) -> Any:
+        if named or not all(type(a) is _CONCRETE for a in arguments):
+            return function.call(*arguments, **named)
+        return whole(*arguments)
+
+    return direct
+
+
+_CONCRETE = type(jnp.zeros(()))
+"""The type of arrays that no transformation of JAX follows."""
 
 
 def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:

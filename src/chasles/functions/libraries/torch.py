@@ -6,6 +6,7 @@ compiled functions again, to any order. Inside, the call is the operation `chasl
 """
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,9 +16,11 @@ from torch.autograd import forward_ad
 
 from chasles.backends.arrays import check_shape, leads
 from chasles.backends.cuda_layout import Look
+from chasles.backends.cuda_resident import Library, exchange
 from chasles.errors import ArgumentError, InputError
+from chasles.functions import compiled
 from chasles.functions.compiled import recall
-from chasles.functions.libraries import in_front
+from chasles.functions.libraries import in_front, learn
 
 _SINGLE, _DOUBLE = torch.float32, torch.float64
 _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
@@ -27,12 +30,40 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     """A function of tensors, on the device where they are; `out` only where nothing is recorded."""
     tensors = _tensors(function, arguments)
     if out is not None:
-        return _fill(function, tensors, out, threads)
-    if torch.compiler.is_compiling():
+        results = _fill(function, tensors, out, threads)
+    elif torch.compiler.is_compiling():
         results = torch.ops.chasles.evaluate(*_address(function), tensors, threads)
+        return results[0] if len(results) == 1 else tuple(results)
+    elif not _bare(tensors):
+        results = _Evaluate.apply(function, threads, *tensors)
+        return results[0] if len(results) == 1 else results
     else:
-        results = _evaluated(function, tensors, threads)
-    return results[0] if len(results) == 1 else tuple(results)
+        results = _run(function, tensors, threads)
+    if tensors[0].is_cuda:
+        _learn(function, tensors[0], results[0])
+    return out if out is not None else results[0] if len(results) == 1 else tuple(results)
+
+
+def _learn(function: Any, tensor: Any, result: Any) -> None:
+    """Prepare calls like one that was made, where this PyTorch allows that."""
+    if _LIBRARY is not None:
+        chosen = function.single if tensor.dtype == _SINGLE else function
+        variable = function.interface.outputs[0]
+        count = math.prod(result.shape[: result.ndim - len(variable.shape)])
+        learn(function, _LIBRARY, chosen.cuda.kernel, tensor.get_device(), count)
+
+
+def _library() -> Library | None:
+    """Tensors as machine code reads them: by functions of C that PyTorch has since version 2.10."""
+    read = exchange(torch.Tensor)
+    if read is None or not hasattr(forward_ad, "_current_level"):
+        return None
+    types = torch.Tensor, torch.nn.Parameter
+    return Library("torch", types, torch.Tensor.new_empty, forward_ad, *read)
+
+
+_LIBRARY = _library()
+compiled.is_traced = torch.compiler.is_compiling
 
 
 # At the door -------------------------------------------------------------------------------------
@@ -94,7 +125,8 @@ def _bare(tensors: Sequence[Any]) -> bool:
     return True
 
 
-def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) -> Any:
+def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) -> Sequence[Any]:
+    """Write the results to tensors that are given."""
     title = function.recipe.function
     if torch.compiler.is_compiling() or not _bare(tensors):
         problem = "out= cannot be differentiated, mapped or compiled"
@@ -108,8 +140,7 @@ def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) 
             first = function.interface.inputs[0].name
             problem = f"out is on {target.device}, and {first} on {tensors[0].device}"
             raise InputError("E-CALL-054", problem, "bring them together", part=title)
-    _run(function, tensors, threads, out=outs)
-    return out
+    return _run(function, tensors, threads, out=outs)
 
 
 # Running -----------------------------------------------------------------------------------------
