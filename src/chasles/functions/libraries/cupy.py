@@ -1,14 +1,18 @@
 """CuPy's arrays: given to the CUDA backend, on CuPy's current stream."""
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import cupy
+import numpy as np
 
+from chasles import backends
 from chasles.backends.cuda_resident import Library
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
+from chasles.functions.graphs import Graph
 from chasles.functions.libraries import learn
 
 
@@ -38,6 +42,38 @@ def _new(like: Any, shape: tuple[int, ...]) -> Any:
 
 
 _LIBRARY = Library("cupy", (cupy.ndarray,), _new, cupy.cuda.get_current_stream)
+
+
+def captured(
+    function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None
+) -> Graph:
+    """A function captured in a graph; memory that it takes on the way stays the graph's own."""
+    backends.described("cuda")  # which says so where no GPU can be used
+    pool, place = cupy.cuda.MemoryPool(), cupy.cuda.Device(device)
+    with place, cupy.cuda.using_allocator(pool.malloc):
+        inputs = {name: cupy.asarray(a) for name, a in values.items()}
+        place.synchronize()
+        stream = cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            for _ in range(2):  # compile, and take memory
+                function(*inputs.values())
+            stream.synchronize()
+            stream.begin_capture()
+            try:
+                outputs = function(*inputs.values())
+            except BaseException:
+                with contextlib.suppress(RuntimeError):
+                    stream.end_capture()
+                raise
+            graph = stream.end_capture()
+
+    def launch() -> None:
+        graph.launch(cupy.cuda.get_current_stream())
+
+    def copy(target: Any, given: Any) -> None:
+        target[...] = cupy.asarray(given)
+
+    return Graph(inputs, outputs, launch, copy, pool)
 
 
 def single(arguments: Sequence[Any]) -> bool:

@@ -7,7 +7,7 @@ compiled functions again, to any order. Inside, the call is the operation `chasl
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ from torch.autograd import forward_ad
 from chasles.backends.arrays import check_shape, leads
 from chasles.backends.cuda_layout import Look
 from chasles.backends.cuda_resident import Library, exchange
-from chasles.errors import ArgumentError, InputError
+from chasles.errors import ArgumentError, InputError, StateError
 from chasles.functions import compiled
 from chasles.functions.compiled import recall
+from chasles.functions.graphs import Graph
 from chasles.functions.libraries import in_front, learn
 
 _SINGLE, _DOUBLE = torch.float32, torch.float64
@@ -64,6 +65,30 @@ def _library() -> Library | None:
 
 _LIBRARY = _library()
 compiled.is_traced = torch.compiler.is_compiling
+
+
+def captured(
+    function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None
+) -> Graph:
+    """A function captured in a graph, of tensors that record nothing."""
+    if not torch.cuda.is_available():
+        remedy = "check torch.cuda.is_available()"
+        raise StateError("E-GPU-031", "PyTorch finds no GPU", remedy, part="graph")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.device(device), torch.no_grad():
+        inputs = {name: torch.from_numpy(a).cuda() for name, a in values.items()}
+        torch.cuda.synchronize()
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for _ in range(2):  # compile
+                function(*inputs.values())
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph):
+            outputs = function(*inputs.values())
+    return Graph(inputs, outputs, graph.replay, _copy)
+
+
+def _copy(target: Any, given: Any) -> None:
+    target.copy_(torch.as_tensor(given))
 
 
 # At the door -------------------------------------------------------------------------------------
