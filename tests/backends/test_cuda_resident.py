@@ -75,7 +75,7 @@ class Driver:
         return 0
 
 
-def new(like: Any, shape: tuple[int, ...]) -> Any:
+def new(like: Any, *shape: int) -> Any:
     return cupy_on_cpu.empty(shape, like.dtype)
 
 
@@ -162,6 +162,21 @@ def test_several_results(kind: Kind) -> None:
     for wrong in (list(out), out[:1], out[0], (out[0], out[0])):
         with pytest.raises(Slow):
             made.call(kind.make(q), out=wrong)
+
+
+def test_numbers(kind: Kind) -> None:
+    """A result without axes is left to the Python path, unless it is there already."""
+    made, _ = prepared(kind, "kinetic_energy")
+    q, qd, _ = state(ROBOT, 1, 3)
+    assert np.array_equal(
+        kind.host(made.call(kind.make(q), kind.make(qd))), ROBOT.kinetic_energy(q, qd)
+    )
+    one = kind.make(q[0].copy()), kind.make(qd[0].copy())
+    with pytest.raises(Slow):
+        made.call(*one)
+    out = kind.make(np.zeros(()))
+    assert made.call(*one, out=out) is out
+    assert kind.host(out) == ROBOT.kinetic_energy(q[0], qd[0])
 
 
 def test_the_python_path(kind: Kind) -> None:
@@ -262,7 +277,7 @@ def test_no_memory_for_results(kind: Kind) -> None:
     """The library's own error; what was made before is dropped."""
     driver, made = Driver("ltdl_factors"), list[Any]()
 
-    def short(like: Any, shape: tuple[int, ...]) -> Any:
+    def short(like: Any, *shape: int) -> Any:
         if made:
             raise MemoryError
         made.append(weakref.ref(result := kind.make(np.zeros(shape))))

@@ -45,6 +45,7 @@ def test_prepared_calls(kind: Any, dtype: str) -> None:
         (puma560(), "inverse_dynamics", 3),
         (quadruped(), "mass_matrix", 1),
         (puma560(), "ltdl_factors", 1),
+        (puma560(), "kinetic_energy", 2),
     ):
         function = chasles.compile(robot, name)
         for size in ((), (7,), (2, 5), (4096,), (4097,), (4098,), (131072,), (131073,), (3,)):
@@ -95,7 +96,8 @@ def test_streams_of_the_caller(kind: Any) -> None:
         side = cupy.cuda.Stream(non_blocking=True)
         with side:
             large = cupy.ones((4096, 4096))
-            for _ in range(5):
+            large @ large  # prepares the library, which waits
+            for _ in range(50):
                 large = large @ large * 1e-4
             q = given[0] + 1.0
             found = ARM.inverse_dynamics(q - 1.0, *given[1:])

@@ -15,8 +15,8 @@ from chasles.backends.llvm_objects import HEAD, TUPLE
 AXES = 8
 """The most axes of an array."""
 
-TENSOR = 6 + 2 * AXES
-"""Words of a DLTensor with room for a shape and strides."""
+TENSOR = 6 + AXES
+"""Words of a DLTensor with room for a shape."""
 
 DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
 """Where a DLTensor has what, in bytes; that room is behind it."""
@@ -24,6 +24,9 @@ DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20
 INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
 """Words of the entry's descriptor: how many arrays; their type, and another one; the library's
 functions here; an object and functions of C that these use; how many plans; what follows."""
+
+READING = "ptr %d, ptr %object, ptr %tensor, i1 %read"
+"""What a reader takes: the descriptor, an object, a DLTensor, and whether it is an input."""
 
 FLOAT, CUDA = 2, 2
 """DLPack's numbers for floating-point numbers and for memory of NVIDIA's GPUs."""
@@ -173,14 +176,13 @@ def _numbers(w: Text) -> str:
 
 
 def _cupy_reader(w: Text) -> str:
-    """CuPy's array by its attributes; its strides are in bytes, a DLTensor's in numbers."""
-    bits = w.variable("i32", 0)
-    for name, width in (("double", 64), ("single", 32)):
-        is_it = w.emit(f"call i1 @has(ptr %object, ptr @name_dtype, ptr @{name})")
-        with w.when(is_it):
-            w.set(bits, f"i32 {width}")
-    size = w.get(bits, "i32")
-    w.require(w.emit(f"icmp ne i32 {size}, 0"))
+    """CuPy's array, if it is contiguous, by its attributes. (Flags and strides are made anew.)"""
+    dtype = w.emit("call ptr @attribute(ptr %object, ptr @name_dtype)")
+    w.require(w.emit(f"icmp ne ptr {dtype}, null"))
+    w.raw(f"  call void @Py_DecRef(ptr {dtype})")
+    double, single = (w.emit(f"icmp eq ptr {dtype}, @{name}") for name in ("double", "single"))
+    w.require(w.emit(f"or i1 {double}, {single}"))
+    size = w.emit(f"select i1 {double}, i32 64, i32 32")
     kind = w.emit(f"or i32 {w.emit(f'shl i32 {size}, 8')}, {FLOAT | 1 << 16}")
     w.store("%tensor", KIND, f"i32 {kind}")
     memory, device = w.emit("call ptr @attribute(ptr %object, ptr @name_data)"), w.room(1, "i64")
@@ -191,19 +193,14 @@ def _cupy_reader(w: Text) -> str:
     w.require(w.both(placed, known))
     where = w.emit(f"or i64 {w.emit(f'shl i64 {w.get(device)}, 32')}, {CUDA}")
     w.store("%tensor", PLACE, f"i64 {where}")
-    shape, strides = w.at("%tensor", ROOM), w.at("%tensor", ROOM + 8 * AXES)
-    rank, steps = (
-        w.emit(f"call i64 @numbers(ptr %object, ptr @name_{name}, ptr {place})")
-        for name, place in (("shape", shape), ("strides", strides))
-    )
-    w.require(w.both(w.emit(f"icmp sge i64 {rank}, 0"), w.emit(f"icmp eq i64 {rank}, {steps}")))
-    itemsize = w.emit(f"zext i32 {w.emit(f'lshr i32 {size}, 3')} to i64")
-    with w.each(rank) as k:
-        w.put(strides, k, f"i64 {w.emit(f'sdiv i64 {w.word(strides, k)}, {itemsize}')}")
+    w.require(w.emit("call i1 @has(ptr %object, ptr @name__c_contiguous, ptr @true)"))
+    shape = w.at("%tensor", ROOM)
+    rank = w.emit(f"call i64 @numbers(ptr %object, ptr @name_shape, ptr {shape})")
+    w.require(w.emit(f"icmp sge i64 {rank}, 0"))
     w.store("%tensor", AXES_PLACE, f"i32 {w.emit(f'trunc i64 {rank} to i32')}")
-    for place, value in ((SHAPE, f"ptr {shape}"), (STRIDES, f"ptr {strides}"), (OFFSET, "i64 0")):
+    for place, value in ((SHAPE, f"ptr {shape}"), (STRIDES, "ptr null"), (OFFSET, "i64 0")):
         w.store("%tensor", place, value)
-    return w.finished("i32 @cupy_reader(ptr %d, ptr %object, ptr %tensor)", "i32 0", "i32 1")
+    return w.finished(f"i32 @cupy_reader({READING})", "i32 0", "i32 1")
 
 
 def _cupy_stream(w: Text) -> str:
@@ -221,16 +218,16 @@ def _torch_reader(w: Text) -> str:
     """PyTorch's tensor, if nobody records it and its numbers are those in memory."""
     w.require(w.emit("call i1 @has(ptr %object, ptr @name_requires_grad, ptr @false)"))
     given = w.variable("ptr", "%object")
-    answer = w.emit(
-        f"call ptr @PyObject_VectorcallMethod(ptr @name_is_neg, ptr {given}, i64 1, ptr null)"
-    )
-    w.require(w.emit(f"icmp ne ptr {answer}, null"), "error")
-    w.raw(f"  call void @Py_DecRef(ptr {answer})")
-    w.require(w.emit(f"icmp eq ptr {answer}, @false"))
+    with w.when("%read"):
+        asked = f"ptr @name_is_neg, ptr {given}, i64 1, ptr null"
+        answer = w.emit(f"call ptr @PyObject_VectorcallMethod({asked})")
+        w.require(w.emit(f"icmp ne ptr {answer}, null"), "error")
+        w.raw(f"  call void @Py_DecRef(ptr {answer})")
+        w.require(w.emit(f"icmp eq ptr {answer}, @false"))
     status = w.emit(f"call i32 {w.word('%d', READ, 'ptr')}(ptr %object, ptr %tensor)")
     w.require(w.is_zero(status), "error")
     w.raw("  ret i32 0\nerror:\n  call void @PyErr_Clear()\n  br label %no\nno:")
-    return w.finished("i32 @torch_reader(ptr %d, ptr %object, ptr %tensor)", "i32 1")
+    return w.finished(f"i32 @torch_reader({READING})", "i32 1")
 
 
 def _torch_stream(w: Text) -> str:

@@ -2,7 +2,7 @@
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function, and is one for the process.
 Its `__self__` is a tuple: the Python path, the address of a descriptor (words of 64 bits), and what
-makes a result of an argument and a shape. It takes what it can prove to be what a kernel was
+makes a result of an argument and sizes. It takes what it can prove to be what a kernel was
 prepared for: arrays of the library's own type, of one kind of number, on one device which is the
 current one, contiguous, each with its variable's shape behind a leading shape that all share, or
 behind none; `out=` of the same kind, which overlaps nothing. All else goes to the Python path.
@@ -10,6 +10,7 @@ behind none; `out=` of the same kind, which overlaps nothing. All else goes to t
 
 from chasles.backends import cuda_driver
 from chasles.backends.cuda_arrays import (
+    AXES,
     AXES_PLACE,
     BITS,
     COUNT,
@@ -62,11 +63,12 @@ CALLED = {
 """Functions of Python that the code calls."""
 
 NAMES = (
-    *("out", "data", "ptr", "device_id", "dtype", "shape", "strides"),
+    *("out", "data", "ptr", "device_id", "dtype", "shape", "_c_contiguous"),
     *("requires_grad", "is_neg", "_current_level"),
 )
-OBJECTS = ("none", "false", "no_level", "tuple_type", "double", "single")
-"""Objects that it compares with: None, False, -1, tuple, NumPy's types of numbers; and strings."""
+OBJECTS = ("none", "false", "true", "no_level", "tuple_type", "double", "single")
+"""Objects that it compares with: None, booleans, -1, tuple, NumPy's types of numbers; and strings.
+"""
 
 
 def source() -> str:
@@ -95,7 +97,9 @@ def _ahead(w: Text) -> str:
     types = [w.emit(f"icmp eq ptr {kind}, {w.word('%d', k, 'ptr')}") for k in (TYPE, OTHER)]
     w.require(w.emit(f"or i1 {types[0]}, {types[1]}"))
     reader = w.word("%d", READER, "ptr")
-    w.require(w.is_zero(w.emit(f"call i32 {reader}(ptr %d, ptr %object, ptr %tensor)")))
+    read = w.emit(f"icmp ult i64 %k, {w.word('%d', INPUTS)}")
+    call = f"{reader}(ptr %d, ptr %object, ptr %tensor, i1 {read})"
+    w.require(w.is_zero(w.emit(f"call i32 {call}")))
     rank = w.emit(f"sext i32 {w.field('%tensor', AXES_PLACE, 'i32')} to i64")
     variable = w.at("%d", w.offset("%k", VARIABLE, FIRST), "i64")
     lead = w.emit(f"sub i64 {rank}, {w.word(variable, 0)}")
@@ -160,19 +164,22 @@ def _apart(w: Text) -> str:
     return w.finished(f"internal i1 @apart({arrays})", "i1 true", "i1 false")
 
 
-def _shaped(w: Text) -> str:
-    """The shape of a result: leading sizes, then its variable's; null where memory is short."""
+def _made(w: Text) -> str:
+    """A new array: leading sizes, then its variable's; null where memory is short."""
+    asked = w.room(1 + AXES + RANK, "ptr")
+    w.put(asked, 0, "ptr %like")
     variable = w.at("%d", w.offset("%k", VARIABLE, FIRST), "i64")
-    rank = w.word(variable, 0)
-    made = w.emit(f"call ptr @PyTuple_New(i64 {w.emit(f'add i64 %lead, {rank}')})")
-    w.require(w.emit(f"icmp ne ptr {made}, null"))
+    rank, items = w.word(variable, 0), w.at(asked, 8)
     for count, sizes, first in (("%lead", "%leading", "0"), (rank, w.at(variable, 16), "%lead")):
         with w.each(count) as j:
             item = w.emit(f"call ptr @PyLong_FromSsize_t(i64 {w.word(sizes, j)})")
-            place = w.emit(f"add i64 {j}, {first}")
-            w.emit(f"call i32 @PyTuple_SetItem(ptr {made}, i64 {place}, ptr {item})")
-    head = "internal ptr @shaped(ptr %d, i64 %k, ptr %leading, i64 %lead)"
-    return w.finished(head, f"ptr {made}", "ptr null")
+            w.put(items, w.emit(f"add i64 {j}, {first}"), f"ptr {item}")
+    count = w.emit(f"add i64 %lead, {rank}")
+    call = f"ptr %maker, ptr {asked}, i64 {w.emit(f'add i64 {count}, 1')}, ptr null"
+    made = w.emit(f"call ptr @PyObject_Vectorcall({call})")
+    w.drop(items, count)
+    head = "internal ptr @made(ptr %d, i64 %k, ptr %maker, ptr %like, ptr %leading, i64 %lead)"
+    return w.finished(head, f"ptr {made}")
 
 
 # The entry -------------------------------------------------------------------------------------
@@ -316,19 +323,20 @@ def _results(
     maker: str,
 ) -> None:
     """The arrays for the results, new ones or those given, in %objects."""
-    (n, m), (leading, lead), fill, asked = counts, shape, w.label(), w.room(2, "ptr")
+    (n, m), (leading, lead), fill = counts, shape, w.label()
     ready, made = w.label(), w.variable("i64", 0)
     with w.when(new, fill):
-        w.put(asked, 0, f"ptr {w.word('%args', 0, 'ptr')}")
+        w.require(w.emit(f"icmp ule i64 {lead}, {AXES}"))
+        with w.each(m) as k:  # a number has no sizes to be made by
+            variable = w.offset(w.emit(f"add i64 {n}, {k}"), VARIABLE, FIRST)
+            axes = w.emit(f"or i64 {lead}, {w.word('%d', variable)}")
+            w.require(w.emit(f"icmp ne i64 {axes}, 0"))
+        like = w.word("%args", 0, "ptr")
         with w.each(m) as k:
             w.set(made, f"i64 {k}")
             place = w.emit(f"add i64 {n}, {k}")
-            sizes = w.emit(f"call ptr @shaped(ptr %d, i64 {place}, ptr {leading}, i64 {lead})")
-            w.require(w.emit(f"icmp ne ptr {sizes}, null"), "lost")
-            w.put(asked, 1, f"ptr {sizes}")
-            call = f"ptr {maker}, ptr {asked}, i64 2, ptr null"
-            item = w.emit(f"call ptr @PyObject_Vectorcall({call})")
-            w.raw(f"  call void @Py_DecRef(ptr {sizes})")
+            call = f"i64 {place}, ptr {maker}, ptr {like}, ptr {leading}, i64 {lead}"
+            item = w.emit(f"call ptr @made(ptr %d, {call})")
             w.require(w.emit(f"icmp ne ptr {item}, null"), "lost")
             w.put("%objects", k, f"ptr {item}")
         w.raw(f"  br label %{ready}\nlost:")
@@ -367,5 +375,5 @@ def _launched(w: Text, plan: str, n: str, m: str, states: str, stream: str) -> s
     return status
 
 
-OWN = (_ahead, _alike, _apart, _shaped, _entry)
+OWN = (_ahead, _alike, _apart, _made, _entry)
 """The functions of this file, in the order in which they are written."""

@@ -32,7 +32,7 @@ from chasles.expr import Interface
 PLANS = 16
 """The most plans of a function for one library; further launches take the Python path."""
 
-KEPT = (None, False, -1, tuple, np.dtype(np.float64), np.dtype(np.float32))
+KEPT = (None, False, True, -1, tuple, np.dtype(np.float64), np.dtype(np.float32))
 STRINGS = tuple(sys.intern(name) for name in NAMES)
 """The objects that the machine code compares with. They live as long as the process."""
 
@@ -67,13 +67,13 @@ class Library(NamedTuple):
     """A library's arrays as the entry takes them.
 
     name: of its functions in the machine code. types: its types of arrays, one or two. make: makes
-    a result of an argument and a shape. helper: the object that its functions ask. read, current:
+    a result of an argument and sizes. helper: the object that its functions ask. read, current:
     its functions of C, where it has them.
     """
 
     name: str
     types: tuple[type, ...]
-    make: Callable[[Any, tuple[int, ...]], Any]
+    make: Callable[..., Any]
     helper: Any
     read: int = 0
     current: int = 0

@@ -113,8 +113,9 @@ class Compiled:
             kind = type(arguments[0])
             if kind in _HOST:
                 return self.fast(*arguments, **named)
-            if kind in self.quick and not is_traced():
-                return self.quick[kind](*arguments, **named)
+            quick = self.quick.get(kind)
+            if quick is not None and not is_traced():
+                return quick(*arguments, **named)
         return self.call(*arguments, **named)  # which the compiler of PyTorch can follow
 
     def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
@@ -226,10 +227,11 @@ class Compiled:
 
     def _again(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The machine code on arrays that NumPy lays out anew; NotImplemented if that is not it."""
+        quick = self.quick.get(type(arguments[0])) if arguments else None
+        if quick is not None and (not named or named.keys() <= _NAMED):
+            return quick(*arguments, **named)
         if not named.keys() <= _NAMED or len(arguments) != len(self.interface.inputs):
             return NotImplemented
-        if arguments and type(arguments[0]) in self.quick:
-            return self.quick[type(arguments[0])](*arguments, **named)
         if {type(a) for a in arguments} != _ARRAYS:
             return NotImplemented
         if self.recipe.dtype == "float64" and {a.dtype for a in arguments} == _SINGLE:

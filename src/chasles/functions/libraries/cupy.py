@@ -37,11 +37,12 @@ def run(function: Any, kernel: Any, arguments: Sequence[Any], out: Any) -> Any:
     return found
 
 
-def _new(like: Any, shape: tuple[int, ...]) -> Any:
+def _new(like: Any, *shape: int) -> Any:
     return cupy.ndarray(shape, like.dtype)
 
 
 _LIBRARY = Library("cupy", (cupy.ndarray,), _new, cupy.cuda.get_current_stream)
+"""Arrays as machine code reads them."""
 
 
 def captured(
