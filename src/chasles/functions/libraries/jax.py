@@ -53,8 +53,13 @@ def _direct(function: Any) -> Callable[..., Any]:
     return direct
 
 
-_CONCRETE = type(jnp.zeros(()))
-"""The type of arrays that no transformation of JAX follows."""
+def concrete() -> type:
+    """The type of arrays that no transformation of JAX follows, asked for within one or not."""
+    with jax.ensure_compile_time_eval():
+        return type(jnp.zeros(()))
+
+
+_CONCRETE = concrete()
 
 
 def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
