@@ -152,8 +152,8 @@ def bench(
 ) -> Answer:
     """Time a robot's main functions and their derivatives on this machine.
 
-    One call from Python, batches on one core and on all, and in float32, each beside what the
-    machine's arithmetic and memory allow.
+    One call from Python, batches on one core and on all, and in float32, each
+    beside what the machine's arithmetic and memory allow.
 
     Beside Pinocchio for .urdf files, where it is installed; answers must agree.
 
