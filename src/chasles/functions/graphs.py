@@ -1,6 +1,5 @@
 """Functions captured in a CUDA graph: arrays stay where they are, and a call is one launch."""
 
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -66,11 +65,11 @@ def captured(
         remedy = f"use one of {', '.join(LIBRARIES)}"
         raise InputError("E-GPU-025", f"unknown library {library!r}", remedy, part="graph")
     try:
-        importlib.import_module(library)
+        door = module(library)
     except ImportError as error:
         problem = f"library={library!r} needs {LIBRARIES[library]} ({said(error)})"
         raise MissingPackageError("E-GPU-026", problem, "install it", part="graph") from None
-    found: Graph = module(library).captured(function, values, device)
+    found: Graph = door.captured(function, values, device)
     return found
 
 
