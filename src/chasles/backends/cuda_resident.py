@@ -121,7 +121,7 @@ class Resident:
             words[place : place + VARIABLE] = [len(variable.shape), variable.size, *axes]
         self._plans: list[Plan] = []
         # A tuple, which the garbage collector never empties, owns all that the code reads.
-        owner = (fallback, ctypes.addressof(words), library.make, words, library)
+        owner = (fallback, ctypes.addressof(words), library.make, words, library, code)
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype = ctypes.py_object
         make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]

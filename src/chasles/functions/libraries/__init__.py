@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from chasles.backends.arrays import COMPILING
 from chasles.backends.cuda_resident import Library, resident
 
 
@@ -30,11 +31,12 @@ def in_front(
 def learn(function: Any, library: Library, kernel: Any, device: int, count: int) -> None:
     """Prepare calls with contiguous arrays of a library on a GPU, of about so many states."""
     known = function.residents
-    if library.name not in known:
-        known[library.name] = resident(function.interface, library, function.call)
-    found = known[library.name]
-    if found is not None and found.lacks(8 * kernel.dtype.itemsize, device, count):
-        plan = kernel.plan(device, count)
-        if plan is not None:
-            found.add(plan)
-            function.quick.update(dict.fromkeys(library.types, found.call))
+    with COMPILING:
+        if library.name not in known:
+            known[library.name] = resident(function.interface, library, function.call)
+        found = known[library.name]
+        if found is not None and found.lacks(8 * kernel.dtype.itemsize, device, count):
+            plan = kernel.plan(device, count)
+            if plan is not None:
+                found.add(plan)
+                function.quick.update(dict.fromkeys(library.types, found.call))
