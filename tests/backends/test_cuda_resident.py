@@ -33,6 +33,10 @@ LAUNCH = ctypes.CFUNCTYPE(
 CURRENT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
+LOADED: list[Code] = []
+"""Machine code is not freed."""
+
+
 class Driver:
     """Runs a function of the processor for what is launched."""
 
@@ -42,6 +46,7 @@ class Driver:
         self.status, self.device = 0, DEVICE
         self._kept = LAUNCH(self._launch), CURRENT(self._current)
         self.code = Code(*(ctypes.cast(f, ctypes.c_void_p).value or 0 for f in self._kept))
+        LOADED.append(self.code)
 
     def _current(self, target: int) -> int:
         ctypes.c_int.from_address(target).value = self.device
@@ -61,10 +66,9 @@ class Driver:
         rows = []
         for k, variable in enumerate(variables):
             address, row, column = places[3 * k : 3 * k + 3]
-            assert column == 1
-            memory = (number * ((count - 1) * row + variable.size)).from_address(address)
-            flat = np.ctypeslib.as_array(memory)
-            steps = row * flat.itemsize, flat.itemsize
+            last = (count - 1) * row + (variable.size - 1) * column
+            flat = np.ctypeslib.as_array((number * (last + 1)).from_address(address))
+            steps = row * flat.itemsize, column * flat.itemsize
             rows.append(np.lib.stride_tricks.as_strided(flat, (count, variable.size), steps))
         inputs = [r.reshape(count, *v.shape) for r, v in zip(rows, variables, strict=False)]
         n = len(self.compiled.interface.inputs)
@@ -77,6 +81,10 @@ class Driver:
 
 def new(like: Any, *shape: int) -> Any:
     return cupy_on_cpu.empty(shape, like.dtype)
+
+
+def turned(like: Any, *shape: int) -> Any:
+    return np.moveaxis(cupy_on_cpu.empty((*shape[1:], shape[0]), like.dtype), -1, 0)
 
 
 class Kind(NamedTuple):
@@ -93,10 +101,13 @@ TORCH = Library(
     "torch",
     (torch.Tensor, torch.nn.Parameter),
     torch.Tensor.new_empty,
+    torch.Tensor.new_empty,
     forward_ad,
     *(exchange(torch.Tensor) or (0, 0)),
 )
-CUPY = Library("cupy", (cupy_on_cpu.Array,), new, cupy_on_cpu.module().cuda.get_current_stream)
+CUPY = Library(
+    "cupy", (cupy_on_cpu.Array,), new, turned, cupy_on_cpu.module().cuda.get_current_stream
+)
 KINDS = {
     "torch": Kind(TORCH, torch.from_numpy, lambda a: np.asarray(a), CPU, 0),
     "cupy": Kind(CUPY, cupy_on_cpu.asarray, cupy_on_cpu.asnumpy, 2, STREAM),
@@ -122,8 +133,9 @@ def prepared(kind: Kind, function: str = "inverse_dynamics") -> tuple[Resident, 
     driver = Driver(function)
     made = Resident(driver.compiled.interface, kind.library, slow, driver.code)
     for bits in (64, 32):
-        made.add(Plan(bits, DEVICE, 1, 9, bits, 4, 32, 100, kind.memory))
-        made.add(Plan(bits, DEVICE, 10, 1000, bits, 8, 64, 200, kind.memory))
+        made.add(Plan(bits, DEVICE, 1, 9, True, bits, 4, 32, 100, kind.memory))
+        made.add(Plan(bits, DEVICE, 10, 1000, True, bits, 8, 64, 200, kind.memory))
+        made.add(Plan(bits, DEVICE, 1, 50, False, bits, 2, 32, 300, kind.memory))
     return made, driver
 
 
@@ -164,6 +176,42 @@ def test_several_results(kind: Kind) -> None:
             made.call(kind.make(q), out=wrong)
 
 
+def columns(a: np.ndarray) -> np.ndarray:
+    """The same array with the states last in memory."""
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(a, 0, -1)), -1, 0)
+
+
+@pytest.mark.parametrize("function", ["inverse_dynamics", "mass_matrix", "ltdl_factors"])
+def test_columns(kind: Kind, function: str) -> None:
+    """All inputs or some; results are in columns where the library makes such, or as they are."""
+    made, driver = prepared(kind, function)
+    count = len(driver.compiled.interface.inputs)
+    arrays = state(ROBOT, 1, 7)[:count]
+    found = driver.compiled(*arrays)
+    rights = found if isinstance(found, tuple) else (found,)
+    there = [kind.make(columns(a)) for a in arrays]
+    for given in (there, [*there[:1], *(kind.make(a) for a in arrays[1:])]):
+        results = made.call(*given)
+        for a, b in zip(results if isinstance(found, tuple) else (results,), rights, strict=True):
+            assert np.array_equal(kind.host(a), b)
+            turned_too = kind.library is CUPY
+            assert kind.host(a).flags.c_contiguous != turned_too
+        for lay in (columns, np.array):
+            out = tuple(kind.make(lay(np.zeros_like(b))) for b in rights)
+            made.call(*given, out=out if len(out) > 1 else out[0])
+            for a, b in zip(out, rights, strict=True):
+                assert np.array_equal(kind.host(a), b)
+    assert {launch[3] for launch in driver.launches} == {300}
+    launched = len(driver.launches)
+    wrong = tuple(kind.make(columns(np.zeros_like(b))) for b in rights)
+    with pytest.raises(Slow):  # what is prepared for rows writes rows
+        made.call(*(kind.make(a) for a in arrays), out=wrong if len(wrong) > 1 else wrong[0])
+    wide = [kind.make(np.asfortranarray(np.zeros((14, *a.shape[1:]))))[::2] for a in arrays]
+    with pytest.raises(Slow):
+        made.call(*wide)
+    assert len(driver.launches) == launched
+
+
 def test_numbers(kind: Kind) -> None:
     """A result without axes is left to the Python path, unless it is there already."""
     made, _ = prepared(kind, "kinetic_energy")
@@ -195,6 +243,7 @@ def test_the_python_path(kind: Kind) -> None:
         (q[::2], qd[::2], qdd[::2]),
         (q[:0], qd[:0], qdd[:0]),
         (q.T, qd.T, qdd.T),
+        (kind.make(np.zeros((2, 3, 5)).T),) * 3,
         ([0.0, 0.0], qd, qdd),
         (np.zeros((5, 2)), qd, qdd),
         (None, None, None),
@@ -285,7 +334,7 @@ def test_no_memory_for_results(kind: Kind) -> None:
 
     library = kind.library._replace(make=short)
     function = Resident(driver.compiled.interface, library, slow, driver.code)
-    function.add(Plan(64, DEVICE, 1, 9, 64, 4, 32, 100, kind.memory))
+    function.add(Plan(64, DEVICE, 1, 9, True, 64, 4, 32, 100, kind.memory))
     with pytest.raises(MemoryError):
         function.call(kind.make(ROBOT.random(0, size=3)))
     assert made[0]() is None
@@ -350,14 +399,17 @@ def test_learning(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     class Kernel:
         dtype = np.dtype(float)
 
-        def plan(self, device: int, count: int) -> Plan | None:
-            asked.append((device, count))
+        def plan(self, device: int, count: int, *, rows: bool) -> Plan | None:
+            asked.append((device, count, rows))
             edge = 10 * (count // 10)
-            return None if count == 25 else Plan(64, device, edge, edge + 9, 1, 32, 32, 0)
+            return None if count == 25 else Plan(64, device, edge, edge + 9, rows, 1, 32, 32, 0)
 
     for count in (3, 4, 14, 25, 25, 3, 0):
-        libraries.learn(function, kind.library, Kernel(), 0, count)
-    assert asked == [(0, 3), (0, 14), (0, 25), (0, 25)]
+        libraries.learn(function, kind.library, Kernel(), 0, count, rows=True)
+    assert asked == [(0, 3, True), (0, 14, True), (0, 25, True), (0, 25, True)]
+    for count in (3, 3):
+        libraries.learn(function, kind.library, Kernel(), 0, count, rows=False)
+    assert asked[4:] == [(0, 3, False)]
     assert set(function.quick) == set(kind.library.types)
 
 

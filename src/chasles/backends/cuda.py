@@ -190,9 +190,9 @@ class Kernel:
             self._loaded[target, layout] = built, function
         return self._loaded[target, layout]
 
-    def plan(self, device: int, count: int) -> Plan | None:
-        """The launch for contiguous arrays of about so many states; None if it takes several."""
-        built, function = self.loaded(architecture(device), best_layout(count, rows=True))
+    def plan(self, device: int, count: int, *, rows: bool) -> Plan | None:
+        """The launch for about so many states, in rows or not; None if it takes several."""
+        built, function = self.loaded(architecture(device), best_layout(count, rows=rows))
         if built.columns:
             return None
         edges = (1, FEW + 1, MANY, 1 << 62)
@@ -200,7 +200,7 @@ class Kernel:
         block, shared = _block(built, count)
         bounds = edges[after - 1], edges[after] - 1
         launch = function.pointer, block, block, shared
-        return Plan(8 * self.dtype.itemsize, device, *bounds, *launch)
+        return Plan(8 * self.dtype.itemsize, device, *bounds, rows, *launch)
 
 
 def _launch(

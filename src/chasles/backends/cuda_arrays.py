@@ -15,10 +15,11 @@ from chasles.backends.llvm_objects import HEAD, TUPLE
 AXES = 8
 """The most axes of an array."""
 
-TENSOR = 6 + AXES
-"""Words of a DLTensor with room for a shape."""
+TENSOR = 7 + 2 * AXES
+"""Words of a DLTensor with room for a shape and strides, and of whether it lies in columns."""
 
 DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
+COLUMNS = ROOM + 16 * AXES
 """Where a DLTensor has what, in bytes; that room is behind it."""
 
 INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
@@ -176,7 +177,7 @@ def _numbers(w: Text) -> str:
 
 
 def _cupy_reader(w: Text) -> str:
-    """CuPy's array, if it is contiguous, by its attributes. (Flags and strides are made anew.)"""
+    """CuPy's array by its attributes; strides, in bytes, only where it is not contiguous."""
     dtype = w.emit("call ptr @attribute(ptr %object, ptr @name_dtype)")
     w.require(w.emit(f"icmp ne ptr {dtype}, null"))
     w.raw(f"  call void @Py_DecRef(ptr {dtype})")
@@ -193,13 +194,20 @@ def _cupy_reader(w: Text) -> str:
     w.require(w.both(placed, known))
     where = w.emit(f"or i64 {w.emit(f'shl i64 {w.get(device)}, 32')}, {CUDA}")
     w.store("%tensor", PLACE, f"i64 {where}")
-    w.require(w.emit("call i1 @has(ptr %object, ptr @name__c_contiguous, ptr @true)"))
-    shape = w.at("%tensor", ROOM)
+    shape, strides = w.at("%tensor", ROOM), w.at("%tensor", ROOM + 8 * AXES)
     rank = w.emit(f"call i64 @numbers(ptr %object, ptr @name_shape, ptr {shape})")
     w.require(w.emit(f"icmp sge i64 {rank}, 0"))
     w.store("%tensor", AXES_PLACE, f"i32 {w.emit(f'trunc i64 {rank} to i32')}")
     for place, value in ((SHAPE, f"ptr {shape}"), (STRIDES, "ptr null"), (OFFSET, "i64 0")):
         w.store("%tensor", place, value)
+    contiguous = w.emit("call i1 @has(ptr %object, ptr @name__c_contiguous, ptr @true)")
+    with w.when(w.emit(f"xor i1 {contiguous}, true")):
+        steps = w.emit(f"call i64 @numbers(ptr %object, ptr @name_strides, ptr {strides})")
+        w.require(w.emit(f"icmp eq i64 {rank}, {steps}"))
+        itemsize = w.emit(f"zext i32 {w.emit(f'lshr i32 {size}, 3')} to i64")
+        with w.each(rank) as k:
+            w.put(strides, k, f"i64 {w.emit(f'sdiv i64 {w.word(strides, k)}, {itemsize}')}")
+        w.store("%tensor", STRIDES, f"ptr {strides}")
     return w.finished(f"i32 @cupy_reader({READING})", "i32 0", "i32 1")
 
 

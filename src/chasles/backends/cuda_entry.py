@@ -5,7 +5,8 @@ Its `__self__` is a tuple: the Python path, the address of a descriptor (words o
 makes a result of an argument and sizes. It takes what it can prove to be what a kernel was
 prepared for: arrays of the library's own type, of one kind of number, on one device which is the
 current one, contiguous, each with its variable's shape behind a leading shape that all share, or
-behind none; `out=` of the same kind, which overlaps nothing. All else goes to the Python path.
+behind none; or in columns, if that shape has one axis; `out=` of the same kind, which overlaps
+nothing. All else goes to the Python path.
 """
 
 from chasles.backends import cuda_driver
@@ -13,6 +14,7 @@ from chasles.backends.cuda_arrays import (
     AXES,
     AXES_PLACE,
     BITS,
+    COLUMNS,
     COUNT,
     DATA,
     FIRST,
@@ -39,7 +41,7 @@ ARRAYS, RANK = 16, 4
 WORDS = 8 + 3 * ARRAYS
 """Words of a launch's last argument."""
 
-VARIABLE, PLAN = 2 + RANK, 8
+VARIABLE, PLAN = 2 + RANK, 9
 """Words of a descriptor for each variable (rank, size, sizes of its axes), which follow its first,
 and then for each plan (`Plan.words`)."""
 
@@ -63,7 +65,7 @@ CALLED = {
 """Functions of Python that the code calls."""
 
 NAMES = (
-    *("out", "data", "ptr", "device_id", "dtype", "shape", "_c_contiguous"),
+    *("out", "data", "ptr", "device_id", "dtype", "shape", "strides", "_c_contiguous"),
     *("requires_grad", "is_neg", "_current_level"),
 )
 OBJECTS = ("none", "false", "true", "no_level", "tuple_type", "double", "single")
@@ -92,7 +94,7 @@ def spelled(name: str) -> str:
 
 
 def _ahead(w: Text) -> str:
-    """How many axes an array has ahead of its variable's; -1: not a contiguous array of that."""
+    """How many axes an array has ahead of its variable's; -1: not one of that, or with gaps."""
     kind = w.field("%object", HEAD - 8, "ptr")
     types = [w.emit(f"icmp eq ptr {kind}, {w.word('%d', k, 'ptr')}") for k in (TYPE, OTHER)]
     w.require(w.emit(f"or i1 {types[0]}, {types[1]}"))
@@ -106,16 +108,28 @@ def _ahead(w: Text) -> str:
     w.require(w.emit(f"icmp sge i64 {lead}, 0"))
     shape, strides = (w.field("%tensor", place, "ptr") for place in (SHAPE, STRIDES))
     compact, step = w.is_zero(strides, "ptr"), w.variable("i64", 1)
+    single, states = w.emit(f"icmp eq i64 {lead}, 1"), w.variable("i64", 0)
+    in_rows, in_columns = w.variable("i1", "true"), w.variable("i1", single)
+    with w.when(single):
+        w.set(states, f"i64 {w.word(shape, 0)}")
     with w.each(rank) as k:  # from the last axis on
         j = w.emit(f"sub i64 {w.emit(f'sub i64 {rank}, 1')}, {k}")
         size, next_one = w.word(shape, j), w.get(step)
         with w.when(w.emit(f"xor i1 {compact}, true")):
-            follows = w.emit(f"icmp eq i64 {w.word(strides, j)}, {next_one}")
-            w.require(w.emit(f"or i1 {follows}, {w.emit(f'icmp eq i64 {size}, 1')}"))
+            alone, apart = w.emit(f"icmp eq i64 {size}, 1"), w.word(strides, j)
+            outermost = w.is_zero(j, "i64")
+            inner = w.emit(f"mul i64 {next_one}, {w.get(states)}")
+            wanted = w.emit(f"select i1 {outermost}, i64 1, i64 {inner}")
+            for flag, right in ((in_rows, next_one), (in_columns, wanted)):
+                fits = w.emit(f"or i1 {alone}, {w.emit(f'icmp eq i64 {apart}, {right}')}")
+                w.set(flag, f"i1 {w.both(w.get(flag, 'i1'), fits)}")
         with w.when(w.emit(f"icmp sge i64 {j}, {lead}")):
             place = w.emit(f"add i64 {w.emit(f'sub i64 {j}, {lead}')}, 2")
             w.require(w.emit(f"icmp eq i64 {size}, {w.word(variable, place)}"))
         w.set(step, f"i64 {w.emit(f'mul i64 {next_one}, {size}')}")
+    rows = w.get(in_rows, "i1")
+    w.require(w.emit(f"or i1 {rows}, {w.get(in_columns, 'i1')}"))
+    w.store("%tensor", COLUMNS, f"i64 {w.emit(f'select i1 {rows}, i64 0, i64 1')}")
     head = "internal i64 @ahead(ptr %d, i64 %k, ptr %object, ptr %tensor)"
     return w.finished(head, f"i64 {lead}", "i64 -1")
 
@@ -148,13 +162,14 @@ def _apart(w: Text) -> str:
     bits = w.field("%tensor", BITS, "i8")
     each = w.emit(f"zext i8 {w.emit(f'lshr i8 {bits}, 3')} to i64")
     length = w.emit(f"mul i64 {w.emit(f'mul i64 {some}, {size}')}, {each}")
-    end, row = (
-        w.emit(f"add i64 {start}, {length}"),
-        w.emit(f"select i1 {several}, i64 {size}, i64 0"),
-    )
+    end = w.emit(f"add i64 {start}, {length}")
     w.put("%ends", "%k", f"i64 {end}")
+    in_rows = w.is_zero(w.field("%tensor", COLUMNS, "i64"), "i64")
+    own_row = w.emit(f"select i1 {in_rows}, i64 {size}, i64 1")
+    row = w.emit(f"select i1 {several}, i64 {own_row}, i64 0")
+    column = w.emit(f"select i1 {in_rows}, i64 1, i64 %rows")
     place = w.at("%words", w.offset("%k", 3, 8), "i64")
-    for word, value in enumerate((start, row, "1")):
+    for word, value in enumerate((start, row, column)):
         w.put(place, word, f"i64 {value}")
     with w.each(w.emit("select i1 %own, i64 %k, i64 0")) as j:
         before = w.emit(f"icmp ule i64 {end}, {w.word('%words', w.offset(j, 3, 8))}")
@@ -192,16 +207,17 @@ def _entry(w: Text) -> str:
         f"  %ends = alloca [{ARRAYS} x i64]",
         f"  %objects = alloca [{ARRAYS} x ptr]",
     ]
-    address, maker = (w.field("%self", TUPLE + 8 * k, "ptr") for k in (1, 2))
+    address, *makers = (w.field("%self", TUPLE + 8 * k, "ptr") for k in (1, 2, 3))
     d = w.emit(f"call ptr @PyLong_AsVoidPtr(ptr {address})")
     w.raw(f"  %d = getelementptr i8, ptr {d}, i64 0")
     n, m = w.word("%d", INPUTS), w.word("%d", OUTPUTS)
     w.require(w.emit(f"icmp eq i64 %nargs, {n}"))
     given = _given(w, n)
-    leading, lead, states = _inputs(w, n)
-    plan = _plan(w, w.emit(f"add i64 {n}, {m}"), states)
+    leading, lead, states, columns = _inputs(w, n)
+    plan = _plan(w, w.emit(f"add i64 {n}, {m}"), states, columns)
     stream = _stream(w)
-    new = w.is_zero(given, "ptr")
+    new, in_rows = w.is_zero(given, "ptr"), w.is_zero(columns, "i64")
+    maker = w.emit(f"select i1 {in_rows}, ptr {makers[0]}, ptr {makers[1]}")
     _results(w, (n, m), (leading, lead), given, new, maker)
     with w.each(m) as k:
         place = w.emit(f"add i64 {n}, {k}")
@@ -210,6 +226,8 @@ def _entry(w: Text) -> str:
         ahead = w.emit(f"call i64 @ahead(ptr %d, i64 {place}, ptr {item}, ptr {tensor})")
         w.require(w.emit(f"icmp eq i64 {ahead}, {lead}"), "refused")
         w.require(_together(w, tensor), "refused")
+        fits = w.emit(f"icmp ule i64 {w.field(tensor, COLUMNS, 'i64')}, {columns}")
+        w.require(fits, "refused")  # a kernel for rows writes rows only
         sizes = f"ptr {w.field(tensor, SHAPE, 'ptr')}, ptr {leading}, i64 {lead}"
         w.require(w.emit(f"call i1 @alike({sizes})"), "refused")
         w.require(_placed(w, place, tensor, states, own=True), "refused")
@@ -246,12 +264,14 @@ def _given(w: Text, n: str) -> str:
     return w.get(out, "ptr")
 
 
-def _inputs(w: Text, n: str) -> tuple[str, str, str]:
-    """Read and check the inputs; where their leading sizes are, how many, and of how many states.
+def _inputs(w: Text, n: str) -> tuple[str, str, str, str]:
+    """Read and check the inputs: where their leading sizes are, how many, of how many states, and
+    whether (1, or 0) some are in columns.
 
     An array without leading shape is shared by all states.
     """
-    leading, lead, states = w.variable("ptr", "null"), *(w.variable("i64", k) for k in (0, 1))
+    leading, columns = w.variable("ptr", "null"), w.variable("i64", 0)
+    lead, states = (w.variable("i64", k) for k in (0, 1))
     with w.each(n) as k:
         tensor, item = w.at("%tensors", w.offset(k, TENSOR), "i64"), w.word("%args", k, "ptr")
         own = w.emit(f"call i64 @ahead(ptr %d, i64 {k}, ptr {item}, ptr {tensor})")
@@ -269,13 +289,15 @@ def _inputs(w: Text, n: str) -> tuple[str, str, str]:
             pair = f"ptr {sizes}, ptr {w.get(leading, 'ptr')}, i64 {own}"
             w.require(w.emit(f"call i1 @alike({pair})"))
         w.put("%ends", k, f"i64 {own}")
+        turned = w.emit(f"or i64 {w.get(columns)}, {w.field(tensor, COLUMNS, 'i64')}")
+        w.set(columns, f"i64 {turned}")
     count = w.get(states)
     with w.each(n) as k:
         tensor = w.at("%tensors", w.offset(k, TENSOR), "i64")
         shared = w.is_zero(w.word("%ends", k), "i64")
         rows = w.emit(f"select i1 {shared}, i64 0, i64 {count}")
         _placed(w, k, tensor, rows, own=False)
-    return w.get(leading, "ptr"), w.get(lead), count
+    return w.get(leading, "ptr"), w.get(lead), count, w.get(columns)
 
 
 def _placed(w: Text, k: str, tensor: str, rows: str, *, own: bool) -> str:
@@ -283,18 +305,17 @@ def _placed(w: Text, k: str, tensor: str, rows: str, *, own: bool) -> str:
     return w.emit(f"call i1 @apart(ptr %d, {operands})")
 
 
-def _plan(w: Text, arrays: str, states: str) -> str:
-    """The plan for the kind of number, the device and the number of states."""
+def _plan(w: Text, arrays: str, states: str, columns: str) -> str:
+    """The plan for the kind of number, the device, the number of states and their layout."""
     kind = w.emit(f"zext i32 {w.field('%tensors', KIND, 'i32')} to i64")
     where, chosen = w.field("%tensors", PLACE, "i64"), w.variable("ptr", "null")
     first = w.at("%d", w.offset(arrays, VARIABLE, FIRST), "i64")
     with w.each(w.word("%d", COUNT)) as k:
         plan = w.at(first, w.offset(k, PLAN), "i64")
+        tests = (("eq", kind), ("eq", where), ("uge", states), ("ule", states), ("eq", columns))
         fits = [
             w.emit(f"icmp {test} i64 {value}, {w.word(plan, word)}")
-            for word, (test, value) in enumerate(
-                (("eq", kind), ("eq", where), ("uge", states), ("ule", states))
-            )
+            for word, (test, value) in enumerate(tests)
         ]
         with w.when(w.both(*fits)):
             w.set(chosen, f"ptr {plan}")
@@ -360,13 +381,13 @@ def _launched(w: Text, plan: str, n: str, m: str, states: str, stream: str) -> s
     size = w.offset(w.emit(f"add i64 {n}, {m}"), 24, 16)
     for k, value in enumerate((size, states, "-1")):
         w.put("%words", 5 + k, f"i64 {value}")
-    share, block, shared = (w.word(plan, k) for k in (5, 6, 7))
+    share, block, shared = (w.word(plan, k) for k in (6, 7, 8))
     up = w.emit(f"add i64 {states}, {w.emit(f'sub i64 {share}, 1')}")
     blocks, block, shared = (
         w.emit(f"trunc i64 {value} to i32")
         for value in (w.emit(f"udiv i64 {up}, {share}"), block, shared)
     )
-    kernel = w.word(plan, 4, "ptr")
+    kernel = w.word(plan, 5, "ptr")
     grid = f"i32 {blocks}, i32 1, i32 1, i32 {block}, i32 1, i32 1, i32 {shared}"
     thread = w.emit("call ptr @PyEval_SaveThread()")
     call = f"ptr {kernel}, {grid}, ptr {stream}, ptr null, ptr %words"

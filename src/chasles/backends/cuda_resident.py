@@ -29,7 +29,7 @@ from chasles.backends.cuda_entry import (
 from chasles.backends.llvm_objects import at_address, supported
 from chasles.expr import Interface
 
-PLANS = 16
+PLANS = 32
 """The most plans of a function for one library; further launches take the Python path."""
 
 KEPT = (None, False, True, -1, tuple, np.dtype(np.float64), np.dtype(np.float32))
@@ -41,16 +41,17 @@ EXCHANGE, READ, CURRENT = b"dlpack_exchange_api", 40, 48
 
 
 class Plan(NamedTuple):
-    """A launch for contiguous arrays of a number of states between two bounds.
+    """A launch for arrays without gaps, of a number of states between two bounds.
 
-    bits: of a number. kernel: the driver's pointer. states, threads, shared: of a block, the last
-    one in bytes. memory: the kind, by DLPack's numbers.
+    bits: of a number. rows: whether all arrays lie in rows. kernel: the driver's pointer. states,
+    threads, shared: of a block, the last one in bytes. memory: the kind, by DLPack's numbers.
     """
 
     bits: int
     device: int
     least: int
     most: int
+    rows: bool
     kernel: int
     states: int
     threads: int
@@ -60,20 +61,22 @@ class Plan(NamedTuple):
     def words(self) -> tuple[int, ...]:
         """As the machine code reads it."""
         number, place = FLOAT | self.bits << 8 | 1 << 16, self.memory | self.device << 32
-        return number, place, *self[2:8]
+        launch = self.kernel, self.states, self.threads, self.shared
+        return number, place, self.least, self.most, int(not self.rows), *launch
 
 
 class Library(NamedTuple):
     """A library's arrays as the entry takes them.
 
     name: of its functions in the machine code. types: its types of arrays, one or two. make: makes
-    a result of an argument and sizes. helper: the object that its functions ask. read, current:
-    its functions of C, where it has them.
+    a result in rows of an argument and sizes; turned: one for arguments in columns. helper: the
+    object that its functions ask. read, current: its functions of C, where it has them.
     """
 
     name: str
     types: tuple[type, ...]
     make: Callable[..., Any]
+    turned: Callable[..., Any]
     helper: Any
     read: int = 0
     current: int = 0
@@ -121,16 +124,18 @@ class Resident:
             words[place : place + VARIABLE] = [len(variable.shape), variable.size, *axes]
         self._plans: list[Plan] = []
         # A tuple, which the garbage collector never empties, owns all that the code reads.
-        owner = (fallback, ctypes.addressof(words), library.make, words, library, code)
+        makers = library.make, library.turned
+        owner = (fallback, ctypes.addressof(words), *makers, words, library, code)
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype = ctypes.py_object
         make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         self.call: Callable[..., Any] = make(ctypes.addressof(code.definition), owner, None)
 
-    def lacks(self, bits: int, device: int, count: int) -> bool:
+    def lacks(self, bits: int, device: int, count: int, *, rows: bool) -> bool:
         """Return True if a launch for so many states can be added and was not yet."""
+        wanted = bits, device, rows
         known = any(
-            (plan.bits, plan.device) == (bits, device) and plan.least <= count <= plan.most
+            (plan.bits, plan.device, plan.rows) == wanted and plan.least <= count <= plan.most
             for plan in self._plans
         )
         return not known and len(self._plans) < PLANS and count > 0
@@ -167,7 +172,8 @@ class _Definition(ctypes.Structure):
 class Code:
     """The machine code, and the definition of its function.
 
-    launch, current_device: where the driver has these.
+    launch, current_device: where the driver has these. It must stay for the life of the process:
+    where LLVM has freed code it may put the sections of the next too far apart.
     """
 
     def __init__(self, launch: int, current_device: int) -> None:

@@ -113,7 +113,7 @@ def processor(cores: int) -> Limits:
 
 
 def _measured(cores: int) -> Limits:
-    code, operations = _Code(), {}
+    code, operations = _code(), {}
     with ThreadPoolExecutor(cores) as pool:
         for dtype, lanes in code.lanes.items():
             seconds = _least(partial(code.turned, pool, cores, f"peak_{dtype}"))
@@ -204,6 +204,12 @@ class _Code:
         """Run a loop without Python's lock."""
         size: Any = ctypes.c_ssize_t
         ctypes.CFUNCTYPE(size, *[size] * len(numbers))(self._library[name])(*numbers)
+
+
+@cache
+def _code() -> _Code:
+    """The loops, loaded once for the life of the process."""
+    return _Code()
 
 
 def _peak(dtype: str, kind: str, suffix: str, lanes: int, *, fuse: bool) -> str:

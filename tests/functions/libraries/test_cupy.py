@@ -39,6 +39,7 @@ class Array:
         self.values = np.asarray(values, dtype=dtype)
         self.dtype, self.shape, self.device = self.values.dtype, self.values.shape, Device(device)
         self.ndim, self.data = self.values.ndim, SimpleNamespace(device_id=device)
+        self.flags = self.values.flags
 
 
 def asarray(a: Any, dtype: Any) -> Array:

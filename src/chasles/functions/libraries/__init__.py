@@ -28,15 +28,17 @@ def in_front(
     return moved
 
 
-def learn(function: Any, library: Library, kernel: Any, device: int, count: int) -> None:
-    """Prepare calls with contiguous arrays of a library on a GPU, of about so many states."""
-    known = function.residents
+def learn(
+    function: Any, library: Library, kernel: Any, device: int, count: int, *, rows: bool
+) -> None:
+    """Prepare calls with arrays of a library on a GPU, of about so many states, in rows or not."""
+    known, bits = function.residents, 8 * kernel.dtype.itemsize
     with COMPILING:
         if library.name not in known:
             known[library.name] = resident(function.interface, library, function.call)
         found = known[library.name]
-        if found is not None and found.lacks(8 * kernel.dtype.itemsize, device, count):
-            plan = kernel.plan(device, count)
+        if found is not None and found.lacks(bits, device, count, rows=rows):
+            plan = kernel.plan(device, count, rows=rows)
             if plan is not None:
                 found.add(plan)
                 function.quick.update(dict.fromkeys(library.types, found.call))

@@ -33,7 +33,8 @@ def run(function: Any, kernel: Any, arguments: Sequence[Any], out: Any) -> Any:
     found = kernel.call(function.recipe.function, arguments, out)
     result, variable = found[0] if isinstance(found, tuple) else found, kernel.interface.outputs[0]
     count = math.prod(result.shape[: result.ndim - len(variable.shape)])
-    learn(function, _LIBRARY, kernel, result.data.device_id, count)
+    rows = all(a.flags.c_contiguous for a in arguments)
+    learn(function, _LIBRARY, kernel, result.data.device_id, count, rows=rows)
     return found
 
 
@@ -41,7 +42,13 @@ def _new(like: Any, *shape: int) -> Any:
     return cupy.ndarray(shape, like.dtype)
 
 
-_LIBRARY = Library("cupy", (cupy.ndarray,), _new, cupy.cuda.get_current_stream)
+def _turned(like: Any, *shape: int) -> Any:
+    """In columns: the first axis, that of the states, is the last in memory."""
+    ahead = cupy.ndarray((*shape[1:], shape[0]), like.dtype)
+    return ahead.transpose(ahead.ndim - 1, *range(ahead.ndim - 1))
+
+
+_LIBRARY = Library("cupy", (cupy.ndarray,), _new, _turned, cupy.cuda.get_current_stream)
 """Arrays as machine code reads them."""
 
 

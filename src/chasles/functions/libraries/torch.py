@@ -41,17 +41,19 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     else:
         results = _run(function, tensors, threads)
     if tensors[0].is_cuda:
-        _learn(function, tensors[0], results[0])
+        _learn(function, tensors, results[0])
     return out if out is not None else results[0] if len(results) == 1 else tuple(results)
 
 
-def _learn(function: Any, tensor: Any, result: Any) -> None:
+def _learn(function: Any, tensors: Sequence[Any], result: Any) -> None:
     """Prepare calls like one that was made, where this PyTorch allows that."""
     if _LIBRARY is not None:
-        chosen = function.single if tensor.dtype == _SINGLE else function
+        chosen = function.single if tensors[0].dtype == _SINGLE else function
+        rows = all(t.is_contiguous() for t in tensors)
         variable = function.interface.outputs[0]
         count = math.prod(result.shape[: result.ndim - len(variable.shape)])
-        learn(function, _LIBRARY, chosen.cuda.kernel, tensor.get_device(), count)
+        kernel, device = chosen.cuda.kernel, tensors[0].get_device()
+        learn(function, _LIBRARY, kernel, device, count, rows=rows)
 
 
 def _library() -> Library | None:
@@ -59,8 +61,8 @@ def _library() -> Library | None:
     read = exchange(torch.Tensor)
     if read is None or not hasattr(forward_ad, "_current_level"):
         return None
-    types = torch.Tensor, torch.nn.Parameter
-    return Library("torch", types, torch.Tensor.new_empty, forward_ad, *read)
+    types, new = (torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty
+    return Library("torch", types, new, new, forward_ad, *read)  # results are in rows
 
 
 _LIBRARY = _library()
