@@ -228,7 +228,7 @@ class Compiled:
     def _again(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The machine code on arrays that NumPy lays out anew; NotImplemented if that is not it."""
         quick = self.quick.get(type(arguments[0])) if arguments else None
-        if quick is not None and (not named or named.keys() <= _NAMED):
+        if quick is not None and (not named or (len(named) == 1 and "out" in named)):
             return quick(*arguments, **named)
         if not named.keys() <= _NAMED or len(arguments) != len(self.interface.inputs):
             return NotImplemented
