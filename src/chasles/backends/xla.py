@@ -15,7 +15,6 @@ from typing import Any
 
 from chasles.backends import cuda, cuda_driver, llvm
 from chasles.backends.cuda_build import Built, Layout
-from chasles.backends.cuda_source import WARP
 from chasles.backends.llvm_entry import SMALL_WORKSPACE, filled_tables
 from chasles.backends.llvm_math import ELEMENTS, Writer
 from chasles.backends.llvm_source import WORTH_THREADS
@@ -185,14 +184,13 @@ def gpu_source(kernel: cuda.Kernel, built: Built, pointer: int, minor: int) -> s
     ]
     count, words = _words(w, kernel, built)
     large = w.emit(f"icmp uge i64 {count}, {cuda.MANY}")
-    block = w.emit(f"select i1 {large}, i32 {built.block}, i32 {WARP}")
-    shared = w.emit(
-        f"select i1 {large}, i32 {built.shared * built.block // WARP}, i32 {built.shared}"
+    many, few = cuda.block(built, cuda.MANY), cuda.block(built, 1)
+    states, block, shared = (
+        w.emit(f"select i1 {large}, {kind} {a}, {kind} {b}")
+        for kind, a, b in zip(("i64", "i32", "i32"), many, few, strict=True)
     )
-    threads = w.emit(f"zext i32 {block} to i64")
-    most = w.emit(f"sub i64 {threads}, 1")
-    wanted = w.emit(f"add i64 {count}, {most}")
-    blocks = w.emit(f"trunc i64 {w.emit(f'udiv i64 {wanted}, {threads}')} to i32")
+    wanted = w.emit(f"add i64 {count}, {w.emit(f'sub i64 {states}, 1')}")
+    blocks = w.emit(f"trunc i64 {w.emit(f'udiv i64 {wanted}, {states}')} to i32")
     api, context = w.field("%frame", API, "ptr"), w.field("%frame", CONTEXT, "ptr")
     for k, value in enumerate((f"i64 {STREAM_SIZE}", "ptr null", f"ptr {context}", "ptr null")):
         w.store("%question_of_stream", 8 * k, value)

@@ -48,6 +48,8 @@ _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _KNOWN: dict[str, WeakSet["Compiled"]] = {}
 """Functions by key, for graphs of other libraries."""
+is_traced: Callable[[], bool] = bool
+"""Tells whether a compiler of another library follows the call: PyTorch's, where that is loaded."""
 _TRACED: WeakValueDictionary[Recipe, Program] = WeakValueDictionary()
 """Programs by recipe, whatever the backend and the type of numbers, while some function has them.
 """
@@ -68,6 +70,10 @@ class Compiled:
         self.recipe, self.parent = recipe, parent
         self.model = model or build(recipe.source, mimic=recipe.mimic)
         self._differentials: dict[Differential, Compiled] = {}
+        self.quick: dict[type, Callable[..., Any]] = {}
+        """Functions that take other libraries' arrays at less cost, by the type of the first."""
+        self.residents: dict[str, Any] = {}
+        """What prepares them, by library."""
         # Two classes of joints of one name may compute different things, and a changed one does.
         self.key = cache.key(recipe, self.program.hash if self._has_own_joints else "")
         """What names it in other processes too: everything that decides the code."""
@@ -103,8 +109,13 @@ class Compiled:
         return differentiated(traced, recipe.chain)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        if arguments and type(arguments[0]) in _HOST:
-            return self.fast(*arguments, **named)
+        if arguments:
+            kind = type(arguments[0])
+            if kind in _HOST:
+                return self.fast(*arguments, **named)
+            quick = self.quick.get(kind)
+            if quick is not None and not is_traced():
+                return quick(*arguments, **named)
         return self.call(*arguments, **named)  # which the compiler of PyTorch can follow
 
     def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
@@ -117,10 +128,12 @@ class Compiled:
         take = taker(self, arguments, out)
         if take is not None:
             return take(self, arguments, out, threads)
-        if self.recipe.dtype == "float64" and all(map(is_single, arguments)) and arguments:
-            return self.single(*arguments, out=out, threads=threads)
+        single = self.recipe.dtype == "float64" and all(map(is_single, arguments)) and arguments
         if not backends.takes_numpy(self.recipe.backend):
-            return self.kernel.call(self.recipe.function, arguments, out)
+            kernel = self.single.kernel if single else self.kernel
+            return module("cupy").run(self, kernel, arguments, out)
+        if single:
+            return self.single(*arguments, out=out, threads=threads)
         return self._run(self.kernel, arguments, out, threads)
 
     def _run(self, kernel: Kernel, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
@@ -214,6 +227,9 @@ class Compiled:
 
     def _again(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The machine code on arrays that NumPy lays out anew; NotImplemented if that is not it."""
+        quick = self.quick.get(type(arguments[0])) if arguments else None
+        if quick is not None and (not named or (len(named) == 1 and "out" in named)):
+            return quick(*arguments, **named)
         if not named.keys() <= _NAMED or len(arguments) != len(self.interface.inputs):
             return NotImplemented
         if {type(a) for a in arguments} != _ARRAYS:

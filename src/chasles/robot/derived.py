@@ -1,16 +1,17 @@
 """The configuration space, and functions of functions: derivatives, linear systems, parameters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from chasles.algorithms.spatial.kinematics import At, Axes
-from chasles.backends.arrays import check_tolerance
+from chasles.backends.arrays import check_tolerance, checked_count
 from chasles.errors import ArgumentError, InputError
 from chasles.functions import doors, numeric
 from chasles.functions.compiled import Compiled
+from chasles.functions.graphs import Graph, captured, shapes_of
 from chasles.functions.programs import Derivative
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import Coordinates, Mobility, assemble, mobility
@@ -115,6 +116,68 @@ class Deriving(Computing):
         options |= {"wrenches": wrenches, "derivative": derivative}
         options |= {"parameters": parameters, "dtype": dtype}
         return self.mechanism.function(function, **options)
+
+    def graph(
+        self,
+        function: str | Callable[..., Any],
+        batch: int | tuple[int, ...] = (),
+        *,
+        library: Literal["cupy", "torch"] = "cupy",
+        dtype: str = "float64",
+        device: int | None = None,
+        shapes: Mapping[str, tuple[int, ...]] | None = None,
+        **options: Any,
+    ) -> Graph:
+        """Capture a function for a batch in a CUDA graph, whose launch costs a few microseconds.
+
+        Parameters
+        ----------
+        function
+            The name of a function, or a Python function of arrays that calls functions of robots
+            and of the library. Its arguments are called q, qd, qdd, tau, or have `shapes`.
+        batch
+            The number of states, or the leading shape of all arrays.
+        library
+            "cupy" or "torch": whose arrays, memory and stream.
+        dtype
+            "float64" or "float32".
+        device
+            The number of the GPU; by default the library's current one.
+        shapes
+            Shapes of further arguments of a Python function, for one state.
+        options
+            Those of the named function, e.g. frame="hand".
+
+        Returns
+        -------
+        Graph
+            `inputs`, by name: write to them in place. Called without arguments it launches on the
+            library's current stream and returns `outputs`, which every launch overwrites; arrays
+            that it is called with are copied to the inputs first.
+        """
+        lead = batch if isinstance(batch, tuple) else (batch,)
+        lead = tuple(checked_count("graph: batch", size) for size in lead)
+        if dtype not in ("float64", "float32"):
+            problem = f"dtype must be 'float64' or 'float32', not {dtype!r}"
+            raise InputError("E-GPU-028", problem, part="graph")
+        if isinstance(function, str):
+            if shapes is not None:
+                problem = f"shapes= is for Python functions, not for {function!r}"
+                raise ArgumentError("E-GPU-029", problem, "leave it out", part="graph")
+            self.mechanism.refuse_open("graph", function)
+            run: Callable[..., Any] = self.function(function, **options)
+            known = {v.name: v.shape for v in run.interface.inputs}  # type: ignore[attr-defined]
+        else:
+            if options:
+                problem = f"options ({', '.join(options)}) are for functions given by name"
+                raise ArgumentError("E-GPU-030", problem, "call it with them inside", part="graph")
+            usual = {"q": (self.nq,), **dict.fromkeys(("qd", "qdd", "tau"), (self.nv,))}
+            run, known = function, shapes_of(function, usual, shapes or {})
+        values = {name: np.zeros(lead + shape, dtype) for name, shape in known.items()}
+        for name in ("q", "q0", "q1"):  # of all names, those of configurations
+            if known.get(name) == (self.nq,):
+                values[name][...] = self.neutral()
+        return captured(run, values, library, device)
 
     def derivatives(
         self,

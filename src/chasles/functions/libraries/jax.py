@@ -31,10 +31,34 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     for name, given in (("out", out), ("threads", threads)):
         if given is not None:
             raise ArgumentError("E-CALL-043", f"JAX allows no {name}=", "leave it out", part=title)
+    if type(arguments[0]) is _CONCRETE and _CONCRETE not in function.quick:
+        function.quick[_CONCRETE] = _direct(function)
+        return function.quick[_CONCRETE](*arguments)
     arrays = _arrays(function, arguments)
     chosen = function.single if arrays[0].dtype == np.float32 else function
     results = _EVALUATE.bind(*_aligned(chosen, arrays), function=chosen)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _direct(function: Any) -> Callable[..., Any]:
+    """A function of arrays that are nothing but numbers: compiled by XLA as a whole."""
+    whole = jax.jit(function.call)
+
+    def direct(*arguments: Any, **named: Any) -> Any:
+        if named or not all(type(a) is _CONCRETE for a in arguments):
+            return function.call(*arguments, **named)
+        return whole(*arguments)
+
+    return direct
+
+
+def concrete() -> type:
+    """The type of arrays that no transformation of JAX follows, asked for within one or not."""
+    with jax.ensure_compile_time_eval():
+        return type(jnp.zeros(()))
+
+
+_CONCRETE = concrete()
 
 
 def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
