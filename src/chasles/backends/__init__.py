@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from chasles.backends.arrays import Kernel
 from chasles.errors import InputError
-from chasles.expr import Program
+from chasles.expr import Program, Staged
 
 
 class Backend(NamedTuple):
@@ -16,7 +16,8 @@ class Backend(NamedTuple):
     go to the kernel's own `call`. keeps: its machine code is cached; `known(recipe, trace, dtype)`
     finds it, `keep(recipe, program, dtype)` makes it, and `described()` says what it runs on.
     loop: the module with the `Loop` that repeats a kernel; adjoint: the one with the `Adjoint`
-    that runs a loop backward.
+    that runs a loop backward. staged: products of matrix entries from which on a program is best
+    left at the factors of its results (`Staged`); None where a backend takes none of these.
     """
 
     module: str
@@ -25,6 +26,7 @@ class Backend(NamedTuple):
     keeps: bool = False
     loop: str = ""
     adjoint: str = ""
+    staged: int | None = None
 
 
 BACKENDS: dict[str, Backend] = {
@@ -33,6 +35,7 @@ BACKENDS: dict[str, Backend] = {
         keeps=True,
         loop="chasles.backends.llvm_loop",
         adjoint="chasles.backends.llvm_adjoint",
+        staged=4000,
     ),
     "numpy": Backend("chasles.backends.numpy"),
     "interpret": Backend("chasles.backends.interpret"),
@@ -71,7 +74,7 @@ def _backend(name: str) -> Any:
 
 
 def compile(
-    program: Program, backend: str = USUAL, dtype: str = "float64", recipe: object = None
+    program: Program | Staged, backend: str = USUAL, dtype: str = "float64", recipe: object = None
 ) -> Kernel:
     """Compile a program; with a recipe, `known` will find the kernel.
 

@@ -27,7 +27,7 @@ from chasles.backends.cache import Artifact
 from chasles.backends.llvm_math import ELEMENTS
 from chasles.backends.llvm_objects import address, at_address
 from chasles.backends.llvm_source import WORTH_THREADS, Module, Target, module
-from chasles.expr import Program
+from chasles.expr import Interface, Program, Staged
 
 _SHARE = 64
 """Rows go to threads in multiples of this: whole tiles."""
@@ -85,7 +85,9 @@ def _jit() -> Any:
     return llvm.create_lljit_compiler()
 
 
-def source(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Module:
+def source(
+    program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
+) -> Module:
     """The module in LLVM's language."""
     machine, element = machine or Machine.host(), ELEMENTS[dtype]
     lanes = machine.width * 8 // element.bytes
@@ -108,12 +110,15 @@ def assemble(text: str, machine: Machine) -> bytes:
         return bytes(target.emit_object(parsed))
 
 
-def build(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Artifact:
+def build(
+    program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
+) -> Artifact:
     """The machine code of a program."""
     machine = machine or Machine.host()
     written = source(program, machine, dtype)
     code = assemble(written.text, machine)
-    return Artifact(program.interface, dtype, written.workspace, program.count.weight, code)
+    facts = Interface(program.name, program.inputs, program.outputs, program.nonzero)
+    return Artifact(facts, dtype, written.workspace, program.count.weight, code)
 
 
 def load(code: bytes, symbols: Mapping[str, int], names: Iterable[str]) -> Any:
@@ -226,7 +231,7 @@ def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | 
     return _LOADED[name]
 
 
-def keep(recipe: object, program: Program, dtype: str) -> Kernel:
+def keep(recipe: object, program: Program | Staged, dtype: str) -> Kernel:
     """Compile the program of a recipe, and keep its kernel here and in the cache."""
     name, artifact = _entry(recipe, dtype), build(program, dtype=dtype)
     cache.save(name, artifact)
@@ -239,7 +244,9 @@ def forget() -> None:
     _LOADED.clear()
 
 
-def compile(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Kernel:
+def compile(
+    program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
+) -> Kernel:
     """Machine code for this computer (or as it were for another like it), loaded."""
     return Kernel(build(program, machine, dtype))
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from chasles.backends.llvm_entry import entry
 from chasles.backends.llvm_math import DOUBLE, Element, Writer, angles, arctangent, cold_angles
+from chasles.backends.llvm_products import Products
 from chasles.backends.llvm_tiles import attributes, gather, scatter
 from chasles.backends.lowering import Lowered, Part, lower, places
-from chasles.expr import Program
+from chasles.expr import Interface, Program, Staged
 
 WORTH_THREADS = 10_000_000
 """Operations in a batch from which on threads share it: about a third of a millisecond."""
@@ -49,25 +50,31 @@ class Target:
         return Writer(width or self.width, self.fuse, self.element, self.width)
 
 
-def module(program: Program, target: Target) -> Module:
+def module(whole: Program | Staged, target: Target) -> Module:
     """The module of a program; with one output, it has an entry point for Python too."""
+    products = None
+    if isinstance(whole, Staged):
+        products = Products(whole, target.width)
+        program = products.head
+    else:
+        program = whole
     slots = _Slots(program)
     longest = LONGEST if len(program.code) <= LONGEST else SHARE
     lowered = lower(program, fuse=target.fuse, longest=longest)
-    parts = [f"; {program.name}: {program.count}\n", _declarations(target)]
-    parts += [cold_angles(target.writer()), _one(program, lowered, target)]
+    parts = [f"; {whole.name}: {whole.count}\n", _declarations(target)]
+    parts += [cold_angles(target.writer()), _one(whole, program, lowered, products, target)]
     parts.append(_vector_parts(program, lowered, slots, target))
     for n in sorted({v.size for v in program.inputs} - {0}):
         parts += [gather(target.writer(), n, clip=clip) for clip in (False, True)]
     for k, columns in enumerate(slots.columns):
-        for clip in (False, True) if columns else ():
+        for clip in (False, True)[: 1 if products else 2] if columns else ():
             parts.append(scatter(target.writer(), k, columns, slots.constant, clip=clip))
-    batch, vectors = _batch(program, lowered, slots, target)
+    batch, vectors = _batch(program, lowered, slots, products, target)
     parts.append(batch)
     workspace = vectors * target.writer().bytes
-    if program.outputs:
-        most = WORTH_THREADS // max(program.count.weight, 1)
-        parts.append(entry(program, target.element, workspace=workspace, most=most))
+    if whole.outputs:
+        most = WORTH_THREADS // max(whole.count.weight, 1)
+        parts.append(entry(whole, target.element, workspace=workspace, most=most))
     return Module("\n".join(parts), workspace)
 
 
@@ -214,7 +221,13 @@ def _parts(
     return texts
 
 
-def _one(program: Program, lowered: Lowered, target: Target) -> str:
+def _one(
+    whole: Interface,
+    program: Program,
+    lowered: Lowered,
+    products: Products | None,
+    target: Target,
+) -> str:
     """One state, straight on the caller's rows: no output may overlap an input."""
     inputs = [f"%in{k}" for k in range(len(program.inputs))]
     outputs = [f"%out{k}" for k in range(len(program.outputs))]
@@ -227,10 +240,15 @@ def _one(program: Program, lowered: Lowered, target: Target) -> str:
     for n in range(len(lowered.parts)):
         w.raw(f"  call void @row{n}({operands})")
     parameters = ", ".join(f"ptr noalias {name}" for name in names)
-    texts.append(w.function(f"internal void @run({parameters}) nounwind"))
+    name = "head" if products else "run"
+    texts.append(w.function(f"internal void @{name}({parameters}) nounwind"))
+    if products:
+        results = [f"%out{k}" for k in range(len(whole.outputs))]
+        texts.append(products.functions(target.writer()))
+        texts.append(products.run(target.writer(1), inputs, results))
     w = target.writer(1)
     pointers = []
-    for role, count in (("in", len(inputs)), ("out", len(outputs))):
+    for role, count in (("in", len(inputs)), ("out", len(whole.outputs))):
         for k in range(count):
             pointers.append(w.emit(f"load ptr, ptr {w.at(f'%{role}_pointers', k, 'ptr')}"))
     w.raw(f"  call void @run({', '.join(f'ptr {p}' for p in pointers)})")
@@ -248,7 +266,13 @@ def _vector_parts(program: Program, lowered: Lowered, slots: _Slots, target: Tar
 # Batches ---------------------------------------------------------------------------------------
 
 
-def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) -> tuple[str, int]:
+def _batch(
+    program: Program,
+    lowered: Lowered,
+    slots: _Slots,
+    products: Products | None,
+    target: Target,
+) -> tuple[str, int]:
     """The loop over tiles, and the vectors of workspace it needs for tiles, scratch and results.
 
     The code of a long program does not stay in the cache, so each of its parts runs for a group of
@@ -264,9 +288,11 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
             place = w.at(tiles[t][-1], slot, w.type)
             w.raw(f"  store {w.type} {w.constant(number)}, ptr {place}, align {w.bytes}")
     inputs = _arrays(w, "in", len(program.inputs))
-    outputs = _arrays(w, "out", len(program.outputs))
+    outputs = _arrays(w, "out", 0 if products else len(program.outputs))
     taken = [(f"gather{v.size}", k, *inputs[k]) for k, v in enumerate(program.inputs) if v.size]
-    given = [(f"scatter{k}", -1, *outputs[k]) for k, c in enumerate(slots.columns) if c]
+    given = [(f"scatter{k}", -1, *place) for k, place in enumerate(outputs) if slots.columns[k]]
+    used = len(tiles) * sum(sizes)
+    rows = w.at("%workspace", used, w.type)
 
     def move(moves: list[tuple[str, int, str, str]], t: int, row: str, last: str) -> None:
         """Bring rows in, or results out."""
@@ -286,6 +312,12 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
                 w.raw(f"  call void @tile{n}({operands})")
         for t in range(count):
             move(given, t, row, last)
+            if products:
+                first = w.emit(f"add i64 {row}, {t * w.width}")
+                some = "%rows" if last else str(w.width)
+                tables = "ptr %out_pointers, ptr %out_strides"
+                operands = f"ptr {tiles[t][-1]}, ptr {rows}, {tables}, i64 {first}, i64 {some}"
+                w.raw(f"  call void @finish({operands})")
 
     w.raw("  br label %groups\ngroups:")
     w.raw("  %group = phi i64 [ 0, %entry ], [ %group_next, %grouped ]")
@@ -309,7 +341,9 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
         "void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
         f"ptr %out_strides, ptr %workspace) {attributes(w)}"
     )
-    return w.function(head), len(tiles) * sum(sizes)
+    if products is None:
+        return w.function(head), used
+    return products.finish(target.writer()) + w.function(head), used + w.width * products.row
 
 
 def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:

@@ -21,6 +21,7 @@ from chasles.expr.scalar import (
     sqrt,
 )
 from chasles.expr.simplify import BOOK, RULES
+from chasles.expr.staged import Staged
 
 __all__ = [
     "BOOK",
@@ -34,6 +35,7 @@ __all__ = [
     "Op",
     "Program",
     "Scalar",
+    "Staged",
     "Variable",
     "absolute",
     "atan2",

@@ -14,9 +14,17 @@ from chasles import backends
 from chasles.backends import cache
 from chasles.backends.arrays import COMPILING, Kernel, checked, relaid, run
 from chasles.errors import ArgumentError, ChaslesError, InputError, ModelError, StateError
-from chasles.expr import Interface, Program
+from chasles.expr import Interface, Program, Staged
 from chasles.functions.doors import checked_options, common, is_single, library_of, module
-from chasles.functions.programs import Derivative, Differential, differentiated, program
+from chasles.functions.programs import (
+    Derivative,
+    Differential,
+    differentiated,
+    may_be_staged,
+    program,
+    runnable,
+    straight,
+)
 from chasles.functions.tracing import WrenchKey
 from chasles.model import Description, Model, build
 from chasles.model.description import Closure
@@ -48,9 +56,10 @@ _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _KNOWN: dict[str, WeakSet["Compiled"]] = {}
 """Functions by key, for graphs of other libraries."""
-_TRACED: WeakValueDictionary[Recipe, Program] = WeakValueDictionary()
-"""Programs by recipe, whatever the backend and the type of numbers, while some function has them.
-"""
+_Traced = WeakValueDictionary[tuple[Recipe, int | None], Program | Staged]
+_TRACED: _Traced = WeakValueDictionary()
+"""Programs by recipe and limit of products (`runnable`), whatever the backend and the type of
+numbers, while some function has them."""
 
 
 class Compiled:
@@ -77,7 +86,7 @@ class Compiled:
         with COMPILING:
             target = recipe.backend, recipe.dtype
             found = backends.known(self.key, lambda: self.program, *target)
-            self.kernel: Any = found or backends.compile(self.program, *target, self.key)
+            self.kernel: Any = found or backends.compile(self._compiled, *target, self.key)
             """What runs: the program as its backend compiled it."""
         self.interface: Interface = self.kernel.interface
 
@@ -89,16 +98,33 @@ class Compiled:
     @cached_property
     def program(self) -> Program:
         """The straight-line program, traced when asked for: once for all backends and types."""
-        if self._has_own_joints:
-            return self._trace()
-        bare = replace(self.recipe, backend="", dtype="")
-        found = _TRACED.get(bare)
-        return found if found is not None else _TRACED.setdefault(bare, self._trace())
+        return straight(self._traced(None))
 
-    def _trace(self) -> Program:
+    @cached_property
+    def _compiled(self) -> Program | Staged:
+        """What is compiled: the program, or one that ends at the factors of its results."""
+        recipe, staged = self.recipe, backends.BACKENDS[self.recipe.backend].staged
+        if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
+            staged = None
+        return self.program if staged is None else self._traced(staged)
+
+    def _traced(self, staged: int | None) -> Program | Staged:
+        if self._has_own_joints:
+            return self._trace(staged)
+        bare = replace(self.recipe, backend="", dtype="")
+        found = _TRACED.get((bare, staged))
+        if found is None:
+            found = _TRACED.setdefault((bare, staged), self._trace(staged))
+            if isinstance(found, Program):
+                _TRACED.setdefault((bare, None), found)
+        return found
+
+    def _trace(self, staged: int | None) -> Program | Staged:
         recipe = self.recipe
         names = ("method", "dissipation", "wrenches", "derivative", "parameters")
         chosen = {name: getattr(recipe, name) for name in names} | dict(recipe.options)
+        if staged is not None:
+            return runnable(self.model, recipe.function, staged=staged, **chosen)
         traced = program(self.model, recipe.function, smooth=bool(recipe.chain), **chosen)
         return differentiated(traced, recipe.chain)
 

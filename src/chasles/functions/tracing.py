@@ -14,8 +14,9 @@ from chasles.algorithms.spatial.kinematics import (
     integrate,
     point_in_body,
 )
-from chasles.expr import RULES, Arena, Number, Program, Variable
-from chasles.mathematics.linear import Vector
+from chasles.expr import RULES, Arena, Number, Program, Staged, Variable
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.products import Product
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Transform
 from chasles.model import WORLD, Model
@@ -23,7 +24,14 @@ from chasles.model.build import connected
 from chasles.model.loads import Load, by_body
 from chasles.model.model import Handles
 from chasles.model.parameters import shape, substituted
-from chasles.model.spaces import LoadsSpace, Space, TwistsSpace, VelocitySpace, WrenchesSpace
+from chasles.model.spaces import (
+    LoadsSpace,
+    Space,
+    TreeSpace,
+    TwistsSpace,
+    VelocitySpace,
+    WrenchesSpace,
+)
 
 
 class WrenchKey(NamedTuple):
@@ -107,16 +115,18 @@ def trace(
     prepare: Callable[[Model], Model] = lambda model: model,
     record: Callable[[], Arena] = lambda: Arena(RULES),
     order: int = 1,
+    staged: int | None = None,
     **options: Any,
-) -> Program:
+) -> Program | Staged:
     """The straight-line program of an algorithm for one model.
 
     Inputs are named as the algorithm's arguments; each external wrench is an input of its own,
     `f_ext['<frame>']`, and so is each of the named parameters of the mechanism, a symbol too. Where
     the mechanism depends on time, `t` is an input between the two. `prepare` changes the model
     before the algorithm sees it; `record` makes the arena that records the operations. `order` is
-    the number of rates, for an algorithm that takes any. Options are passed through; a frame may be
-    given by name.
+    the number of rates, for an algorithm that takes any. staged: results that are all products of
+    matrices are left as such if they take more multiplications than this (`Staged`). Options are
+    passed through; a frame may be given by name.
     """
     sign = signature(algorithm, order)
     arena = record()
@@ -146,17 +156,50 @@ def trace(
         values["f_ext"] = loads if single else by_body(given, loads)
     result = algorithm(given, *values.values(), **resolve(given, options))
     results = (result,) if len(sign.outputs) == 1 else result
-    outputs = []
-    for k, (space, value) in enumerate(zip(sign.outputs, results, strict=True)):
-        name = "result" if len(sign.outputs) == 1 else f"result{k}"
-        outputs.append((Variable(name, space.shape_of(model, value)), space.join(model, value)))
-    traced = Program.from_outputs(algorithm.__name__, variables, outputs)
     nonzero = tuple(
         (k, first)
         for k, space in enumerate(sign.inputs.values())
         for first in space.quaternions(model)
     )
+    outputs: list[Variable] = []
+    for k, (space, value) in enumerate(zip(sign.outputs, results, strict=True)):
+        name = "result" if len(sign.outputs) == 1 else f"result{k}"
+        outputs.append(Variable(name, space.shape_of(model, value)))
+    if staged is not None and (chains := _chains(model, sign.outputs, results)):
+        head, numbers = _factors(algorithm.__name__, variables, chains)
+        whole = Staged(head.name, head.inputs, tuple(outputs), nonzero, head, numbers)
+        if whole.products > staged:
+            return whole
+    joined = [space.join(model, x) for space, x in zip(sign.outputs, results, strict=True)]
+    traced = Program.from_outputs(
+        algorithm.__name__, variables, list(zip(outputs, joined, strict=True))
+    )
     return replace(traced, nonzero=nonzero)
+
+
+def _chains(
+    model: Model, spaces: Sequence[Space], results: Sequence[Any]
+) -> list[tuple[Matrix, ...]]:
+    """The factors of each result; nothing if some result is not a product."""
+    found = [
+        space.factors(model, value)
+        for space, value in zip(spaces, results, strict=True)
+        if isinstance(space, TreeSpace) and isinstance(value, Product)
+    ]
+    return found if len(found) == len(results) else []
+
+
+def _factors(
+    name: str, variables: Sequence[Variable], chains: Sequence[tuple[Matrix, ...]]
+) -> tuple[Program, tuple[tuple[int, ...], ...]]:
+    """The program of all factors, and the numbers of those of each chain."""
+    number = {A: k for k, A in enumerate(dict.fromkeys(A for chain in chains for A in chain))}
+    outputs = [
+        (Variable(f"factor{k}", A.shape), [x for row in A.rows for x in row])
+        for A, k in number.items()
+    ]
+    program = Program.from_outputs(name, variables, outputs)
+    return program, tuple(tuple(number[A] for A in chain) for chain in chains)
 
 
 def clock(model: Model) -> list[Variable]:

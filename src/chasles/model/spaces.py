@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.products import Product
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
 from chasles.model.loads import Load
 from chasles.model.model import WORLD, Model, slices
@@ -155,11 +156,25 @@ class TreeSpace(Space):
     def shape(self, model: Model) -> tuple[int, ...]:
         return (self.rows * model.nv, self.columns * model.nv)
 
-    def join(self, model: Model, value: Matrix) -> list[Number]:
+    def join(self, model: Model, value: Matrix | Product) -> list[Number]:
+        rows, columns = self._places(model)
+        return [value[r, c] for r in rows for c in columns]
+
+    def factors(self, model: Model, value: Product) -> tuple[Matrix, ...]:
+        """Matrices whose product is what `join` gives."""
+        rows, columns = self._places(model)
+        first, *middle, last = value.chain
+        return (
+            Matrix(tuple(first.rows[r] for r in rows)),
+            *middle,
+            Matrix(tuple(tuple(row[c] for c in columns) for row in last.rows)),
+        )
+
+    def _places(self, model: Model) -> tuple[list[int], list[int]]:
         steps = tree_places(model)
         places = steps + [model.nv + k for k in steps]
         rows, columns = (places[:size] for size in self.shape(model))
-        return [value[r, c] for r in rows for c in columns]
+        return rows, columns
 
 
 class WrenchesSpace(Space):
@@ -339,14 +354,14 @@ JointMatrix = Annotated[
 ]
 """Blocks (i, j) of a matrix over all joints; absent blocks are zero."""
 
-TreeMatrix = Annotated[Matrix, TreeSpace(1, 1)]
+TreeMatrix = Annotated[Matrix | Product, TreeSpace(1, 1)]
 TreeVector = Annotated[
     Vector, Listed(lambda m: (m.nv,), lambda m, value: [value[k] for k in tree_places(m)])
 ]
 """Over the coordinates in tree order, brought into file order."""
 
-StateMatrix = Annotated[Matrix, TreeSpace(2, 2)]
-InputMatrix = Annotated[Matrix, TreeSpace(2, 1)]
+StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
+InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
 """Rows over steps and velocities, both in tree order, brought into file order."""
 
 Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]

@@ -7,11 +7,11 @@ from chasles.mathematics.linear import (
     Vector,
     factor_ltdl,
     factor_ltl,
-    invert_ltdl,
     invert_symmetric,
     solve_ltdl,
     solve_symmetric,
 )
+from chasles.mathematics.products import InverseFactors
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import (
     ArticulatedInertia,
@@ -206,7 +206,7 @@ def ltl_factor(model: Model, q: Position) -> TreeMatrix:
 
 def mass_matrix_inverse(model: Model, q: Position) -> TreeMatrix:
     """By the sparse factors: M^-1 = L^-1 D^-1 L^-T (Featherstone 2008, section 6.5)."""
-    return invert_ltdl(*factor_ltdl(tree_mass_matrix(model, q).rows))
+    return InverseFactors.of(*factor_ltdl(tree_mass_matrix(model, q).rows)).inverse
 
 
 def accelerations(model: Model, M: JointMatrix, h: Effort, tau: Effort) -> dict[int, Vector]:
