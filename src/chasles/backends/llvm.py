@@ -21,7 +21,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from chasles.backends import arrays, cache, llvm_objects
+from chasles.backends import arrays, cache, llvm_objects, llvm_pieces
 from chasles.backends.arrays import Rows
 from chasles.backends.cache import Artifact
 from chasles.backends.llvm_math import ELEMENTS
@@ -116,9 +116,14 @@ def build(
     """The machine code of a program."""
     machine = machine or Machine.host()
     written = source(program, machine, dtype)
-    code = assemble(written.text, machine)
-    facts = Interface(program.name, program.inputs, program.outputs, program.nonzero)
-    return Artifact(facts, dtype, written.workspace, program.count.weight, code)
+    names = ("triple", "cpu", "features", "effort")
+    facts = {name: getattr(machine, name) for name in names}
+    with arrays.COMPILING:
+        code = llvm_pieces.compiled(
+            written.text, facts, arrays.cores(), lambda text: assemble(text, machine)
+        )
+    taken = Interface(program.name, program.inputs, program.outputs, program.nonzero)
+    return Artifact(taken, dtype, written.workspace, program.count.weight, code)
 
 
 def load(code: bytes, symbols: Mapping[str, int], names: Iterable[str]) -> Any:
@@ -126,7 +131,9 @@ def load(code: bytes, symbols: Mapping[str, int], names: Iterable[str]) -> Any:
     with arrays.COMPILING:
         _initialise()
         builder = llvm.JITLibraryBuilder()
-        builder.add_object_img(code).add_current_process()
+        for piece in llvm_pieces.objects(code):
+            builder.add_object_img(piece)
+        builder.add_current_process()
         for name, address in symbols.items():
             builder.import_symbol(name, address)
         for name in names:
