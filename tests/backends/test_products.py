@@ -108,10 +108,10 @@ def test_constants_zeros_and_narrow_matrices():
 def test_large_robots_are_staged_and_small_ones_are_not(branched):
     robot = chasles.robots.planar(16)
     compiled = chasles.compile(robot, "forward_dynamics", wrt=("q", "qd", "tau"))
-    assert isinstance(compiled._compiled, Staged)
+    assert isinstance(compiled.compiled, Staged)
     assert isinstance(compiled.program, Program)
     small = chasles.compile(chasles.robots.planar(3), "forward_dynamics", wrt=("q", "qd", "tau"))
-    assert small._compiled is small.program
+    assert small.compiled is small.program
 
 
 def test_blocks_cover_all_columns():

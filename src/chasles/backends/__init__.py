@@ -17,7 +17,8 @@ class Backend(NamedTuple):
     finds it, `keep(recipe, program, dtype)` makes it, and `described()` says what it runs on.
     loop: the module with the `Loop` that repeats a kernel; adjoint: the one with the `Adjoint`
     that runs a loop backward. staged: products of matrix entries from which on a program is best
-    left at the factors of its results (`Staged`); None where a backend takes none of these.
+    left at the factors of its results (`Staged`); None where a backend takes none of these. first:
+    the backend of its first tier, which compiles in less time to code that takes longer.
     """
 
     module: str
@@ -27,6 +28,7 @@ class Backend(NamedTuple):
     loop: str = ""
     adjoint: str = ""
     staged: int | None = None
+    first: str = ""
 
 
 BACKENDS: dict[str, Backend] = {
@@ -36,7 +38,9 @@ BACKENDS: dict[str, Backend] = {
         loop="chasles.backends.llvm_loop",
         adjoint="chasles.backends.llvm_adjoint",
         staged=4000,
+        first="llvm-quick",
     ),
+    "llvm-quick": Backend("chasles.backends.llvm_quick", staged=4000),
     "numpy": Backend("chasles.backends.numpy"),
     "interpret": Backend("chasles.backends.interpret"),
     "cuda": Backend(
@@ -66,11 +70,16 @@ def takes_numpy(backend: str) -> bool:
     return BACKENDS[backend].arrays == "numpy"
 
 
-def _backend(name: str) -> Any:
+def row(name: str) -> Backend:
+    """The row of a backend; an error names those that there are."""
     if name not in BACKENDS:
         problem = f"unknown backend {name!r}"
         raise InputError("E-CALL-002", problem, f"use one of {', '.join(BACKENDS)}")
-    return importlib.import_module(BACKENDS[name].module)
+    return BACKENDS[name]
+
+
+def _backend(name: str) -> Any:
+    return importlib.import_module(row(name).module)
 
 
 def compile(

@@ -118,10 +118,9 @@ def build(
     written = source(program, machine, dtype)
     names = ("triple", "cpu", "features", "effort")
     facts = {name: getattr(machine, name) for name in names}
-    with arrays.COMPILING:
-        code = llvm_pieces.compiled(
-            written.text, facts, arrays.cores(), lambda text: assemble(text, machine)
-        )
+    code = llvm_pieces.compiled(
+        written.text, facts, arrays.cores(), lambda text: assemble(text, machine)
+    )
     taken = Interface(program.name, program.inputs, program.outputs, program.nonzero)
     return Artifact(taken, dtype, written.workspace, program.count.weight, code)
 

@@ -168,8 +168,8 @@ def _started(text: str, machine: Mapping[str, Any], stack: ExitStack) -> Running
     folder = str(Path(llvmlite.__file__).parent.parent)
     script = str(Path(__file__).with_name("llvm_worker.py"))
     try:
-        given = stack.enter_context(tempfile.TemporaryFile())
-        answer = stack.enter_context(tempfile.TemporaryFile())
+        given = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (the stack closes it)
+        answer = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         given.write(json.dumps(dict(machine)).encode() + b"\n" + text.encode())
         given.seek(0)
         process = subprocess.Popen(

@@ -15,7 +15,7 @@ from chasles.backends import cache
 from chasles.backends.arrays import COMPILING, Kernel, checked, relaid, run
 from chasles.errors import ArgumentError, ChaslesError, InputError, ModelError, StateError
 from chasles.expr import Interface, Program, Staged
-from chasles.functions.doors import checked_options, common, is_single, library_of, module
+from chasles.functions.doors import common, is_single, library_of, module
 from chasles.functions.programs import (
     Derivative,
     Differential,
@@ -27,8 +27,6 @@ from chasles.functions.programs import (
 )
 from chasles.functions.tracing import WrenchKey
 from chasles.model import Description, Model, build
-from chasles.model.description import Closure
-from chasles.model.parameters import shape
 from chasles.model.spaces import PositionSpace
 
 
@@ -48,6 +46,11 @@ class Recipe:
     parameters: tuple[str, ...] = ()
     dtype: str = "float64"
     chain: tuple[Differential, ...] = ()
+
+    @property
+    def has_own_joints(self) -> bool:
+        """Return True if joints are of classes of the user, which may change."""
+        return any(j.custom is not None for j in (*self.source.joints, *self.source.loops))
 
 
 _TAKERS: dict[str, Callable[..., Any]] = {}
@@ -77,8 +80,7 @@ class Compiled:
         self.recipe, self.parent = recipe, parent
         self.model = model or build(recipe.source, mimic=recipe.mimic)
         self._differentials: dict[Differential, Compiled] = {}
-        # Two classes of joints of one name may compute different things, and a changed one does.
-        self.key = cache.key(recipe, self.program.hash if self._has_own_joints else "")
+        self.key = self.key_of(recipe)
         """What names it in other processes too: everything that decides the code."""
         _KNOWN.setdefault(self.key, WeakSet()).add(self)
         if "torch" in sys.modules and "torch" not in _TAKERS:
@@ -86,14 +88,16 @@ class Compiled:
         with COMPILING:
             target = recipe.backend, recipe.dtype
             found = backends.known(self.key, lambda: self.program, *target)
-            self.kernel: Any = found or backends.compile(self._compiled, *target, self.key)
+            self.kernel: Any = found or backends.compile(self.compiled, *target, self.key)
             """What runs: the program as its backend compiled it."""
         self.interface: Interface = self.kernel.interface
 
-    @property
-    def _has_own_joints(self) -> bool:
-        source = self.recipe.source
-        return any(joint.custom is not None for joint in (*source.joints, *source.loops))
+    def key_of(self, recipe: Recipe) -> str:
+        """The key of this program by another recipe: for another backend or type of numbers.
+
+        Two classes of joints of one name may compute different things, and a changed one does.
+        """
+        return cache.key(recipe, self.program.hash if self.recipe.has_own_joints else "")
 
     @cached_property
     def program(self) -> Program:
@@ -101,15 +105,15 @@ class Compiled:
         return straight(self._traced(None))
 
     @cached_property
-    def _compiled(self) -> Program | Staged:
+    def compiled(self) -> Program | Staged:
         """What is compiled: the program, or one that ends at the factors of its results."""
-        recipe, staged = self.recipe, backends.BACKENDS[self.recipe.backend].staged
+        recipe, staged = self.recipe, backends.row(self.recipe.backend).staged
         if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
             staged = None
         return self.program if staged is None else self._traced(staged)
 
     def _traced(self, staged: int | None) -> Program | Staged:
-        if self._has_own_joints:
+        if self.recipe.has_own_joints:
             return self._trace(staged)
         bare = replace(self.recipe, backend="", dtype="")
         found = _TRACED.get((bare, staged))
@@ -346,44 +350,3 @@ def _plain_signature(function: Callable[..., Any]) -> str:
     parameters = inspect.signature(function).parameters.values()
     bare = [p.replace(annotation=p.empty) for p in parameters]
     return str(inspect.Signature(bare))[1:-1]
-
-
-class Functions:
-    """Compiles functions of a model, and keeps them."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self._made: dict[tuple[Any, ...], Compiled] = {}
-
-    def __call__(
-        self,
-        function: str,
-        *,
-        backend: str = "llvm",
-        method: str = "fastest",
-        dissipation: bool = False,
-        wrenches: tuple[WrenchKey, ...] = (),
-        derivative: Derivative | None = None,
-        parameters: Sequence[str] = (),
-        dtype: str = "float64",
-        **options: Any,
-    ) -> Compiled:
-        """The compiled function with these options, made once."""
-        chosen = checked_options(self.model, function, options)
-        for name in parameters:
-            shape(self.model.source, name)
-        if dtype not in ("float64", "float32"):
-            raise InputError("E-ROBOT-023", f"dtype must be 'float64' or 'float32', not {dtype!r}")
-        free = tuple(dict.fromkeys(parameters))
-        key = (function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype)
-        if key not in self._made:
-            with COMPILING:
-                if key not in self._made:
-                    recipe = Recipe(self.model.source, self.model.mimics, *key)
-                    self._made[key] = Compiled(recipe, self.model)
-        return self._made[key]
-
-    def closed(self, closure: Closure) -> "Functions":
-        """The functions of the model with a choice of its loops' equations."""
-        source = replace(self.model.source, closure=closure)
-        return Functions(build(source, mimic=self.model.mimics))

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chasles.functions.compiled import Functions
 from chasles.functions.doors import leading_shape
+from chasles.functions.made import Functions
 from chasles.mechanisms.closing import CLOSED, Loops
 from chasles.mechanisms.equations import choose
 from chasles.mechanisms.reports import ImpossiblePosition, at_index, finite, how_open
