@@ -20,12 +20,13 @@ from chasles.expr.scalar import (
     sin,
     sqrt,
 )
-from chasles.expr.simplify import BOOK, RULES
+from chasles.expr.simplify import BOOK, RULES, UNIFORM
 
 __all__ = [
     "BOOK",
     "OPS",
     "RULES",
+    "UNIFORM",
     "Arena",
     "Count",
     "Instruction",

@@ -250,3 +250,19 @@ RULES: dict[str, Rule] = {
     "equal": lambda arena, a, b: 1.0 if a is b else None,
     "select": _select,
 }
+
+
+def _mul_of_any_sign(arena: Arena, a: Number, b: Number) -> Number | None:
+    if type(b) is float:
+        a, b = b, a
+    if type(a) is not float or a in (0.0, 1.0, -1.0):
+        return _mul(arena, a, b)
+    if b.op == "neg":
+        return arena.build("mul", -a, b.args[0])
+    c, x = _scaled(b)
+    return None if c == 1.0 else arena.build("mul", a * c, x)
+
+
+UNIFORM: dict[str, Rule] = RULES | {"mul": _mul_of_any_sign}
+"""The same, but that constants keep their signs: bodies that differ in the signs of their numbers
+have programs of the same form."""

@@ -14,7 +14,7 @@ from chasles.algorithms.spatial.kinematics import (
     integrate,
     point_in_body,
 )
-from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.expr import RULES, UNIFORM, Arena, Number, Program, Variable
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Transform
@@ -24,6 +24,9 @@ from chasles.model.loads import Load, by_body
 from chasles.model.model import Handles
 from chasles.model.parameters import shape, substituted
 from chasles.model.spaces import LoadsSpace, Space, TwistsSpace, VelocitySpace, WrenchesSpace
+
+MANY = 60
+"""Bodies from which on segments of one form are many."""
 
 
 class WrenchKey(NamedTuple):
@@ -105,7 +108,7 @@ def trace(
     wrenches: Iterable[WrenchKey] = (),
     parameters: Sequence[str] = (),
     prepare: Callable[[Model], Model] = lambda model: model,
-    record: Callable[[], Arena] = lambda: Arena(RULES),
+    record: Callable[[], Arena] | None = None,
     order: int = 1,
     **options: Any,
 ) -> Program:
@@ -119,7 +122,7 @@ def trace(
     given by name.
     """
     sign = signature(algorithm, order)
-    arena = record()
+    arena = record() if record else _arena(model)
     variables: list[Variable] = []
 
     def symbols(name: str, shape: tuple[int, ...]) -> list[Number]:
@@ -140,6 +143,8 @@ def trace(
     if symbolic:
         described = connected(substituted(model.source, symbolic), mimic=model.mimics)
     given = prepare((described if symbolic else model).at(t))
+    if arena.ordered:
+        given = replace(given, on_step=arena.cut)
     if wrenches:
         loads = external_loads(given, values["q"], wrenches, entries)
         single = isinstance(sign.inputs["f_ext"], LoadsSpace)
@@ -157,6 +162,12 @@ def trace(
         for first in space.quaternions(model)
     )
     return replace(traced, nonzero=nonzero)
+
+
+def _arena(model: Model) -> Arena:
+    """Programs of many bodies keep the order of tracing, so that a backend can write loops."""
+    many = len(model.bodies) > MANY
+    return Arena(UNIFORM, ordered=True) if many else Arena(RULES)
 
 
 def clock(model: Model) -> list[Variable]:
