@@ -5,10 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.support import Floats, close, relative, state, tree
+from support import Floats, close, relative, state, tree
 
 import chasles
 from chasles.backends import llvm, llvm_source, rolling
+from chasles.backends.llvm_body import Target
 from chasles.expr import UNIFORM, Arena, Program, Variable, interpret, sin
 from chasles.functions import programs, tracing
 from chasles.robots import general_chain, general_tree
@@ -79,7 +80,7 @@ def test_long_chains_are_loops_by_themselves() -> None:
     """Beside the book's recursion on plain floats; the number of forms does not grow."""
     robot = general_chain(300)
     compiled = chasles.compile(robot, "inverse_dynamics")
-    target = llvm_source.Target(8, fuse=True)
+    target = Target(8, fuse=True)
     loop = llvm_source._lowered(compiled.program, target)
     assert isinstance(loop, rolling.Rolled)
     assert sum(len(form.program.code) for form in loop.forms) * 20 < len(compiled.program.code)

@@ -133,11 +133,10 @@ def _as_soon_as_known(
 
 def _early(code: Sequence[Instruction], needed: Sequence[int]) -> Iterator[list[int]]:
     """Sines and cosines of sums of inputs, with those sums, so many angles at a time."""
-    plain = bytearray(len(code))
     turns: dict[int, list[int]] = {}
+    plain: dict[int, bool] = {}
     for k, (op, args, _) in enumerate(code):
-        plain[k] = op in (*FREE, "add", "sub", "mul", "neg") and all(plain[a] for a in args)
-        if op in ("sin", "cos") and plain[args[0]] and needed[k]:
+        if op in ("sin", "cos") and needed[k] and _is_sum(code, args[0], plain):
             turns.setdefault(args[0], []).append(k)
     done: set[int] = set()
     ordered = list(turns)
@@ -151,6 +150,23 @@ def _early(code: Sequence[Instruction], needed: Sequence[int]) -> Iterator[list[
                 stack.extend(code[k].args)
         done |= sums
         yield sorted(sums) + sorted(k for angle in group for k in turns[angle])
+
+
+def _is_sum(code: Sequence[Instruction], root: int, known: dict[int, bool]) -> bool:
+    """Return True if a value is made of inputs and constants by sums and products alone."""
+    stack = [root]
+    while stack:
+        k = stack[-1]
+        op, args, _ = code[k]
+        if op in FREE or op not in ("add", "sub", "mul", "neg"):
+            known[k] = op in FREE
+        elif waiting := [a for a in args if a not in known]:
+            stack += waiting
+            continue
+        else:
+            known[k] = all(known[a] for a in args)
+        stack.pop()
+    return known[root]
 
 
 def _form(code: Sequence[Instruction], segment: Sequence[int]) -> tuple[object, ...]:
@@ -272,7 +288,8 @@ def _bases(
 ) -> tuple[list[tuple[int, ...]], tuple[tuple[int, int], ...]]:
     """Columns from which all others are so far away in every row: which, and how far."""
     bases: dict[tuple[int, ...], int] = {}
-    kept, near = [], []
+    kept: list[tuple[int, ...]] = []
+    near = []
     for column in columns:
         shape = tuple([x - column[0] for x in column])
         if shape not in bases:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from chasles.expr.ops import OPS
@@ -119,10 +120,10 @@ class Program(Interface):
         number = {node: k for k, node in enumerate(order)}
         code = []
         for node in order:
-            data = node.data
-            if node.op == "input":
+            op, args, data = node.op, node.args, node.data
+            if op == "input":
                 data = (position[data[0]], data[1])
-            code.append(Instruction(node.op, tuple([number[a] for a in node.args]), data))
+            code.append(Instruction(op, tuple([number[a] for a in args]) if args else (), data))
         ages = [node.digest for node in order] if arena.ordered else []
         return Program(
             name,
@@ -234,10 +235,10 @@ def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
 def _as_traced(arena: Arena, roots: Iterable[Scalar]) -> list[Scalar]:
     """What roots need, inputs and constants first, then the others as they were made."""
     needed = set(roots)
-    for node in reversed(tuple(arena.nodes)):
-        if node in needed:
+    for node in reversed(arena.nodes):
+        if node in needed and node.args:
             needed.update(node.args)
-    return sorted((node for node in arena.nodes if node in needed), key=lambda n: n.digest)
+    return sorted([node for node in arena.nodes if node in needed], key=attrgetter("digest"))
 
 
 ARITHMETIC = {

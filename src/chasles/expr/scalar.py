@@ -2,7 +2,7 @@
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, ValuesView
 from numbers import Real
 from typing import Any
 
@@ -97,7 +97,14 @@ class Scalar:
 
 def is_number(x: object) -> bool:
     """Whether x can stand where a `Number` is asked for."""
-    return type(x) is Scalar or isinstance(x, (float, int, Real))
+    return type(x) is Scalar or type(x) is float or isinstance(x, (int, Real))
+
+
+def _plain(a: Number) -> Number:
+    """A constant as a float, whatever kind of number it is; an expression as it is."""
+    if type(a) is Scalar:
+        return a.data if a.op == "const" else a
+    return float(a)
 
 
 class Arena:
@@ -124,7 +131,7 @@ class Arena:
         """Ages of the first nodes after each cut."""
 
     @property
-    def nodes(self) -> Iterable[Scalar]:
+    def nodes(self) -> ValuesView[Scalar]:
         """All nodes, the oldest first."""
         return self._nodes.values()
 
@@ -152,8 +159,12 @@ class Arena:
         nodes = tuple([a if type(a) is Scalar else self.const(a) for a in args])
         if op in _COMMUTATIVE and nodes[1].digest < nodes[0].digest:
             nodes = nodes[::-1]
-        if self.ordered:
-            return self._intern(op, nodes, None, len(self._nodes))
+        if self.ordered and self._where is None:
+            key, every = (op, None, *nodes), self._nodes
+            found = every.get(key)
+            if found is None:
+                found = every[key] = Scalar(self, op, nodes, None, len(every))
+            return found
         mixed = _OP_DIGEST[op]
         for a in nodes:
             mixed = ((mixed ^ a.digest) * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK
@@ -162,18 +173,18 @@ class Arena:
 
     def build(self, op: str, *args: Number) -> Number:
         """The simplest known expression for an operation; a float where everything is constant."""
-        symbolic, plain = False, []
+        symbolic, given = False, True
         for a in args:
             if type(a) is Scalar:
                 if a.arena is not self:
                     raise InputError("E-EXPR-005", "numbers of two traces cannot be combined")
                 if a.op == "const":
-                    a = a.data
+                    given = False
                 else:
                     symbolic = True
             elif type(a) is not float:
-                a = float(a)
-            plain.append(a)
+                given = False
+        plain = args if given else tuple([_plain(a) for a in args])
         if not symbolic:
             return OPS[op].value(*plain)
         rule = self._rules.get(op)

@@ -1,7 +1,9 @@
 """Runs an algorithm on symbols for one robot, reading its annotations: the result is a Program."""
 
+import gc
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
@@ -101,6 +103,19 @@ def _space(hint: Any) -> Space | None:
     return None
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the search for reference cycles, which finds none among the nodes of a trace."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+@_uncollected()
 def trace(
     model: Model,
     algorithm: Callable[..., Any],
