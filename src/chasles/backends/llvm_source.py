@@ -13,7 +13,7 @@ from chasles.backends.llvm_body import Body, Place, Target
 from chasles.backends.llvm_entry import entry
 from chasles.backends.llvm_math import Writer, cold_angles
 from chasles.backends.llvm_rolled import one_state, tiles_of_states
-from chasles.backends.llvm_tiles import attributes, gather, scatter
+from chasles.backends.llvm_tiles import PAST, attributes, gather, scatter, streams
 from chasles.backends.lowering import Lowered, lower, places
 from chasles.backends.rolling import Rolled, rolled
 from chasles.expr import Program
@@ -52,6 +52,9 @@ def module(program: Program, target: Target) -> Module:
     for k, columns in enumerate(slots.columns):
         for clip in (False, True) if columns else ():
             parts.append(scatter(target.writer(), k, columns, slots.constant, clip=clip))
+        if streams(target.writer(), len(columns)):
+            w = target.writer()
+            parts.append(scatter(w, k, columns, slots.constant, clip=False, past=True))
     batch, vectors = _batch(program, lowered, slots, target)
     parts.append(batch)
     workspace = vectors * target.writer().bytes
@@ -84,7 +87,7 @@ _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "max
 
 
 def _declarations(target: Target) -> str:
-    lines = ['!0 = !{!"branch_weights", i32 1, i32 100000}']
+    lines = ['!0 = !{!"branch_weights", i32 1, i32 100000}', "!1 = !{i32 1}"]
     for w in (target.writer(1), target.writer()):
         for name, arity in _INTRINSICS.items():
             lines.append(f"declare {w.type} @llvm.{name}.{w.suffix}({', '.join([w.type] * arity)})")
@@ -179,6 +182,11 @@ def _batch(
     outputs = _arrays(w, "out", len(program.outputs))
     taken = [(f"gather{v.size}", k, *inputs[k]) for k, v in enumerate(program.inputs) if v.size]
     given = [(f"scatter{k}", -1, *outputs[k]) for k, c in enumerate(slots.columns) if c]
+    past = {
+        f"scatter{k}": _past(w, k, *outputs[k])
+        for k, c in enumerate(slots.columns)
+        if streams(w, len(c))
+    }
 
     def move(moves: list[tuple[str, int, str, str]], t: int, row: str, last: str) -> None:
         """Bring rows in, or results out."""
@@ -186,7 +194,9 @@ def _batch(
         for function, k, pointer, stride in moves:
             place = w.at(pointer, w.emit(f"mul i64 {first}, {stride}"))
             tile = f"ptr {tiles[t][k]}"
-            w.raw(f"  call void @{function}{suffix}({tile}, ptr {place}, i64 {stride}{last})")
+            name = past.get(function) if not last else None
+            name = name or f"@{function}{suffix}"
+            w.raw(f"  call void {name}({tile}, ptr {place}, i64 {stride}{last})")
 
     def run(count: int, row: str, last: str) -> None:
         """Tiles from a row on; with `last`, one tile whose rows past that one are missing."""
@@ -217,11 +227,24 @@ def _batch(
     w.raw(f"  %next = add i64 %row, {w.width}")
     w.raw("  %more = icmp ult i64 %next, %count")
     w.raw("  br i1 %more, label %loop, label %end\nend:")
+    if past:
+        w.raw("  fence seq_cst")  # what was written past the cache is seen by other threads
     head = (
         "void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
         f"ptr %out_strides, ptr %workspace) {attributes(w)}"
     )
     return w.function(head), len(tiles) * sum(sizes)
+
+
+def _past(w: Writer, output: int, first: str, stride: str) -> str:
+    """The function that writes whole tiles of an output: past the cache, if there are many."""
+    size = w.emit(f"mul i64 %count, {stride}")
+    many = w.emit(f"icmp sgt i64 {size}, {PAST}")
+    either = w.emit(f"or i64 {w.emit(f'ptrtoint ptr {first} to i64')}, {stride}")
+    odd = w.emit(f"and i64 {either}, {w.bytes // 2 - 1}")
+    chosen = w.emit(f"and i1 {many}, {w.emit(f'icmp eq i64 {odd}, 0')}")
+    names = f"ptr @scatter{output}_past, ptr @scatter{output}"
+    return w.emit(f"select i1 {chosen}, {names}")
 
 
 def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:

@@ -235,7 +235,7 @@ def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
 def _as_traced(arena: Arena, roots: Iterable[Scalar]) -> list[Scalar]:
     """What roots need, inputs and constants first, then the others as they were made."""
     needed = set(roots)
-    for node in reversed(arena.nodes):
+    for node in reversed(list(arena.nodes)):
         if node in needed and node.args:
             needed.update(node.args)
     return sorted([node for node in arena.nodes if node in needed], key=attrgetter("digest"))
