@@ -25,7 +25,15 @@ from chasles.model.build import connected
 from chasles.model.loads import Load, by_body
 from chasles.model.model import Handles
 from chasles.model.parameters import shape, substituted
-from chasles.model.spaces import LoadsSpace, Space, TwistsSpace, VelocitySpace, WrenchesSpace
+from chasles.model.spaces import (
+    FactorSpace,
+    LoadsSpace,
+    Space,
+    SymmetricSpace,
+    TwistsSpace,
+    VelocitySpace,
+    WrenchesSpace,
+)
 
 MANY = 60
 """Bodies from which on segments of one form are many."""
@@ -80,6 +88,8 @@ def signature(algorithm: Callable[..., Any], order: int = 1) -> Signature:
         if isinstance(space, VelocitySpace):
             inputs[rate_name(k)] = replace(space, order=k)
     outputs = tuple(space for part in parts if (space := _space(part)) is not None)
+    if any(isinstance(space, SymmetricSpace | FactorSpace) for space in outputs):
+        options.append("packed")
     assert len(outputs) == len(parts), f"{algorithm.__name__}: every result needs a space"
     ordered = tuple(replace(s, order=order) if isinstance(s, TwistsSpace) else s for s in outputs)
     return Signature(inputs, ordered, tuple(options), hints.get("frame") == Handles)
@@ -125,6 +135,7 @@ def trace(
     prepare: Callable[[Model], Model] = lambda model: model,
     record: Callable[[], Arena] | None = None,
     order: int = 1,
+    packed: bool = False,
     **options: Any,
 ) -> Program:
     """The straight-line program of an algorithm for one model.
@@ -133,8 +144,8 @@ def trace(
     `f_ext['<frame>']`, and so is each of the named parameters of the mechanism, a symbol too. Where
     the mechanism depends on time, `t` is an input between the two. `prepare` changes the model
     before the algorithm sees it; `record` makes the arena that records the operations. `order` is
-    the number of rates, for an algorithm that takes any. Options are passed through; a frame may be
-    given by name.
+    the number of rates, for an algorithm that takes any; `packed`, that matrices leave out entries
+    that are zero or occur twice. Options are passed through; a frame may be given by name.
     """
     sign = signature(algorithm, order)
     arena = record() if record else _arena(model)
@@ -169,7 +180,11 @@ def trace(
     outputs = []
     for k, (space, value) in enumerate(zip(sign.outputs, results, strict=True)):
         name = "result" if len(sign.outputs) == 1 else f"result{k}"
-        outputs.append((Variable(name, space.shape_of(model, value)), space.join(model, value)))
+        entries, shape_of = space.join(model, value), space.shape_of(model, value)
+        if packed and (kept := space.packed(model)):
+            entries = [entries[row * shape_of[1] + column] for row, column in kept]
+            shape_of = (len(kept),)
+        outputs.append((Variable(name, shape_of), entries))
     traced = Program.from_outputs(algorithm.__name__, variables, outputs)
     nonzero = tuple(
         (k, first)

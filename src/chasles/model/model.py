@@ -136,7 +136,7 @@ class Model:
     """For bodies that turn against another one than their parent: which (`passes.py`)"""
     mimic: bool = field(default=True, compare=False)
     """Whether joints that mimic others were to follow them, if there are any"""
-    on_step: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
+    on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
     """Called before each body that an algorithm meets on its way outward or inward"""
 
     @cached_property
@@ -180,9 +180,11 @@ class Model:
 
     def _steps(self, numbered: Iterable[tuple[int, Body]]) -> Iterator[Step]:
         for i, body in numbered:
-            self.on_step()
+            if self.on_step:
+                self.on_step()
             yield Step(i, body.parent, body.joint, body.inertia)
-        self.on_step()
+        if self.on_step:
+            self.on_step()
 
     def frictionless(self) -> "Model":
         """The same mechanism without damping and friction."""
