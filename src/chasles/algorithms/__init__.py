@@ -129,9 +129,18 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
     ),
     "forward_dynamics": (
         Method("articulated-body", "spatial.dynamics:forward_dynamics", "moments", followers=False),
-        Method("augmented-tensor", "tensor.dynamics:forward_dynamics_augmented_tensor", "products"),
         Method(
-            "parallel-axes", "tensor.dynamics:forward_dynamics_parallel_axes", "products", SUMMED
+            "augmented-tensor",
+            "tensor.dynamics:forward_dynamics_augmented_tensor",
+            "products",
+            shallow=True,
+        ),
+        Method(
+            "parallel-axes",
+            "tensor.dynamics:forward_dynamics_parallel_axes",
+            "products",
+            SUMMED,
+            shallow=True,
         ),
         Method(
             "floating-base",
@@ -143,7 +152,12 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
     ),
     "hybrid_dynamics": (
         Method("articulated-body", "spatial.hybrid_dynamics", "moments", followers=False),
-        Method("mass-matrix", "spatial.hybrid_dynamics:hybrid_dynamics_mass_matrix", "moments"),
+        Method(
+            "mass-matrix",
+            "spatial.hybrid_dynamics:hybrid_dynamics_mass_matrix",
+            "moments",
+            shallow=True,
+        ),
         Method(
             "floating-base",
             "spatial.hybrid_dynamics:hybrid_dynamics_floating_base",
@@ -152,7 +166,12 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
         ),
     ),
     "operational_inertia_inverse": (
-        Method("projection", "spatial.operational_space:operational_inertia_inverse", "moments"),
+        Method(
+            "projection",
+            "spatial.operational_space:operational_inertia_inverse",
+            "moments",
+            shallow=True,
+        ),
         Method(
             "propagation",
             "spatial.operational_space:operational_inertia_inverse_propagation",

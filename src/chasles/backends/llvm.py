@@ -24,9 +24,10 @@ import numpy as np
 from chasles.backends import arrays, cache, llvm_objects, llvm_pieces
 from chasles.backends.arrays import Rows
 from chasles.backends.cache import Artifact
+from chasles.backends.llvm_body import Target
 from chasles.backends.llvm_math import ELEMENTS
 from chasles.backends.llvm_objects import address, at_address
-from chasles.backends.llvm_source import WORTH_THREADS, Module, Target, module
+from chasles.backends.llvm_source import WORTH_THREADS, Module, module
 from chasles.expr import Interface, Program, Staged
 
 _SHARE = 64

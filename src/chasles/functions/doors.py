@@ -142,6 +142,11 @@ def checked_options(
     if options.get("kind", "classical") not in ("classical", "spatial", "proper"):
         problem = f"kind must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
         raise InputError("E-CALL-028", problem)
+    if type(checked.get("packed", False)) is not bool:
+        problem = f"packed must be True or False, not {options['packed']!r}"
+        raise ArgumentError("E-CALL-095", problem, part=function)
+    if not checked.get("packed"):
+        checked.pop("packed", None)
     return tuple(sorted((k, v) for k, v in checked.items() if k in known))
 
 

@@ -32,6 +32,10 @@ ARM, FEW = 12, 60
 """Up to so many bodies the robot as it is given is tried too, and the robot with regrouped inertias
 in its own frames; beyond, only what is likely best."""
 
+DEEP = 16.0
+"""Bodies on the way from a body to the base, in the mean: beyond, methods for short branches take
+more than twice the operations of others."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -232,7 +236,8 @@ def _methods(
             remedy = "load the robot with mimic=False" if model.mimics and not reason else ""
             problem = f"robot {model.name!r}: {reason or f'it cannot have {bound}'}"
             raise ModelError("E-CALL-067", problem, remedy, part=function)
-        return allowed
+        deep = model.depth > DEEP
+        return tuple(m for m in allowed if not (deep and m.shallow)) or allowed
     named = tuple(m for m in known if m.name == method)
     if not named:
         problem = f"it has no method {method!r}"

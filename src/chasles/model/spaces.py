@@ -38,6 +38,10 @@ class Space:
         """Where quaternions start in the array, and the joints they belong to."""
         return {}
 
+    def packed(self, model: Model) -> list[tuple[int, int]]:
+        """Row and column of each entry of a packed matrix; nothing if it has no packed form."""
+        return []
+
 
 class PositionSpace(Space):
     def shape(self, model: Model) -> tuple[int, ...]:
@@ -86,6 +90,13 @@ class Listed(Space):
 
     def join(self, model: Model, value: Any) -> list[Number]:
         return list(self.entries(model, value))
+
+
+class SymmetricSpace(Listed):
+    """A symmetric matrix over the velocities; packed, the rows of its lower triangle."""
+
+    def packed(self, model: Model) -> list[tuple[int, int]]:
+        return [(row, column) for row in range(model.nv) for column in range(row + 1)]
 
 
 class SpatialMatrixSpace(Space):
@@ -175,6 +186,24 @@ class TreeSpace(Space):
         places = steps + [model.nv + k for k in steps]
         rows, columns = (places[:size] for size in self.shape(model))
         return rows, columns
+
+
+class FactorSpace(TreeSpace):
+    """A triangular factor of the mass matrix; packed, the entries of joints on one branch.
+
+    A joint that follows another couples branches, so with such joints it is the whole triangle.
+    """
+
+    def packed(self, model: Model) -> list[tuple[int, int]]:
+        found, before = [], model.in_tree_order
+        for place, i in enumerate(before):
+            inward = before[: place + 1] if model.mimics else model.support(i)
+            where = [model.velocity_slices[j] for j in inward if model.bodies[j].owns]
+            columns = sorted(c for s in where for c in range(s.start, s.stop))
+            own = model.velocity_slices[i]
+            for row in range(own.start, own.stop):
+                found += [(row, c) for c in columns if c <= row or not own.start <= c < own.stop]
+        return sorted(found)
 
 
 class WrenchesSpace(Space):
@@ -354,7 +383,14 @@ JointMatrix = Annotated[
 ]
 """Blocks (i, j) of a matrix over all joints; absent blocks are zero."""
 
+InertiaMatrix = Annotated[
+    Mapping[tuple[int, int], Matrix],
+    SymmetricSpace(lambda m: (m.nv, m.nv), lambda m, value: _flat(assemble(m, value, m.movers))),
+]
+"""The same of a symmetric matrix."""
+
 TreeMatrix = Annotated[Matrix | Product, TreeSpace(1, 1)]
+TreeFactor = Annotated[Matrix, FactorSpace(1, 1)]
 TreeVector = Annotated[
     Vector, Listed(lambda m: (m.nv,), lambda m, value: [value[k] for k in tree_places(m)])
 ]
