@@ -28,6 +28,30 @@ class Kernel(Protocol):
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None: ...
 
 
+class Load(NamedTuple):
+    """A wrench in `f_ext`: its key; and, unless it is an array, its type, the places of its value,
+    axes and point in an object of that type (`llvm_objects.places`), its axes and its point."""
+
+    key: str
+    kind: type | None = None
+    places: tuple[int, ...] = (0, 0, 0)
+    axes: Any = None
+    at: Any = None
+
+
+class Target(NamedTuple):
+    """What a call led to: the fast entry of a kernel, and where its inputs come from.
+
+    sources: for each input, 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k).
+    loads: the wrenches in the order of `f_ext`; None if it is not given.
+    """
+
+    entry: Callable[..., Any]
+    sources: Sequence[int]
+    fixed: tuple[Any, ...] = ()
+    loads: Sequence[Load] | None = None
+
+
 def checked_count(what: str, value: Any) -> int:
     """A positive integer, Python's or NumPy's; `what` is for the message."""
     try:

@@ -21,13 +21,13 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from chasles.backends import arrays, cache, llvm_objects
+from chasles.backends import arrays, cache, llvm_entry, llvm_objects, llvm_ways
 from chasles.backends.arrays import Rows
 from chasles.backends.cache import Artifact
 from chasles.backends.llvm_math import ELEMENTS
 from chasles.backends.llvm_objects import address, at_address
 from chasles.backends.llvm_source import WORTH_THREADS, Module, Target, module
-from chasles.expr import Program
+from chasles.expr import Interface, Program
 
 _SHARE = 64
 """Rows go to threads in multiples of this: whole tiles."""
@@ -92,8 +92,11 @@ def source(program: Program, machine: Machine | None = None, dtype: str = "float
     return module(program, Target(lanes, machine.fuse, element))
 
 
-def assemble(text: str, machine: Machine) -> bytes:
-    """Machine code from a module's text. LLVM's mid-level passes stay off: nothing is left."""
+def assemble(text: str, machine: Machine, *, optimise: bool = False) -> bytes:
+    """Machine code from a module's text.
+
+    optimise: with LLVM's mid-level passes, which have nothing to do in straight-line programs.
+    """
     with arrays.COMPILING:
         _initialise()
         target = llvm.Target.from_triple(machine.triple).create_target_machine(
@@ -105,6 +108,10 @@ def assemble(text: str, machine: Machine) -> bytes:
         )
         parsed = llvm.parse_assembly(text)
         parsed.triple = machine.triple
+        if optimise:
+            tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+            passes = llvm.create_pass_builder(target, tuning)
+            passes.getModulePassManager().run(parsed, passes)
         return bytes(target.emit_object(parsed))
 
 
@@ -140,13 +147,9 @@ class Kernel:
         self.artifact = artifact
         self.interface, self.dtype = artifact.interface, np.dtype(artifact.dtype)
         self._local = threading.local()
-        has_entry = bool(artifact.interface.outputs)
-        names = ("one", "batch", "entry")[: 2 + has_entry]
         with arrays.COMPILING:
-            symbols = _exact() | {"context": ctypes.addressof(llvm_objects.FILLED)}
-            self._library = load(artifact.object_code, symbols, names)
+            self._library = load(artifact.object_code, _exact(), ("one", "batch"))
         pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
-        self.entry: int | None = self._library["entry"] if has_entry else None
         self.one_address: int = self._library["one"]
         self._one = ctypes.CFUNCTYPE(None, pointer, pointer)(self.one_address)
         self.batch_address: int = self._library["batch"]
@@ -201,8 +204,34 @@ class Kernel:
         return -(-address(self._local.workspace) // 64) * 64
 
     def fast_entry(self, **facts: Any) -> Callable[..., Any]:
-        """A built-in function around the code (`llvm_objects.fast_entry`)."""
-        return llvm_objects.fast_entry(self, self.entry, **facts)
+        """A built-in function around the code (`llvm_ways.fast_entry`)."""
+        return fast_entry(self, **facts)
+
+
+def fast_entry(
+    kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
+) -> Callable[..., Any]:
+    """A built-in function that calls a kernel, or only what it learns from its fallback.
+
+    The fallback itself, where Python or the kernel allow no such thing.
+    """
+    way = None if kernel is None else llvm_ways.plain_way(kernel)
+    if not llvm_objects.supported() or (kernel is not None and way is None):
+        return fallback
+    return llvm_ways.fast_entry(_shared()["entry"], way, fallback=fallback, **facts)
+
+
+@functools.cache
+def _shared() -> Any:
+    """The code that all fast entries share, loaded; never freed, since finalisers may call it."""
+    name = _entry("entry", "float64")
+    found = cache.load(name)
+    if found is None:
+        code = assemble(llvm_entry.module(), Machine.host(), optimise=True)
+        found = Artifact(Interface("entry", (), (), ()), "float64", 0, 0, code)
+        cache.save(name, found)
+    symbols = {"context": ctypes.addressof(llvm_objects.FILLED)}
+    return llvm_objects.for_ever(load(found.object_code, symbols, ("entry",)))
 
 
 def table(kind: Any, numbers: Iterable[int]) -> Any:

@@ -9,7 +9,6 @@ several times among the outputs is kept once; constant results are written befor
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chasles.backends.llvm_entry import entry
 from chasles.backends.llvm_math import DOUBLE, Element, Writer, angles, arctangent, cold_angles
 from chasles.backends.llvm_tiles import attributes, gather, scatter
 from chasles.backends.lowering import Lowered, Part, lower, places
@@ -50,7 +49,7 @@ class Target:
 
 
 def module(program: Program, target: Target) -> Module:
-    """The module of a program; with one output, it has an entry point for Python too."""
+    """The module of a program."""
     slots = _Slots(program)
     longest = LONGEST if len(program.code) <= LONGEST else SHARE
     lowered = lower(program, fuse=target.fuse, longest=longest)
@@ -65,9 +64,6 @@ def module(program: Program, target: Target) -> Module:
     batch, vectors = _batch(program, lowered, slots, target)
     parts.append(batch)
     workspace = vectors * target.writer().bytes
-    if program.outputs:
-        most = WORTH_THREADS // max(program.count.weight, 1)
-        parts.append(entry(program, target.element, workspace=workspace, most=most))
     return Module("\n".join(parts), workspace)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from chasles.backends import cuda, cuda_driver, llvm
 from chasles.backends.cuda_build import Built, Layout
 from chasles.backends.cuda_source import WARP
-from chasles.backends.llvm_entry import SMALL_WORKSPACE, filled_tables
+from chasles.backends.llvm_calls import SMALL_WORKSPACE
 from chasles.backends.llvm_math import ELEMENTS, Writer
 from chasles.backends.llvm_source import WORTH_THREADS
 
@@ -55,6 +55,15 @@ def _keep(code: Any, make: Callable[[], tuple[str, Mapping[str, int], Any]]) -> 
         library = llvm.load(llvm.assemble(text, llvm.Machine.host()), symbols, ["handler"])
         _KEPT[id(code)] = (library["handler"], library, code, more)
     return _KEPT[id(code)][0]
+
+
+def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
+    """Tables on the stack of arrays, as `batch` takes them: where rows start, and their strides."""
+    places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
+    for k, (place, step) in enumerate(arrays):
+        w.store(places, 8 * k, place)
+        w.store(steps, 8 * k, step)
+    return places, steps
 
 
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:

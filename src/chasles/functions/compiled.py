@@ -12,7 +12,7 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends import cache
-from chasles.backends.arrays import COMPILING, Kernel, checked, relaid, run
+from chasles.backends.arrays import COMPILING, Kernel, Target, checked, relaid, run
 from chasles.errors import ArgumentError, ChaslesError, InputError, ModelError, StateError
 from chasles.expr import Interface, Program
 from chasles.functions.doors import checked_options, common, is_single, library_of, module
@@ -200,26 +200,24 @@ class Compiled:
         """The same function with tens of nanoseconds of overhead: a built-in around the code."""
         return self.entry(holder=_Found(self), fallback=self.call)
 
-    def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """A fast entry with a fallback's signature and documentation."""
-        return backends.fast_entry(
-            self.kernel,
-            name=self.recipe.function,
-            signature=_plain_signature(fallback),
-            doc=inspect.getdoc(fallback) or "",
-            holder=holder,
-            fallback=fallback,
-            again=self._again,
-        )
+    def entry(
+        self, *, holder: Any, fallback: Callable[..., Any], method: Callable[..., Any] | None = None
+    ) -> Callable[..., Any]:
+        """A fast entry with a method's signature and documentation, by default the fallback's."""
+        facts: dict[str, Any] = {"holder": holder, "fallback": fallback, "again": self.again}
+        return entry_of(method or fallback, self.recipe.function, self.kernel, **facts)
 
-    def _again(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def again(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The machine code on arrays that NumPy lays out anew; NotImplemented if that is not it."""
         if not named.keys() <= _NAMED or len(arguments) != len(self.interface.inputs):
             return NotImplemented
         if {type(a) for a in arguments} != _ARRAYS:
             return NotImplemented
         if self.recipe.dtype == "float64" and {a.dtype for a in arguments} == _SINGLE:
-            return self.single.fast(*arguments, **named)
+            found = self.single.fast(*arguments, **named)
+            sources = [4 * k for k in range(len(arguments))]
+            backends.learn(owner, arguments, named, lambda: Target(self.single.fast, sources))
+            return found
         plain = relaid(self.kernel, arguments)
         if plain is None:
             return NotImplemented
@@ -313,6 +311,14 @@ class _Found:
         if name.startswith("__"):
             raise AttributeError(name)
         return self.compiled.fast
+
+
+def entry_of(
+    method: Callable[..., Any], name: str, kernel: Any = None, **facts: Any
+) -> Callable[..., Any]:
+    """A fast entry that looks like a method (`backends.fast_entry`)."""
+    signature, doc = _plain_signature(method), inspect.getdoc(method) or ""
+    return backends.fast_entry(kernel, name=name, signature=signature, doc=doc, **facts)
 
 
 def _plain_signature(function: Callable[..., Any]) -> str:

@@ -4,12 +4,15 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.algorithms.spatial.kinematics import At, Axes
+from chasles.backends.arrays import Load as Held
+from chasles.backends.llvm_objects import places
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
 from chasles.functions.programs import spaces
@@ -18,7 +21,7 @@ from chasles.model import Model
 from chasles.model.spaces import WrenchesSpace
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Wrench:
     """An external wrench exerted on the robot at a frame: (moment, force), in N m and N.
 
@@ -223,6 +226,35 @@ def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
         keys.append(WrenchKey(name, wrench.axes, wrench.at))
         values.append(wrench.value)
     return Load(tuple(keys), values)
+
+
+@cache
+def _fields() -> tuple[int, ...] | None:
+    """Where a wrench keeps its value, axes and point."""
+    sample = Wrench([], "frame", (1.0, 2.0, 3.0))
+    return places(sample, (sample.value, sample.axes, sample.at))
+
+
+def loads_of(f_ext: Any, keys: Sequence[WrenchKey]) -> tuple[list[Held], list[int]] | None:
+    """Wrenches as the fast entry reads them, in the order of f_ext, and where each of `keys` is.
+
+    None for what it does not read.
+    """
+    where = _fields()
+    if type(f_ext) is not dict or where is None:
+        return None
+    held = []
+    for name, given in f_ext.items():
+        if type(name) is not str:
+            return None
+        if type(given) is Wrench:
+            held.append(Held(name, Wrench, where, given.axes, given.at))
+        elif isinstance(given, Wrench):
+            return None
+        else:
+            held.append(Held(name))
+    order = list(f_ext)
+    return held, [order.index(key.frame) for key in keys]
 
 
 def is_single(argument: Any) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from chasles.algorithms import CLOSED_LOOPS, OPEN
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, ChaslesError
+from chasles.functions.callers import Caller
 from chasles.functions.compiled import Compiled, Functions
 from chasles.functions.doors import Load, refuse, wrench_arguments
 from chasles.functions.numeric import checked_step, delivered, filled
@@ -19,7 +20,7 @@ from chasles.mechanisms import singular_values
 from chasles.mechanisms.assembly import assemble, coordinates
 from chasles.mechanisms.closing import REGULAR, Loops
 from chasles.mechanisms.equations import choose
-from chasles.mechanisms.mechanism import Accelerations, Caller, Mechanism, Timed, check_coordinates
+from chasles.mechanisms.mechanism import Accelerations, Mechanism, Timed, check_coordinates
 from chasles.mechanisms.reports import LoopError, SingularPosition
 from chasles.model import Model, ModelError, build
 
@@ -128,12 +129,14 @@ class Closing:
     def plain(self) -> bool:
         return self.solver is not None
 
-    def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """Take the fallback's place where no option is given and the state is good."""
+    def entry(
+        self, *, holder: Any, fallback: Callable[..., Any], method: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        """Take the place of a method where no option is given and the state is good."""
         assert self.solver is not None
         fast = self.solver.compiled.fast
 
-        @wraps(fallback)
+        @wraps(method)
         def forward_dynamics(q: Any, qd: Any, tau: Any, *, out: Any = None, **options: Any) -> Any:
             if not options and type(q) is np.ndarray:
                 try:

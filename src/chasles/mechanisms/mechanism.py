@@ -15,6 +15,7 @@ import numpy as np
 from chasles.algorithms import CLOSED_LOOPS
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError
+from chasles.functions.callers import Caller, Loaded
 from chasles.functions.compiled import AtTime, Compiled, Functions
 from chasles.functions.doors import checked_time, derivative_names, order_option, wrench_arguments
 from chasles.functions.programs import Derivative, spaces
@@ -25,9 +26,6 @@ from chasles.model import Model, ModelError
 
 Coordinates = Literal["tree", "independent"]
 """All coordinates of the tree, or those that its closed loops leave independent."""
-
-Caller = Callable[..., Any]
-"""Computes a function: called with its arrays, `out=` and `threads=`."""
 
 Accelerations = Callable[..., np.ndarray]
 """qdd of (t, q, qd, tau, *wrenches)."""
@@ -267,7 +265,7 @@ class Mechanism(Named):
         here = self.found(key)
         if here is None:
             here = self.keep(key, self.function(name, wrenches=keys, **options).at(self.t))
-        return lambda *arrays, **where: here(*arrays, *forces, **where)
+        return Loaded(here, keys, forces)
 
     def accelerations(
         self, f_ext: Mapping[str, Any] | None, frames: Sequence[str], **options: Any
