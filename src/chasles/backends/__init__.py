@@ -1,8 +1,8 @@
 """The targets: each turns a program into a kernel that runs on rows of numbers."""
 
+import functools
 import importlib
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 from chasles.backends.arrays import Kernel, Target
@@ -108,10 +108,19 @@ def fast_entry(
 ) -> Callable[..., Any]:
     """A built-in function around a kernel, or around what it will `learn` (`llvm_ways.fast_entry`);
     where there is no such thing, the fallback."""
-    make = partial(_backend(USUAL).fast_entry, None)
+    make: Any = functools.partial(_backend(USUAL).fast_entry, None)
     if kernel is not None:
         make = getattr(kernel, "fast_entry", None)
     return fallback if make is None else make(fallback=fallback, **facts)
+
+
+@functools.cache
+def called_by_slot(kind: type) -> None:
+    """Call objects of a class by the fast entry in their first slot, `_entry`, where they have one.
+
+    See `llvm_ways.called_by_slot`.
+    """
+    _backend(USUAL).called_by_slot(kind, object.__new__(kind))
 
 
 def learn(

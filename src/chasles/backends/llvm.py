@@ -231,7 +231,14 @@ def _shared() -> Any:
         found = Artifact(Interface("entry", (), (), ()), "float64", 0, 0, code)
         cache.save(name, found)
     symbols = {"context": ctypes.addressof(llvm_objects.FILLED)}
-    return llvm_objects.for_ever(load(found.object_code, symbols, ("entry",)))
+    return llvm_objects.for_ever(load(found.object_code, symbols, ("entry", "called")))
+
+
+def called_by_slot(kind: type, sample: Any) -> None:
+    """Call objects of a class by the fast entry in their first slot (`llvm_ways`)."""
+    if llvm_objects.supported():
+        llvm_objects.fill_context()
+        llvm_ways.called_by_slot(kind, sample, _shared()["called"])
 
 
 def table(kind: Any, numbers: Iterable[int]) -> Any:

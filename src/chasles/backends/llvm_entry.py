@@ -38,7 +38,17 @@ from chasles.backends.llvm_routine import Routine
 def module() -> str:
     """The text of the module."""
     parts = ["@context = external global ptr\n", number(), sequence(), *copied()]
-    parts += [_same_number(), _same(), _loads(), _fits(), plain(), prepared(), answered(), _entry()]
+    parts += [
+        _same_number(),
+        _same(),
+        _loads(),
+        _fits(),
+        plain(),
+        prepared(),
+        answered(),
+        _entry(),
+        _called(),
+    ]
     return "\n".join(parts)
 
 
@@ -267,3 +277,34 @@ def _keywords(
         for place, item in zip(lists, (name, value), strict=True):
             w.put(place, count, "ptr", item)
         w.set(options, f"i64 {w.plus(count, 1)}")
+
+
+def _called() -> str:
+    """`tp_call` of a class whose objects keep a fast entry in their first slot.
+
+    Without an entry, or if the first argument is not NumPy's or Python's, Python's own `tp_call`.
+    """
+    w = Routine("ptr @called(ptr %self, ptr %args, ptr %named)")
+    usual = w.label()
+    entry = w.field("%self", HEAD, "ptr")
+    w.leave(w.is_null(entry), usual)
+    count, items = w.field("%args", HEAD, "i64"), w.at("%args", TUPLE)
+    w.leave(w.compare("eq", count, 0), usual)
+    kind, ours = kind_of(w, w.get(items, "ptr")), "false"
+    for name in ("array_type", "list_type", "tuple_type"):
+        ours = w.either(ours, w.same(kind, context(w, name)))
+    w.leave(w.opposite(ours), usual)
+    w.do(context(w, "increment"), f"ptr {entry}")
+    answer, done = w.variable("ptr", "null"), w.label()
+    with w.when(w.is_null("%named"), go=done):
+        operands = [f"ptr {entry}", f"ptr {items}", f"i64 {count}", "ptr null"]
+        w.set(answer, f"ptr {w.called('ptr', context(w, 'vectorcall'), *operands)}")
+    operands = [f"ptr {entry}", "ptr %args", "ptr %named"]
+    w.set(answer, f"ptr {w.called('ptr', context(w, 'call'), *operands)}")
+    w.start(done)
+    w.do(context(w, "decrement"), f"ptr {entry}")
+    w.answer(f"ptr {w.get(answer, 'ptr')}")
+    w.start(usual)
+    given = "ptr %self", "ptr %args", "ptr %named"
+    w.answer(f"ptr {w.called('ptr', context(w, 'usual_call'), *given)}")
+    return w.finished()

@@ -43,10 +43,12 @@ CONTEXT = {
     "dict_type": "",
     "dict_size": "PyDict_Size",
     "dict_next": "PyDict_Next",
+    "call": "PyObject_Call",
+    "usual_call": "",
 }
 """What @context points to, in order: Python's functions, and those that `llvm` fills in:
 numpy.ndarray, the interned strings "out", "threads" and "f_ext", PyArray_New, PyArray_Return, types
-of Python and numpy.float64, None, and the integer 1."""
+of Python and numpy.float64, None, the integer 1, and what calls an object by its `__call__`."""
 
 HEAD, TUPLE = object.__basicsize__, tuple.__basicsize__
 DATA, RANK, SHAPE, STRIDES, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 24, 40, 48))
@@ -54,6 +56,9 @@ ORDER, TYPE = HEAD + 10, HEAD + 12
 LIST = HEAD + 8
 """Where an array keeps its data, number of axes, shape, strides, element type and flags, where an
 element type keeps its byte order and number, and where a list keeps the address of its items."""
+
+CALL = 112
+"""Where a class keeps the function that calls its objects, after its head."""
 
 LAYOUT = (HEAD, TUPLE)
 """What the code assumes of this build of Python."""
@@ -134,6 +139,16 @@ FILLED = for_ever((ctypes.c_void_p * len(CONTEXT))())
 """What the machine code reaches of Python and NumPy; filled before the first entry is made."""
 
 
+class _Callable:
+    def __call__(self) -> None:
+        """Have what Python gives to all classes with such a method."""
+
+
+def call_slot(kind: type) -> ctypes.c_void_p:
+    """The place in a class of the function by which CPython calls its objects."""
+    return ctypes.c_void_p.from_address(id(kind) + HEAD + CALL)
+
+
 @functools.cache
 def fill_context() -> None:
     numpy = _numpy_table()
@@ -153,6 +168,7 @@ def fill_context() -> None:
         "f_ext_name": id(_LOADS),
         "text_type": id(str),
         "dict_type": id(dict),
+        "usual_call": call_slot(_Callable).value or 0,
     }
     for k, (key, function) in enumerate(CONTEXT.items()):
         FILLED[k] = at_address(getattr(ctypes.pythonapi, function)) if function else own[key]
@@ -195,6 +211,12 @@ def _probe() -> bool:
         return False
     fits &= read(read(id(numbers) + LIST, pointer), pointer) == id(numbers[0])
     fits &= [read(id(x) + HEAD, ctypes.c_double) for x in numbers] == numbers
+    kinds = [type("A", (base,), {}) for base in (object, _Callable, functools.partial)]
+    slots = [
+        read(id(kind) + HEAD + CALL, pointer) for kind in (*kinds, _Callable, functools.partial)
+    ]
+    if slots[0] is not None or None in slots[1:] or slots[1:3] != slots[3:] or slots[3] == slots[4]:
+        return False
     for array in (np.zeros((3, 5)), np.zeros((2, 3, 4), order="F"), np.zeros(7, ">f8")):
         start = id(array)
         shape, strides, descr = (read(start + k, pointer) for k in (SHAPE, STRIDES, DESCR))

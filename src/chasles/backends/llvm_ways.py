@@ -15,6 +15,9 @@ import numpy as np
 
 from chasles.backends.arrays import Load, Target
 from chasles.backends.llvm_objects import (
+    CONTEXT,
+    FILLED,
+    HEAD,
     MOST_INPUTS,
     MOST_OPTIONS,
     MOST_OUTPUTS,
@@ -23,8 +26,10 @@ from chasles.backends.llvm_objects import (
     VARIABLE,
     WAY,
     address,
+    call_slot,
     fill_context,
     for_ever,
+    places,
     supported,
 )
 from chasles.backends.llvm_source import WORTH_THREADS
@@ -248,3 +253,18 @@ def fast_entry(
     owner = Owner((way, [], holder, name, fallback, again, set()))
     built: Callable[..., Any] = make(definition, owner, None)
     return built
+
+
+def called_by_slot(kind: type, sample: Any, called: int) -> None:
+    """Let objects of a class that keep a fast entry in their first slot be called like it.
+
+    CPython calls an object by what its class has in `tp_call`, which is by default the `__call__`
+    of the class: machine code at an address takes its place, and hands on what it does not take.
+    The method stays what others see of the class, as the compiler of PyTorch does.
+    """
+    entry = object()
+    sample._entry = entry
+    usual = FILLED[list(CONTEXT).index("usual_call")]
+    if places(sample, [entry]) == (HEAD,) and call_slot(kind).value == usual:
+        call_slot(kind).value = called
+    del sample._entry

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import BuiltinFunctionType
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
@@ -61,6 +62,8 @@ class Compiled:
     and CuPy give results of the same kind. It can be pickled (the recipe travels, the code is made
     again) and shared by threads.
     """
+
+    __slots__ = ("__dict__", "__weakref__", "_entry")
 
     def __init__(
         self, recipe: Recipe, model: Model | None = None, parent: "Compiled | None" = None
@@ -198,7 +201,11 @@ class Compiled:
     @cached_property
     def fast(self) -> Callable[..., Any]:
         """The same function with tens of nanoseconds of overhead: a built-in around the code."""
-        return self.entry(holder=_Found(self), fallback=self.call)
+        found = self.entry(holder=_Found(self), fallback=self.call)
+        if isinstance(found, BuiltinFunctionType):
+            backends.called_by_slot(Compiled)
+            self._entry = found  # by which CPython calls this object from now on
+        return found
 
     def entry(
         self, *, holder: Any, fallback: Callable[..., Any], method: Callable[..., Any] | None = None
