@@ -43,13 +43,18 @@ class Target(NamedTuple):
     """What a call led to: the fast entry of a kernel, and where its inputs come from.
 
     sources: for each input, 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k).
-    loads: the wrenches in the order of `f_ext`; None if it is not given.
+    loads: the wrenches in the order of `f_ext`; None if it is not given. shown: how many of its
+    results are given, by default all; if not all, the last is (gap, margin) of each state, and the
+    kernel answers only if no gap is above `gap`, and no margin at `margin` or below.
     """
 
     entry: Callable[..., Any]
     sources: Sequence[int]
     fixed: tuple[Any, ...] = ()
     loads: Sequence[Load] | None = None
+    shown: int | None = None
+    gap: float = 0.0
+    margin: float = 0.0
 
 
 def checked_count(what: str, value: Any) -> int:

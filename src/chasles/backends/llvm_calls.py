@@ -43,7 +43,7 @@ def _targets(
     """Check what was given as `out=`, one array or a tuple of them: apart from each other and from
     the inputs, except that a batch with one result may be exactly an input."""
     lead, dims, count = shape
-    made = word(w, "outputs")
+    made = word(w, "shown")
     one = w.compare("eq", made, 1)
     with w.when(w.opposite(one)):
         w.leave(w.opposite(w.same(kind_of(w, "%out"), context(w, "tuple_type"))), no)
@@ -117,7 +117,7 @@ def _made(w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], mad
 
 def _delivered(w: Routine, lead: str, made: str) -> str:
     """What a call gives: an array, a number, or a tuple of these."""
-    count, first = word(w, "outputs"), word(w, "inputs")
+    count, first = word(w, "shown"), word(w, "inputs")
     with w.each(count) as (k, further):
         w.leave(w.compare("ne", w.plus(Variable(w, w.plus(first, k)).rank, lead), 0), further)
         bare = w.called("ptr", context(w, "unwrap"), f"ptr {w.entry_of(made, k, 'ptr')}")
@@ -131,6 +131,41 @@ def _delivered(w: Routine, lead: str, made: str) -> str:
             w.do(context(w, "decrement"), f"ptr {item}")
         w.called("i32", context(w, "set_item"), f"ptr {answer}", f"i64 {k}", f"ptr {item}")
     return answer
+
+
+def _guard(w: Routine, count: str, made: str, no: str) -> None:
+    """Look at the last result, which says how good each state is; then give what is to be shown.
+
+    Results are in arrays of their own until they are known to be good.
+    """
+    outputs, shown, inputs = (word(w, name) for name in ("outputs", "shown", "inputs"))
+    health = w.field(w.entry_of(made, w.minus(outputs, 1), "ptr"), DATA, "ptr")
+    limits = [word(w, name, "double") for name in ("gap", "margin")]
+    bad, good = w.variable("i1", "false"), w.label()
+    with w.each(count) as (k, _):
+        gap, margin = (w.entry_of(health, w.plus(w.times(k, 2), n), "double") for n in (0, 1))
+        weak = w.emit(f"fcmp ugt double {gap}, {limits[0]}")
+        near = w.emit(f"fcmp ule double {margin}, {limits[1]}")
+        w.set(bad, f"i1 {w.either(w.get(bad, 'i1'), w.either(weak, near))}")
+    given = w.opposite(w.is_null("%out"))
+    fresh = w.opposite(w.either(given, w.get(bad, "i1")))
+    with w.when(fresh, go=good), w.each(w.minus(outputs, shown)) as (k, _):
+        hidden = w.entry_of(made, w.plus(shown, k), "ptr")
+        w.do(context(w, "decrement"), f"ptr {hidden}")
+    with w.each(outputs) as (k, _):
+        item = w.entry_of(made, k, "ptr")
+        taken = w.both(w.compare("slt", k, shown), w.opposite(w.get(bad, "i1")))
+        with w.when(taken):
+            place = w.variable("ptr", "%out")
+            with w.when(w.compare("ne", shown, 1)):
+                w.set(place, f"ptr {w.entry_of(w.at('%out', TUPLE), k, 'ptr')}")
+            ends = [w.field(x, DATA, "ptr") for x in (item, w.get(place, "ptr"))]
+            size = w.times(Variable(w, w.plus(inputs, k)).size, count)
+            operands = f"ptr {ends[0]}", "i64 1", "i64 0", f"i64 {size}", "i64 8", f"ptr {ends[1]}"
+            w.do("@copy0_12", *operands)
+        w.do(context(w, "decrement"), f"ptr {item}")
+    w.leave(w.get(bad, "i1"), no)
+    w.start(good)
 
 
 def answered() -> str:
@@ -179,8 +214,10 @@ def answered() -> str:
         w.set(room, f"ptr {got}")
         w.leave(w.opposite(w.called("i1", "@prepared", "ptr %way", *operands)), no)
     quaternions(w, inputs, batch, count, no)
-    with w.when(w.opposite(w.is_null("%out")), go=ready):
+    guarded = w.compare("ne", word(w, "shown"), word(w, "outputs"))
+    with w.when(w.opposite(w.is_null("%out"))):
         _targets(w, shape, inputs, outputs, no)
+        w.leave(w.opposite(guarded), ready)
     w.raw(f"  %heap = load ptr, ptr {heap}")
     _made(w, shape, outputs, made)
     w.start(ready)
@@ -194,6 +231,8 @@ def answered() -> str:
     w.do(word(w, "batch", "ptr"), f"i64 {count}", *tables, f"ptr {workspace}")
     w.do(context(w, "acquire"), f"ptr {state}")
     w.start(done)
+    with w.when(guarded):
+        _guard(w, count, made, no)
     w.do("@released", f"ptr {w.get(heap, 'ptr')}")
     with w.when(w.opposite(w.is_null("%out"))):
         w.do(context(w, "increment"), "ptr %out")

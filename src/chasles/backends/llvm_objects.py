@@ -75,6 +75,7 @@ WAY = (
     *("one", "batch", "workspace", "most", "number", "element", "bytes"),
     *("inputs", "outputs", "numbers", "variables", "nonzero", "quaternions"),
     *("single", "arguments", "sources", "fixed", "options", "named", "wrenches", "loads"),
+    *("shown", "gap", "margin"),
 )
 """Words of a way of calling (`llvm_ways`), 8 bytes each: numbers, and addresses of lists.
 
@@ -86,7 +87,9 @@ number, `nonzero` of them. single: whether all arguments must be float32 (1), mu
 or may be (2). arguments: how many a caller gives by position. sources: of each input, 4 k + (0: of
 the caller's arguments, 1: of the wrenches, 2: of `fixed`); no list where inputs are the arguments.
 named: (name, value) of each of `options`. wrenches: how many `f_ext` holds, -1 if it is not given;
-loads: LOAD of each.
+loads: LOAD of each. shown: how many of the outputs a call gives; if not all, the last one is (gap,
+margin) of each state, and the call is taken only if all gaps are at most `gap`, and all margins
+above `margin` (bits of doubles).
 """
 
 LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")

@@ -71,6 +71,9 @@ def plain_way(kernel: Any) -> Way | None:
         "bytes": kernel.dtype.itemsize,
         "inputs": count,
         "outputs": len(interface.outputs),
+        "shown": len(interface.outputs),
+        "gap": 0,
+        "margin": 0,
         "numbers": sum(v.size for v in interface.inputs),
         "variables": address(shapes),
         "nonzero": len(zeros),
@@ -188,6 +191,10 @@ def learn(
     target = target or make()
     way = None if target is None else _reached(target, short)
     if target is not None and way is not None:
+        if target.shown is not None:
+            gap, margin = (int(np.float64(x).view(np.int64)) for x in (target.gap, target.margin))
+            facts = way[-1] | {"shown": target.shown, "gap": gap, "margin": margin}
+            way = (*way[:-1], facts)
         where = target.sources, target.fixed, options, target.loads
         owner[1].append(_way(way[-1], way[1], len(arguments), *where))
 
@@ -198,6 +205,8 @@ def _reached(target: Target, short: bool) -> Way | None:
     if not isinstance(owner, Owner) or owner[0] is None or len(target.loads or ()) > MOST_WRENCHES:
         return None
     plain: Way = owner[0]
+    if short and target.shown is not None:
+        return None
     if short and plain[-1]["single"] == NEVER:
         plain = next((way for way in owner[1] if way[-1]["single"] == ALWAYS), plain)
         if plain is owner[0]:

@@ -1,11 +1,15 @@
-"""Functions under loads as they are called, and where the fast entry of a robot can take them."""
+"""Functions as they are called, beside compiled ones: under loads, at a time, or guarded.
+
+`target` says where the fast entry of a robot finds the kernel that such a call leads to.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import BuiltinFunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from chasles.backends.arrays import Target
+from chasles.functions.compiled import AtTime, Compiled
 from chasles.functions.doors import loads_of
 from chasles.functions.tracing import WrenchKey
 
@@ -25,12 +29,46 @@ class Loaded:
         return self.here(*arrays, *self.forces, **where)
 
 
+class Guarded(NamedTuple):
+    """A function whose last result is (gap, margin) of each state, and how many others are given.
+
+    They are good if no gap is above `gap`, and no margin at `margin` or below. What is called has
+    this as its attribute `guarded`.
+    """
+
+    function: Compiled | AtTime
+    keys: tuple[WrenchKey, ...]
+    shown: int
+    gap: float
+    margin: float
+
+
+def learnable(ready: Any) -> bool:
+    """Return True if a fast entry may learn where a call of this leads."""
+    kinds = (BuiltinFunctionType, AtTime, Loaded)
+    return isinstance(ready, kinds) or getattr(ready, "guarded", None) is not None
+
+
 def target(ready: Any, arrays: Sequence[Any], f_ext: Any) -> Target | None:
     """Where a call leads that the fast entry of a kernel can take; f_ext: its loads, if any."""
+    guard: Guarded | None = getattr(ready, "guarded", None)
+    facts: dict[str, Any] = {}
     sources = [4 * k for k in range(len(arrays))]
-    if not isinstance(ready, Loaded):
-        return Target(ready, sources) if isinstance(ready, BuiltinFunctionType) else None
-    held = loads_of(f_ext, ready.keys)
-    if held is None or not isinstance(ready.here, BuiltinFunctionType):
-        return None
-    return Target(ready.here, sources + [4 * k + 1 for k in held[1]], loads=held[0])
+    keys: tuple[WrenchKey, ...] = ()
+    if guard is not None:
+        ready, keys, *rest = guard
+        facts = dict(zip(("shown", "gap", "margin"), rest, strict=True))
+    elif isinstance(ready, Loaded):
+        ready, keys = ready.here, ready.keys
+    if f_ext is not None:
+        held = loads_of(f_ext, keys)
+        if held is None:
+            return None
+        sources += [4 * k + 1 for k in held[1]]
+        facts["loads"] = held[0]
+    if isinstance(ready, AtTime):
+        sources.insert(ready.place, 2)
+        ready, facts["fixed"] = ready.compiled, (ready.t,)
+    if isinstance(ready, Compiled):
+        ready = ready.fast
+    return Target(ready, sources, **facts) if isinstance(ready, BuiltinFunctionType) else None

@@ -1,6 +1,7 @@
 """Check what callers give a function: options, wrenches, arrays by joint, array libraries."""
 
 import importlib
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,6 +69,8 @@ def checked_order(function: str, order: Any) -> int:
 
 def checked_time(t: Any) -> np.ndarray:
     """A time, or an array of times: finite numbers, in s."""
+    if type(t) is float and math.isfinite(t):
+        return np.array(t)
     try:
         time = np.asarray(t, dtype=None if is_single(t) else float)
     except (TypeError, ValueError):
@@ -240,19 +243,15 @@ def loads_of(f_ext: Any, keys: Sequence[WrenchKey]) -> tuple[list[Held], list[in
 
     None for what it does not read.
     """
-    where = _fields()
-    if type(f_ext) is not dict or where is None:
+    where, known = _fields(), {key.frame: key for key in keys}
+    if type(f_ext) is not dict or where is None or f_ext.keys() != known.keys():
         return None
     held = []
     for name, given in f_ext.items():
-        if type(name) is not str:
+        if type(name) is not str or (isinstance(given, Wrench) and type(given) is not Wrench):
             return None
-        if type(given) is Wrench:
-            held.append(Held(name, Wrench, where, given.axes, given.at))
-        elif isinstance(given, Wrench):
-            return None
-        else:
-            held.append(Held(name))
+        kind = Wrench if type(given) is Wrench else None
+        held.append(Held(name, kind, where, known[name].axes, known[name].at))
     order = list(f_ext)
     return held, [order.index(key.frame) for key in keys]
 

@@ -99,6 +99,8 @@ class Mechanism(Named):
         """Compiled steps of its motion, by all that decides them."""
         self.ready: dict[Key, Caller] = {}
         """Functions by arrays alone, with little overhead, that were called before."""
+        self.called: set[str] = set()
+        """Functions that were called with options."""
 
     @property
     def rows(self) -> int:
@@ -350,9 +352,9 @@ class Timed(Mechanism):
         self._compiled: dict[Key, Compiled] = {}
 
     def at(self, t: Any) -> Self:
-        shared = self.loops, self.charts
-        moved = copy(self)
-        moved.t, moved.ready, (moved.loops, moved.charts) = checked_time(t), {}, shared
+        time, moved = checked_time(t), object.__new__(type(self))
+        shared = {"loops": self.loops, "charts": self.charts}
+        moved.__dict__ |= self.__dict__ | shared | {"t": time, "ready": {}, "called": set()}
         return moved
 
     @property

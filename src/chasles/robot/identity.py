@@ -5,14 +5,13 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from types import BuiltinFunctionType
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from chasles import mechanisms
 from chasles.backends import learn
-from chasles.functions.callers import target
+from chasles.functions.callers import learnable, target
 from chasles.functions.compiled import entry_of
 from chasles.mechanisms import Cluster, Mechanism, Named, clusters
 from chasles.model import Description, JointData, ModelError, build
@@ -202,21 +201,25 @@ class Identity(Named):
         return answer
 
     def _install(self, function: str, ready: Any) -> None:
-        """From the first call on that can be so, the method is a fast entry.
+        """From the first plain call on, or the second of any other, the method is a fast entry.
 
-        It knows the plain call, and learns what options lead to from calls that it does not know.
+        It learns what options lead to from calls that it does not know.
         """
+        plain = getattr(ready, "plain", False)
+        if not plain and function not in self.mechanism.called:
+            self.mechanism.called.add(function)
+            return
         method = getattr(type(self), function, None)
         own = method is not None and method.__module__.startswith("chasles.")  # not a subclass's
-        if function in self.__dict__ or not own:
+        if function in self.__dict__ or not own or not (plain or learnable(ready)):
             return
-        method, entry = getattr(self, function), None
-        learning = partial(self._by_python, function, method)
-        if getattr(ready, "plain", False):
-            entry = ready.entry(holder=self, method=method, fallback=learning)
-        elif isinstance(getattr(ready, "here", ready), BuiltinFunctionType):
-            entry = entry_of(method, function, holder=self, fallback=learning)
-        if entry not in (None, learning):  # there are entries on this Python
+        method = getattr(self, function)
+        facts = {"holder": self, "fallback": partial(self._by_python, function, method)}
+        if plain:
+            entry = ready.entry(method=method, **facts)
+        else:
+            entry = entry_of(method, function, **facts)
+        if entry is not facts["fallback"]:  # there are entries on this Python
             self.__dict__[function] = entry
 
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:
