@@ -95,7 +95,8 @@ def source(program: Program, machine: Machine | None = None, dtype: str = "float
 def assemble(text: str, machine: Machine, *, optimise: bool = False) -> bytes:
     """Machine code from a module's text.
 
-    optimise: with LLVM's mid-level passes, which have nothing to do in straight-line programs.
+    optimise: with LLVM's mid-level passes, which have nothing to do in straight-line programs; but
+    loops, which are short here, stay as they are.
     """
     with arrays.COMPILING:
         _initialise()
@@ -110,6 +111,7 @@ def assemble(text: str, machine: Machine, *, optimise: bool = False) -> bytes:
         parsed.triple = machine.triple
         if optimise:
             tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+            tuning.loop_unrolling = tuning.loop_vectorization = tuning.slp_vectorization = False
             passes = llvm.create_pass_builder(target, tuning)
             passes.getModulePassManager().run(parsed, passes)
         return bytes(target.emit_object(parsed))
