@@ -275,8 +275,8 @@ def _compare(
 
 # Other robots ----------------------------------------------------------------------------------
 
-Case = tuple[Call, Sequence[Array], Any]
-"""What is called, with what, and the compiled function behind it."""
+Case = tuple[Callable[[], Call], Sequence[Array], Any]
+"""What gives what is called, with what, and the compiled function behind it."""
 
 
 def _closed(robot: chasles.Robot, q: Array) -> Case:
@@ -287,9 +287,9 @@ def _closed(robot: chasles.Robot, q: Array) -> Case:
     return _late(robot, "forward_dynamics"), state, robot.function("constrained_dynamics")
 
 
-def _late(robot: chasles.Robot, name: str, **options: Any) -> Call:
-    """A method, looked up when it is called: by then it is a fast entry."""
-    return lambda *arrays: getattr(robot, name)(*arrays, **options)
+def _late(robot: chasles.Robot, name: str, **options: Any) -> Callable[[], Call]:
+    """A method, looked up when it has become a fast entry."""
+    return lambda: _method(robot, name, options)
 
 
 def _own(robot: chasles.Robot, name: str, count: int, **options: Any) -> Case:
@@ -304,10 +304,9 @@ def _driven(held: bool) -> Case:
     robot = chasles.robots.puma560().drive({"joint1": lambda t: 0.3 + 0.5 * t * t})
     states, t = States.draw(robot, 1), np.array(0.25)
     arrays = [np.ascontiguousarray(x[0]) for x in (states.q, states.qd, states.qdd)]
-    here = robot.at_time(0.25)
-    call = _late(here, "inverse_dynamics")
+    call = _late(robot.at_time(0.25), "inverse_dynamics")
     if not held:
-        call = lambda *arrays: robot.at_time(0.25).inverse_dynamics(*arrays)  # noqa: E731
+        call = lambda: lambda *arrays: robot.at_time(0.25).inverse_dynamics(*arrays)  # noqa: E731
     compiled = chasles.compile(robot, "inverse_dynamics")
     return call, arrays, partial(_at_end, compiled, t)
 
@@ -347,11 +346,11 @@ class Other:
 
 def measure_others(rounds: Rounds) -> Iterator[Other]:
     """Single calls of robots of other kinds. Raises WrongAnswer."""
-    for name, (call, arrays, compiled) in others():
+    for name, (make, arrays, compiled) in others():
         rows = [tuple(arrays)] * COUNT
         for _ in range(LEARNING):
-            call(*arrays)
-        expected = compiled(*arrays)
+            make()(*arrays)
+        call, expected = make(), compiled(*arrays)
         first = expected[0] if isinstance(expected, tuple) else expected
         if not np.allclose(call(*arrays), first, rtol=1e-12, atol=1e-12 * np.abs(first).max()):
             raise WrongAnswer(name)
