@@ -172,9 +172,7 @@ def _tracking(
     trace = partial(_tracking_program, model, single)
     recipe = ("computed_torque", model.source, model.mimics, single, trace().hash if own else "")
     kernel = backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
-    names = ", ".join(variable.name for variable in kernel.interface.inputs)
-    facts = {"name": "computed_torque", "signature": names, "doc": "", "holder": None}
-    return backends.fast_entry(kernel, fallback=fallback, **facts)
+    return _entry("computed_torque", kernel, fallback)
 
 
 def _tracking_program(model: Model, single: Sequence[bool]) -> Program:
@@ -357,7 +355,14 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
     )
     found = traced(model, control)
     kernel = backends.prepare(("control", found.hash), found)
-    return lambda t, q, qd: call(kernel, "control", (t, q, qd))
+    return _entry("control", kernel, lambda t, q, qd: call(kernel, "control", (t, q, qd)))
+
+
+def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
+    """A fast entry of a kernel; fallback: for what is not plain."""
+    names = ", ".join(variable.name for variable in kernel.interface.inputs)
+    facts = {"name": name, "signature": names, "doc": "", "holder": None}
+    return backends.fast_entry(kernel, fallback=fallback, **facts)
 
 
 def parameter_count(parameters: Any) -> int:
