@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.backends.llvm_code import Code
 from chasles.backends.llvm_math import Element
 from chasles.errors import StateError
 
@@ -221,9 +222,6 @@ _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 _ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
 """Places in NumPy's table of C functions, fixed since its first version."""
 
-_KEPT: dict[tuple[int, str], Any] = {}
-"""Kernels with an entry and their method definitions, by the entry's address and its text."""
-
 
 class _MethodDefinition(ctypes.Structure):
     _fields_ = (
@@ -234,21 +232,31 @@ class _MethodDefinition(ctypes.Structure):
     )
 
 
-class Owner:
+class Owner(tuple[Code]):
     """What an entry belongs to, its `__self__`: called for whatever the machine code does not take.
 
-    fallback: the Python path. again: tried before it, on arguments and named ones; NotImplemented
-    where it does not help. holder: where a pickled entry is found again, by name.
+    It is a tuple, whose one item, the code, the garbage collector cannot take out as long as the
+    entry is there; all else is in its dictionary, which may be emptied. fallback: the Python path.
+    again: tried before it, on arguments and named ones; NotImplemented where it does not help.
+    holder: where a pickled entry is found again, by name.
     """
 
-    def __init__(
-        self,
+    holder: Any
+    name: str
+    fallback: Callable[..., Any] | None
+    again: Again | None
+
+    def __new__(
+        cls,
+        code: Code | None,
         holder: Any,
         name: str,
         fallback: Callable[..., Any] | None = None,
         again: Again | None = None,
-    ) -> None:
-        self.holder, self.name, self.fallback, self.again = holder, name, fallback, again
+    ) -> "Owner":
+        made = super().__new__(cls, () if code is None else (code,))
+        made.holder, made.name, made.fallback, made.again = holder, name, fallback, again
+        return made
 
     def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         again = self.__dict__.get("again")
@@ -267,7 +275,7 @@ class Owner:
         raise AttributeError(name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Owner, (self.holder, self.name)
+        return Owner, (None, self.holder, self.name)
 
 
 def _for_ever(kept: Any) -> Any:
@@ -359,7 +367,7 @@ def _probe() -> bool:
 
 
 def fast_entry(
-    kernel: Any,
+    code: Code,
     entry: int | None,
     *,
     name: str,
@@ -379,13 +387,14 @@ def fast_entry(
         return fallback
     _fill_context()
     text = f"{name}($self, {signature})\n--\n\n{doc}"
-    if (entry, text) not in _KEPT:
+    kept = code.piece.kept
+    if text not in kept:
         encoded = (name.encode(), text.encode())
         facts = encoded[0], entry, _FASTCALL_WITH_KEYWORDS, encoded[1]
-        _KEPT[entry, text] = _for_ever((kernel, _MethodDefinition(*facts), encoded))
+        kept.setdefault(text, (_MethodDefinition(*facts), encoded))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    definition = ctypes.addressof(_KEPT[entry, text][1])
-    built: Callable[..., Any] = make(definition, Owner(holder, name, fallback, again), None)
+    definition = ctypes.addressof(kept[text][0])
+    built: Callable[..., Any] = make(definition, Owner(code, holder, name, fallback, again), None)
     return built
