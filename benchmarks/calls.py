@@ -21,6 +21,7 @@ from benchmarks.routes import WrongAnswer, loop
 from benchmarks.states import Array, States
 from benchmarks.timing import Rounds, interleaved
 from chasles.backends import llvm
+from chasles.backends.llvm_code import load
 
 ROBOT = "panda"
 FUNCTIONS = (
@@ -248,11 +249,11 @@ def _rows(way: Way, inputs: Sequence[Array], count: int) -> Iterator[tuple[Any, 
 def _kernel(compiled: Any, arrays: Sequence[Array], count: int) -> Callable[[], object]:
     """A kernel for one state, called so many times without Python."""
     code = llvm.assemble(REPEATED, llvm.Machine.host())
-    library = llvm.load(code, {}, ["repeated"])
+    library = load(code, {}, ["repeated"])
     out = [np.empty(v.shape) for v in compiled.interface.outputs]
     tables = [np.array([a.ctypes.data for a in part]) for part in (arrays, out)]
     kinds = [ctypes.c_void_p] * 3 + [ctypes.c_ssize_t]
-    run = ctypes.CFUNCTYPE(None, *kinds)(library["repeated"])
+    run = ctypes.CFUNCTYPE(None, *kinds)(library.address("repeated"))
     places = [table.ctypes.data for table in tables]
 
     def call() -> object:

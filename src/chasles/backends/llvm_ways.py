@@ -80,8 +80,7 @@ def plain_way(kernel: Any) -> Way | None:
         "quaternions": address(zeros),
         "single": ANY if kernel.dtype == np.float32 else NEVER,
     }
-    code = getattr(kernel, "code", kernel)  # which nobody takes apart
-    return _way(facts, (code, shapes, zeros), count, [4 * k for k in range(count)])
+    return _way(facts, (kernel.code, shapes, zeros), count, [4 * k for k in range(count)])
 
 
 def _way(

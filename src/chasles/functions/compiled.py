@@ -47,8 +47,9 @@ _TAKERS: dict[str, Callable[..., Any]] = {}
 """What calls a function with arrays of another library, by its package, where that is loaded."""
 _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
-_KNOWN: dict[str, WeakSet["Compiled"]] = {}
-"""Functions by key, for graphs of other libraries."""
+_ALIVE: WeakSet["Compiled"] = WeakSet()
+_KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
+"""All functions, and one for each key, for graphs of other libraries."""
 _TRACED: WeakValueDictionary[Recipe, Program] = WeakValueDictionary()
 """Programs by recipe, whatever the backend and the type of numbers, while some function has them.
 """
@@ -74,7 +75,8 @@ class Compiled:
         # Two classes of joints of one name may compute different things, and a changed one does.
         self.key = cache.key(recipe, self.program.hash if self._has_own_joints else "")
         """What names it in other processes too: everything that decides the code."""
-        _KNOWN.setdefault(self.key, WeakSet()).add(self)
+        _ALIVE.add(self)
+        _KNOWN[self.key] = self
         if "torch" in sys.modules and "torch" not in _TAKERS:
             _TAKERS["torch"] = module("torch").call  # its compiler follows a call, but no import
         with COMPILING:
@@ -289,8 +291,12 @@ def taker(function: Compiled, arguments: Sequence[Any], out: Any) -> Callable[..
 
 def recall(key: str) -> Compiled:
     """A function by its key: graphs of other libraries hold text and numbers only."""
-    for function in _KNOWN.get(key, ()):
-        return function
+    found = _KNOWN.get(key)
+    if found is not None:
+        return found
+    for function in list(_ALIVE):  # one of an equal robot, though the latest of that key is gone
+        if function.key == key:
+            return _KNOWN.setdefault(key, function)
     remedy = "keep what chasles.compile returned for as long as the graph is used"
     raise StateError("E-CALL-042", "a graph calls a function of a robot that is gone", remedy)
 
