@@ -49,13 +49,16 @@ def pose_task(
 
 def _traced(model: Model, frame: str, order: int) -> Program:
     arena, sizes = Arena(RULES), (model.nq, model.nv, model.nv)
-    inputs = [Variable(name, (n,)) for name, n in zip(NAMES, sizes, strict=True)][
-        : max(order, 0) + 1
-    ]
+    inputs = [Variable(name, (n,)) for name, n in zip(NAMES, sizes, strict=True)]
+    inputs = inputs[: max(order, 0) + 1]
+    if order < 0 and model.driven:
+        inputs.append(Variable("t", ()))
     given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
 
     def found(function: str, *shape: int, **options: Any) -> Matrix:
+        """A function of the frame; where no joint is driven it does not depend on the time."""
         made = program(model, function, frame=frame, **options)
+        assert order < 0 or not model.driven
         values = made.applied({v.name: given.get(v.name, [0.0]) for v in made.inputs}, arena)
         return np.array(values[0], dtype=object).reshape(shape)
 
