@@ -1,10 +1,11 @@
 """The targets: each turns a program into a kernel that runs on rows of numbers."""
 
+import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from chasles.backends.arrays import Kernel
+from chasles.backends.arrays import Kernel, Target
 from chasles.errors import InputError
 from chasles.expr import Program, Staged
 
@@ -114,11 +115,35 @@ def prepare(
     return found or compile(program, backend, dtype, recipe)
 
 
-def fast_entry(kernel: Kernel, *, fallback: Callable[..., Any], **facts: Any) -> Callable[..., Any]:
-    """A built-in function around a kernel (`llvm.Kernel.fast_entry`); where it has none, the
-    fallback."""
-    make = getattr(kernel, "fast_entry", None)
+def fast_entry(
+    kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
+) -> Callable[..., Any]:
+    """A built-in function around a kernel, or around what it will `learn` (`llvm_ways.fast_entry`);
+    where there is no such thing, the fallback."""
+    make: Any = functools.partial(_backend(USUAL).fast_entry, None)
+    if kernel is not None:
+        make = getattr(kernel, "fast_entry", None)
     return fallback if make is None else make(fallback=fallback, **facts)
+
+
+@functools.cache
+def called_by_slot(kind: type) -> None:
+    """Call objects of a class by the fast entry in their first slot, `_entry`, where they have one.
+
+    See `llvm_ways.called_by_slot`.
+    """
+    _backend(USUAL).called_by_slot(kind, object.__new__(kind))
+
+
+def learn(
+    owner: Any,
+    arguments: tuple[Any, ...],
+    named: Mapping[str, Any],
+    make: Callable[[], Target | None],
+) -> None:
+    """Let the built-in function of an owner remember where a call led (`llvm_ways.learn`)."""
+    if isinstance(owner, tuple):
+        importlib.import_module("chasles.backends.llvm_ways").learn(owner, arguments, named, make)
 
 
 def described(backend: str) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from chasles.backends.llvm_body import Body, Place, Target
-from chasles.backends.llvm_entry import entry
 from chasles.backends.llvm_math import Writer, cold_angles
 from chasles.backends.llvm_products import Products
 from chasles.backends.llvm_rolled import one_state, tiles_of_states
@@ -42,7 +41,7 @@ class Module:
 
 
 def module(whole: Program | Staged, target: Target) -> Module:
-    """The module of a program; with one output, it has an entry point for Python too."""
+    """The module of a program."""
     products = None
     if isinstance(whole, Staged):
         products = Products(whole, target.width)
@@ -65,9 +64,6 @@ def module(whole: Program | Staged, target: Target) -> Module:
     batch, vectors = _batch(program, lowered, slots, products, target)
     parts.append(batch)
     workspace = vectors * target.writer().bytes
-    if whole.outputs:
-        most = WORTH_THREADS // max(whole.count.weight, 1)
-        parts.append(entry(whole, target.element, workspace=workspace, most=most))
     return Module("\n".join(parts), workspace)
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import BuiltinFunctionType
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends import cache
-from chasles.backends.arrays import COMPILING, Kernel, checked, relaid, run
+from chasles.backends.arrays import COMPILING, Kernel, Target, checked, relaid, run
 from chasles.errors import ArgumentError, ChaslesError, InputError, ModelError, StateError
 from chasles.expr import Interface, Program, Staged
 from chasles.functions.doors import common, is_single, library_of, module
@@ -57,8 +58,9 @@ _TAKERS: dict[str, Callable[..., Any]] = {}
 """What calls a function with arrays of another library, by its package, where that is loaded."""
 _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
-_KNOWN: dict[str, WeakSet["Compiled"]] = {}
-"""Functions by key, for graphs of other libraries."""
+_ALIVE: WeakSet["Compiled"] = WeakSet()
+_KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
+"""All functions, and one for each key, for graphs of other libraries."""
 _Traced = WeakValueDictionary[tuple[Recipe, int | None], Program | Staged]
 _TRACED: _Traced = WeakValueDictionary()
 """Programs by recipe and limit of products (`runnable`), whatever the backend and the type of
@@ -74,6 +76,8 @@ class Compiled:
     again) and shared by threads.
     """
 
+    __slots__ = ("__dict__", "__weakref__", "_entry")
+
     def __init__(
         self, recipe: Recipe, model: Model | None = None, parent: "Compiled | None" = None
     ) -> None:
@@ -82,7 +86,8 @@ class Compiled:
         self._differentials: dict[Differential, Compiled] = {}
         self.key = self.key_of(recipe)
         """What names it in other processes too: everything that decides the code."""
-        _KNOWN.setdefault(self.key, WeakSet()).add(self)
+        _ALIVE.add(self)
+        _KNOWN[self.key] = self
         if "torch" in sys.modules and "torch" not in _TAKERS:
             _TAKERS["torch"] = module("torch").call  # its compiler follows a call, but no import
         with COMPILING:
@@ -228,28 +233,30 @@ class Compiled:
     @cached_property
     def fast(self) -> Callable[..., Any]:
         """The same function with tens of nanoseconds of overhead: a built-in around the code."""
-        return self.entry(holder=_Found(self), fallback=self.call)
+        found = self.entry(holder=_Found(self), fallback=self.call)
+        if isinstance(found, BuiltinFunctionType):
+            backends.called_by_slot(Compiled)
+            self._entry = found  # by which CPython calls this object from now on
+        return found
 
-    def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """A fast entry with a fallback's signature and documentation."""
-        return backends.fast_entry(
-            self.kernel,
-            name=self.recipe.function,
-            signature=_plain_signature(fallback),
-            doc=inspect.getdoc(fallback) or "",
-            holder=holder,
-            fallback=fallback,
-            again=self._again,
-        )
+    def entry(
+        self, *, holder: Any, fallback: Callable[..., Any], method: Callable[..., Any] | None = None
+    ) -> Callable[..., Any]:
+        """A fast entry with a method's signature and documentation, by default the fallback's."""
+        facts: dict[str, Any] = {"holder": holder, "fallback": fallback, "again": self.again}
+        return entry_of(method or fallback, self.recipe.function, self.kernel, **facts)
 
-    def _again(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def again(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The machine code on arrays that NumPy lays out anew; NotImplemented if that is not it."""
         if not named.keys() <= _NAMED or len(arguments) != len(self.interface.inputs):
             return NotImplemented
         if {type(a) for a in arguments} != _ARRAYS:
             return NotImplemented
         if self.recipe.dtype == "float64" and {a.dtype for a in arguments} == _SINGLE:
-            return self.single.fast(*arguments, **named)
+            found = self.single.fast(*arguments, **named)
+            sources = [4 * k for k in range(len(arguments))]
+            backends.learn(owner, arguments, named, lambda: Target(self.single.fast, sources))
+            return found
         plain = relaid(self.kernel, arguments)
         if plain is None:
             return NotImplemented
@@ -314,8 +321,12 @@ def taker(function: Compiled, arguments: Sequence[Any], out: Any) -> Callable[..
 
 def recall(key: str) -> Compiled:
     """A function by its key: graphs of other libraries hold text and numbers only."""
-    for function in _KNOWN.get(key, ()):
-        return function
+    found = _KNOWN.get(key)
+    if found is not None:
+        return found
+    for function in list(_ALIVE):  # one of an equal robot, though the latest of that key is gone
+        if function.key == key:
+            return _KNOWN.setdefault(key, function)
     remedy = "keep what chasles.compile returned for as long as the graph is used"
     raise StateError("E-CALL-042", "a graph calls a function of a robot that is gone", remedy)
 
@@ -343,6 +354,14 @@ class _Found:
         if name.startswith("__"):
             raise AttributeError(name)
         return self.compiled.fast
+
+
+def entry_of(
+    method: Callable[..., Any], name: str, kernel: Any = None, **facts: Any
+) -> Callable[..., Any]:
+    """A fast entry that looks like a method (`backends.fast_entry`)."""
+    signature, doc = _plain_signature(method), inspect.getdoc(method) or ""
+    return backends.fast_entry(kernel, name=name, signature=signature, doc=doc, **facts)
 
 
 def _plain_signature(function: Callable[..., Any]) -> str:
