@@ -102,17 +102,17 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
     "operator_factors": (OPERATOR("tensor.operators:operator_factors", "moments", needs=massive_joints),),
     "forward_dynamics": (
         Method("articulated-body", "spatial.dynamics:forward_dynamics", "moments", followers=False),
-        Method("augmented-tensor", "tensor.dynamics:forward_dynamics_augmented_tensor", "products"),
-        Method("parallel-axes", "tensor.dynamics:forward_dynamics_parallel_axes", "products", SUMMED),
+        Method("augmented-tensor", "tensor.dynamics:forward_dynamics_augmented_tensor", "products", shallow=True),
+        Method("parallel-axes", "tensor.dynamics:forward_dynamics_parallel_axes", "products", SUMMED, shallow=True),
         Method("floating-base", "spatial.dynamics:forward_dynamics_floating_base", "moments", followers=False, needs=floating_base),
     ),
     "hybrid_dynamics": (
         Method("articulated-body", "spatial.hybrid_dynamics", "moments", followers=False),
-        Method("mass-matrix", "spatial.hybrid_dynamics:hybrid_dynamics_mass_matrix", "moments"),
+        Method("mass-matrix", "spatial.hybrid_dynamics:hybrid_dynamics_mass_matrix", "moments", shallow=True),
         Method("floating-base", "spatial.hybrid_dynamics:hybrid_dynamics_floating_base", "moments", needs=all_of(floating_base, driven_joints)),
     ),
     "operational_inertia_inverse": (
-        Method("projection", "spatial.operational_space:operational_inertia_inverse", "moments"),
+        Method("projection", "spatial.operational_space:operational_inertia_inverse", "moments", shallow=True),
         Method("propagation", "spatial.operational_space:operational_inertia_inverse_propagation", "moments", followers=False),
     ),
     "linearize": (Method("spatial", "spatial.derivatives:linearize", "moments"),),

@@ -26,7 +26,7 @@ from chasles.errors import FileError
 from chasles.expr import Interface, Variable
 
 LIMIT = 512 * 2**20
-"""Bytes that all entries together may take."""
+"""Bytes that all entries together may take; looked at after every 64th of them that is written."""
 
 _MAGIC = b"chasles 1\n"
 _SUFFIX = ".code"
@@ -134,13 +134,16 @@ def save(name: str, artifact: Artifact) -> bool:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS
             try:
                 with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=at), "wb") as file:
-                    file.write(artifact.to_bytes())
+                    written = file.write(artifact.to_bytes())
                 os.replace(temporary, target, src_dir_fd=at, dst_dir_fd=at)
             except OSError:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary, dir_fd=at)
                 raise
-            _evict(place)
+            _UNSEEN[where] = _UNSEEN.get(where, LIMIT) + written
+            if _UNSEEN[where] > LIMIT // 64:
+                _evict(place)
+                _UNSEEN[where] = 0
             return True
     return False
 
@@ -162,6 +165,9 @@ def clear() -> int:
                 removed += name.endswith(_SUFFIX)
     return removed
 
+
+_UNSEEN: dict[Path, int] = {}
+"""Bytes written to a folder since all its entries were looked at."""
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)

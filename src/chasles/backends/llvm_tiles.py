@@ -7,6 +7,9 @@ from chasles.backends.llvm_math import Writer
 UNROLLED = 4
 """Rows of up to this many vectors are moved without a loop."""
 
+PAST = 1 << 24
+"""Bytes of results beyond which long rows are written past the cache, in which they do not stay."""
+
 AHEAD = 32
 """Columns ahead of a store at which the cache lines of long rows are asked for."""
 
@@ -43,13 +46,28 @@ def gather(w: Writer, n: int, *, clip: bool) -> str:
     return _function(w, f"gather{n}", "%tile", clip)
 
 
+def streams(w: Writer, columns: int) -> bool:
+    """Return True if rows of so many columns can be written past the cache.
+
+    They are long, and half vectors are aligned in all of them if they are in the first.
+    """
+    return -(-columns // w.width) > UNROLLED and columns % (w.width // 2) == 0 and w.bytes >= 32
+
+
 def scatter(
-    w: Writer, output: int, columns: Sequence[int], constant: dict[int, float], *, clip: bool
+    w: Writer,
+    output: int,
+    columns: Sequence[int],
+    constant: dict[int, float],
+    *,
+    clip: bool,
+    past: bool = False,
 ) -> str:
     """The function that writes rows of an output from the slots that hold its columns.
 
     In long rows, blocks of columns that are all constant are written without a transpose, and
-    stores are kept from straddling cache lines where the rows' alignment allows it.
+    stores are kept from straddling cache lines where the rows' alignment allows it. past: rows
+    are aligned to half vectors, and written past the cache.
     """
     width, n, rows = w.width, len(columns), _rows(w, clip)
 
@@ -84,7 +102,7 @@ def scatter(
 
     def move(start: str) -> None:
         soon = w.emit(f"add i64 {start}, {AHEAD}")
-        for row in rows:
+        for row in () if past else rows:
             place = w.at(row, soon, w.element.name)
             w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
         flag = w.at(f"@steady{output}", start, "i1")
@@ -92,21 +110,22 @@ def scatter(
         w.raw(f"  br i1 {steady}, label %steady, label %moving\nsteady:")
         pattern = w.at(f"@pattern{output}", start, w.element.name)
         fixed = w.emit(f"load {w.type}, ptr {pattern}, align {w.element.bytes}")
-        _store_halves(w, rows, start, [fixed] * width)
+        _store_halves(w, rows, start, [fixed] * width, past)
         w.raw("  br label %moved\nmoving:")
-        _store_halves(w, rows, start, _transposed(w, [halves(start, c) for c in range(width)]))
+        moved = _transposed(w, [halves(start, c) for c in range(width)])
+        _store_halves(w, rows, start, moved, past)
         w.raw("  br label %moved\nmoved:")
 
     address = w.emit("ptrtoint ptr %base to i64")
-    past = w.emit(f"sub i64 0, {address}")
-    words = w.emit(f"lshr i64 {past}, {w.element.bytes.bit_length() - 1}")
+    negative = w.emit(f"sub i64 0, {address}")
+    words = w.emit(f"lshr i64 {negative}, {w.element.bytes.bit_length() - 1}")
     ahead = w.emit(f"and i64 {words}, {max(width // 2 - 1, 0)}")
     aligned = w.emit(f"icmp eq i64 {ahead}, 0")
     shift = w.emit(f"sub i64 {ahead}, {width}")
     first = w.emit(f"select i1 {aligned}, i64 0, i64 {shift}")
     _loop(w, n, first, move, back="moved")
-    tables = "" if clip else _tables(w, output, columns, constant)
-    return tables + _function(w, f"scatter{output}", "%slots", clip)
+    tables = "" if clip or past else _tables(w, output, columns, constant)
+    return tables + _function(w, f"scatter{output}{'_past' * past}", "%slots", clip)
 
 
 def _tables(w: Writer, output: int, columns: Sequence[int], constant: dict[int, float]) -> str:
@@ -179,17 +198,20 @@ def _masked_halves(w: Writer, place: str, n: int) -> tuple[str, str]:
     return low, high
 
 
-def _store_halves(w: Writer, rows: Sequence[str], start: str, vectors: Sequence[str]) -> None:
+def _store_halves(
+    w: Writer, rows: Sequence[str], start: str, vectors: Sequence[str], past: bool
+) -> None:
     """Two stores of half a vector: with rows half-aligned, none of them straddles a cache line.
 
     They are volatile because LLVM would join them again.
     """
+    align = f"{w.bytes // 2}, !nontemporal !1" if past else f"{w.element.bytes}"
     for row, vector in zip(rows, vectors, strict=True):
         place = w.at(row, start, w.element.name)
         upper = w.at(place, w.width // 2, w.element.name)
         for s, target in ((0, place), (w.width // 2, upper)):
             half = _shuffle(w, w.type, vector, vector, range(s, s + w.width // 2))
-            w.raw(f"  store volatile {_half(w)} {half}, ptr {target}, align {w.element.bytes}")
+            w.raw(f"  store volatile {_half(w)} {half}, ptr {target}, align {align}")
 
 
 def _shuffle(w: Writer, of: str, a: str, b: str, lanes: Sequence[int]) -> str:

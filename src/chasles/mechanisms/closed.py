@@ -121,8 +121,12 @@ class Closed(Constrained):
         M = self._inertia(name).first(q, threads=threads)
         return self.closing.carried(np.asarray(q, dtype=float), self.loops.independent)[0], M
 
-    def _mass(self, load: Load, *, method: str = "fastest", **_: Any) -> Run:
+    def _mass(self, load: Load, *, method: str = "fastest", packed: bool = False, **_: Any) -> Run:
         """The mass matrix of the independent coordinates."""
+        if packed:
+            problem = "the matrix of independent coordinates has no packed form"
+            remedy = 'leave packed out, or say coordinates="tree"'
+            raise InputError("E-CALL-096", problem, remedy, part="mass_matrix")
         return self._inertia("mass_matrix", method).first
 
     def _mass_inverse(

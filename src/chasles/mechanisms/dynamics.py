@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, wraps
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,14 +11,16 @@ import numpy as np
 from chasles.algorithms import CLOSED_LOOPS, OPEN
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, ChaslesError
-from chasles.functions.compiled import Compiled, Functions
+from chasles.functions.callers import Caller, Guarded
+from chasles.functions.compiled import Compiled
 from chasles.functions.doors import Load, refuse, wrench_arguments
+from chasles.functions.made import Functions
 from chasles.functions.numeric import checked_step, delivered, filled
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import singular_values
 from chasles.mechanisms.closing import REGULAR, Loops, assemble, coordinates
 from chasles.mechanisms.freedoms import choose
-from chasles.mechanisms.mechanism import Accelerations, Caller, Mechanism, Timed, check_coordinates
+from chasles.mechanisms.mechanism import Accelerations, Mechanism, Timed, check_coordinates
 from chasles.mechanisms.reports import LoopError, SingularPosition
 from chasles.model import Model, ModelError, build
 
@@ -106,7 +108,6 @@ class Closing:
 
     name: str
     run: Run
-    solver: Solver | None = None
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         found = self.run(*arrays, threads=threads)
@@ -116,27 +117,15 @@ class Closing:
         return put(self.name, found, out)
 
     @property
-    def plain(self) -> bool:
-        return self.solver is not None
-
-    def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """Take the fallback's place where no option is given and the state is good."""
-        assert self.solver is not None
-        fast = self.solver.compiled.fast
-
-        @wraps(fallback)
-        def forward_dynamics(q: Any, qd: Any, tau: Any, *, out: Any = None, **options: Any) -> Any:
-            if not options and type(q) is np.ndarray:
-                try:
-                    qdd, _, health = fast(q, qd, tau)
-                except (TypeError, ValueError):
-                    return fallback(q, qd, tau, out=out)  # says it of the function asked for
-                gap, margin = _worst(health)
-                if gap <= TOLERANCE * TOLERANCE and margin > WEAK:
-                    return filled("forward_dynamics", qdd, out)
-            return fallback(q, qd, tau, out=out, **options)
-
-        return forward_dynamics
+    def guarded(self) -> Guarded | None:
+        """The program behind it, if it only has to be checked state by state."""
+        solver = getattr(self.run, "__self__", self.run)
+        if not isinstance(solver, Solver) or self.run not in (solver, solver.first):
+            return None
+        here = solver.compiled.at(solver.mechanism.t)
+        shown = 1 if self.run is not solver else len(solver.compiled.interface.outputs) - 1
+        limits = solver.tolerance * solver.tolerance, WEAK
+    """A function of closed loops, ready to be called with arrays."""
 
 
 class Constrained(Mechanism):
@@ -259,11 +248,7 @@ class Constrained(Mechanism):
             return partial(opened)  # which a plain call does not mean
         if name not in self._own or (name in self._trees and self._trees[name](**options)):
             return super().caller(name, f_ext, **options)
-        run = self._own[name](self, wrench_arguments(self.model, f_ext), **options)
-        asked = f_ext or options.get("dissipation") or options.get("method", "fastest") != "fastest"
-        if name != "forward_dynamics" or asked or self.model.timed:
-            return Closing(name, run)
-        return Closing(name, run, self._constrained(name=name))
+        return Closing(name, self._own[name](self, wrench_arguments(self.model, f_ext), **options))
 
     @cached_property
     def _opened(self) -> Mechanism:

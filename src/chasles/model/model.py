@@ -1,7 +1,7 @@
 """The tree that algorithms walk: bodies in regular numbering, frames, and where coordinates lie."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -135,6 +135,8 @@ class Model:
     """For bodies that turn against another one than their parent: which (`passes.py`)"""
     mimic: bool = field(default=True, compare=False)
     """Whether joints that mimic others were to follow them, if there are any"""
+    on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    """Called before each body that an algorithm meets on its way outward or inward"""
 
     @cached_property
     def mimics(self) -> bool:
@@ -169,12 +171,19 @@ class Model:
 
     def outward(self) -> Iterator[Step]:
         """Bodies from the root to the tips."""
-        for i, body in enumerate(self.bodies):
-            yield Step(i, body.parent, body.joint, body.inertia)
+        return self._steps(enumerate(self.bodies))
 
     def inward(self) -> Iterator[Step]:
         """Bodies from the tips to the root."""
-        return reversed(list(self.outward()))
+        return self._steps(reversed(list(enumerate(self.bodies))))
+
+    def _steps(self, numbered: Iterable[tuple[int, Body]]) -> Iterator[Step]:
+        for i, body in numbered:
+            if self.on_step:
+                self.on_step()
+            yield Step(i, body.parent, body.joint, body.inertia)
+        if self.on_step:
+            self.on_step()
 
     def frictionless(self) -> "Model":
         """The same mechanism without damping and friction."""
@@ -191,6 +200,14 @@ class Model:
             path.append(i)
             i = self.bodies[i].parent
         return tuple(path)
+
+    @cached_property
+    def depth(self) -> float:
+        """The mean number of bodies on the way from a body to the base, itself included."""
+        depths = {WORLD: 0}
+        for i, body in enumerate(self.bodies):
+            depths[i] = depths[body.parent] + 1
+        return sum(depths.values()) / max(len(self.bodies), 1)
 
     @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:

@@ -6,13 +6,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from chasles.algorithms import METHODS
 from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.backends.arrays import check_tolerance, checked_count
 from chasles.errors import ArgumentError, InputError
 from chasles.functions import doors, numeric
 from chasles.functions.compiled import Compiled
 from chasles.functions.graphs import Graph, captured, shapes_of
-from chasles.functions.programs import Derivative
+from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import Coordinates, Mobility, assemble, mobility
 from chasles.robot.functions import Computing
@@ -335,6 +336,29 @@ class Deriving(Computing):
         if step is not None:
             A, B = numeric.discretized(A, B, step)
         return numeric.delivered("linearize", (A, B), out)
+
+    def packed_entries(self, function: str) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and columns of the entries that a function gives with `packed=True`.
+
+        Of "mass_matrix" they are those of the lower triangle, row by row; of "ltdl_factors" (its L)
+        and "ltl_factor", those of joints on one branch of the tree. Other entries are zero, or
+        follow from symmetry:
+
+        >>> import chasles, numpy as np
+        >>> robot = chasles.robots.quadruped()
+        >>> q = robot.random(0)
+        >>> L = np.zeros((robot.nv, robot.nv))
+        >>> L[robot.packed_entries("ltl_factor")] = robot.ltl_factor(q, packed=True)
+        >>> bool(np.allclose(L.T @ L, robot.mass_matrix(q)))
+        True
+        """
+        packs = [name for name in METHODS if "packed" in spaces(name).options]
+        if function not in packs:
+            problem = f"{function!r} has no packed form"
+            raise InputError("E-CALL-097", problem, f"ask for {', '.join(packs)}")
+        matrix, *_ = spaces(function).outputs
+        rows, columns = np.array(matrix.packed(self.model)).reshape(-1, 2).T
+        return rows, columns
 
     def inertial_parameters(self) -> np.ndarray:
         """Ten numbers for each of `moving_joints`, flat: what `regressor` is multiplied by.

@@ -19,7 +19,15 @@ from chasles.mathematics.spatial import (
 from chasles.mathematics.tensor import AngularAcceleration, euler_from_inertia, point_mass
 from chasles.model.model import WORLD, Model
 from chasles.model.passes import Turn, turns
-from chasles.model.spaces import ABSENT, Blocks, Effort, JointMatrix, Position, Velocity, Wrenches
+from chasles.model.spaces import (
+    ABSENT,
+    Blocks,
+    Effort,
+    InertiaMatrix,
+    Position,
+    Velocity,
+    Wrenches,
+)
 
 
 def parallel_axes(
@@ -157,7 +165,7 @@ def bias_forces_augmented_tensor(
     return augmented_tensor(model, q, qd, model.undriven(2), f_ext)
 
 
-def mass_matrix_parallel_axes(model: Model, q: Position) -> JointMatrix:
+def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
     """Composite bodies (Featherstone 2008, table 6.2); armature on the diagonal.
 
     Inertias and forces of bodies on parallel joints go at once to the carrier of the first of them.
@@ -199,7 +207,7 @@ def _carriers(
             yield j, child, X[child]
 
 
-def mass_matrix_augmented_tensor(model: Model, q: Position) -> JointMatrix:
+def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
     """The generalised link of a joint is all beyond it (Balafoutis and Patel 1991, algorithm 6.2).
 
     U, E: its first and second moment about the joint's origin. What the augmented links hold of
