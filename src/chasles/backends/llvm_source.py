@@ -13,7 +13,15 @@ from chasles.backends.llvm_body import Body, Place, Target
 from chasles.backends.llvm_entry import entry
 from chasles.backends.llvm_math import Writer, cold_angles
 from chasles.backends.llvm_rolled import one_state, tiles_of_states
-from chasles.backends.llvm_tiles import PAST, attributes, gather, scatter, streams
+from chasles.backends.llvm_tiles import (
+    PAST,
+    attributes,
+    declared,
+    gather,
+    scatter,
+    scatter_past,
+    streams,
+)
 from chasles.backends.lowering import Lowered, lower, places
 from chasles.backends.rolling import Rolled, rolled
 from chasles.expr import Program
@@ -53,8 +61,7 @@ def module(program: Program, target: Target) -> Module:
         for clip in (False, True) if columns else ():
             parts.append(scatter(target.writer(), k, columns, slots.constant, clip=clip))
         if streams(target.writer(), len(columns)):
-            w = target.writer()
-            parts.append(scatter(w, k, columns, slots.constant, clip=False, past=True))
+            parts.append(scatter_past(target.writer(), k, len(columns)))
     batch, vectors = _batch(program, lowered, slots, target)
     parts.append(batch)
     workspace = vectors * target.writer().bytes
@@ -91,12 +98,7 @@ def _declarations(target: Target) -> str:
     for w in (target.writer(1), target.writer()):
         for name, arity in _INTRINSICS.items():
             lines.append(f"declare {w.type} @llvm.{name}.{w.suffix}({', '.join([w.type] * arity)})")
-    masked = f"@llvm.masked.load.{w.suffix}.p0(ptr, i32, {w.mask}, {w.type})"
-    lines.append(f"declare {w.type} {masked}")
-    lines.append(f"declare void @llvm.masked.store.{w.suffix}.p0({w.type}, ptr, i32, {w.mask})")
-    lines.append("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    lines += [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("umin", "smax")]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines + declared(w)) + "\n"
 
 
 # The straight-line parts -----------------------------------------------------------------------
@@ -183,7 +185,7 @@ def _batch(
     taken = [(f"gather{v.size}", k, *inputs[k]) for k, v in enumerate(program.inputs) if v.size]
     given = [(f"scatter{k}", -1, *outputs[k]) for k, c in enumerate(slots.columns) if c]
     past = {
-        f"scatter{k}": _past(w, k, *outputs[k])
+        f"scatter{k}": _past(w, k, outputs[k][1])
         for k, c in enumerate(slots.columns)
         if streams(w, len(c))
     }
@@ -236,15 +238,11 @@ def _batch(
     return w.function(head), len(tiles) * sum(sizes)
 
 
-def _past(w: Writer, output: int, first: str, stride: str) -> str:
+def _past(w: Writer, output: int, stride: str) -> str:
     """The function that writes whole tiles of an output: past the cache, if there are many."""
     size = w.emit(f"mul i64 %count, {stride}")
     many = w.emit(f"icmp sgt i64 {size}, {PAST}")
-    either = w.emit(f"or i64 {w.emit(f'ptrtoint ptr {first} to i64')}, {stride}")
-    odd = w.emit(f"and i64 {either}, {w.bytes // 2 - 1}")
-    chosen = w.emit(f"and i1 {many}, {w.emit(f'icmp eq i64 {odd}, 0')}")
-    names = f"ptr @scatter{output}_past, ptr @scatter{output}"
-    return w.emit(f"select i1 {chosen}, {names}")
+    return w.emit(f"select i1 {many}, ptr @scatter{output}_past, ptr @scatter{output}")
 
 
 def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:
