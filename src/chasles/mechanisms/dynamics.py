@@ -104,7 +104,7 @@ class Solver:
 
 @dataclass(frozen=True)
 class Closing:
-    """A function of closed loops; solver: of forward dynamics without options."""
+    """A function of closed loops, ready to be called with arrays."""
 
     name: str
     run: Run
@@ -125,7 +125,7 @@ class Closing:
         here = solver.compiled.at(solver.mechanism.t)
         shown = 1 if self.run is not solver else len(solver.compiled.interface.outputs) - 1
         limits = solver.tolerance * solver.tolerance, WEAK
-    """A function of closed loops, ready to be called with arrays."""
+        return Guarded(here, solver.compiled.recipe.wrenches, shown, *limits)
 
 
 class Constrained(Mechanism):
