@@ -99,7 +99,9 @@ def assemble(text: str, machine: Machine) -> bytes:
         )
         parsed = llvm.parse_assembly(text, llvm.create_context())
         parsed.triple = machine.triple
-        return bytes(target.emit_object(parsed))
+        code = bytes(target.emit_object(parsed))
+        del target, parsed  # here, where a fork waits for LLVM
+        return code
 
 
 def build(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Artifact:
