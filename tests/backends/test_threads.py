@@ -447,6 +447,32 @@ def test_fork_while_another_thread_compiles(
         other.join()
 
 
+@FORK
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_fork_while_code_is_freed() -> None:
+    """Other threads load and drop code; the child finds no lock of LLVM's taken."""
+    artifact, over = chasles.compile(planar(1), "gravity_forces").kernel.artifact, threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            kernel = llvm.Kernel(artifact)
+            kernel([np.zeros((3, 1))], [np.zeros((3, 1))])
+
+    def child() -> bool:
+        robot = planar(1).with_gravity([0.0, 0.0, -1.0])
+        return robot.gravity_forces(np.zeros(1)).shape == (1,)
+
+    others = [threading.Thread(target=work) for _ in range(2)]
+    for other in others:
+        other.start()
+    try:
+        assert all(forked(child) for _ in range(20))
+    finally:
+        over.set()
+        for other in others:
+            other.join()
+
+
 def _there(q: np.ndarray) -> np.ndarray:
     return ROBOT.gravity_forces(q, threads=2)
 
