@@ -26,6 +26,7 @@ from chasles.backends.cuda_entry import (
     source,
     spelled,
 )
+from chasles.backends.llvm_code import load
 from chasles.backends.llvm_objects import at_address, supported
 from chasles.expr import Interface
 
@@ -183,13 +184,12 @@ class Code:
         symbols |= {"launch": launch, "current_device": current_device}
         names = [f"{name}_{what}" for name in ("torch", "cupy") for what in ("reader", "stream")]
         machine = llvm.Machine.host()
-        self._loaded = llvm.load(llvm.assemble(source(), machine), symbols, ["entry", *names])
+        self._code = load(llvm.assemble(source(), machine), symbols, ["entry", *names])
         fast = 0x0080 | 0x0002  # METH_FASTCALL | METH_KEYWORDS
         self.definition = _Definition(b"resident", self["entry"], fast, None)
 
     def __getitem__(self, name: str) -> int:
-        address: int = self._loaded[name]
-        return address
+        return self._code.address(name)
 
 
 @functools.cache

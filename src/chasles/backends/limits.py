@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.backends import llvm
+from chasles.backends.llvm_code import load
 from chasles.backends.llvm_objects import address
 from chasles.backends.lowering import deepest_first, fused, places
 from chasles.expr import OPS, Program
@@ -194,7 +195,7 @@ class _Code:
                 names.append(f"{kind}_{store}")
                 texts.append(_moved(names[-1], machine.width, kind == "copy", store != "plain"))
         text = "\n".join([*texts, "!0 = !{i32 1}"])
-        self._library = llvm.load(llvm.assemble(text, machine), {}, names)
+        self._code = load(llvm.assemble(text, machine), {}, names)
 
     def turned(self, pool: ThreadPoolExecutor, cores: int, name: str, turns: int) -> None:
         """Run so many turns of a loop on each core."""
@@ -203,7 +204,7 @@ class _Code:
     def run(self, name: str, *numbers: int) -> None:
         """Run a loop without Python's lock."""
         size: Any = ctypes.c_ssize_t
-        ctypes.CFUNCTYPE(size, *[size] * len(numbers))(self._library[name])(*numbers)
+        ctypes.CFUNCTYPE(size, *[size] * len(numbers))(self._code.address(name))(*numbers)
 
 
 @cache
