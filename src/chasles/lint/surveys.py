@@ -78,8 +78,9 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(whole, place=raw.place)
 
     whole = loaded(sheet.file, description)
-    every = tuple(map(link, whole.links)), tuple(map(joint, whole.joints))
-    return replace(sheet, links=every[0], joints=every[1])
+    return replace(
+        sheet, links=tuple(map(link, whole.links)), joints=tuple(map(joint, whole.joints))
+    )
 
 
 # XML -------------------------------------------------------------------------------------------
