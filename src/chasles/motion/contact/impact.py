@@ -252,21 +252,13 @@ def impact_derivatives(
     one = [contact] if isinstance(contact, Contact) else contact
     contacts = listed("impact_derivatives", one)
     mechanism, (q, qd) = robot.mechanism, _checked_state(robot.model, q, qd)
-    J, M, A = _jacobian(mechanism, q, contacts), mechanism.mass_matrix(q), mechanism.loop_matrix(q)
-    free, nv = list(mechanism.loops.independent), qd.shape[-1]
-    pick = np.broadcast_to(np.eye(nv)[free], (*qd.shape[:-1], len(free), nv))
-    back = np.linalg.pinv(np.concatenate([pick, A], axis=-2), rcond=1e-12)
-    G, loose = back[..., : len(free)], back[..., len(free) :]
+    J, M = _jacobian(mechanism, q, contacts), mechanism.mass_matrix(q)
+    G, loose = mechanism.closing.carried(q, mechanism.loops.independent)
     dq, free_rates = (np.concatenate(x, -1) for x in ((G, 0.0 * G), (0.0 * G, G)))
     slopes = np.concatenate([_jacobian_slopes(mechanism, q, c) for c in contacts], axis=-3)
-    dJ, dM, dA = (
-        np.einsum("...ikl,...lp->...ikp", by_q, dq)
-        for by_q in (
-            slopes,
-            mechanism.derivatives("mass_matrix", q, wrt="q"),
-            mechanism.derivatives("loop_matrix", q, wrt="q"),
-        )
-    )
+    names = ("mass_matrix", "loop_matrix")
+    by_q = [slopes, *(mechanism.derivatives(name, q, wrt="q") for name in names)]
+    dJ, dM, dA = (np.einsum("...ikl,...lp->...ikp", slope, dq) for slope in by_q)
     # A G = 0, and the picked rows of G are constant: A dG = -dA G
     dG = -np.einsum("...im,...mkp,...kj->...ijp", loose, dA, G)
     dqd = free_rates - np.einsum("...im,...mkp,...k->...ip", loose, dA, qd)

@@ -96,25 +96,23 @@ class Slots:
     """
 
     def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], limits: bool) -> None:
-        features = [meeting(pair.body, pair.surface) for pair in pairs]
-        both = zip(pairs, features, strict=True)
-        fixed = [(pair.body, pair.surface) for pair, found in both if found is None]
-        self._points, self._stops = Points(mechanism.model, fixed), Stops(mechanism, limits)
         self._varying: list[Varying] = []
         self.names: list[str] = []
         self.laws: list[Rigid] = []
         balls: list[int] = []
-        meetings: list[int] = []
-        for pair, found in zip(pairs, features, strict=True):
+        fixed, meetings = [], []
+        for pair in pairs:
             rows = range(len(self.names), len(self.names) + pair.points)
             self.names += _names(pair)
             assert isinstance(pair.law, Rigid), "others are refused before"
             self.laws += [pair.law] * pair.points
-            if found is None:
+            if (found := meeting(pair.body, pair.surface)) is None:
+                fixed.append((pair.body, pair.surface))
                 balls += rows
             else:
                 self._varying.append(Varying(mechanism, pair, found))
                 meetings += [rows[0]] * found.size
+        self._points, self._stops = Points(mechanism.model, fixed), Stops(mechanism, limits)
         self._mechanism, self.contacts, self._balls = mechanism, len(self.names), len(balls)
         stops = range(self.contacts, self.contacts + len(self._stops.names))
         self.names += self._stops.names

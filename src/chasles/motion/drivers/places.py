@@ -41,16 +41,14 @@ class Place:
         self.function = function
         self.given: dict[str, Any] = dict.fromkeys(v.name for v in variables)
         for variable, value in zip(variables, arguments, strict=True):
-            if value is not None:
-                self.given[variable.name] = self._finite(variable, value)
-
-    def _finite(self, variable: Variable, value: Any) -> np.ndarray:
-        name = f"{self.function}: {variable.name}"
-        array = np.asarray(numbers(name, value, variable.size), dtype=float)
-        if not np.isfinite(array).all():
-            problem = f"{variable.name} must be finite numbers"
-            raise InputError("E-MOTION-015", problem, part=self.function)
-        return array
+            if value is None:
+                continue
+            name = f"{function}: {variable.name}"
+            array = np.asarray(numbers(name, value, variable.size), dtype=float)
+            if not np.isfinite(array).all():
+                problem = f"{variable.name} must be finite numbers"
+                raise InputError("E-MOTION-015", problem, part=function)
+            self.given[variable.name] = array
 
     def flat(self, array: Any, lead: tuple[int, ...], tail: tuple[int, ...]) -> Any:
         """An array broadcast to a leading shape, whose axes become one."""

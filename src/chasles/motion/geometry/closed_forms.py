@@ -3,7 +3,7 @@
 Points, balls, the ends of a capsule and the corners of a box are balls (of radius zero or more);
 planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface is asked, in
 its own frame, for the point nearest to a ball's moving centre; what a pair does follows from that,
-whatever the two frames do (`features.py`). Lengths in m; centres, ends and poses are
+whatever the two frames do (`kinematics.py`). Lengths in m; centres, ends and poses are
 in the frame that carries the shape. frame: of the robot, or None for the world.
 
 Everything is written in operations that arrays of floats and of symbols share.
