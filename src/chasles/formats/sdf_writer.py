@@ -282,10 +282,7 @@ def _add_axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
 
 
 def _add_gears(model: etree._Element, source: Description) -> None:
-    """Write a gearbox for each coupling; refuse what is no ratio of two turns from one link.
-
-    From a q + b p = 0: with angles s q and t p against the shared link, t p = -(s t a/b) s q.
-    """
+    """Write a gearbox for each coupling a q + b p = 0 of turns s q, t p: t p = -(s t a/b) s q."""
     joints = {joint.name: joint for joint in source.joints}
     for data in source.couplings:
         slopes, constant = linear(data) or ([], 0.0)

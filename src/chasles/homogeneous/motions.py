@@ -156,10 +156,7 @@ def _unit(v: Vector, fallback: Vector) -> tuple[Vector, Number]:
 
 
 def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
-    """Q = exp(L phi), by an angle (rad; m for a translation), or exp(W t) during a time (s).
-
-    The displacement along a screw, or with a constant velocity (Legnani I, section 5).
-    """
+    """Q = exp(L phi), phi in rad (m: translation), or exp(W t), t in s (Legnani I, section 5)."""
     typed("X", X, Screw, Velocity)
     k = number("amount", amount)
     w, v = X.w * k, X.v * k
@@ -200,10 +197,7 @@ class Displacement(NamedTuple):
 
 
 def screw_from_axis(axis: Array, point: Array = ORIGIN, pitch: Number = 0.0) -> Screw:
-    """L of an axis through a point, with a pitch in m/rad; infinite: a translation.
-
-    L = [u~ b; 0 0] with b = -u~ p + pitch u; p is any point of the axis.
-    """
+    """L = [u~ b; 0 0], b = p x u + pitch u; pitch in m/rad, infinite for a translation."""
     u, _ = _unit(direction("axis", axis), Vector.zero())
     p = vector("point", point)
     if type(pitch) is not Scalar and pitch in (math.inf, -math.inf):

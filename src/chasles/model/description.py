@@ -32,10 +32,7 @@ class Mimic:
 
 @dataclass(frozen=True)
 class LinkData:
-    """A link and its inertia in its own frame. `where` is "file:line" if it came from a file.
-
-    massless: it is meant to have no inertia, as a place between two joints of one body.
-    """
+    """A link and its inertia in its own frame. where: "file:line". massless: by intention."""
 
     name: str
     inertia: RigidInertia
@@ -159,10 +156,7 @@ ROLES = ("visual", "collision")
 
 
 class ShapeTraits(NamedTuple):
-    """A kind of shape. sizes: the words that files have for its numbers, and how many each is.
-
-    halved: the numbers of which MuJoCo has the half. urdf: the format has it.
-    """
+    """A kind of shape. sizes: words of files, with counts. halved: in MuJoCo. urdf: has it."""
 
     sizes: tuple[tuple[str, int], ...]
     halved: tuple[int, ...] = ()

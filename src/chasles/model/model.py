@@ -28,10 +28,7 @@ class Follow(NamedTuple):
 
 @dataclass(frozen=True)
 class Body:
-    """A moving body: everything rigidly connected, with one joint to its parent body.
-
-    A joint that follows another, or that is driven in time, has no coordinates.
-    """
+    """A moving body, and the joint to its parent, which may follow others or be driven in time."""
 
     name: str
     parent: int

@@ -203,12 +203,9 @@ class Joint:
         """How S and what it carries change with the joint's own coordinates."""
         units = Matrix.identity(self.nv).rows
         turned = tuple(self.subspace_rate(q, Vector(unit)) for unit in units)
-        return Slopes(
-            subspace=turned,
-            velocity=_along(turned, qd),
-            acceleration=_along(turned, qdd) + self.bias_slopes(q, qd),
-            bias=_along(turned, qd) + self.subspace_rate(q, qd),
-        )
+        velocity, bias = _along(turned, qd), self.subspace_rate(q, qd)
+        acceleration = _along(turned, qdd) + self.bias_slopes(q, qd)
+        return Slopes(turned, velocity, acceleration, bias=velocity + bias)
 
     def rates(self, q: Vector, v: Motion) -> Vector:
         """The qd of a velocity v = S qd across the joint (the nearest, where v is none)."""
