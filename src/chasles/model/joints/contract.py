@@ -29,7 +29,8 @@ from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidIne
 UNITS = tuple(Motion.of(*(float(i == k) for i in range(6))) for k in range(6))
 WX, WY, WZ, VX, VY, VZ = UNITS
 """Turning about, then sliding along each axis."""
-MX, MY, MZ, FX, FY, FZ = (Force.of(*unit) for unit in UNITS)
+LOADS = tuple(Force.of(*unit) for unit in UNITS)
+MX, MY, MZ, FX, FY, FZ = LOADS
 """A moment about, then a force along each axis."""
 X, Y, Z = (Vector(row) for row in Matrix.identity().rows)
 
