@@ -10,22 +10,8 @@ from chasles.expr import Number, Scalar, less, select, sqrt
 from chasles.homogeneous import matrices
 from chasles.homogeneous.matrices import ORIGIN, Array, array, number, position, typed, vector
 from chasles.mathematics import homogeneous, rotations
-from chasles.mathematics.angles import (
-    SEQUENCES,
-    About,
-    angles_from_matrix,
-    rotation_from_angles,
-)
-from chasles.mathematics.homogeneous import (
-    Acceleration,
-    Block,
-    Position,
-    Rototranslation,
-    Screw,
-    Velocity,
-    angular,
-    linear,
-)
+from chasles.mathematics.angles import SEQUENCES, About, angles_from_matrix, rotation_from_angles
+from chasles.mathematics.homogeneous import Acceleration, Position, Rototranslation, Screw, Velocity
 from chasles.mathematics.homogeneous.frames import AnyFramed
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import General, Rotation
@@ -287,8 +273,9 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
     """H from its 4x4 array and the velocity of the body, whose sign the array does not tell."""
     typed("W", W, Velocity)
     rows = matrices.matrix("A", A)
-    read = Block(Matrix(tuple(row[:3] for row in rows.rows[:3])), Vector(rows.T.rows[3][:3]))
-    H = Acceleration(W.w, angular(read), linear(read))
+    block, last = Matrix(tuple(row[:3] for row in rows.rows[:3])), Vector(rows.T.rows[3][:3])
+    read = homogeneous.Block(block, last)
+    H = Acceleration(W.w, homogeneous.angular(read), homogeneous.linear(read))
     form = "of type Acceleration: [wd~ + w~ w~, a; 0 0 0 0] with the w of W"
     matrices.has_form("A", rows, H.matrix(), form)
     return H
