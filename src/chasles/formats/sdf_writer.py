@@ -20,9 +20,8 @@ from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import Description, JointData, Limits, LoopData, ShapeData
 from chasles.model.build import compose, natural_axes
 from chasles.model.couplings import linear
-from chasles.model.description import Named, as_bounded, spelling
+from chasles.model.description import Named, as_bounded, some, spelling
 from chasles.model.graph import in_series, taken_names, unused_name
-from chasles.model.model import some
 
 VERSION = "1.11"
 """The first with mimic joints and with metres for one turn of a screw."""

@@ -1,7 +1,9 @@
 """What a file or a builder says of a mechanism, before any choice of numbering or frames."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from chasles.errors import ModelError as ModelError
@@ -235,6 +237,12 @@ def part_of(data: Named) -> str:
 def faulty(code: str, data: Named, problem: str, remedy: str = "") -> ModelError:
     """The error of a part of a mechanism, with its name and its place in the file."""
     return ModelError(code, problem, remedy, part=part_of(data), file=data.where)
+
+
+def some(names: Iterable[str], most: int = 6) -> str:
+    """The first few of some names, in quotes."""
+    first = list(islice(names, most + 1))
+    return ", ".join(map(repr, first[:most])) + ", ..." * (len(first) > most)
 
 
 # Joint types -----------------------------------------------------------------------------------
