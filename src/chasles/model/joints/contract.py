@@ -165,10 +165,7 @@ class Joint:
         return Motions(tuple(columns))
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """S, and the time derivatives of its components in the body frame: one for each rate.
-
-        rates: qd, qdd, and so on.
-        """
+        """S and its time derivatives in the body frame, one for each of the rates qd, qdd, ..."""
         return [self._last_rate(q, rates[:k]) for k in range(len(rates) + 1)]
 
     def _last_rate(self, q: Vector, rates: Sequence[Vector]) -> Motions:
@@ -237,10 +234,7 @@ class Joint:
         return q1 - q0
 
     def drift(self, qd: Vector) -> Matrix:
-        """-ad(qd): a small step d along `integrate` changes at the rate drift @ d + (change of qd).
-
-        Zero where steps add; the Lie bracket of the joint's own group where they do not.
-        """
+        """-ad(qd): a small step d changes at the rate drift @ d + (change of qd); zero where steps add."""
         if not self.additive:
             problem = f"{type(self).__name__} has no drift(qd): write it"
             raise UnsupportedError("E-JOINT-016", problem)
