@@ -234,7 +234,7 @@ class Joint:
         return q1 - q0
 
     def drift(self, qd: Vector) -> Matrix:
-        """-ad(qd): a small step d changes at the rate drift @ d + (change of qd); zero if additive."""
+        """-ad(qd): a small step d changes at the rate drift @ d + (change of qd); 0 if additive."""
         if not self.additive:
             problem = f"{type(self).__name__} has no drift(qd): write it"
             raise UnsupportedError("E-JOINT-016", problem)
