@@ -182,10 +182,7 @@ def check_bearable(file: str) -> None:
 
 
 def lines(file: str) -> Iterator[Line]:
-    """The lines of a text file, one at a time, without comments (from # on) and blank lines.
-
-    Bytes that are no text become words that are no numbers, for the reader of the line to report.
-    """
+    """The lines of a text file without comments (#) and blank lines; bad bytes become bad words."""
     size(file)
     try:
         with open(file, "rb") as stream:
@@ -210,10 +207,7 @@ def short(text: str) -> str:
 
 
 def renamed(name: str, robot_file: str, other: str) -> str:
-    """Return the name in another robot file of the mesh that `robot_file` calls `name`.
-
-    Names of packages and whole paths are the same in all; plain ones are as seen from the folder.
-    """
+    """Return the name in another robot file of the mesh that `robot_file` calls `name`."""
     folder, place = (os.path.dirname(os.path.abspath(file)) for file in (robot_file, other))
     if not robot_file or folder == place or "://" in name or os.path.isabs(name):
         return name

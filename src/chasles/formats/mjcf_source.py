@@ -326,10 +326,7 @@ def _add_loop(
 
 
 def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
-    """A hinge that closes a loop as two points of its axis that stay together; others as they are.
-
-    One of the six equations of two points is of no use: their distance is the same on both links.
-    """
+    """A hinge that closes a loop as two points of its axis; other joints as they are."""
     if not loop.traits.hinge:
         return [loop]
     ball = replace(loop, kind=spelled("MJCF equality")["connect"])

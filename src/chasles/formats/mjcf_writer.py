@@ -19,9 +19,8 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import SHAPE_TRAITS, Description, JointData, LinkData, ShapeData
 from chasles.model.build import compose
-from chasles.model.description import spelling
+from chasles.model.description import some, spelling
 from chasles.model.graph import at_children, in_series, unused_name
-from chasles.model.model import some
 
 WORLD = "world"
 """MuJoCo's name of what carries all bodies and never moves."""

@@ -22,7 +22,8 @@ import numpy as np
 from chasles.errors import ModelError
 from chasles.formats.files import Line, is_number, lines, short, size
 from chasles.model import Model
-from chasles.model.model import some, suggest
+from chasles.model.description import some
+from chasles.model.model import suggest
 from chasles.model.spaces import PositionSpace
 
 CHUNK = 4096
@@ -178,7 +179,7 @@ def _header(file: str, known: Sequence[str]) -> _Header:
     for name in names:
         if name not in known:
             problem = f"unknown column {short(name)}"
-            raise first.error("E-FILE-018", problem, suggest(name[:100], known))
+            raise first.error("E-FILE-018", problem, suggest(name[:100], dict.fromkeys(known)))
         if names.count(name) > 1:
             raise first.error("E-FILE-019", f"column {name!r} is there twice", "remove one")
     return _Header(first, names, body)

@@ -92,11 +92,8 @@ def _is_mjcf(path: Path) -> bool:
 # Files that a robot's file names ---------------------------------------------------------------
 
 VARIABLES = (
-    "ROS_PACKAGE_PATH",
-    "SDF_PATH",
-    "GZ_SIM_RESOURCE_PATH",
-    "IGN_GAZEBO_RESOURCE_PATH",
-    "GAZEBO_MODEL_PATH",
+    *("ROS_PACKAGE_PATH", "SDF_PATH", "GZ_SIM_RESOURCE_PATH"),
+    *("IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH"),
 )
 """The lists of folders with packages or models that ROS, sdformat and Gazebo look through."""
 

@@ -20,9 +20,8 @@ from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import Description, JointData, Limits, LoopData, ShapeData
 from chasles.model.build import compose, natural_axes
 from chasles.model.couplings import linear
-from chasles.model.description import Named, as_bounded, spelling
+from chasles.model.description import Named, as_bounded, some, spelling
 from chasles.model.graph import in_series, taken_names, unused_name
-from chasles.model.model import some
 
 VERSION = "1.11"
 """The first with mimic joints and with metres for one turn of a screw."""
@@ -282,10 +281,7 @@ def _add_axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
 
 
 def _add_gears(model: etree._Element, source: Description) -> None:
-    """Write a gearbox for each coupling; refuse what is no ratio of two turns from one link.
-
-    From a q + b p = 0: with angles s q and t p against the shared link, t p = -(s t a/b) s q.
-    """
+    """Write a gearbox for each coupling a q + b p = 0 of turns s q, t p: t p = -(s t a/b) s q."""
     joints = {joint.name: joint for joint in source.joints}
     for data in source.couplings:
         slopes, constant = linear(data) or ([], 0.0)

@@ -21,14 +21,10 @@ MAX_TABLES = 100_000
 """Tables and lists of a file; a robot of a hundred links has some hundred."""
 
 
-def _thousandth(x: float) -> float:
-    return x / 1e3
-
-
 UNITS: dict[str, dict[str, Callable[[float], float]]] = {
     "angle": {"rad": float, "deg": math.radians},
-    "length": {"m": float, "mm": _thousandth},
-    "mass": {"kg": float, "g": _thousandth},
+    "length": {"m": float, "mm": lambda x: x / 1e3},
+    "mass": {"kg": float, "g": lambda x: x / 1e3},
 }
 """What takes a number in a unit to SI; the first of each is SI itself."""
 
@@ -76,10 +72,7 @@ class Lines:
         self._headers = sorted(chain.from_iterable(self._starts.values()))
 
     def of(self, data: dict[str, Any], *path: str | int) -> int | None:
-        """The line, from 1, of a key by its path: ("units", "angle"), ("joint", 2, "theta").
-
-        data: the values of the file. Where a key has no line of its own, that of its table.
-        """
+        """The line, from 1, of a key by its path, e.g. ("joint", 2, "theta"); else of its table."""
         block, *rest = path
         starts = self._starts.get(str(block), [])
         value = data.get(str(block))

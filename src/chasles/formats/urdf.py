@@ -24,15 +24,7 @@ from chasles.formats.writable import check_writable, lacking, refusal
 from chasles.formats.xml_file import MOMENTS, Inertial, Part, Source
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import (
-    SHAPE_TRAITS,
-    Description,
-    JointData,
-    Limits,
-    LinkData,
-    Mimic,
-    ShapeData,
-)
+from chasles.model import SHAPE_TRAITS, Description, JointData, Limits, LinkData, Mimic, ShapeData
 from chasles.model.build import compose
 from chasles.model.description import Named, as_bounded, spelled, spelling, traits
 from chasles.model.graph import at_children, in_series, on_free_joint, taken_names, unused_name

@@ -65,7 +65,9 @@ class Tool:
         try:
             found: dict[str, Any] = json.loads(done.stdout)
         except ValueError as error:
-            problem = f"{self.name} ended without an answer ({_last_words(done)})"
+            said = [line[:200] for line in done.stderr.decode("utf-8", "replace").split("\n")]
+            last = next(filter(str.strip, reversed(said)), f"code {done.returncode}")
+            problem = f"{self.name} ended without an answer ({last})"
             remedy = f"it may use {self.memory / 2**30:g} GB; simplify the file"
             raise ModelError("E-FILE-037", problem, remedy, file=file) from error
         return found
@@ -73,8 +75,3 @@ class Tool:
     def _late(self, file: str) -> ModelError:
         problem = f"{self.name} took more than {self.seconds:g} s"
         return ModelError("E-FILE-038", problem, "simplify the file", file=file)
-
-
-def _last_words(done: "subprocess.CompletedProcess[bytes]") -> str:
-    lines = done.stderr.decode("utf-8", "replace").split("\n")
-    return next((line[:200] for line in reversed(lines) if line.strip()), f"code {done.returncode}")

@@ -7,9 +7,8 @@ from typing import Any, TypeVar
 
 from chasles.errors import ModelError
 from chasles.model import Description, JointData, Limits, LinkData, ShapeData
-from chasles.model.description import Named, part_of
+from chasles.model.description import Named, part_of, some
 from chasles.model.dh_fields import LARGEST
-from chasles.model.model import some
 
 Kind = TypeVar("Kind", bound=JointData)
 

@@ -46,10 +46,7 @@ class Timing(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """Where batches of a function run, in one kind of number, and why. It prints as a table.
-
-    gpu: the name of the GPU, or None; then `reason` says why there is none.
-    """
+    """Where batches of a function run, and why; prints as a table. gpu: its name, if any."""
 
     title: str
     cpu: str

@@ -234,10 +234,7 @@ def mass_from_inertia(J: Inertia) -> MassData:
 
 
 def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGIN) -> Action:
-    """Phi of a force (N) that acts at a point, and a couple (N m), along the frame's axes.
-
-    The matrix holds the couple about the frame's origin: couple + point x force.
-    """
+    """Phi of a force (N) at a point and a couple (N m), about the frame's origin."""
     f, c, p = vector("force", force), vector("couple", couple), vector("point", point)
     return Action(c + p.cross(f), f)
 

@@ -7,36 +7,11 @@ import numpy as np
 
 from chasles.errors import InputError
 from chasles.expr import Number, Scalar, less, select, sqrt
-from chasles.homogeneous.matrices import (
-    ORIGIN,
-    Array,
-    array,
-    direction,
-    has_form,
-    matrix,
-    number,
-    position,
-    rotation,
-    typed,
-    vector,
-)
+from chasles.homogeneous import matrices
+from chasles.homogeneous.matrices import ORIGIN, Array, array, number, position, typed, vector
 from chasles.mathematics import homogeneous, rotations
-from chasles.mathematics.angles import (
-    SEQUENCES,
-    About,
-    angles_from_matrix,
-    rotation_from_angles,
-)
-from chasles.mathematics.homogeneous import (
-    Acceleration,
-    Block,
-    Position,
-    Rototranslation,
-    Screw,
-    Velocity,
-    angular,
-    linear,
-)
+from chasles.mathematics.angles import SEQUENCES, About, angles_from_matrix, rotation_from_angles
+from chasles.mathematics.homogeneous import Acceleration, Position, Rototranslation, Screw, Velocity
 from chasles.mathematics.homogeneous.frames import AnyFramed
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import General, Rotation
@@ -82,7 +57,7 @@ def position_from_extended_dh(
 
 def position_from_axis_angle(axis: Array, angle: Number, origin: Array = ORIGIN) -> Position:
     """M of a frame that is turned by an angle about a direction, with its origin at a point."""
-    R = rotations.matrix_from_axis_angle(direction("axis", axis), number("angle", angle))
+    R = rotations.matrix_from_axis_angle(matrices.direction("axis", axis), number("angle", angle))
     return Position(Rotation.of(R), vector("origin", origin))
 
 
@@ -131,7 +106,7 @@ def _sequence(sequence: str, axes: str) -> None:
 def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> Position:
     """M of the frame with these unit axes and this origin: AO_H (Mitra, section 2)."""
     axes = Matrix((vector("x", x).entries, vector("y", y).entries, vector("z", z).entries))
-    rotation("the axes", axes)
+    matrices.rotation("the axes", axes)
     return Position(Rotation.of(axes.T), vector("origin", origin))
 
 
@@ -156,10 +131,7 @@ def _unit(v: Vector, fallback: Vector) -> tuple[Vector, Number]:
 
 
 def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
-    """Q = exp(L phi), by an angle (rad; m for a translation), or exp(W t) during a time (s).
-
-    The displacement along a screw, or with a constant velocity (Legnani I, section 5).
-    """
+    """Q = exp(L phi), phi in rad (m: translation), or exp(W t), t in s (Legnani I, section 5)."""
     typed("X", X, Screw, Velocity)
     k = number("amount", amount)
     w, v = X.w * k, X.v * k
@@ -200,11 +172,8 @@ class Displacement(NamedTuple):
 
 
 def screw_from_axis(axis: Array, point: Array = ORIGIN, pitch: Number = 0.0) -> Screw:
-    """L of an axis through a point, with a pitch in m/rad; infinite: a translation.
-
-    L = [u~ b; 0 0] with b = -u~ p + pitch u; p is any point of the axis.
-    """
-    u, _ = _unit(direction("axis", axis), Vector.zero())
+    """L = [u~ b; 0 0], b = p x u + pitch u; pitch in m/rad, infinite for a translation."""
+    u, _ = _unit(matrices.direction("axis", axis), Vector.zero())
     p = vector("point", point)
     if type(pitch) is not Scalar and pitch in (math.inf, -math.inf):
         return Screw(Vector.zero(), u * math.copysign(1.0, pitch))
@@ -259,7 +228,7 @@ def rototranslation_from_axis(
     t = (1 - R) p + travel u (Legnani I, section 2.3), as an exponential: (1 - R) p would lose the
     digits of a far axis and a small angle.
     """
-    u, _ = _unit(direction("axis", axis), Vector.zero())
+    u, _ = _unit(matrices.direction("axis", axis), Vector.zero())
     p, phi, d = vector("point", point), number("angle", angle), number("travel", travel)
     return exponential(Velocity(u * phi, p.cross(u) * phi + u * d))
 
@@ -276,7 +245,7 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
     """The line's point nearest to the origin, and its unit direction; any scale will do."""
     six = vector("coordinates", coordinates, 6).entries
     u, m = Vector(six[:3]), Vector(six[3:])
-    scaled = direction("coordinates", u)
+    scaled = matrices.direction("coordinates", u)
     sizes = scaled.dot(scaled), m.dot(m), scaled.dot(m)
     if not any(type(x) is Scalar for x in sizes):
         uu, mm, um = sizes
@@ -303,11 +272,12 @@ def acceleration(W: Velocity, wd: Array, a: Array) -> Acceleration:
 def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
     """H from its 4x4 array and the velocity of the body, whose sign the array does not tell."""
     typed("W", W, Velocity)
-    rows = matrix("A", A)
-    read = Block(Matrix(tuple(row[:3] for row in rows.rows[:3])), Vector(rows.T.rows[3][:3]))
-    H = Acceleration(W.w, angular(read), linear(read))
+    rows = matrices.matrix("A", A)
+    block, last = Matrix(tuple(row[:3] for row in rows.rows[:3])), Vector(rows.T.rows[3][:3])
+    read = homogeneous.Block(block, last)
+    H = Acceleration(W.w, homogeneous.angular(read), homogeneous.linear(read))
     form = "of type Acceleration: [wd~ + w~ w~, a; 0 0 0 0] with the w of W"
-    has_form("A", rows, H.matrix(), form)
+    matrices.has_form("A", rows, H.matrix(), form)
     return H
 
 

@@ -28,11 +28,7 @@ _ROUNDING = 1e-15
 
 
 def build(source: Description, *, mimic: bool = True, strict: bool = False) -> Model:
-    """The model of a description.
-
-    mimic: followers move with their leader and have no coordinate (False: independent joints).
-    strict: an invalid inertia is an error instead of a note.
-    """
+    """The model of a description. mimic: followers have no coordinates. strict: no bad inertias."""
     validate.check_custom(source)
     model = connected(source, mimic=mimic)
     if source.massless:

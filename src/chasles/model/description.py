@@ -1,7 +1,9 @@
 """What a file or a builder says of a mechanism, before any choice of numbering or frames."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from chasles.errors import ModelError as ModelError
@@ -32,10 +34,7 @@ class Mimic:
 
 @dataclass(frozen=True)
 class LinkData:
-    """A link and its inertia in its own frame. `where` is "file:line" if it came from a file.
-
-    massless: it is meant to have no inertia, as a place between two joints of one body.
-    """
+    """A link and its inertia in its own frame. where: "file:line". massless: by intention."""
 
     name: str
     inertia: RigidInertia
@@ -159,10 +158,7 @@ ROLES = ("visual", "collision")
 
 
 class ShapeTraits(NamedTuple):
-    """A kind of shape. sizes: the words that files have for its numbers, and how many each is.
-
-    halved: the numbers of which MuJoCo has the half. urdf: the format has it.
-    """
+    """A kind of shape. sizes: words of files, with counts. halved: in MuJoCo. urdf: has it."""
 
     sizes: tuple[tuple[str, int], ...]
     halved: tuple[int, ...] = ()
@@ -241,6 +237,12 @@ def part_of(data: Named) -> str:
 def faulty(code: str, data: Named, problem: str, remedy: str = "") -> ModelError:
     """The error of a part of a mechanism, with its name and its place in the file."""
     return ModelError(code, problem, remedy, part=part_of(data), file=data.where)
+
+
+def some(names: Iterable[str], most: int = 6) -> str:
+    """The first few of some names, in quotes."""
+    first = list(islice(names, most + 1))
+    return ", ".join(map(repr, first[:most])) + ", ..." * (len(first) > most)
 
 
 # Joint types -----------------------------------------------------------------------------------

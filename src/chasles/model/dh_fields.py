@@ -72,10 +72,6 @@ def _not_negative(value: Any) -> float:
     return number(value)
 
 
-def _bound(value: Any) -> float:
-    return math.inf if value == math.inf else _not_negative(value)
-
-
 def _interval(value: Any) -> tuple[float, float]:
     lower, upper = (float(x) if x in (-math.inf, math.inf) else number(x) for x in value)
     if lower > upper:
@@ -112,7 +108,7 @@ class Field(NamedTuple):
 
 _NUMBER = Field(number, "a finite number")
 _SIZE = Field(_not_negative, "zero or a positive number")
-_BOUND = Field(_bound, "a positive number, or inf")
+_BOUND = Field(lambda x: x if x == math.inf else _not_negative(x), "a positive number, or inf")
 _NAME = Field(_text, "a text")
 
 FIELDS: dict[str, Field] = {

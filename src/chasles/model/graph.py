@@ -189,15 +189,11 @@ def _turned_round(joint: JointData) -> JointData:
     """The same joint with parent and child exchanged (Featherstone 2008, section 4.1.3)."""
     assert joint.parent is not None, "the tree starts at the world"
     axial = joint.traits.flips and not joint.reversed
-    return replace(
-        joint,
-        parent=joint.child,
-        child=joint.parent,
-        pose=joint.child_pose,
-        child_pose=joint.pose,
-        axis=-joint.axis if axial else joint.axis,
-        reversed=not axial and not joint.reversed and joint.kind != "fixed",
-    )
+    turned = replace(joint, parent=joint.child, child=joint.parent)
+    turned = replace(turned, pose=joint.child_pose, child_pose=joint.pose)
+    if axial:
+        return replace(turned, axis=-joint.axis)
+    return replace(turned, reversed=not joint.reversed and joint.kind != "fixed")
 
 
 # Joints in series --------------------------------------------------------------------------------

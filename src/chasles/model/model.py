@@ -1,10 +1,9 @@
 """The tree that algorithms walk: bodies in regular numbering, frames, and where coordinates lie."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from typing import NamedTuple
 
 from chasles.errors import ArgumentError, ModelError
@@ -29,10 +28,7 @@ class Follow(NamedTuple):
 
 @dataclass(frozen=True)
 class Body:
-    """A moving body: everything rigidly connected, with one joint to its parent body.
-
-    A joint that follows another, or that is driven in time, has no coordinates.
-    """
+    """A moving body, and the joint to its parent, which may follow others or be driven in time."""
 
     name: str
     parent: int
@@ -392,18 +388,14 @@ def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
     return found
 
 
-def some(names: Iterable[str], most: int = 6) -> str:
-    """The first few of some names, in quotes."""
-    first = list(islice(names, most + 1))
-    return ", ".join(map(repr, first[:most])) + ", ..." * (len(first) > most)
-
-
-def suggest(name: str, known: Collection[str]) -> str:
+def suggest(name: str, known: Mapping[str, object]) -> str:
     """The names that a misspelt one may mean, or those there are."""
     import difflib
 
-    close = difflib.get_close_matches(name, list(known), n=3)
-    return f"did you mean {some(close)}?" if close else f"it has {some(known, 12)}"
+    close = difflib.get_close_matches(name, known, n=3)
+    if close:
+        return f"did you mean {', '.join(map(repr, close))}?"
+    return f"it has {', '.join(map(repr, list(known)[:12]))}" + ", ..." * (len(known) > 12)
 
 
 def loop_size(model: Model, loop: Loop) -> float:

@@ -61,12 +61,10 @@ def substituted(source: Description, values: Mapping[str, Sequence[Number]]) -> 
     """The mechanism with other values (or symbols) for the named parameters, given flat."""
     for name in values:
         shape(source, name)
-    return replace(
-        source,
-        gravity=Vector(tuple(values.get("gravity", source.gravity.entries))),
-        links=tuple(_link(link, values) for link in source.links),
-        joints=tuple(_joint(joint, values) for joint in source.joints),
-    )
+    gravity = Vector(tuple(values.get("gravity", source.gravity.entries)))
+    links = tuple(_link(link, values) for link in source.links)
+    joints = tuple(_joint(joint, values) for joint in source.joints)
+    return replace(source, gravity=gravity, links=links, joints=joints)
 
 
 def _link(link: LinkData, values: Mapping[str, Sequence[Number]]) -> LinkData:

@@ -310,10 +310,7 @@ def _turns_on(model: Model, i: int, carrier: int) -> bool:
 
 
 def turns(model: Model, q: Mapping[int, Vector]) -> dict[int, Turn]:
-    """The turn of every body; only after `summed_angles` has one a carrier that is not its parent.
-
-    Sine and cosine of a sum are made of those of its angles: six operations, fewer than a sine has.
-    """
+    """The turn of every body; only after `summed_angles` may the carrier not be the parent."""
     found: dict[int, Turn] = {}
     for i, p, joint, _ in model.outward():
         X = joint.transform(q[i])

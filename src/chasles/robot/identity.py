@@ -160,9 +160,7 @@ class Identity(Named):
     def at(self, t: Array) -> Self:
         """The robot at a time (...), in s; itself if it does not depend on time."""
         mechanism = self.mechanism.at(t)
-        if mechanism is self.mechanism:
-            return self
-        return of_mechanism(type(self), mechanism)
+        return self if mechanism is self.mechanism else of_mechanism(type(self), mechanism)
 
     # Calls --------------------------------------------------------------------------------------
 

@@ -1,7 +1,4 @@
-"""Inertias of uniform solids, about the frame's origin, with axes along the frame's axes.
-
-Lengths in m, masses in kg. `along` is the number of the axis of symmetry: 0, 1 or 2.
-"""
+"""Inertias of uniform solids (m, kg) about the origin. along: the axis of symmetry, 0 to 2."""
 
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia

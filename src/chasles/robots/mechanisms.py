@@ -146,10 +146,7 @@ def _linkage(
     pins: Mapping[str, tuple[str, str]],
     independent: tuple[str, ...] = (),
 ) -> Description:
-    """Rods of 1 kg/m on hinges of their own names; loops pin the ends of two rods together.
-
-    bars: the length of each, the link that carries it, and where along that link's x.
-    """
+    """Rods of 1 kg/m on hinges; loops pin their ends. bars: length, parent, place on its x."""
     links = [LinkData(bar, rod(length, length)) for bar, (length, _, _) in bars.items()]
     joints = tuple(_hinge(bar, parent, bar, x) for bar, (_, parent, x) in bars.items())
     loops = tuple(

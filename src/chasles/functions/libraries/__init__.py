@@ -10,10 +10,7 @@ from chasles.backends.cuda_resident import Library, resident
 def in_front(
     function: Any, arrays: Sequence[Any], places: Sequence[int | None], move: Callable[..., Any]
 ) -> list[Any]:
-    """Arrays with a mapped axis before all other leading ones, as one more of them.
-
-    places: where it is, if anywhere. move: moves an axis of an array from a place to another.
-    """
+    """Arrays with a mapped axis, moved from its place (if any) before all other leading ones."""
     sizes = [len(v.shape) for v in function.interface.inputs]
     ranks = [
         a.ndim - size - (place is not None)

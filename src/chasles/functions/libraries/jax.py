@@ -202,13 +202,9 @@ def _mapped(arrays: Sequence[Any], places: Sequence[Any], *, function: Any) -> A
     return results, [0] * len(results)
 
 
-def _run(*arrays: Any, function: Any) -> list[Any]:
-    return _EVALUATE.bind(*arrays, function=function)
-
-
 _EVALUATE = Primitive("chasles")
 _EVALUATE.multiple_results = True
-_EVALUATE.def_impl(jax.jit(_run, static_argnames=("function",)))
+_EVALUATE.def_impl(jax.jit(_EVALUATE.bind, static_argnames=("function",)))
 _EVALUATE.def_abstract_eval(_shapes)
 ad.primitive_jvps[_EVALUATE] = _moved
 ad.primitive_transposes[_EVALUATE] = _transposed

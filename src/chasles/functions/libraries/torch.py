@@ -108,12 +108,7 @@ def _tensors(function: Any, arguments: Sequence[Any]) -> list[Any]:
         dtype = _SINGLE
     if len(alike) == len(arguments) and given[0].dtype == dtype:
         return given
-    return [
-        (a if a.dtype == dtype else a.to(dtype))
-        if isinstance(a, torch.Tensor)
-        else torch.as_tensor(a, dtype=dtype, device=device)
-        for a in arguments
-    ]
+    return [torch.as_tensor(a, dtype=dtype, device=device) for a in arguments]
 
 
 def _checked(function: Any, arguments: Sequence[Any]) -> Any:

@@ -14,16 +14,8 @@ from chasles.mathematics.linear import Vector, diagonal
 from chasles.mathematics.rotations import Rotation, about
 from chasles.mathematics.spatial import Forces, Motion, Motions, Transform, inverted
 from chasles.model.joints.contract import (
-    FX,
-    FY,
-    FZ,
-    MX,
-    MY,
-    MZ,
-    VX,
-    VY,
-    VZ,
-    WZ,
+    LOADS,
+    UNITS,
     Continuous,
     Joint,
     Natural,
@@ -44,6 +36,9 @@ from chasles.model.joints.several_freedoms import (
     Universal,
     YawPitchRoll,
 )
+
+WX, WY, WZ, VX, VY, VZ = UNITS
+MX, MY, MZ, FX, FY, FZ = LOADS
 
 
 @dataclass(frozen=True)

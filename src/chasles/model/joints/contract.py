@@ -29,7 +29,8 @@ from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidIne
 UNITS = tuple(Motion.of(*(float(i == k) for i in range(6))) for k in range(6))
 WX, WY, WZ, VX, VY, VZ = UNITS
 """Turning about, then sliding along each axis."""
-MX, MY, MZ, FX, FY, FZ = (Force.of(*unit) for unit in UNITS)
+LOADS = tuple(Force.of(*unit) for unit in UNITS)
+MX, MY, MZ, FX, FY, FZ = LOADS
 """A moment about, then a force along each axis."""
 X, Y, Z = (Vector(row) for row in Matrix.identity().rows)
 
@@ -164,10 +165,7 @@ class Joint:
         return Motions(tuple(columns))
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """S, and the time derivatives of its components in the body frame: one for each rate.
-
-        rates: qd, qdd, and so on.
-        """
+        """S and its time derivatives in the body frame, one for each of the rates qd, qdd, ..."""
         return [self._last_rate(q, rates[:k]) for k in range(len(rates) + 1)]
 
     def _last_rate(self, q: Vector, rates: Sequence[Vector]) -> Motions:
@@ -203,12 +201,9 @@ class Joint:
         """How S and what it carries change with the joint's own coordinates."""
         units = Matrix.identity(self.nv).rows
         turned = tuple(self.subspace_rate(q, Vector(unit)) for unit in units)
-        return Slopes(
-            subspace=turned,
-            velocity=_along(turned, qd),
-            acceleration=_along(turned, qdd) + self.bias_slopes(q, qd),
-            bias=_along(turned, qd) + self.subspace_rate(q, qd),
-        )
+        velocity, bias = _along(turned, qd), self.subspace_rate(q, qd)
+        acceleration = _along(turned, qdd) + self.bias_slopes(q, qd)
+        return Slopes(turned, velocity, acceleration, bias=velocity + bias)
 
     def rates(self, q: Vector, v: Motion) -> Vector:
         """The qd of a velocity v = S qd across the joint (the nearest, where v is none)."""
@@ -239,10 +234,7 @@ class Joint:
         return q1 - q0
 
     def drift(self, qd: Vector) -> Matrix:
-        """-ad(qd): a small step d along `integrate` changes at the rate drift @ d + (change of qd).
-
-        Zero where steps add; the Lie bracket of the joint's own group where they do not.
-        """
+        """-ad(qd): a small step d changes at the rate drift @ d + (change of qd); 0 if additive."""
         if not self.additive:
             problem = f"{type(self).__name__} has no drift(qd): write it"
             raise UnsupportedError("E-JOINT-016", problem)

@@ -10,18 +10,8 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import General, Rotation, about
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
 from chasles.model.joints.contract import (
-    FX,
-    FY,
-    FZ,
-    MX,
-    MZ,
+    LOADS,
     UNITS,
-    VX,
-    VY,
-    VZ,
-    WX,
-    WY,
-    WZ,
     Joint,
     Natural,
     Numbers,
@@ -31,6 +21,9 @@ from chasles.model.joints.contract import (
     group_drift,
     turn_about_z,
 )
+
+WX, WY, WZ, VX, VY, VZ = UNITS
+MX, MY, MZ, FX, FY, FZ = LOADS
 
 
 @dataclass(frozen=True)
