@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 import chasles
-from benchmarks.compare import WrongAnswer, empty_cache, relative_error
+from benchmarks.compare import empty_cache, relative_error
 from benchmarks.console import output
+from benchmarks.routes import WrongAnswer
 from benchmarks.states import Array
 from benchmarks.targets import CHAIN_GROWTH, CHAIN_SECONDS
 from benchmarks.timing import Rounds, interleaved, seconds
@@ -79,7 +80,7 @@ def measured(kind: str, bodies: int, rounds: Rounds) -> list[Row]:
             first = robot_seconds + seconds(partial(method, q[0], qd[0], x[0]))
             out = method(q, qd, x, threads=1)
             tau, qdd = (out, x) if name == "inverse_dynamics" else (x, out)
-            error = relative_error(by_hand(robot, (q[1], qd[1], qdd[1])), tau[1])
+            error = relative_error(by_hand(robot, (q[1], qd[1], qdd[1]))[None], tau[1:2])
             if not error <= ALLOWED:
                 raise WrongAnswer(f"{kind} of {bodies} bodies, {name}: relative error {error:.1e}")
             fast, single = getattr(robot, name), np.empty(robot.nv)

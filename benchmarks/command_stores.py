@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 import chasles
-from benchmarks.compare import WrongAnswer, relative_error
+from benchmarks.compare import relative_error
 from benchmarks.console import count, output
 from benchmarks.pinocchio_peer import coordinates, routes
 from benchmarks.robots import CASES, chasles_robot, pinocchio_model
+from benchmarks.routes import WrongAnswer
 from benchmarks.states import Array, States
 from benchmarks.targets import STORES
 from benchmarks.timing import Rounds, interleaved
@@ -118,7 +119,7 @@ def check(found: Array, expected: Array, allowed: float) -> None:
 
 def fills() -> list[Callable[[int, int], None]]:
     """Functions that fill so many lines at an address, through the cache and past it."""
-    found = []
+    found: list[Callable[[int, int], None]] = []
     for how in ("", ", !nontemporal !0"):
         library = load(assemble(FILL.format(how=how), Machine.host()), {}, ["fill"])
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t)

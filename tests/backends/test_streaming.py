@@ -42,6 +42,18 @@ def test_rows_are_the_same_past_the_cache(
     assert np.all(np.isnan(wide[:, n:])), "what stands between the rows is left alone"
 
 
+def test_several_results_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = general_chain(7)
+    program = programs.program(robot.model, "closed_form")
+    q = robot.random(np.random.default_rng(0), size=21)
+    found = []
+    for past in (1 << 40, 0):
+        monkeypatch.setattr(llvm_source, "PAST", past)
+        found.append([np.full((21, v.size), np.nan) for v in program.outputs])
+        llvm.compile(program)([q], found[-1], 1)
+    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+
+
 def test_constants_and_zeros_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     robot = tree(24, 3, floating=True)
     program = programs.program(robot.model, "mass_matrix")

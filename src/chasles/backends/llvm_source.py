@@ -13,7 +13,15 @@ from chasles.backends.llvm_body import Body, Place, Target
 from chasles.backends.llvm_math import Writer, cold_angles
 from chasles.backends.llvm_products import Products
 from chasles.backends.llvm_rolled import one_state, tiles_of_states
-from chasles.backends.llvm_tiles import PAST, attributes, gather, scatter, streams
+from chasles.backends.llvm_tiles import (
+    PAST,
+    attributes,
+    declared,
+    gather,
+    scatter,
+    scatter_past,
+    streams,
+)
 from chasles.backends.lowering import Lowered, lower, places
 from chasles.backends.rolling import Rolled, rolled
 from chasles.expr import Interface, Program, Staged
@@ -59,8 +67,7 @@ def module(whole: Program | Staged, target: Target) -> Module:
         for clip in (False, True)[: 1 if products else 2] if columns else ():
             parts.append(scatter(target.writer(), k, columns, slots.constant, clip=clip))
         if not products and streams(target.writer(), len(columns)):
-            w = target.writer()
-            parts.append(scatter(w, k, columns, slots.constant, clip=False, past=True))
+            parts.append(scatter_past(target.writer(), k, len(columns)))
     batch, vectors = _batch(program, lowered, slots, products, target)
     parts.append(batch)
     workspace = vectors * target.writer().bytes
@@ -94,12 +101,7 @@ def _declarations(target: Target) -> str:
     for w in (target.writer(1), target.writer()):
         for name, arity in _INTRINSICS.items():
             lines.append(f"declare {w.type} @llvm.{name}.{w.suffix}({', '.join([w.type] * arity)})")
-    masked = f"@llvm.masked.load.{w.suffix}.p0(ptr, i32, {w.mask}, {w.type})"
-    lines.append(f"declare {w.type} {masked}")
-    lines.append(f"declare void @llvm.masked.store.{w.suffix}.p0({w.type}, ptr, i32, {w.mask})")
-    lines.append("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    lines += [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("umin", "smax")]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines + declared(w)) + "\n"
 
 
 # The straight-line parts -----------------------------------------------------------------------
@@ -201,8 +203,8 @@ def _batch(
     taken = [(f"gather{v.size}", k, *inputs[k]) for k, v in enumerate(program.inputs) if v.size]
     given = [(f"scatter{k}", -1, *place) for k, place in enumerate(outputs) if slots.columns[k]]
     past = {
-        f"scatter{k}": _past(w, k, *place)
-        for k, place in enumerate(outputs)
+        f"scatter{k}": _past(w, k, stride)
+        for k, (_, stride) in enumerate(outputs)
         if streams(w, len(slots.columns[k]))
     }
     used = len(tiles) * sum(sizes)
@@ -264,15 +266,11 @@ def _batch(
     return products.finish(target.writer()) + w.function(head), used + w.width * products.row
 
 
-def _past(w: Writer, output: int, first: str, stride: str) -> str:
+def _past(w: Writer, output: int, stride: str) -> str:
     """The function that writes whole tiles of an output: past the cache, if there are many."""
     size = w.emit(f"mul i64 %count, {stride}")
     many = w.emit(f"icmp sgt i64 {size}, {PAST}")
-    either = w.emit(f"or i64 {w.emit(f'ptrtoint ptr {first} to i64')}, {stride}")
-    odd = w.emit(f"and i64 {either}, {w.bytes // 2 - 1}")
-    chosen = w.emit(f"and i1 {many}, {w.emit(f'icmp eq i64 {odd}, 0')}")
-    names = f"ptr @scatter{output}_past, ptr @scatter{output}"
-    return w.emit(f"select i1 {chosen}, {names}")
+    return w.emit(f"select i1 {many}, ptr @scatter{output}_past, ptr @scatter{output}")
 
 
 def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:
