@@ -18,8 +18,10 @@ from benchmarks.routes import NEW, REUSED, Route, WrongAnswer, chasles_routes, c
 from benchmarks.states import DERIVED, INPUTS, Array, States, method_of
 from benchmarks.targets import BATCH
 from benchmarks.timing import Rounds, Times, interleaved, seconds
-from chasles.backends import llvm
-from chasles.functions.programs import Derivative, program
+from chasles.backends import USUAL, llvm, row
+from chasles.functions.programs import Derivative, runnable
+
+STAGED = row(USUAL).staged
 
 TOLERANCE = 1e-9
 """Relative error allowed between libraries that read the same numbers."""
@@ -116,8 +118,8 @@ class Speedup:
 class Compilation:
     """Seconds to make one function of a new robot, the least of several.
 
-    trace: to trace alone. total: to trace and compile, with nothing in the cache on disk. cached:
-    with the function there.
+    trace: to trace alone. total: to trace and compile, with nothing in the cache on disk, on all
+    cores together. cached: with the function there.
     """
 
     robot: str
@@ -314,9 +316,12 @@ def _frame(case: Case, function: str) -> dict[str, Any]:
 
 
 def _alone(run: Callable[[], object]) -> float:
-    """How long something takes in a process that has loaded no code yet."""
+    """How long something takes in a process that has loaded no code yet.
+
+    The time of the processes that compile for it is included.
+    """
     llvm.forget()
-    return seconds(run)
+    return seconds(run, lambda: int(sum(os.times()[:4]) * 1e9))
 
 
 def _trace(robot: chasles.Robot, function: str, **options: Any) -> object:
@@ -324,5 +329,6 @@ def _trace(robot: chasles.Robot, function: str, **options: Any) -> object:
     name = DERIVED.get(function)
     if name is None:
         name, method = method_of(function)
-        return program(robot.model, name, method=method, **options)
-    return program(robot.model, name, derivative=Derivative("jacobian", INPUTS[function]))
+        return runnable(robot.model, name, method=method, staged=STAGED, **options)
+    derivative = Derivative("jacobian", INPUTS[function])
+    return runnable(robot.model, name, derivative=derivative, staged=STAGED)

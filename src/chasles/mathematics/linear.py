@@ -10,10 +10,18 @@ from chasles.expr import Number, is_number, sqrt
 Mapped = TypeVar("Mapped", "Vector", "Matrix")
 
 
+def absent(x: Number) -> bool:
+    """Return True for a number that is zero, which no symbol is."""
+    return type(x) is float and x == 0.0
+
+
 def _dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
     total: Number = 0.0
     for x, y in zip(a, b, strict=True):
-        total = total + x * y
+        if (type(x) is float and x == 0.0) or (type(y) is float and y == 0.0):
+            continue  # most entries are, and tracing would take longer to find that out
+        product = x * y
+        total = product if type(total) is float and total == 0.0 else total + product
     return total
 
 
@@ -232,7 +240,7 @@ def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list
     for k in range(n - 1, -1, -1):
         D[k] = L[k][k]
         reciprocal = 1.0 / D[k]
-        for i in range(k - 1, -1, -1):
+        for i in (i for i in range(k - 1, -1, -1) if not absent(L[k][i])):
             a = L[k][i] * reciprocal
             for j in range(i + 1):
                 L[i][j] = L[i][j] - a * L[k][j]
@@ -281,7 +289,7 @@ def solve_lower(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
     """x with L x = b, by the lower triangle of L alone."""
     x = list(b)
     for i in range(len(x)):
-        for j in range(i):
+        for j in (j for j in range(i) if not absent(L[i][j])):
             x[i] = x[i] - L[i][j] * x[j]
         x[i] = x[i] / L[i][i]
     return Vector(tuple(x))
@@ -292,7 +300,7 @@ def solve_lower_transposed(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
     x = list(b)
     for i in range(len(x) - 1, -1, -1):
         x[i] = x[i] / L[i][i]
-        for j in range(i):
+        for j in (j for j in range(i) if not absent(L[i][j])):
             x[j] = x[j] - L[i][j] * x[i]
     return Vector(tuple(x))
 

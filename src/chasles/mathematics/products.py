@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from chasles.expr import Number
-from chasles.mathematics.linear import Matrix
+from chasles.mathematics.linear import Matrix, absent
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,6 @@ def _with_identity(n: int, A: Matrix) -> Matrix:
     """The block diagonal matrix of an identity and A."""
     top = tuple((*row, *(0.0,) * A.shape[1]) for row in Matrix.identity(n).rows)
     return Matrix(top + tuple((*(0.0,) * n, *row) for row in A.rows)) if n else A
-
-
-def absent(x: Number) -> bool:
-    """Return True for a number that is zero, which no symbol is."""
-    return type(x) is float and x == 0.0
 
 
 def beside(A: Matrix, B: Matrix) -> Matrix:
