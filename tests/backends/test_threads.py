@@ -20,7 +20,7 @@ import pytest
 from support import TARGETS, raises, state, tree
 
 import chasles
-from chasles.backends import arrays, llvm, llvm_objects, llvm_threads
+from chasles.backends import arrays, llvm, llvm_loop, llvm_objects, llvm_threads
 from chasles.robots import planar, puma560
 
 THREADS = (1, 2, 3, 7, None)
@@ -250,6 +250,45 @@ def test_no_thread_can_be_started(crowded: None, monkeypatch: pytest.MonkeyPatch
         changed.setattr(llvm.pool(), "_started", 0)
         changed.setattr(llvm_threads._thread, "start_new_thread", refuse)
         assert np.array_equal(compiled(*inputs, threads=4), expected)
+
+
+@pytest.mark.parametrize("every", [1, 3, 64, 1000])
+def test_rollouts_in_parts(monkeypatch: pytest.MonkeyPatch, every: int) -> None:
+    """The parts after which interrupts are raised change no bit, whatever their length."""
+    q, qd, tau = state(ROBOT, 12, 130)
+    forces = np.repeat(tau[:, None], 200, axis=1) * np.linspace(0.0, 1.0, 200)[:, None]
+    for rows in (1, 2, 65, 130):
+        given = (q[:rows], qd[:rows], forces[:rows])
+        whole = ROBOT.rollout(*given, dt=1e-3, steps=200, every=every, threads=1)
+        for operations in (1, 10_000_000):
+            monkeypatch.setattr(llvm_loop, "PATIENCE", operations)
+            monkeypatch.setattr(llvm_threads, "PATIENCE", operations)
+            for threads in (1, 3):
+                parts = ROBOT.rollout(*given, dt=1e-3, steps=200, every=every, threads=threads)
+                assert parts.q.tobytes() == whole.q.tobytes()
+                assert parts.qd.tobytes() == whole.qd.tobytes()
+            monkeypatch.undo()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+@pytest.mark.parametrize("rows", [1, 200])
+def test_a_long_rollout_is_interrupted(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """After one of its parts, not after the last."""
+    q, qd, _ = state(ROBOT, 13, rows)
+    parts, part = [], llvm_loop.Loop._part
+
+    def counted(*given: Any) -> None:
+        part(*given)
+        parts.append(given[4])
+        if len(parts) == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(llvm_loop, "PATIENCE", 100_000_000)
+    monkeypatch.setattr(llvm_loop.Loop, "_part", counted)
+    with pytest.raises(KeyboardInterrupt):
+        ROBOT.rollout(q, qd, dt=1e-9, steps=100_000, every=10**9, threads=2)
+    assert len(parts) == 2
+    assert sum(parts) < 100_000
 
 
 def trial(*arguments: str, seconds: float = 300.0) -> str:
