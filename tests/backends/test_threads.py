@@ -2,7 +2,7 @@
 
 import concurrent.futures
 import contextlib
-import gc
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -10,18 +10,17 @@ import subprocess
 import sys
 import threading
 import time
-import weakref
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import code_stress
 import numpy as np
 import pytest
 from support import TARGETS, raises, state, tree
 
 import chasles
-from chasles.backends import arrays, llvm
+from chasles.backends import arrays, llvm, llvm_objects, llvm_threads
 from chasles.robots import planar, puma560
 
 THREADS = (1, 2, 3, 7, None)
@@ -34,7 +33,6 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were eight cores, and every batch were worth all of them."""
     monkeypatch.setattr(arrays, "cores", lambda: 8)
     monkeypatch.setattr(llvm, "WORTH_THREADS", 0)
-    monkeypatch.setattr(arrays, "_POOL", [])
 
 
 # The same bits ---------------------------------------------------------------------------------
@@ -133,90 +131,145 @@ def test_more_threads_than_states() -> None:
 
 # The pool itself -------------------------------------------------------------------------------
 
+BODY = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_ssize_t)
+
+
+def shared(
+    count: int, step: int, threads: int, work: Callable[[int, int], Any], weight: int = 1
+) -> None:
+    """Share rows among threads that call Python, in place of machine code."""
+
+    def called(_: int, first: int, last: int) -> int:
+        return work(first, last) or 0
+
+    body = BODY(called)
+    llvm.pool()(llvm_objects.at_address(body), 0, count, step, threads, weight)
+
 
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 1000])
 @pytest.mark.parametrize("threads", [1, 2, 3, 7, 100])
 def test_ranges_cover_all_rows_once(crowded: None, count: int, threads: int) -> None:
     """In shares that begin at multiples of the step; a few of them for each thread."""
     seen: list[tuple[int, int]] = []
-    arrays.in_ranges(count, 64, threads, lambda first, last: seen.append((first, last)))
+    shared(count, 64, threads, lambda first, last: seen.append((first, last)))
     seen.sort()
     assert [k for first, last in seen for k in range(first, last)] == list(range(count))
     assert all(first % 64 == 0 for first, _ in seen)
-    assert len(seen) <= max(threads * arrays.PIECES, 1)
+    assert len(seen) <= max(min(threads, 8) * llvm_threads.PIECES, 1)
 
 
 @pytest.mark.parametrize("where", [0, 64, 128])
-def test_errors_come_back(crowded: None, where: int) -> None:
-    """From whichever thread; the others finish first, and the pool stays usable."""
-    done = []
+def test_memory_that_is_not_there(crowded: None, where: int) -> None:
+    """Whichever thread finds none, the others finish first, and the pool stays usable."""
+    left: list[int] = []
 
-    def work(first: int, last: int) -> None:
-        if first == where:
-            raise ZeroDivisionError(f"rows from {first}")
-        time.sleep(0.05)
-        done.append(first)
+    def work(first: int, last: int) -> int:
+        if first != where:
+            time.sleep(0.05)
+        left.append(first)
+        return int(first == where)
 
     for _ in range(3):
-        done.clear()
-        with pytest.raises(ZeroDivisionError, match=f"rows from {where}"):
-            arrays.in_ranges(192, 64, 3, work)
-        assert len(done) == 2
-    arrays.in_ranges(192, 64, 3, lambda first, last: done.append(first))
-    assert len(done) == 5
+        left.clear()
+        with pytest.raises(MemoryError):
+            shared(192, 64, 3, work)
+        before = list(left)
+        time.sleep(0.1)
+        assert where in left
+        assert left == before
+    left.clear()
+    shared(192, 64, 3, lambda first, last: left.append(first))
+    assert sorted(left) == [0, 64, 128]
+
+
+def test_all_threads_take_part(crowded: None) -> None:
+    """Threads that wait for each other all come: so many work at the same time."""
+    for threads in (2, 3, 5, 8):
+        meeting, met = threading.Barrier(threads), []
+
+        def work(first: int, last: int, meeting: Any = meeting, met: Any = met) -> None:
+            meeting.wait(timeout=60)
+            met.append(threading.get_ident())
+
+        shared(threads * 64, 64, threads, work)
+        assert len(set(met)) == threads
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 def test_an_interrupt_waits_for_the_threads(crowded: None) -> None:
-    """They write into memory that the caller frees: none may be left behind."""
-    done = []
+    """They write into memory that the caller frees: none may be left behind.
 
-    def work(first: int, last: int) -> None:
-        if first:
-            time.sleep(0.3)
-        done.append(first)
+    It is raised when what is under way is done; the rows after that are not.
+    """
+    compiled = chasles.compile(ROBOT, "inverse_dynamics")
+    kernel, done = compiled.kernel, []
 
     def interrupt(*_: Any) -> None:
+        done.append(time.perf_counter())
         raise KeyboardInterrupt
 
+    inputs = [np.resize(a, (1000, 6)) for a in state(ROBOT, 7, 100)]
+    rows = [np.broadcast_to(a.reshape(1, -1)[:, :6], (4_000_000, 6)) for a in inputs]
+    out = np.full((4_000_000, 6), 7.0)
     usual = signal.signal(signal.SIGALRM, interrupt)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
-        with pytest.raises(KeyboardInterrupt):
-            arrays.in_ranges(192, 64, 3, work)
-        assert sorted(done) == [0, 64, 128]
+        for threads in (1, 3):
+            out.fill(7.0)
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(KeyboardInterrupt), patience(10_000_000):
+                kernel(rows, [out], threads)
+            before = out[:, 0] != 7.0
+            time.sleep(0.05)
+            assert np.array_equal(out[:, 0] != 7.0, before)
+            assert 0 < np.count_nonzero(before) < len(out)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, usual)
 
 
-def test_work_keeps_its_arrays(crowded: None) -> None:
-    """A task may be queued though `submit` fails, as when no thread can be started.
+@contextlib.contextmanager
+def patience(operations: int) -> Iterator[None]:
+    """As if calls of machine code were shorter."""
+    usual, llvm_threads.PATIENCE = llvm_threads.PATIENCE, operations
+    try:
+        yield
+    finally:
+        llvm_threads.PATIENCE = usual
 
-    It then runs at some later time: what it reads and writes must still be there.
-    """
-    later: list[Callable[[], None]] = []
 
-    class Exhausted(concurrent.futures.ThreadPoolExecutor):
-        def submit(self, function: Any, *args: Any) -> Any:  # type: ignore[override]
-            if later:
-                return super().submit(function, *args)
-            later.append(partial(function, *args))
-            raise RuntimeError("can't start new thread")
+def test_no_thread_can_be_started(crowded: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at the end of the interpreter, or where the system has no more: the caller does it all."""
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
 
     compiled = chasles.compile(ROBOT, "inverse_dynamics")
-    q, qd, qdd = state(ROBOT, 11, 300)
-    out = np.empty((300, 6))
-    with Exhausted(1) as executor:
-        arrays._POOL.append(executor)
-        with contextlib.suppress(RuntimeError):
-            compiled(q, qd, qdd, out=out, threads=4)
-    assert later
-    ghosts = [weakref.ref(a) for a in (q, qd, qdd, out)]
-    del q, qd, qdd, out
-    gc.collect()
-    assert all(ghost() is not None for ghost in ghosts)
-    later[0]()
+    inputs = state(ROBOT, 11, 300)
+    expected = compiled(*inputs, threads=1)
+    with monkeypatch.context() as changed:
+        changed.setattr(llvm.pool(), "_started", 0)
+        changed.setattr(llvm_threads._thread, "start_new_thread", refuse)
+        assert np.array_equal(compiled(*inputs, threads=4), expected)
+
+
+def trial(*arguments: str, seconds: float = 300.0) -> str:
+    """What a trial prints, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, code_stress.__file__, *arguments],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+@pytest.mark.parametrize("count", [3000, 100_000], ids=["some", "many"])
+def test_interrupts_of_threaded_calls(count: int) -> None:
+    """None of them stops the process or leaves a thread behind."""
+    assert f"{count} interrupts" in trial("interrupts", str(count))
 
 
 def test_what_is_compiled_waits_for_nothing() -> None:
@@ -320,10 +373,10 @@ def test_fork_after_threads_were_used() -> None:
     compiled = chasles.compile(ROBOT, "inverse_dynamics")
     inputs = state(ROBOT, 8, 1000)
     expected = compiled(*inputs, threads=2)
-    assert arrays._POOL
+    assert llvm.pool()._started
 
     def right() -> bool:
-        alone = not arrays._POOL
+        alone = not llvm.pool()._started
         found = compiled(*inputs, threads=2)
         return alone and np.array_equal(found, expected)
 
@@ -394,6 +447,32 @@ def test_fork_while_another_thread_compiles(
         other.join()
 
 
+@FORK
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_fork_while_code_is_freed() -> None:
+    """Other threads load and drop code; the child finds no lock of LLVM's taken."""
+    artifact, over = chasles.compile(planar(1), "gravity_forces").kernel.artifact, threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            kernel = llvm.Kernel(artifact)
+            kernel([np.zeros((3, 1))], [np.zeros((3, 1))])
+
+    def child() -> bool:
+        robot = planar(1).with_gravity([0.0, 0.0, -1.0])
+        return robot.gravity_forces(np.zeros(1)).shape == (1,)
+
+    others = [threading.Thread(target=work) for _ in range(2)]
+    for other in others:
+        other.start()
+    try:
+        assert all(forked(child) for _ in range(20))
+    finally:
+        over.set()
+        for other in others:
+            other.join()
+
+
 def _there(q: np.ndarray) -> np.ndarray:
     return ROBOT.gravity_forces(q, threads=2)
 
@@ -418,7 +497,7 @@ from chasles.robots import planar
 robot = planar(2)
 q = np.zeros((1000, 2))
 robot.gravity_forces(q, threads=3)
-atexit.register(lambda: print(robot.gravity_forces(q, threads=1).shape))
+atexit.register(lambda: print(robot.gravity_forces(q, threads=2).shape))
 """
     done = subprocess.run(
         [sys.executable, "-c", code],

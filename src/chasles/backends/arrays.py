@@ -1,19 +1,17 @@
-"""Arrays as callers give them, checked and laid out as rows, and threads that share the rows."""
+"""Arrays and counts as callers give them, checked and laid out as machine code takes them."""
 
+import array as standard
 import math
 import operator
 import os
 import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Interface, Variable
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
 
 Rows = Sequence[np.ndarray]
 """Arrays (count, size), a row for each state."""
@@ -28,15 +26,61 @@ class Kernel(Protocol):
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None: ...
 
 
-def checked_count(what: str, value: Any) -> int:
-    """A positive integer, Python's or NumPy's; `what` is for the message."""
+class Load(NamedTuple):
+    """A wrench in `f_ext`: its key; and, unless it is an array, its type, the places of its value,
+    axes and point in an object of that type (`llvm_objects.places`), its axes and its point."""
+
+    key: str
+    kind: type | None = None
+    places: tuple[int, ...] = (0, 0, 0)
+    axes: Any = None
+    at: Any = None
+
+
+class Target(NamedTuple):
+    """What a call led to: the fast entry of a kernel, and where its inputs come from.
+
+    sources: for each input, 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k).
+    loads: the wrenches in the order of `f_ext`; None if it is not given. shown: how many of its
+    results are given, by default all; if not all, the last is (gap, margin) of each state, and the
+    kernel answers only if no gap is above `gap`, and no margin at `margin` or below.
+    """
+
+    entry: Callable[..., Any]
+    sources: Sequence[int]
+    fixed: tuple[Any, ...] = ()
+    loads: Sequence[Load] | None = None
+    shown: int | None = None
+    gap: float = 0.0
+    margin: float = 0.0
+
+
+LARGEST = 2**53
+"""The largest count that is taken: up to it, all integers are numbers of type float64 too."""
+
+
+def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST) -> int:
+    """An integer from `least` to `most`, Python's or NumPy's; `what` is for the message."""
     try:
         count = operator.index(value)
     except TypeError:
-        count = 0
-    if count < 1 or isinstance(value, bool):
-        raise InputError("E-CALL-003", f"{what} must be a positive integer, not {value!r}")
+        count = least - 1
+    if not least <= count <= most or isinstance(value, bool):
+        wanted = "a positive integer" if least == 1 else f"an integer from {least} on"
+        given = f"an integer of {count.bit_length()} bits" if count > most else repr(value)
+        raise InputError("E-CALL-003", f"{what} must be {wanted}, at most {most}, not {given}")
     return count
+
+
+def words(numbers: Iterable[int]) -> "standard.array[int]":
+    """Integers, sizes and addresses as machine code takes them, 64 bits each.
+
+    This is the one way by which they go there; `ctypes` would take any integer modulo 2**64.
+    """
+    try:
+        return standard.array("q", numbers)
+    except (OverflowError, TypeError) as error:
+        raise InputError("E-CALL-003", f"a size or count must be an integer: {error}") from None
 
 
 def check_tolerance(function: str, tolerance: Any) -> None:
@@ -249,9 +293,6 @@ def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
 
 # Threads ---------------------------------------------------------------------------------------
 
-_POOL: "list[ThreadPoolExecutor]" = []
-"""A pool of threads, made on first use and again after a fork."""
-
 
 def cores() -> int:
     """How many processors this process may use."""
@@ -260,58 +301,10 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-PIECES = 2
-"""Ranges for each thread: one that starts late, or runs on a slower core, takes fewer. Each costs
-some ten microseconds of Python, in which the others may have to wait."""
-
-
-def in_ranges(count: int, step: int, threads: int, work: Callable[[int, int], None]) -> None:
-    """Call `work(first, last)` for rows 0 to count, in ranges whose ends are multiples of `step`.
-
-    The caller is one of the threads; each takes the next range when it is done with one.
-    """
-    if threads == 1 or count <= step:
-        work(0, count)
-        return
-    share = -(-count // (threads * PIECES * step)) * step
-    ranges = [(first, min(first + share, count)) for first in range(0, count, share)]
-    left = iter(ranges)
-
-    def help() -> None:
-        for first, last in left:
-            work(first, last)
-
-    if not _POOL:
-        from concurrent.futures import ThreadPoolExecutor
-
-        _POOL.append(ThreadPoolExecutor(max(cores(), 2) - 1, thread_name_prefix="chasles"))
-    waiting = [_POOL[0].submit(help) for _ in range(min(threads, len(ranges)) - 1)]
-    try:
-        help()
-    finally:
-        _finish(waiting)
-    for task in waiting:
-        task.result()
-
-
-def _finish(waiting: "list[Future[None]]") -> None:
-    """Wait for all tasks, whatever comes: they write into memory that the caller will free."""
-    interrupted: BaseException | None = None
-    for task in waiting:
-        while not task.done():
-            try:
-                task.exception()
-            except BaseException as error:
-                interrupted = error
-    if interrupted is not None:
-        raise interrupted
-
-
 COMPILING = threading.RLock()
 """Held while code is made. A fork waits for it, so that a child never finds it taken."""
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: _POOL.clear())
     os.register_at_fork(
         before=COMPILING.acquire,
         after_in_parent=COMPILING.release,

@@ -22,11 +22,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from chasles.backends.arrays import checked_count
 from chasles.errors import FileError
 from chasles.expr import Interface, Variable
 
 LIMIT = 512 * 2**20
-"""Bytes that all entries together may take."""
+"""Bytes that all entries together may take; looked at after every 64th of them that is written."""
 
 _MAGIC = b"chasles 1\n"
 _SUFFIX = ".code"
@@ -62,13 +63,20 @@ class Artifact:
         size = int.from_bytes(body[:8], "little")
         header = json.loads(body[8 : 8 + size])
         name, inputs, outputs, nonzero = header.pop("interface").values()
-        interface = Interface(
-            name,
-            tuple(Variable(name, tuple(shape)) for name, shape in inputs),
-            tuple(Variable(name, tuple(shape)) for name, shape in outputs),
-            tuple((int(k), int(first)) for k, first in nonzero),
-        )
+        interface = Interface(name, _variables(inputs), _variables(outputs), _counts(nonzero))
+        for fact in ("workspace", "work"):
+            checked_count(fact, header[fact], least=0)
         return Artifact(interface, **header, object_code=body[8 + size :])
+
+
+def _counts(rows: list[Any]) -> tuple[Any, ...]:
+    """Lists of integers as tuples, each integer checked."""
+    return tuple(tuple(checked_count("a number", n, least=0) for n in row) for row in rows)
+
+
+def _variables(rows: list[Any]) -> tuple[Variable, ...]:
+    names, shapes = [name for name, _ in rows], _counts([shape for _, shape in rows])
+    return tuple(map(Variable, names, shapes))
 
 
 def folder() -> Path:
@@ -134,13 +142,16 @@ def save(name: str, artifact: Artifact) -> bool:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS
             try:
                 with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=at), "wb") as file:
-                    file.write(artifact.to_bytes())
+                    written = file.write(artifact.to_bytes())
                 os.replace(temporary, target, src_dir_fd=at, dst_dir_fd=at)
             except OSError:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary, dir_fd=at)
                 raise
-            _evict(place)
+            _UNSEEN[where] = _UNSEEN.get(where, LIMIT) + written
+            if _UNSEEN[where] > LIMIT // 64:
+                _evict(place)
+                _UNSEEN[where] = 0
             return True
     return False
 
@@ -162,6 +173,9 @@ def clear() -> int:
                 removed += name.endswith(_SUFFIX)
     return removed
 
+
+_UNSEEN: dict[Path, int] = {}
+"""Bytes written to a folder since all its entries were looked at."""
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)

@@ -23,7 +23,8 @@ from chasles.backends.cuda_build import Built, Layout, build
 from chasles.backends.cuda_driver import Function, architecture
 from chasles.backends.cuda_layout import Arrays, Look, Steps, overlap, strides, walk_in, walk_out
 from chasles.backends.cuda_resident import Plan
-from chasles.backends.cuda_source import WARP, spreading
+from chasles.backends.cuda_source import spreading
+from chasles.backends.cuda_tiles import WARP
 from chasles.errors import ArgumentError, InputError, MissingPackageError, StateError, said
 from chasles.expr import Interface, Program, Variable
 
@@ -197,9 +198,8 @@ class Kernel:
             return None
         edges = (1, FEW + 1, MANY, 1 << 62)
         after = bisect.bisect_right(edges, count)
-        block, shared = _block(built, count)
         bounds = edges[after - 1], edges[after] - 1
-        launch = function.pointer, block, block, shared
+        launch = function.pointer, *block(built, count)
         return Plan(8 * self.dtype.itemsize, device, *bounds, rows, *launch)
 
 
@@ -211,17 +211,18 @@ def _launch(
     stream: int,
     device: int,
 ) -> None:
-    block, shared = _block(built, count)
-    function.launch((-(-count // block), 1), (block, 1), shared, parameters, stream, device)
+    states, threads, shared = block(built, count)
+    function.launch((-(-count // states), 1), (threads, 1), shared, parameters, stream, device)
 
 
-def _block(built: Built, count: int) -> tuple[int, int]:
-    """States (and threads) of a block, and bytes of its shared memory.
+def block(built: Built, count: int) -> tuple[int, int, int]:
+    """States and threads of a block, and bytes of its shared memory.
 
     Blocks of one warp where there are too few states to keep all multiprocessors busy.
     """
-    block = built.block if count >= MANY else WARP
-    return block, built.shared * block // WARP
+    threads = built.block if count >= MANY or built.crew > 1 else WARP
+    states = threads // built.crew
+    return states, threads, built.shared * states // WARP
 
 
 def best_layout(count: int, *, rows: bool) -> Layout:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from chasles.backends.arrays import checked_count, words
 from chasles.errors import StateError
 
 DRIVERS = ("libcuda.so.1", "libcuda.so", "nvcuda.dll")
@@ -39,7 +40,7 @@ def _first(names: Iterable[str]) -> ctypes.CDLL | None:
 
 # The compiler ----------------------------------------------------------------------------------
 
-OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
+OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--device-as-default-execution-space")
 """Products are fused where the program says so, nowhere else."""
 
 CACHES = (13, 0)
@@ -138,6 +139,10 @@ POINTER, SIZE, END = 1, 2, 0
 """What the entries of a launch's last argument are: parameters side by side, and their bytes."""
 
 
+MOST = 2**31 - 1
+"""Blocks of one launch."""
+
+
 class Function:
     """A kernel that is loaded, and stays so for the life of the process: graphs may hold it."""
 
@@ -164,9 +169,11 @@ class Function:
     ) -> None:
         """Launch on a stream of a device; each parameter takes 8 bytes."""
         # The last argument of a launch, the size it points to, and the parameters, in one array.
-        words = _words(6 + len(parameters))()
-        start = ctypes.addressof(words)
-        words[:] = [POINTER, start + 48, SIZE, start + 40, END, 8 * len(parameters), *parameters]
+        given = words([POINTER, 0, SIZE, 0, END, 8 * len(parameters), *parameters])
+        start, _ = given.buffer_info()
+        given[1], given[3] = start + 48, start + 40
+        if grid[0] > MOST:
+            checked_count("blocks of a launch", grid[0], most=MOST)
         arguments = (self.pointer, *grid, 1, *block, 1, shared, stream, None, start)
         status = self._launch(*arguments)
         if status == NO_CONTEXT:  # make the device's, which all libraries share, the thread's
@@ -175,11 +182,6 @@ class Function:
             _check(driver().cuCtxSetCurrent(context))
             status = self._launch(*arguments)
         _check(status)
-
-
-@functools.cache
-def _words(count: int) -> type[ctypes.Array[ctypes.c_int64]]:
-    return ctypes.c_int64 * count
 
 
 def devices() -> int:

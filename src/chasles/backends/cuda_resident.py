@@ -178,6 +178,7 @@ class Code:
 
     def __init__(self, launch: int, current_device: int) -> None:
         from chasles.backends import llvm  # not before a GPU is used
+        from chasles.backends.llvm_code import load
 
         symbols = {name: at_address(getattr(ctypes.pythonapi, name)) for name in CALLED}
         symbols |= {name: id(kept) for name, kept in zip(OBJECTS, KEPT, strict=True)}
@@ -185,13 +186,12 @@ class Code:
         symbols |= {"launch": launch, "current_device": current_device}
         names = [f"{name}_{what}" for name in ("torch", "cupy") for what in ("reader", "stream")]
         machine = llvm.Machine.host()
-        self._loaded = llvm.load(llvm.assemble(source(), machine), symbols, ["entry", *names])
+        self._code = load(llvm.assemble(source(), machine), symbols, ["entry", *names])
         fast = 0x0080 | 0x0002  # METH_FASTCALL | METH_KEYWORDS
         self.definition = _Definition(b"resident", self["entry"], fast, None)
 
     def __getitem__(self, name: str) -> int:
-        address: int = self._loaded[name]
-        return address
+        return self._code.address(name)
 
 
 @functools.cache

@@ -179,6 +179,7 @@ class _Code:
 
     def __init__(self) -> None:
         from chasles.backends import llvm  # not before somebody measures
+        from chasles.backends.llvm_code import load
 
         machine = llvm.Machine.host()
         self.name = machine.cpu
@@ -196,7 +197,7 @@ class _Code:
                 names.append(f"{kind}_{store}")
                 texts.append(_moved(names[-1], machine.width, kind == "copy", store != "plain"))
         text = "\n".join([*texts, "!0 = !{i32 1}"])
-        self._library = llvm.load(llvm.assemble(text, machine), {}, names)
+        self._code = load(llvm.assemble(text, machine), {}, names)
 
     def turned(self, pool: ThreadPoolExecutor, cores: int, name: str, turns: int) -> None:
         """Run so many turns of a loop on each core."""
@@ -205,7 +206,7 @@ class _Code:
     def run(self, name: str, *numbers: int) -> None:
         """Run a loop without Python's lock."""
         size: Any = ctypes.c_ssize_t
-        ctypes.CFUNCTYPE(size, *[size] * len(numbers))(self._library[name])(*numbers)
+        ctypes.CFUNCTYPE(size, *[size] * len(numbers))(self._code.address(name))(*numbers)
 
 
 @cache

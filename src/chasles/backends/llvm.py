@@ -1,39 +1,53 @@
 """Machine code for one program, through LLVM: scalar for one state, SIMD for batches.
 
 Around it stands a built-in function, the fast entry, which costs tens of nanoseconds beside the
-program itself. What its machine code and CPython's function object point to is never freed, not
-even when the interpreter ends: the code, the method definition and the context. So no order in
-which the garbage collector takes things apart, no finaliser and no resurrection can leave an entry
-without its code. (Equal programs share their code, so a robot made again costs nothing.)
-Everything of a robot is reached through the function's `__self__`, an ordinary Python object.
+program itself. It holds its code, and what CPython's function object points to, by a reference
+that the garbage collector cannot take away (`llvm_code.Code`). So no order in which garbage is
+taken apart, no finaliser and no resurrection can leave an entry without its code; with the last
+entry and the last kernel the code is freed.
 """
 
 import ctypes
 import functools
-import itertools
 import sys
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from chasles.backends import arrays, cache, llvm_objects
-from chasles.backends.arrays import Rows
+from chasles.backends import (
+    arrays,
+    cache,
+    llvm_entry,
+    llvm_objects,
+    llvm_pieces,
+    llvm_threads,
+    llvm_ways,
+)
+from chasles.backends.arrays import Rows, words
 from chasles.backends.cache import Artifact
+from chasles.backends.llvm_body import Target
+from chasles.backends.llvm_code import busy, initialise, load
 from chasles.backends.llvm_math import ELEMENTS
 from chasles.backends.llvm_objects import address, at_address
-from chasles.backends.llvm_source import WORTH_THREADS, Module, Target, module
-from chasles.expr import Program
+from chasles.backends.llvm_source import WORTH_THREADS, Module, module
+from chasles.expr import Interface, Program, Staged
 
-_SHARE = 64
+SHARE = 64
 """Rows go to threads in multiples of this: whole tiles."""
-_LOADED: dict[str, "Kernel"] = {}
-"""Kernels by recipe: equal robots share their code."""
-_SERIAL = itertools.count()
+RECENT = 32
+"""Kernels that stay loaded though nobody uses them, for robots that are made again."""
+
+_LOADED: WeakValueDictionary[str, "Kernel"] = WeakValueDictionary()
+"""Kernels in use, by recipe: equal robots share their code."""
+_RECENT: OrderedDict[str, "Kernel"] = OrderedDict()
+"""Those asked for last."""
 
 
 @dataclass(frozen=True)
@@ -68,34 +82,29 @@ class Machine:
 
 
 @functools.cache
-def _initialise() -> None:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-
-
-@functools.cache
 def _exact() -> dict[str, int]:
     """The C library's sine and cosine, for angles too large to reduce in the vector code."""
     library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
     return {f"chasles_{name}": at_address(getattr(library, name)) for name in ("sin", "cos")}
 
 
-@functools.cache
-def _jit() -> Any:
-    return llvm.create_lljit_compiler()
-
-
-def source(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Module:
+def source(
+    program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
+) -> Module:
     """The module in LLVM's language."""
     machine, element = machine or Machine.host(), ELEMENTS[dtype]
     lanes = machine.width * 8 // element.bytes
     return module(program, Target(lanes, machine.fuse, element))
 
 
-def assemble(text: str, machine: Machine) -> bytes:
-    """Machine code from a module's text. LLVM's mid-level passes stay off: nothing is left."""
-    with arrays.COMPILING:
-        _initialise()
+def assemble(text: str, machine: Machine, *, optimise: bool = False) -> bytes:
+    """Machine code from a module's text.
+
+    optimise: with LLVM's mid-level passes, which have nothing to do in straight-line programs; but
+    loops, which are short here, stay as they are.
+    """
+    with arrays.COMPILING, busy():
+        initialise()
         target = llvm.Target.from_triple(machine.triple).create_target_machine(
             cpu=machine.cpu,
             features=machine.features,
@@ -103,54 +112,51 @@ def assemble(text: str, machine: Machine) -> bytes:
             reloc="pic",
             codemodel="small",
         )
-        parsed = llvm.parse_assembly(text)
+        parsed = llvm.parse_assembly(text, llvm.create_context())
         parsed.triple = machine.triple
-        return bytes(target.emit_object(parsed))
+        if optimise:
+            tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+            tuning.loop_unrolling = tuning.loop_vectorization = tuning.slp_vectorization = False
+            passes = llvm.create_pass_builder(target, tuning)
+            passes.getModulePassManager().run(parsed, passes)
+            del tuning, passes
+        code = bytes(target.emit_object(parsed))
+        del target, parsed  # here, where a fork waits for LLVM
+        return code
 
 
-def build(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Artifact:
+def build(
+    program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
+) -> Artifact:
     """The machine code of a program."""
     machine = machine or Machine.host()
     written = source(program, machine, dtype)
-    code = assemble(written.text, machine)
-    return Artifact(program.interface, dtype, written.workspace, program.count.weight, code)
+    names = ("triple", "cpu", "features", "effort")
+    facts = {name: getattr(machine, name) for name in names}
+    code = llvm_pieces.compiled(
+        written.text, facts, arrays.cores(), lambda text: assemble(text, machine)
+    )
+    taken = Interface(program.name, program.inputs, program.outputs, program.nonzero)
+    return Artifact(taken, dtype, written.workspace, program.count.weight, code)
 
 
-def load(code: bytes, symbols: Mapping[str, int], names: Iterable[str]) -> Any:
-    """Machine code that calls functions at addresses, with the addresses of some of its names."""
-    with arrays.COMPILING:
-        _initialise()
-        builder = llvm.JITLibraryBuilder()
-        builder.add_object_img(code).add_current_process()
-        for name, address in symbols.items():
-            builder.import_symbol(name, address)
-        for name in names:
-            builder.export_symbol(name)
-        return builder.link(_jit(), f"chasles{next(_SERIAL)}")
-
-
-Places = Sequence[tuple[int, int]]
-"""Where the rows of arrays start, and how far they are apart."""
+@functools.cache
+def pool() -> llvm_threads.Pool:
+    """The threads of this process."""
+    code = assemble(llvm_threads.SOURCE, Machine.host())
+    return llvm_threads.Pool(load(code, llvm_threads.symbols(), ("share", "serve", "rows")))
 
 
 class Kernel:
-    """A compiled program, loaded. Threads may share it: each has its own workspace."""
+    """A compiled program, loaded. Threads may share it."""
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
         self.interface, self.dtype = artifact.interface, np.dtype(artifact.dtype)
-        self._local = threading.local()
-        has_entry = bool(artifact.interface.outputs)
-        names = ("one", "batch", "entry")[: 2 + has_entry]
         with arrays.COMPILING:
-            symbols = _exact() | {"context": ctypes.addressof(llvm_objects.FILLED)}
-            self._library = load(artifact.object_code, symbols, names)
-        pointer, size = ctypes.c_void_p, ctypes.c_ssize_t
-        self.entry: int | None = self._library["entry"] if has_entry else None
-        self.one_address: int = self._library["one"]
-        self._one = ctypes.CFUNCTYPE(None, pointer, pointer)(self.one_address)
-        self.batch_address: int = self._library["batch"]
-        self._batch = ctypes.CFUNCTYPE(None, size, *[pointer] * 5)(self.batch_address)
+            self.code = load(artifact.object_code, _exact(), ("one", "batch"))
+        self.one_address, self.batch_address = self.code.address("one"), self.code.address("batch")
+        self._one = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(self.one_address)
 
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
         """Run on rows: arrays (count, size), each row contiguous, any row stride.
@@ -160,86 +166,105 @@ class Kernel:
         count = outputs[0].shape[0] if outputs else 0
         if count == 0:
             return
+        ins, outs = (words(map(address, each)) for each in (inputs, outputs))
         if count == 1:
-            self._one(*(table(ctypes.c_void_p, map(address, a)) for a in (inputs, outputs)))
+            self._one(start_of(ins), start_of(outs))
             return
         if threads is None:
             threads = arrays.cores() if count * self.artifact.work > WORTH_THREADS else 1
-
-        def work(first: int, last: int) -> None:
-            """Rows from first to last; whoever has this function keeps the arrays alive."""
-            given, taken = ([(address(a), a.strides[0]) for a in b] for b in (inputs, outputs))
-            self._range(first, last, given, taken)
-
-        arrays.in_ranges(count, _SHARE, threads, work)
-
-    def run(self, count: int, *tables: int) -> None:
-        """Run on all threads on rows at addresses that the caller keeps.
-
-        tables: where addresses and strides of the inputs are, then those of the outputs.
-        """
-        sizes = [len(self.interface.inputs)] * 2 + [len(self.interface.outputs)] * 2
-        lists = [
-            list((ctypes.c_ssize_t * size).from_address(place))
-            for size, place in zip(sizes, tables, strict=True)
-        ]
-        given, taken = (list(zip(lists[k], lists[k + 1], strict=True)) for k in (0, 2))
-        cores = arrays.cores()
-        arrays.in_ranges(count, _SHARE, cores, lambda a, b: self._range(a, b, given, taken))
-
-    def _range(self, first: int, last: int, given: Places, taken: Places) -> None:
-        tables = []
-        for places in (given, taken):
-            tables.append(table(ctypes.c_void_p, [start + first * step for start, step in places]))
-            tables.append(table(ctypes.c_ssize_t, [step for _, step in places]))
-        self._batch(last - first, *tables, self.workspace())
-
-    def workspace(self) -> int:
-        """Room for tiles of lanes, one for each thread; aligned to the widest vector."""
-        if not hasattr(self._local, "workspace"):
-            self._local.workspace = np.empty(self.artifact.workspace + 64, np.uint8)
-        return -(-address(self._local.workspace) // 64) * 64
+        steps = [words(a.strides[0] for a in each) for each in (inputs, outputs)]
+        tables = (ins, steps[0], outs, steps[1])
+        head = (self.batch_address, self.artifact.workspace, len(ins), len(outs))
+        given, run = words((*head, *map(start_of, tables))), pool()
+        run(run.rows, start_of(given), count, SHARE, threads, self.artifact.work)
 
     def fast_entry(self, **facts: Any) -> Callable[..., Any]:
-        """A built-in function around the code (`llvm_objects.fast_entry`)."""
-        return llvm_objects.fast_entry(self, self.entry, **facts)
+        """A built-in function around the code (`llvm_ways.fast_entry`)."""
+        return fast_entry(self, **facts)
 
 
-def table(kind: Any, numbers: Iterable[int]) -> Any:
-    """Numbers or addresses as an array of C."""
-    listed = list(numbers)
-    return (kind * len(listed))(*listed)
+def fast_entry(
+    kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
+) -> Callable[..., Any]:
+    """A built-in function that calls a kernel, or only what it learns from its fallback.
+
+    The fallback itself, where Python or the kernel allow no such thing.
+    """
+    way = None if kernel is None else llvm_ways.plain_way(kernel)
+    if not llvm_objects.supported() or (kernel is not None and way is None):
+        return fallback
+    return llvm_ways.fast_entry(_shared().address("entry"), way, fallback=fallback, **facts)
+
+
+@functools.cache
+def _shared() -> Any:
+    """The code that all fast entries share, loaded; never freed, since finalisers may call it."""
+    name = _entry("entry", "float64")
+    found = cache.load(name)
+    if found is None:
+        code = assemble(llvm_entry.module(), Machine.host(), optimise=True)
+        found = Artifact(Interface("entry", (), (), ()), "float64", 0, 0, code)
+        cache.save(name, found)
+    symbols = {"context": ctypes.addressof(llvm_objects.FILLED)}
+    return llvm_objects.for_ever(load(found.object_code, symbols, ("entry", "called")))
+
+
+def called_by_slot(kind: type, sample: Any) -> None:
+    """Call objects of a class by the fast entry in their first slot (`llvm_ways`)."""
+    if llvm_objects.supported():
+        llvm_objects.fill_context()
+        llvm_ways.called_by_slot(kind, sample, _shared().address("called"))
+
+
+def start_of(table: "array[int]") -> int:
+    """Where the words of a table are."""
+    return table.buffer_info()[0]
 
 
 def _entry(recipe: object, dtype: str) -> str:
     return cache.key(recipe, dtype, Machine.host(), llvmlite.__version__, llvm_objects.LAYOUT)
 
 
+def _used(name: str, kernel: Kernel) -> Kernel:
+    """A kernel, kept for a while in any case."""
+    _LOADED[name] = _RECENT[name] = kernel
+    _RECENT.move_to_end(name)
+    while len(_RECENT) > RECENT:
+        _RECENT.popitem(last=False)
+    return kernel
+
+
 def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
     """The kernel of a recipe that is loaded already, or in the cache."""
     name = _entry(recipe, dtype)
-    if name not in _LOADED:
-        artifact = cache.load(name)
-        if artifact is None:
-            return None
-        _LOADED[name] = Kernel(artifact)
-    return _LOADED[name]
+    with arrays.COMPILING:
+        found = _LOADED.get(name)
+        if found is None:
+            artifact = cache.load(name)
+            if artifact is None:
+                return None
+            found = Kernel(artifact)
+        return _used(name, found)
 
 
-def keep(recipe: object, program: Program, dtype: str) -> Kernel:
+def keep(recipe: object, program: Program | Staged, dtype: str) -> Kernel:
     """Compile the program of a recipe, and keep its kernel here and in the cache."""
     name, artifact = _entry(recipe, dtype), build(program, dtype=dtype)
     cache.save(name, artifact)
-    _LOADED[name] = Kernel(artifact)
-    return _LOADED[name]
+    with arrays.COMPILING:
+        return _used(name, Kernel(artifact))
 
 
 def forget() -> None:
     """Share no kernel loaded so far with robots made from now on."""
-    _LOADED.clear()
+    with arrays.COMPILING:
+        _LOADED.clear()
+        _RECENT.clear()
 
 
-def compile(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Kernel:
+def compile(
+    program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
+) -> Kernel:
     """Machine code for this computer (or as it were for another like it), loaded."""
     return Kernel(build(program, machine, dtype))
 

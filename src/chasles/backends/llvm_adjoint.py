@@ -6,23 +6,31 @@ Memory grows as the square root, and each state is computed twice (Griewank, Wal
 chapter 12, with one level).
 """
 
-import ctypes
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from chasles.backends.arrays import Rows
-from chasles.backends.llvm import Machine, assemble, load
-from chasles.backends.llvm_loop import NUMBERS, TABLES, Loop, in_blocks
+from chasles.backends.arrays import Rows, words
+from chasles.backends.llvm import Machine, assemble, pool, start_of
+from chasles.backends.llvm_code import load
+from chasles.backends.llvm_loop import BLOCK, NUMBERS, TABLES, Loop, fitting_threads, workspace
 from chasles.backends.llvm_objects import address
+
+AT_ONCE = 2
+"""Blocks for each thread that are prepared in Python, and then run together."""
 
 
 @functools.cache
 def _machine_code() -> bytes:
-    """`perform`: calls of `repeat`, each a row of a table: where it is, then what it is given."""
+    """`perform`: calls of `repeat`, each a row of a table: where it is, then what it is given.
+
+    A body (`llvm_threads`): it is given tables, how many rows each has and where, from first to
+    last.
+    """
     types = ["i64"] * NUMBERS + ["ptr"] * TABLES
     lines = []
     for k, kind in enumerate(["ptr", *types]):
@@ -30,20 +38,34 @@ def _machine_code() -> bytes:
         lines.append(f"  %value{k} = load {kind}, ptr %place{k}")
     given = ", ".join(f"{kind} %value{k}" for k, kind in enumerate(types, 1))
     source = f"""
-define void @perform(i64 %count, ptr %calls) {{
+define i64 @perform(ptr %given, i64 %from, i64 %to) {{
 entry:
+  br label %table
+table:
+  %k = phi i64 [ %from, %entry ], [ %k.next, %over ]
+  %pair = mul i64 %k, 2
+  %count.at = getelementptr i64, ptr %given, i64 %pair
+  %calls.at = getelementptr i64, ptr %count.at, i64 1
+  %count = load i64, ptr %count.at
+  %calls = load ptr, ptr %calls.at
   br label %loop
 loop:
-  %row = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %row = phi i64 [ 0, %table ], [ %next, %do ]
+  %more = icmp ult i64 %row, %count
+  br i1 %more, label %do, label %over
+do:
   %first = mul i64 %row, {1 + len(types)}
   %call = getelementptr i64, ptr %calls, i64 %first
 {chr(10).join(lines)}
   call void %value0({given})
   %next = add i64 %row, 1
-  %more = icmp ult i64 %next, %count
-  br i1 %more, label %loop, label %end
+  br label %loop
+over:
+  %k.next = add i64 %k, 1
+  %further = icmp ult i64 %k.next, %to
+  br i1 %further, label %table, label %end
 end:
-  ret void
+  ret i64 0
 }}
 """
     return assemble(source, Machine.host())
@@ -79,13 +101,13 @@ class _Plan:
     def checkpoints(self) -> int:
         return -(-self.steps // self.length)
 
-    @property
+    @functools.cached_property
     def slots(self) -> np.ndarray:
         """Where the state before each piece's latest step is: checkpoints, then one stretch."""
         stretch, place = np.divmod(self.last - 1, self.length)
         return np.where(place == 0, stretch, self.checkpoints + place - 1)
 
-    @property
+    @functools.cached_property
     def records(self) -> np.ndarray:
         """Which record follows each piece's latest step; 0 for none."""
         regular = np.where(self.last % self.every == 0, self.last // self.every, 0)
@@ -101,9 +123,8 @@ class Adjoint:
 
     def __init__(self, step: Loop, back: Loop) -> None:
         self._step, self._back = step, back
-        self._library = load(_machine_code(), {}, ["perform"])
-        kind = ctypes.CFUNCTYPE(None, ctypes.c_ssize_t, ctypes.c_void_p)
-        self._perform = kind(self._library["perform"])
+        self.code = load(_machine_code(), {}, ["perform"], (step.code, back.code))
+        self._perform = self.code.address("perform")
 
     def __call__(
         self,
@@ -122,31 +143,53 @@ class Adjoint:
         size), of the records that the loop would make with `every`; the first, of the start, are
         not used. along: for the first covectors (count, steps, size), filled at each step.
         """
-        plan = _Plan.of(steps, every)
+        plan, count = _Plan.of(steps, every), len(states[0])
+        work = steps * (self._step.kernel.artifact.work * 2 + self._back.kernel.artifact.work)
+        threads = fitting_threads(count, work, threads)
+        blocks = [slice(k, min(k + BLOCK, count)) for k in range(0, count, BLOCK)]
 
-        def block(start: int, end: int) -> None:
-            def rows(arrays: Rows) -> list[np.ndarray]:
-                return [a if len(a) == 1 else a[start:end] for a in arrays]
+        def rows(arrays: Rows, block: slice) -> list[np.ndarray]:
+            return [a if len(a) == 1 else a[block] for a in arrays]
 
-            moving = [a[start:end] for a in states]
-            passing, found = ([a[start:end] for a in arrays] for arrays in (covectors, along))
-            self._block(plan, moving, rows(controls), rows(weights), passing, found)
+        for first in range(0, len(blocks), threads * AT_ONCE):
+            some = blocks[first : first + threads * AT_ONCE]
+            kept = [_kept(plan, [a[block] for a in states]) for block in some]
+            if plan.checkpoints > 1:
+                ahead = [
+                    self._checkpoints(plan, found, rows(controls, block))
+                    for found, block in zip(kept, some, strict=True)
+                ]
+                self._run(ahead, threads, BLOCK * work)
+            back = [
+                self._back_calls(
+                    plan,
+                    found,
+                    rows(controls, block),
+                    rows(weights, block),
+                    [a[block] for a in covectors],
+                    [a[block] for a in along],
+                )
+                for found, block in zip(kept, some, strict=True)
+            ]
+            self._run(back, threads, BLOCK * work)
 
-        work = self._step.kernel.artifact.work * 2 + self._back.kernel.artifact.work
-        in_blocks(len(states[0]), steps * work, threads, block)
+    def _run(self, tables: "Sequence[_Calls]", threads: int, work: int) -> None:
+        """Run the calls of some blocks, one after the other those of each."""
+        pairs = [number for each in tables for number in (len(each.table), address(each.table))]
+        given = words(pairs)
+        pool()(self._perform, start_of(given), len(tables), 1, threads, work)
 
-    def _block(
-        self, plan: _Plan, states: Rows, controls: Rows, weights: Rows, covectors: Rows, along: Rows
-    ) -> None:
-        n, rows = plan.checkpoints, len(states[0])
-        slots = n + plan.length - 1
-        kept = [np.empty((slots, rows, a.shape[1])).swapaxes(0, 1) for a in states]
-        for found, a in zip(kept, states, strict=True):
-            found[:, 0] = a
-        if n > 1:
-            there = [a.copy() for a in states]
-            records = [found[:, 1:n] for found in kept]
-            self._step.block(there, controls, records, (n - 1) * plan.length, plan.length)
+    def _checkpoints(self, plan: _Plan, kept: Rows, controls: Rows) -> "_Calls":
+        """The way forward, which keeps the states at the checkpoints."""
+        n, states = plan.checkpoints, [a[:, 0].copy() for a in kept]
+        records = [found[:, 1:n] for found in kept]
+        made = self._step.call(states, controls, records, (n - 1) * plan.length, plan.length)
+        return _Calls(np.array([made.row], dtype=np.intp), np.zeros(1), made.arrays)
+
+    def _back_calls(
+        self, plan: _Plan, kept: Rows, controls: Rows, weights: Rows, covectors: Rows, along: Rows
+    ) -> "_Calls":
+        """The way back from the checkpoints, whose states are there."""
         weights = [w.copy() for w in weights]
         for w in weights:
             w[:, 0] = 0.0  # where no record is, these are taken
@@ -154,7 +197,16 @@ class Adjoint:
         back = _Calls.back(plan, self._back, covectors, kept, controls, weights, along)
         order = np.argsort(np.concatenate([again.order, back.order]), kind="stable")
         calls = np.ascontiguousarray(np.concatenate([again.table, back.table])[order])
-        self._perform(len(calls), address(calls))
+        return _Calls(calls, order, (again, back))
+
+
+def _kept(plan: _Plan, states: Rows) -> list[np.ndarray]:
+    """Room for the states at the checkpoints, the first of which are there, and of one stretch."""
+    slots, rows = plan.checkpoints + plan.length - 1, len(states[0])
+    kept = [np.empty((slots, rows, a.shape[1])).swapaxes(0, 1) for a in states]
+    for found, a in zip(kept, states, strict=True):
+        found[:, 0] = a
+    return kept
 
 
 Given = tuple[np.ndarray, Any, int]
@@ -219,16 +271,17 @@ class _Calls:
         )
         fresh = [np.empty(size // 8) for size in states.sizes]
         places = np.array([address(a) for a in fresh], dtype=np.intp)
+        room = workspace(loop.kernel)
         columns: list[Any] = [loop.address, len(own[0][0]), steps, 1]
         columns += [len(inputs.sizes), len(states.sizes), len(records.sizes)]
         columns += [inputs.each, address(inputs.rows), address(inputs.along)]
         columns += [states.each, address(states.sizes)]
         columns += [records.each, address(records.rows), address(records.along)]
-        columns += [address(places), loop.kernel.workspace()]
+        columns += [address(places), address(room)]
         table = np.empty((len(steps), len(columns)), dtype=np.intp)
         for k, column in enumerate(columns):
             table[:, k] = column
-        return _Calls(table, order, (inputs, states, records, fresh, places))
+        return _Calls(table, order, (inputs, states, records, fresh, places, room))
 
 
 @dataclass(frozen=True)

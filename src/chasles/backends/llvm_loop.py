@@ -4,17 +4,19 @@ The outputs of the step are the first inputs of the next, in place. After every 
 first of them, or all, are copied to a record.
 """
 
-import ctypes
 import functools
-from collections.abc import Callable
+import itertools
+from typing import NamedTuple
 
 import numpy as np
 
 from chasles.backends import arrays
-from chasles.backends.arrays import Rows
-from chasles.backends.llvm import Kernel, Machine, assemble, load, table
+from chasles.backends.arrays import Rows, words
+from chasles.backends.llvm import Kernel, Machine, assemble, pool, start_of
+from chasles.backends.llvm_code import load
 from chasles.backends.llvm_objects import address
 from chasles.backends.llvm_source import WORTH_THREADS
+from chasles.backends.llvm_threads import MOVED, PATIENCE, field, memory
 
 BLOCK = 64
 """States that go through all steps before the next: their numbers stay in the nearest cache."""
@@ -25,6 +27,16 @@ side by side, those of a block's rows far apart."""
 
 NUMBERS, TABLES = 6, 10
 """How many numbers `repeat` takes, and then how many addresses."""
+
+GIVEN = (
+    *((name, "i64") for name in ("steps", "every", "inputs", "outputs", "kept", "size", "space")),
+    *((name, "ptr") for name in ("ins", "in_rows", "in_steps", "sizes")),
+    *((name, "ptr") for name in ("records", "record_rows", "record_steps")),
+    *((name, "ptr") for name in ("fresh_places", "near_places", "near_rows")),
+)
+"""What `blocks` is given: numbers of steps, and between records; of inputs, outputs and records;
+bytes of memory, and where in it the workspace is; tables of the inputs and records of the first
+state, as `repeat` takes them, and where in the memory results and records are collected."""
 
 
 def _entry(name: str, kind: str, table: str, index: str) -> str:
@@ -37,6 +49,10 @@ _SOURCE = f"""
 declare void @one(ptr, ptr)
 declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare i64 @llvm.umin.i64(i64, i64)
+declare ptr @malloc(i64)
+declare void @free(ptr)
+{MOVED}
 
 define internal void @copied(i64 %rows, ptr %to, i64 %stride, ptr %from, i64 %size) {{
 entry:
@@ -125,6 +141,116 @@ again:
 end:
   ret void
 }}
+
+; Places at some distances from another.
+define internal void @placed(i64 %count, ptr %to, ptr %from, ptr %far) {{
+entry:
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %next, %do ]
+  %more = icmp ult i64 %k, %count
+  br i1 %more, label %do, label %end
+do:
+{_entry("each", "i64", "far", "k")}
+  %place = getelementptr i8, ptr %from, i64 %each
+  %to.at = getelementptr ptr, ptr %to, i64 %k
+  store ptr %place, ptr %to.at
+  %next = add i64 %k, 1
+  br label %loop
+end:
+  ret void
+}}
+
+; A body (`llvm_threads`): the steps of some states, a block of them at a time. What is kept of a
+; block is collected in `near`, and written many records at a time.
+define i64 @blocks(ptr %given, i64 %first, i64 %last) {{
+entry:
+{chr(10).join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))}
+  %room = add i64 %size, 64
+  %all = call ptr @malloc(i64 %room)
+  %full = icmp eq ptr %all, null
+  br i1 %full, label %fail, label %go
+fail:
+  ret i64 1
+go:
+  %number = ptrtoint ptr %all to i64
+  %up = add i64 %number, 63
+  %even = and i64 %up, -64
+  %memory = inttoptr i64 %even to ptr
+  %record = getelementptr ptr, ptr %memory, i64 %inputs
+  %fresh = getelementptr ptr, ptr %record, i64 %kept
+  %workspace = getelementptr i8, ptr %memory, i64 %space
+  call void @placed(i64 %outputs, ptr %fresh, ptr %memory, ptr %fresh_places)
+  %chunk = mul i64 %every, {AT_ONCE}
+  %rounding = sub i64 %every, 1
+  br label %block
+block:
+  %start = phi i64 [ %first, %go ], [ %start.next, %over ]
+  %states = sub i64 %last, %start
+  %rows = call i64 @llvm.umin.i64(i64 %states, i64 {BLOCK})
+  call void @moved(i64 %inputs, ptr %memory, ptr %ins, ptr %in_rows, i64 %start)
+  %alone = icmp eq i64 %rows, 1
+  br i1 %alone, label %single, label %many
+single:
+  call void @moved(i64 %kept, ptr %record, ptr %records, ptr %record_rows, i64 %start)
+  call void @repeat(i64 1, i64 %steps, i64 %every, i64 %inputs, i64 %outputs, i64 %kept,
+                    ptr %memory, ptr %in_rows, ptr %in_steps, ptr %memory, ptr %sizes, ptr %record,
+                    ptr %record_rows, ptr %record_steps, ptr %fresh, ptr %workspace)
+  br label %over
+many:
+  %step = phi i64 [ 0, %block ], [ %step.next, %written ]
+  %done = phi i64 [ 0, %block ], [ %done.next, %written ]
+  %left = sub i64 %steps, %step
+  %n = call i64 @llvm.umin.i64(i64 %left, i64 %chunk)
+  call void @placed(i64 %kept, ptr %record, ptr %memory, ptr %near_places)
+  call void @repeat(i64 %rows, i64 %n, i64 %every, i64 %inputs, i64 %outputs, i64 %kept,
+                    ptr %memory, ptr %in_rows, ptr %in_steps, ptr %memory, ptr %sizes, ptr %record,
+                    ptr %near_rows, ptr %sizes, ptr %fresh, ptr %workspace)
+  %n.up = add i64 %n, %rounding
+  %now = udiv i64 %n.up, %every
+  br label %each
+each:
+  %k = phi i64 [ 0, %many ], [ %k.next, %next ]
+  %any = icmp ult i64 %k, %kept
+  br i1 %any, label %write, label %written
+write:
+{_entry("to", "ptr", "records", "k")}
+{_entry("to_rows", "i64", "record_rows", "k")}
+{_entry("to_steps", "i64", "record_steps", "k")}
+{_entry("near", "i64", "near_places", "k")}
+{_entry("from_rows", "i64", "near_rows", "k")}
+{_entry("each_size", "i64", "sizes", "k")}
+  %from = getelementptr i8, ptr %memory, i64 %near
+  br label %row
+row:
+  %r = phi i64 [ 0, %write ], [ %r.next, %row ]
+  %state = add i64 %start, %r
+  %far = mul i64 %state, %to_rows
+  %along = mul i64 %done, %to_steps
+  %there = add i64 %far, %along
+  %target = getelementptr i8, ptr %to, i64 %there
+  %here = mul i64 %r, %from_rows
+  %source = getelementptr i8, ptr %from, i64 %here
+  call void @copied(i64 %now, ptr %target, i64 %to_steps, ptr %source, i64 %each_size)
+  %r.next = add i64 %r, 1
+  %r.more = icmp ult i64 %r.next, %rows
+  br i1 %r.more, label %row, label %next
+next:
+  %k.next = add i64 %k, 1
+  br label %each
+written:
+  %step.next = add i64 %step, %n
+  %done.next = add i64 %done, %now
+  %more = icmp ult i64 %step.next, %steps
+  br i1 %more, label %many, label %over
+over:
+  %start.next = add i64 %start, {BLOCK}
+  %further = icmp ult i64 %start.next, %last
+  br i1 %further, label %block, label %end
+end:
+  call void @free(ptr %all)
+  ret i64 0
+}}
 """
 
 
@@ -133,17 +259,22 @@ def _machine_code() -> bytes:
     return assemble(_SOURCE, Machine.host())
 
 
+class Call(NamedTuple):
+    """What `repeat` is given, its address first, and the arrays that this points to."""
+
+    row: list[int]
+    arrays: tuple[object, ...]
+
+
 class Loop:
     """A kernel whose outputs are its first inputs, repeated."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         symbols = {"one": kernel.one_address, "batch": kernel.batch_address}
-        self._library = load(_machine_code(), symbols, ["repeat"])
-        integer, pointer = ctypes.c_ssize_t, ctypes.c_void_p
-        self.address: int = self._library["repeat"]
-        kinds = [integer] * NUMBERS + [pointer] * TABLES
-        self._repeat = ctypes.CFUNCTYPE(None, *kinds)(self.address)
+        names = ("repeat", "blocks")
+        self.code = load(_machine_code(), symbols | memory(), names, (kernel.code,))
+        self.address, self._blocks = (self.code.address(name) for name in names)
 
     def __call__(
         self,
@@ -160,63 +291,67 @@ class Loop:
         the first states, or all, (count, kept, size), filled after every `every` steps and after
         the last.
         """
-
-        def block(start: int, end: int) -> None:
-            moving, kept = ([a[start:end] for a in some] for some in (states, records))
-            given = [c if len(c) == 1 else c[start:end] for c in controls]
-            self._collected(moving, given, kept, steps, every)
-
-        in_blocks(len(states[0]), steps * self.kernel.artifact.work, threads, block)
-
-    def _collected(
-        self, states: Rows, controls: Rows, records: Rows, steps: int, every: int
-    ) -> None:
-        """The steps of a block; what is kept is collected, and written many records at a time."""
-        rows = len(states[0])
-        if rows == 1:  # its records lie side by side already
-            self.block(states, controls, records, steps, every)
-            return
-        near = [np.empty((rows, AT_ONCE, r.shape[2])) for r in records]
-        for kept, step in enumerate(range(0, steps, AT_ONCE * every)):
-            n = min(AT_ONCE * every, steps - step)
+        work, every = self.kernel.artifact.work, min(every, steps)
+        threads = fitting_threads(len(states[0]), steps * work, threads)
+        part = max(PATIENCE // (max(work, 1) * BLOCK * every), 1) * every
+        for step in range(0, steps, part):
+            n, kept = min(part, steps - step), step // every
             some = [c if c.shape[1] == 1 else c[:, step : step + n] for c in controls]
-            place = slice(kept * AT_ONCE, kept * AT_ONCE + -(-n // every))
-            close = [a[:, : place.stop - place.start] for a in near]
-            self.block(states, some, close, n, every)
-            for record, found in zip(records, close, strict=True):
-                record[:, place] = found
+            now = [r[:, kept : kept + -(-n // every)] for r in records]
+            self._part(states, some, now, n, every, threads)
 
-    def block(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> None:
-        """The same for so few states that they stay in the cache, in this thread."""
-        fresh = [np.empty_like(a[0]) for a in states]
-        sizes = [a.shape[1] * a.itemsize for a in states]
-        rows = sizes + [0 if len(c) == 1 else c.strides[0] for c in controls]
-        along = [0] * len(states) + [0 if c.shape[1] == 1 else c.strides[1] for c in controls]
-        tables = [
-            [address(a) for a in (*states, *controls)],
-            rows,
-            along,
-            [address(a) for a in states],
-            sizes,
-            [address(r) for r in records],
-            [r.strides[0] for r in records],
-            [r.strides[1] for r in records],
-            [address(a) for a in fresh],
-        ]
-        numbers = len(states[0]), steps, every, len(rows), len(states), len(records)
-        given = (table(ctypes.c_ssize_t, each) for each in tables)
-        self._repeat(*numbers, *given, self.kernel.workspace())
+    def _part(
+        self, states: Rows, controls: Rows, records: Rows, steps: int, every: int, threads: int
+    ) -> None:
+        """So few steps that interrupts can wait for them."""
+        at = _Tables(states, controls, records)
+        near = [AT_ONCE * size for size in at.sizes[: len(records)]]
+        taken = 8 * (len(at.ins) + len(at.records) + len(at.sizes))
+        places = list(
+            itertools.accumulate([*at.sizes, *(BLOCK * size for size in near)], initial=taken)
+        )
+        space = -(-places.pop() // 64) * 64
+        n, own = len(at.sizes), self.kernel.artifact.workspace
+        tables = [at.ins, at.in_rows, at.in_steps, at.sizes, at.records, at.record_rows]
+        kept = [words(each) for each in (*tables, at.record_steps, places[:n], places[n:], near)]
+        numbers = (steps, every, len(at.ins), n, len(records), space + own, space)
+        given, run = words((*numbers, *map(start_of, kept))), pool()
+        work = steps * self.kernel.artifact.work
+        run(self._blocks, start_of(given), len(states[0]), BLOCK, threads, work)
+
+    def call(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> Call:
+        """A call of `repeat` for so few states that they stay in the cache."""
+        at, fresh = _Tables(states, controls, records), [np.empty_like(a[0]) for a in states]
+        tables = [at.ins, at.in_rows, at.in_steps, [address(a) for a in states], at.sizes]
+        tables += [at.records, at.record_rows, at.record_steps, [address(a) for a in fresh]]
+        kept, room = [words(each) for each in tables], workspace(self.kernel)
+        numbers = (len(states[0]), steps, every, len(at.ins), len(states), len(records))
+        row = [self.address, *numbers, *map(start_of, kept), address(room)]
+        return Call(row, (states, controls, records, fresh, kept, room))
 
 
-def in_blocks(
-    count: int, work: int, threads: int | None, block: Callable[[int, int], None]
-) -> None:
-    """Call `block(start, end)` for all states, on threads where `work`, of each, is worth it."""
-    if threads is None:
-        threads = arrays.cores() if count * work > WORTH_THREADS and count > BLOCK else 1
+class _Tables:
+    """Addresses and strides of a loop's arrays, in bytes, as `repeat` takes them."""
 
-    def some(first: int, last: int) -> None:
-        for start in range(first, last, BLOCK):
-            block(start, min(start + BLOCK, last))
+    def __init__(self, states: Rows, controls: Rows, records: Rows) -> None:
+        self.ins = [address(a) for a in (*states, *controls)]
+        self.sizes = [a.shape[1] * a.itemsize for a in states]
+        self.in_rows = self.sizes + [0 if len(c) == 1 else c.strides[0] for c in controls]
+        along = [0 if c.shape[1] == 1 else c.strides[1] for c in controls]
+        self.in_steps = [0] * len(states) + along
+        self.records = [address(r) for r in records]
+        self.record_rows = [r.strides[0] for r in records]
+        self.record_steps = [r.strides[1] for r in records]
 
-    arrays.in_ranges(count, BLOCK, threads, some)
+
+def workspace(kernel: Kernel) -> np.ndarray:
+    """Room for a kernel's tiles of lanes, aligned to the widest vector."""
+    room = np.empty(kernel.artifact.workspace + 64, np.uint8)
+    return room[-address(room) % 64 :]
+
+
+def fitting_threads(count: int, work: int, threads: int | None) -> int:
+    """How many threads, where the caller does not say: all, if `work` of each state is worth it."""
+    if threads is not None:
+        return threads
+    return arrays.cores() if count * work > WORTH_THREADS and count > BLOCK else 1

@@ -4,19 +4,18 @@ A handler is a C function of one call frame, whose layout is public (xla/ffi/api
 version 0). Arrays come as (rows, numbers in a row), contiguous; one row is shared by all states.
 
 On the processor small batches run where XLA calls; those that are large, or need much memory for
-their tiles, go to Python, which shares them among threads. On a GPU a handler launches the kernel
+their tiles, are shared among threads, without Python. On a GPU a handler launches the kernel
 on XLA's stream, without Python. Results that the kernel writes as columns come as (numbers,
 states), and XLA turns them. A handler has no traits: XLA does not record it in its command buffers.
 """
 
-import ctypes
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chasles.backends import cuda, cuda_driver, llvm
+from chasles.backends import arrays, cuda, cuda_driver, llvm
 from chasles.backends.cuda_build import Built, Layout
-from chasles.backends.cuda_source import WARP
-from chasles.backends.llvm_entry import SMALL_WORKSPACE, filled_tables
+from chasles.backends.llvm_calls import SMALL_WORKSPACE
+from chasles.backends.llvm_code import load
 from chasles.backends.llvm_math import ELEMENTS, Writer
 from chasles.backends.llvm_source import WORTH_THREADS
 
@@ -48,13 +47,22 @@ _KEPT: dict[int, Any] = {}
 """Handlers and what they call, by the identity of their code: XLA keeps them for ever."""
 
 
-def _keep(code: Any, make: Callable[[], tuple[str, Mapping[str, int], Any]]) -> int:
-    """The address of a handler of some code, made once: text, what that calls, more to keep."""
-    if id(code) not in _KEPT:
-        text, symbols, more = make()
-        library = llvm.load(llvm.assemble(text, llvm.Machine.host()), symbols, ["handler"])
-        _KEPT[id(code)] = (library["handler"], library, code, more)
-    return _KEPT[id(code)][0]
+def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
+    """The address of a handler, made once for its owner, which stays too: text, what that calls."""
+    if id(owner) not in _KEPT:
+        text, symbols = make()
+        code = load(llvm.assemble(text, llvm.Machine.host()), symbols, ["handler"])
+        _KEPT[id(owner)] = (code.address("handler"), code, owner)
+    return int(_KEPT[id(owner)][0])
+
+
+def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
+    """Tables on the stack of arrays, as `batch` takes them: where rows start, and their strides."""
+    places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
+    for k, (place, step) in enumerate(arrays):
+        w.store(places, 8 * k, place)
+        w.store(steps, 8 * k, step)
+    return places, steps
 
 
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
@@ -105,8 +113,6 @@ def _step(w: Writer, rows: str, length: int) -> str:
 
 # On the processor ------------------------------------------------------------------------------
 
-_LARGE = ctypes.CFUNCTYPE(None, ctypes.c_ssize_t, *[ctypes.c_void_p] * 4)
-
 
 def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
     """The address of a kernel's handler, which stays for the life of the process.
@@ -114,47 +120,73 @@ def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
     minor: the version of XLA's interface, to be told when it asks.
     """
 
-    def make() -> tuple[str, dict[str, int], Any]:
-        large = _LARGE(kernel.run)
-        address = ctypes.cast(large, ctypes.c_void_p).value or 0
-        symbols = {"batch": kernel.batch_address, "large": address}
-        return cpu_source(kernel, minor), symbols, large
+    def make() -> tuple[str, dict[str, int]]:
+        pool = llvm.pool()
+        text = cpu_source(kernel, minor, pool.address, pool.threads(arrays.cores()))
+        found = {"batch": kernel.batch_address, "share": pool.share, "rows": pool.rows}
+        return text, found
 
     return _keep(kernel, make)
 
 
-def cpu_source(kernel: llvm.Kernel, minor: int) -> str:
-    """The handler of a kernel in LLVM's language."""
+def cpu_source(kernel: llvm.Kernel, minor: int, pool: int, helpers: int) -> str:
+    """The handler of a kernel in LLVM's language; pool: where that of the threads is."""
     w, workspace, rows = Writer(1, False), kernel.artifact.workspace, "0"
     tables: list[str] = []
     each, interface = ELEMENTS[kernel.dtype.name].bytes, kernel.interface
     for where, variables in ((ARGUMENTS, interface.inputs), (RESULTS, interface.outputs)):
-        arrays = []
+        places = []
         for k, variable in enumerate(variables):
             data, rows, _ = _buffer(w, where, k)
-            arrays.append((f"ptr {data}", f"i64 {_step(w, rows, each * variable.size)}"))
-        tables += filled_tables(w, arrays)
+            places.append((f"ptr {data}", f"i64 {_step(w, rows, each * variable.size)}"))
+        tables += filled_tables(w, places)
     small = workspace <= SMALL_WORKSPACE
     w.reserved.append(f"  %workspace = alloca [{max(workspace, 1) if small else 1} x i8], align 64")
     most = WORTH_THREADS // max(kernel.artifact.work, 1) if small else 0
     many = w.emit(f"icmp ugt i64 {rows}, {most}")
     operands = ", ".join([f"i64 {rows}", *(f"ptr {table}" for table in tables)])
+    sizes = (workspace, len(interface.inputs), len(interface.outputs))
+    given, head = w.room(8, "i64"), ["ptr @batch", *(f"i64 {size}" for size in sizes)]
+    for k, value in enumerate([*head, *(f"ptr {table}" for table in tables)]):
+        w.store(given, 8 * k, value)
+    w.reserved.append("  %question_of_error = alloca [4 x i64]")
+    error_create = w.field(w.field("%frame", API, "ptr"), ERROR_CREATE, "ptr")
     declarations = """declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
-declare void @large(i64, ptr, ptr, ptr, ptr)
+declare i64 @rows(ptr, i64, i64)
+declare i64 @share(ptr, ptr, ptr, i64, i64, i64, i64)
+@full = internal constant [14 x i8] c"out of memory\\00"
 """
     work = f"""  %some = icmp ne i64 {rows}, 0
   br i1 %some, label %any, label %end
 any:
   br i1 {many}, label %shared, label %alone
 shared:
-  call void @large({operands})
-  br label %end
+  %pool = inttoptr i64 {pool} to ptr
+  %status = call i64 @share(ptr %pool, ptr @rows, ptr {given}, i64 0, i64 {rows}, i64 {llvm.SHARE},
+                            i64 {helpers})
+  %done = icmp eq i64 %status, 0
+  br i1 %done, label %end, label %refused
+refused:
+{_error("@full", error_create)}
 alone:
   call void @batch({operands}, ptr %workspace)
   br label %end
 end:
   ret ptr null"""
     return _handler(w, minor, declarations, work)
+
+
+def _error(message: str, create: str) -> str:
+    """Lines that return an error of XLA, made in %question_of_error by its function `create`."""
+    return f"""  %message_place = getelementptr i8, ptr %question_of_error, i64 16
+  %code_place = getelementptr i8, ptr %question_of_error, i64 24
+  %none_place = getelementptr i8, ptr %question_of_error, i64 8
+  store i64 {ERROR_SIZE}, ptr %question_of_error
+  store ptr null, ptr %none_place
+  store ptr {message}, ptr %message_place
+  store i32 {INTERNAL}, ptr %code_place
+  %error = call ptr {create}(ptr %question_of_error)
+  ret ptr %error"""
 
 
 # On a GPU --------------------------------------------------------------------------------------
@@ -172,7 +204,7 @@ def gpu_handler(
     names = {"launch": "cuLaunchKernel", "explain": "cuGetErrorString"}
     symbols = {name: cuda_driver.address(known) for name, known in names.items()}
     text = gpu_source(kernel, built, function.pointer, minor)
-    return _keep(function, lambda: (text, symbols, kernel)), built.columns
+    return _keep(function, lambda: (text, symbols)), built.columns
 
 
 def gpu_source(kernel: cuda.Kernel, built: Built, pointer: int, minor: int) -> str:
@@ -185,14 +217,13 @@ def gpu_source(kernel: cuda.Kernel, built: Built, pointer: int, minor: int) -> s
     ]
     count, words = _words(w, kernel, built)
     large = w.emit(f"icmp uge i64 {count}, {cuda.MANY}")
-    block = w.emit(f"select i1 {large}, i32 {built.block}, i32 {WARP}")
-    shared = w.emit(
-        f"select i1 {large}, i32 {built.shared * built.block // WARP}, i32 {built.shared}"
+    many, few = cuda.block(built, cuda.MANY), cuda.block(built, 1)
+    states, block, shared = (
+        w.emit(f"select i1 {large}, {kind} {a}, {kind} {b}")
+        for kind, a, b in zip(("i64", "i32", "i32"), many, few, strict=True)
     )
-    threads = w.emit(f"zext i32 {block} to i64")
-    most = w.emit(f"sub i64 {threads}, 1")
-    wanted = w.emit(f"add i64 {count}, {most}")
-    blocks = w.emit(f"trunc i64 {w.emit(f'udiv i64 {wanted}, {threads}')} to i32")
+    wanted = w.emit(f"add i64 {count}, {w.emit(f'sub i64 {states}, 1')}")
+    blocks = w.emit(f"trunc i64 {w.emit(f'udiv i64 {wanted}, {states}')} to i32")
     api, context = w.field("%frame", API, "ptr"), w.field("%frame", CONTEXT, "ptr")
     for k, value in enumerate((f"i64 {STREAM_SIZE}", "ptr null", f"ptr {context}", "ptr null")):
         w.store("%question_of_stream", 8 * k, value)
@@ -219,15 +250,7 @@ go:
 refused:
   %told = call i32 @explain(i32 %status, ptr %reason)
   %message = load ptr, ptr %reason
-  %message_place = getelementptr i8, ptr %question_of_error, i64 16
-  %code_place = getelementptr i8, ptr %question_of_error, i64 24
-  %none_place = getelementptr i8, ptr %question_of_error, i64 8
-  store i64 {ERROR_SIZE}, ptr %question_of_error
-  store ptr null, ptr %none_place
-  store ptr %message, ptr %message_place
-  store i32 {INTERNAL}, ptr %code_place
-  %error = call ptr {error_create}(ptr %question_of_error)
-  ret ptr %error
+{_error("%message", error_create)}
 end:
   ret ptr null"""
     return _handler(w, minor, declarations, work)

@@ -39,10 +39,8 @@ def demo(
     Forward dynamics must give the motion back, and work must become energy.
 
     Examples:
-
-    chasles demo
-
-    chasles demo --output puma.svg
+        chasles demo
+        chasles demo --output puma.svg
     """
     check_new_picture(output)
     result = run()

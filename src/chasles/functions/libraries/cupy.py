@@ -20,8 +20,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     """A function of CuPy's arrays, all on one device: float32 if all are (numbers follow)."""
     title = function.recipe.function
     if threads is not None:
-        problem = "threads= is for processors"
-        raise ArgumentError("E-GPU-021", problem, "leave it out on a GPU", part=title)
+        raise ArgumentError("E-GPU-021", "threads= is for CPUs", "leave it out", part=title)
     kernel = (function.single if single(arguments) else function).cuda.kernel
     if not all(isinstance(a, cupy.ndarray) and a.dtype == kernel.dtype for a in arguments):
         arguments = converted(title, function.interface.inputs, arguments, kernel.dtype)

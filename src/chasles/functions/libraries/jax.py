@@ -30,8 +30,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     title = function.recipe.function
     for name, given in (("out", out), ("threads", threads)):
         if given is not None:
-            problem = f"JAX's arrays allow no {name}="
-            raise ArgumentError("E-CALL-043", problem, "leave it out", part=title)
+            raise ArgumentError("E-CALL-043", f"JAX allows no {name}=", "leave it out", part=title)
     if type(arguments[0]) is _CONCRETE and _CONCRETE not in function.quick:
         function.quick[_CONCRETE] = _direct(function)
         return function.quick[_CONCRETE](*arguments)
@@ -168,9 +167,7 @@ def _minor_version() -> int:
     header = Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text("utf-8")
     found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", header))
     if int(found["MAJOR"]) != xla.MAJOR:
-        problem = (
-            f"version {found['MAJOR']} of jaxlib's foreign function interface is not supported"
-        )
+        problem = f"version {found['MAJOR']} of jaxlib's interface to functions is not supported"
         raise StateError("E-CALL-048", problem, f"use a jaxlib with version {xla.MAJOR}")
     return int(found["MINOR"])
 

@@ -127,8 +127,7 @@ def _checked(function: Any, arguments: Sequence[Any]) -> Any:
             problem = f"{first[0]} is on {first[1]} and {variable.name} on {a.device}"
             raise InputError("E-CALL-049", problem, "bring them together", part=title)
         if a.device.type not in ("cpu", "cuda"):
-            problem = f"no code for device {a.device}"
-            raise InputError("E-CALL-050", problem, "use cpu or cuda", part=title)
+            raise InputError("E-CALL-050", f"no code for {a.device}", "use cpu or cuda", part=title)
         if a.dtype == _DOUBLE or a.dtype in _WHOLE:
             dtype = _DOUBLE
         elif a.dtype != _SINGLE:
@@ -223,15 +222,6 @@ class _OnGPU:
         return tensor.expand(shape).clone(memory_format=torch.contiguous_format)
 
 
-def _empty(function: Any, tensors: Sequence[Any]) -> list[Any]:
-    """Tensors for the results, of unknown content, of a compiler's tensors without any."""
-    inputs = function.interface.inputs
-    for v, t in zip(inputs, tensors, strict=True):
-        check_shape(function.recipe.function, v, tuple(t.shape))
-    batch = torch.broadcast_shapes(*leads(inputs, tensors))
-    return [tensors[0].new_empty((*batch, *v.shape)) for v in function.interface.outputs]
-
-
 # Derivatives -------------------------------------------------------------------------------------
 
 
@@ -313,7 +303,12 @@ def _operation(
 
 
 def _shapes(key: str, chain: str, inputs: Any, threads: int | None) -> list[Any]:
-    return _empty(_found(key, chain), inputs)
+    """Tensors for the results, of unknown content, of a compiler's tensors without any."""
+    function = _found(key, chain)
+    for v, t in zip(function.interface.inputs, inputs, strict=True):
+        check_shape(function.recipe.function, v, tuple(t.shape))
+    batch = torch.broadcast_shapes(*leads(function.interface.inputs, inputs))
+    return [inputs[0].new_empty((*batch, *v.shape)) for v in function.interface.outputs]
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

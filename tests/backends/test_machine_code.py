@@ -1,0 +1,250 @@
+"""What enters machine code, and what leaves with it: counts of any size, and code that is freed."""
+
+import copy
+import gc
+import pickle
+import threading
+import weakref
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import raises
+from test_threads import trial
+
+import chasles
+from chasles.backends import arrays, cache, llvm, llvm_code
+from chasles.robots import planar, puma560
+
+LARGE = (2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, 2**64 + 64, 10**5000)
+"""Integers that a word of 64 bits does not hold, or holds as another, and those about as large."""
+
+MAPS = pytest.mark.skipif(
+    not Path("/proc/self/maps").exists(), reason="this system does not say what a process holds"
+)
+
+
+# Counts ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", LARGE, ids=[f"{n.bit_length()} bits {n % 100}" for n in LARGE])
+@pytest.mark.parametrize("name", ["steps", "every", "threads"])
+def test_counts_that_are_too_large(name: str, value: int) -> None:
+    """Each is an error, and the same, wherever it is given; nothing has run."""
+    robot = planar(2)
+    q, qd = np.zeros((2, 3, 2))
+    given: dict[str, Any] = {"dt": 1e-3, "steps": 200, name: value}
+    with raises("E-CALL-003", f"rollout: {name}"):
+        robot.rollout(q, qd, **given)
+    if name == "every":
+        with raises("E-CALL-003", "simulate: every"):
+            robot.simulate(q, qd, duration=0.01, dt=1e-3, every=value)
+        given["tau"] = np.zeros(2)
+        with raises("E-CALL-003", "rollout: every"):
+            robot.rollout_pullback(q, qd, covectors=(q, qd), **given)
+    if name == "threads":
+        for call in (robot.gravity_forces, chasles.compile(robot, "gravity_forces")):
+            for _ in range(2):  # before and with the fast entry
+                with raises("E-CALL-003", "gravity_forces: threads"):
+                    call(q, threads=value)
+
+
+@pytest.mark.parametrize("every", [199_999, 200_000, 200_001, 2**40, 2**53])
+def test_records_are_as_many_as_fit(every: int) -> None:
+    """Between records there may be more steps than there are: only the last is kept."""
+    q, qd = np.full((2, 2, 2), 0.1)
+    for row in (slice(0, 1), slice(0, 2)):
+        found = planar(2).rollout(q[row], qd[row], dt=1e-5, steps=200_000, every=every)
+        kept = list(range(0, 200_001, every))
+        numbers = kept if kept[-1] == 200_000 else [*kept, 200_000]
+        assert np.array_equal(np.rint(found.t / 1e-5), numbers)
+
+
+def test_words() -> None:
+    """The wall behind the door: no integer is cut off."""
+    assert list(arrays.words([-(2**63), -1, 0, 2**63 - 1])) == [-(2**63), -1, 0, 2**63 - 1]
+    for bad in (2**63, -(2**63) - 1, 2**64, 2**64 + 1, 1.0, "1", None):
+        with raises("E-CALL-003"):
+            arrays.words([1, bad])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("change", [("workspace", -1), ("workspace", 2**64), ("workspace", 1.5)])
+def test_sizes_in_a_file_of_the_cache(change: tuple[str, Any]) -> None:
+    """An entry with a size that no machine code has is not used."""
+    artifact = chasles.compile(planar(2), "gravity_forces").kernel.artifact
+    assert cache.Artifact.from_bytes(artifact.to_bytes()) == artifact
+    name, value = change
+    with raises("E-CALL-003", name):
+        cache.Artifact.from_bytes(replace(artifact, **{name: value}).to_bytes())
+
+
+# Code that is freed ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No kernel is kept that nobody uses."""
+    monkeypatch.setenv("CHASLES_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(llvm, "RECENT", 0)
+    llvm.pool()
+    llvm.forget()
+
+
+def pieces() -> int:
+    """How many pieces of code there are, those that stay apart."""
+    gc.collect()
+    return sum(isinstance(each, llvm_code.Piece) for each in gc.get_objects())
+
+
+def test_code_goes_with_its_last_owner(alone: None) -> None:
+    """A robot, a function, an entry, a motion: each keeps what it needs, and no more."""
+    q, before = np.array([0.3, 0.4]), pieces()
+    robot = planar(2).with_gravity([0.0, 0.0, -3.0])
+    expected = robot.gravity_forces(q)
+    assert pieces() == before + 1
+    entry = robot.gravity_forces
+    function = robot.function("gravity_forces").fast
+    del robot
+    assert pieces() == before + 1
+    assert np.array_equal(entry(q), expected)
+    del entry
+    assert pieces() == before + 1
+    assert np.array_equal(function(q), expected)
+    del function
+    assert pieces() == before
+    robot = planar(2).with_gravity([0.0, 0.0, -3.0])
+    robot.rollout(q, q, dt=1e-3, steps=3)
+    assert pieces() > before
+    del robot
+    assert pieces() == before
+
+
+def test_an_entry_alone_keeps_its_code(alone: None) -> None:
+    """Even where the garbage collector has emptied everything else that it can."""
+    robot, q = planar(2).with_gravity([0.0, 0.0, -4.0]), np.array([0.3, 0.4])
+    expected = robot.gravity_forces(q)
+    kernel = robot.function("gravity_forces").kernel
+    facts: dict[str, Any] = {"name": "gravity_forces", "signature": "", "doc": "", "holder": None}
+    entry = kernel.fast_entry(fallback=print, **facts)
+    kernel = weakref.ref(kernel)
+    del robot
+    gc.collect()
+    assert kernel() is None
+    assert np.array_equal(entry(q), expected)
+    assert np.array_equal(entry(q[None])[0], expected)
+
+
+def test_a_finaliser_in_the_garbage_may_call(alone: None) -> None:
+    """The collector finalises all objects of a cycle before it clears them, in any order."""
+    answers: list[np.ndarray] = []
+
+    class Late:
+        def __init__(self, robot: chasles.Robot) -> None:
+            self.entry, self.robot, self.itself = robot.mass_matrix, robot, self
+
+        def __del__(self) -> None:
+            answers.append(self.entry(np.zeros(2)))
+            answers.append(self.robot.mass_matrix(np.zeros((3, 2)), threads=2)[0])
+
+    before = pieces()
+    for k in range(20):
+        robot = planar(2).with_gravity([0.0, 0.0, -5.0 - k])
+        robot.mass_matrix(np.zeros(2))
+        first, second = Late(robot), Late(robot)
+        first.itself, second.itself = second, first
+        robot.__dict__["late"] = first
+        del robot, first, second
+    assert pieces() == before
+    assert len(answers) == 80
+    assert all(np.array_equal(a, answers[0]) for a in answers)
+
+
+def test_equal_robots_share_and_the_last_frees(alone: None) -> None:
+    before, q = pieces(), np.zeros(2)
+    robots = [planar(2).with_gravity([0.0, 0.0, -7.5]) for _ in range(5)]
+    for robot in robots:
+        robot.gravity_forces(q)
+    assert pieces() == before + 1
+    del robot, robots
+    assert pieces() == before
+
+
+def test_recent_kernels_are_kept(alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many, those asked for last; equal robots that are made again find them."""
+    monkeypatch.setattr(llvm, "RECENT", 3)
+    llvm.forget()
+    before = pieces()
+    kernels = []
+    for k in (1, 2, 3, 1, 4, 5, 1):
+        robot = planar(1).with_gravity([0.0, 0.0, -float(k)])
+        robot.gravity_forces(np.zeros(1))
+        kernels.append(id(robot.function("gravity_forces").kernel))
+        del robot
+    assert pieces() == before + 3
+    assert kernels[0] == kernels[3] == kernels[6]
+    llvm.forget()
+    assert pieces() == before
+
+
+def test_code_is_freed_while_others_call(alone: None) -> None:
+    """Threads call, drop and make robots at the same time."""
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        for k in range(8):
+            gravity = 1.0 + seed + k / 16.0
+            robot = planar(1).with_gravity([0.0, 0.0, -gravity])
+            for _ in range(50):
+                if robot.gravity_forces(np.zeros(1))[0] != 0.5 * gravity:
+                    wrong.append(seed)
+
+    before = pieces()
+    workers = [threading.Thread(target=work, args=(10 * k,)) for k in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+    assert pieces() == before
+
+
+def test_dropping_a_robot_waits_for_no_compilation(alone: None) -> None:
+    """Freed code waits for the end of LLVM's work instead."""
+    before = pieces()
+    robot = planar(1).with_gravity([0.0, 0.0, -8.5])
+    robot.gravity_forces(np.zeros(1))
+    with llvm_code.busy():
+        del robot
+        assert pieces() == before
+        assert llvm_code._GONE
+    assert not llvm_code._GONE
+
+
+def test_code_is_not_copied() -> None:
+    code = chasles.compile(puma560(), "gravity_forces").kernel.code
+    for again in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="machine code"):
+            again(code)
+
+
+def test_the_collector_does_not_know_the_code() -> None:
+    """It neither empties tuples nor looks into arrays: the owner of code is made of these."""
+    robot = planar(2)
+    robot.gravity_forces(np.zeros(2))
+    code, *_ = robot.gravity_forces.__self__[0][1]
+    assert isinstance(code, tuple)
+    assert not gc.is_tracked(code.hidden)
+    assert all(each is not code.piece for each in gc.get_referents(code, code.hidden))
+
+
+@MAPS
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [("distinct", 100), ("equal", 500), ("distinct", 600), ("equal", 10_000)],
+    ids=["distinct", "equal", "many distinct", "many equal"],
+)
+def test_robots_that_come_and_go(kind: str, count: int) -> None:
+    """The process holds as much memory, in as many mappings, after them as before."""
+    print(trial(kind, str(count)))
