@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.backends import llvm
-from chasles.backends.llvm_code import load
 from chasles.backends.llvm_objects import address
 from chasles.backends.lowering import deepest_first, fused, places
 from chasles.expr import OPS, Program
@@ -128,7 +126,7 @@ def _measured(cores: int) -> Limits:
             for kind in ("copy", "fill")
         )
     number = "1 core" if cores == 1 else f"{cores} cores"
-    return Limits(f"{llvm.Machine.host().cpu}, {number}", operations, copies, fills)
+    return Limits(f"{code.name}, {number}", operations, copies, fills)
 
 
 def _rate(
@@ -180,7 +178,11 @@ class _Code:
     """Loops of machine code: products one after the other, copies and fills."""
 
     def __init__(self) -> None:
+        from chasles.backends import llvm  # not before somebody measures
+        from chasles.backends.llvm_code import load
+
         machine = llvm.Machine.host()
+        self.name = machine.cpu
         self.fuses = machine.fuse
         self.lanes = {"float64": machine.width, "float32": 2 * machine.width}
         self.step = 8 * machine.width  # bytes of a vector
