@@ -15,10 +15,9 @@ from chasles.errors import ModelError
 from chasles.functions import numeric
 from chasles.functions.compiled import AtTime, Compiled
 from chasles.mathematics.linear import Vector
-from chasles.mechanisms.reports import ImpossiblePosition, LockedMechanism, how_open
+from chasles.mechanisms.reports import ImpossiblePosition, LockedMechanism, how_open, loop_size
 from chasles.model import Coupling, Model
 from chasles.model.description import Closure, freedom_names
-from chasles.model.model import loop_size
 from chasles.model.spaces import freedom_units
 
 RANK = 1e-8

@@ -1,6 +1,5 @@
 """The tree that algorithms walk: bodies in regular numbering, frames, and where coordinates lie."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -396,10 +395,3 @@ def suggest(name: str, known: Mapping[str, object]) -> str:
     if close:
         return f"did you mean {', '.join(map(repr, close))}?"
     return f"it has {', '.join(map(repr, list(known)[:12]))}" + ", ..." * (len(known) > 12)
-
-
-def loop_size(model: Model, loop: Loop) -> float:
-    """The sum of the fixed distances around a loop, in m; 1 where there are none."""
-    steps = [model.bodies[i].joint.placement.r for i in loop.bodies]
-    steps += [loop.predecessor.placement.r, loop.successor.placement.r]
-    return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0
