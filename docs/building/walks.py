@@ -4,7 +4,8 @@ and writes them between two marks of docs/architecture.md.
 For each call: the modules of chasles beyond `expr` and `mathematics`, in the order in which they
 are first entered, with their layers; and calls that go up the layers, of which there should be
 none: then a walk enters each layer once on the way down, and leaves it once on the way up. Each
-walk runs in a new process with an empty cache.
+walk runs in a new process with an empty cache, but for the entry that all functions share, which is
+made once for a machine.
 """
 
 import contextlib
@@ -130,7 +131,13 @@ BLOCK = re.compile(r"(<!-- walks -->\n).*?(<!-- end of walks -->)", re.DOTALL)
 
 def walk(name: str) -> Walk:
     """The walk of one of the calls, in this process, with its files in the present folder."""
-    return walked(CALLS[name][0](Path()))
+    import chasles
+
+    call = CALLS[name][0](Path())
+    other = chasles.robots.planar(1)
+    for _ in range(2):
+        other.mass_matrix([0.0])  # makes the entry that all functions share
+    return walked(call)
 
 
 def named(path: Path) -> str:
