@@ -5,6 +5,7 @@ import gc
 import pickle
 import threading
 import weakref
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from support import raises
 from test_threads import trial
 
 import chasles
-from chasles.backends import arrays, llvm, llvm_code
+from chasles.backends import arrays, cache, llvm, llvm_code
 from chasles.robots import planar, puma560
 
 LARGE = (2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, 2**64 + 64, 10**5000)
@@ -67,6 +68,16 @@ def test_words() -> None:
     for bad in (2**63, -(2**63) - 1, 2**64, 2**64 + 1, 1.0, "1", None):
         with raises("E-CALL-003"):
             arrays.words([1, bad])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("change", [("workspace", -1), ("workspace", 2**64), ("workspace", 1.5)])
+def test_sizes_in_a_file_of_the_cache(change: tuple[str, Any]) -> None:
+    """An entry with a size that no machine code has is not used."""
+    artifact = chasles.compile(planar(2), "gravity_forces").kernel.artifact
+    assert cache.Artifact.from_bytes(artifact.to_bytes()) == artifact
+    name, value = change
+    with raises("E-CALL-003", name):
+        cache.Artifact.from_bytes(replace(artifact, **{name: value}).to_bytes())
 
 
 # Code that is freed ----------------------------------------------------------------------------

@@ -20,7 +20,7 @@ import pytest
 from support import TARGETS, raises, state, tree
 
 import chasles
-from chasles.backends import arrays, llvm, llvm_objects, llvm_threads
+from chasles.backends import arrays, llvm, llvm_loop, llvm_objects, llvm_threads
 from chasles.robots import planar, puma560
 
 THREADS = (1, 2, 3, 7, None)
@@ -252,6 +252,45 @@ def test_no_thread_can_be_started(crowded: None, monkeypatch: pytest.MonkeyPatch
         assert np.array_equal(compiled(*inputs, threads=4), expected)
 
 
+@pytest.mark.parametrize("every", [1, 3, 64, 1000])
+def test_rollouts_in_parts(monkeypatch: pytest.MonkeyPatch, every: int) -> None:
+    """The parts after which interrupts are raised change no bit, whatever their length."""
+    q, qd, tau = state(ROBOT, 12, 130)
+    forces = np.repeat(tau[:, None], 200, axis=1) * np.linspace(0.0, 1.0, 200)[:, None]
+    for rows in (1, 2, 65, 130):
+        given = (q[:rows], qd[:rows], forces[:rows])
+        whole = ROBOT.rollout(*given, dt=1e-3, steps=200, every=every, threads=1)
+        for operations in (1, 10_000_000):
+            monkeypatch.setattr(llvm_loop, "PATIENCE", operations)
+            monkeypatch.setattr(llvm_threads, "PATIENCE", operations)
+            for threads in (1, 3):
+                parts = ROBOT.rollout(*given, dt=1e-3, steps=200, every=every, threads=threads)
+                assert parts.q.tobytes() == whole.q.tobytes()
+                assert parts.qd.tobytes() == whole.qd.tobytes()
+            monkeypatch.undo()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+@pytest.mark.parametrize("rows", [1, 200])
+def test_a_long_rollout_is_interrupted(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """After one of its parts, not after the last."""
+    q, qd, _ = state(ROBOT, 13, rows)
+    parts, part = [], llvm_loop.Loop._part
+
+    def counted(*given: Any) -> None:
+        part(*given)
+        parts.append(given[4])
+        if len(parts) == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(llvm_loop, "PATIENCE", 100_000_000)
+    monkeypatch.setattr(llvm_loop.Loop, "_part", counted)
+    with pytest.raises(KeyboardInterrupt):
+        ROBOT.rollout(q, qd, dt=1e-9, steps=100_000, every=10**9, threads=2)
+    assert len(parts) == 2
+    assert sum(parts) < 100_000
+
+
 def trial(*arguments: str, seconds: float = 300.0) -> str:
     """What a trial prints, in a process of its own."""
     done = subprocess.run(
@@ -445,6 +484,32 @@ def test_fork_while_another_thread_compiles(
     finally:
         over.set()
         other.join()
+
+
+@FORK
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_fork_while_code_is_freed() -> None:
+    """Other threads load and drop code; the child finds no lock of LLVM's taken."""
+    artifact, over = chasles.compile(planar(1), "gravity_forces").kernel.artifact, threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            kernel = llvm.Kernel(artifact)
+            kernel([np.zeros((3, 1))], [np.zeros((3, 1))])
+
+    def child() -> bool:
+        robot = planar(1).with_gravity([0.0, 0.0, -1.0])
+        return robot.gravity_forces(np.zeros(1)).shape == (1,)
+
+    others = [threading.Thread(target=work) for _ in range(2)]
+    for other in others:
+        other.start()
+    try:
+        assert all(forked(child) for _ in range(20))
+    finally:
+        over.set()
+        for other in others:
+            other.join()
 
 
 def _there(q: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ The structures are those of xla/ffi/api/c_api.h, which no code of the handler sh
 import ctypes
 from collections.abc import Sequence
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int64, c_uint, c_void_p
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ from gpu_on_cpu import Imitation, imitated
 from support import close
 
 import chasles
-from chasles.backends import cuda, cuda_driver, cuda_source, xla
+from chasles.backends import arrays, cuda, cuda_driver, cuda_source, llvm, xla
 from chasles.functions.compiled import Compiled
 from chasles.robots import planar
 
@@ -152,8 +153,8 @@ class Driver:
     def call(self, handler: int, inputs: Sequence[Any], outputs: Sequence[Any]) -> int | None:
         frame = Frame(api=ctypes.pointer(self.api), ctx=CONTEXT, stage=3)
         kept = []  # what the frame points to
-        for name, arrays in (("arguments", inputs), ("results", outputs)):
-            kept.append(table(arrays))
+        for name, given in (("arguments", inputs), ("results", outputs)):
+            kept.append(table(given))
             setattr(frame, name, kept[-1][0])
         result: int | None = Handler(handler)(ctypes.addressof(frame))
         return result
@@ -275,3 +276,27 @@ def test_jax_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "@chasles_key_rows" in many
     assert "tensor<5x2xf64>) -> tensor<4x5xf64>" in many
     assert "(tensor<4x5xf64>) -> tensor<5x4xf64>" in many
+
+
+def test_on_a_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few states where XLA calls, many on threads; without memory, an error of XLA's."""
+    compiled = chasles.compile(planar(2), "inverse_dynamics")
+    driver = Driver(imitated(compiled.program, "float64", tmp_path, monkeypatch)[1], monkeypatch)
+    monkeypatch.setattr(xla, "WORTH_THREADS", 100 * compiled.kernel.artifact.work)
+    monkeypatch.setattr(arrays, "cores", lambda: 3)
+    handler, rng = (
+        xla.cpu_handler(llvm.Kernel(compiled.kernel.artifact), 3),
+        np.random.default_rng(0),
+    )
+    for count in (0, 1, 100, 101, 1000):
+        given = [rng.uniform(-1.0, 1.0, (n, 2)) for n in (count, 1, count)]
+        out = np.full((count, 2), np.nan)
+        assert driver.call(handler, given, [out]) is None
+        assert np.array_equal(out, compiled(given[0], given[1][0], given[2]))
+    greedy = llvm.Kernel(replace(compiled.kernel.artifact, workspace=2**60))
+    out = np.full((1000, 2), np.nan)
+    assert driver.call(xla.cpu_handler(greedy, 3), given, [out]) == ERROR
+    assert driver.asked == [(b"out of memory", 13)]
+    with pytest.raises(MemoryError):
+        greedy([np.broadcast_to(a, (1000, 2)) for a in given], [out], 2)
+    assert np.all(np.isnan(out))

@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from chasles.backends.arrays import checked_count
 from chasles.errors import FileError
 from chasles.expr import Interface, Variable
 
@@ -62,13 +63,20 @@ class Artifact:
         size = int.from_bytes(body[:8], "little")
         header = json.loads(body[8 : 8 + size])
         name, inputs, outputs, nonzero = header.pop("interface").values()
-        interface = Interface(
-            name,
-            tuple(Variable(name, tuple(shape)) for name, shape in inputs),
-            tuple(Variable(name, tuple(shape)) for name, shape in outputs),
-            tuple((int(k), int(first)) for k, first in nonzero),
-        )
+        interface = Interface(name, _variables(inputs), _variables(outputs), _counts(nonzero))
+        for fact in ("workspace", "work"):
+            checked_count(fact, header[fact], least=0)
         return Artifact(interface, **header, object_code=body[8 + size :])
+
+
+def _counts(rows: list[Any]) -> tuple[Any, ...]:
+    """Lists of integers as tuples, each integer checked."""
+    return tuple(tuple(checked_count("a number", n, least=0) for n in row) for row in rows)
+
+
+def _variables(rows: list[Any]) -> tuple[Variable, ...]:
+    names, shapes = [name for name, _ in rows], _counts([shape for _, shape in rows])
+    return tuple(map(Variable, names, shapes))
 
 
 def folder() -> Path:

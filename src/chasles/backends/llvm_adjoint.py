@@ -101,13 +101,13 @@ class _Plan:
     def checkpoints(self) -> int:
         return -(-self.steps // self.length)
 
-    @property
+    @functools.cached_property
     def slots(self) -> np.ndarray:
         """Where the state before each piece's latest step is: checkpoints, then one stretch."""
         stretch, place = np.divmod(self.last - 1, self.length)
         return np.where(place == 0, stretch, self.checkpoints + place - 1)
 
-    @property
+    @functools.cached_property
     def records(self) -> np.ndarray:
         """Which record follows each piece's latest step; 0 for none."""
         regular = np.where(self.last % self.every == 0, self.last // self.every, 0)

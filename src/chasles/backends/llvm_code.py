@@ -5,9 +5,13 @@ itself. So it is replaced after every `SHARED` pieces, and goes with the last of
 """
 
 import collections
+import contextlib
 import functools
 import itertools
+import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -25,7 +29,10 @@ _SERIAL = itertools.count()
 _GONE: collections.deque[Any] = collections.deque()
 """Code to be unloaded."""
 _BUSY: list[None] = []
-"""Entries while LLVM is at work for long."""
+_FORKING: list[None] = []
+"""Entries while LLVM is at work for long, and while the process forks."""
+_SWEEPING: list[int] = []
+"""Threads that unload code, as often as they are at it."""
 
 
 @functools.cache
@@ -51,7 +58,8 @@ class Piece:
 
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         if not ending():
-            _GONE.append((self.loaded, self.linker))
+            own = self.__dict__
+            _GONE.append((own.pop("loaded"), own.pop("linker")))  # `sweep` has the last reference
             if not _BUSY:
                 sweep()
 
@@ -70,7 +78,7 @@ class Code(NamedTuple):
     @property
     def piece(self) -> Piece:
         """The code itself, not to be kept."""
-        found: Piece = self.hidden[()]
+        found: Piece = self.hidden.item()
         return found
 
     def address(self, name: str) -> int:
@@ -79,13 +87,44 @@ class Code(NamedTuple):
 
 
 def sweep() -> None:
-    """Unload code that nobody holds any more. No lock of ours is taken, so none stays taken."""
-    while _GONE:
-        try:
-            loaded, _linker = _GONE.popleft()
-        except IndexError:  # another thread was faster
-            return
-        loaded.close()
+    """Unload code that nobody holds any more, unless the process is about to fork.
+
+    No lock of ours is taken: an interrupt could leave it taken, and an owner that goes while
+    another thread compiles must not wait.
+    """
+    own = threading.get_ident()
+    try:
+        _SWEEPING.append(own)
+        while _GONE and not _FORKING:
+            loaded, linker = _GONE.popleft()
+            loaded.close()
+            del loaded, linker  # which may go with its last code
+    except IndexError:  # another thread was faster
+        pass
+    finally:
+        with contextlib.suppress(ValueError):
+            _SWEEPING.remove(own)
+
+
+def _begin_fork() -> None:
+    """Wait until no other thread is in LLVM's lock, which the child would find taken for ever."""
+    _FORKING.append(None)
+    end = time.monotonic() + 1.0  # of a thread that was interrupted, an entry may be left
+    while set(_SWEEPING) - {threading.get_ident()} and time.monotonic() < end:
+        time.sleep(1e-4)
+
+
+def _end_fork() -> None:
+    _FORKING.pop()
+
+
+def _begin_child() -> None:
+    _FORKING.clear()
+    _SWEEPING.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_begin_fork, after_in_parent=_end_fork, after_in_child=_begin_child)
 
 
 class busy:

@@ -6,6 +6,7 @@ first of them, or all, are copied to a record.
 
 import functools
 import itertools
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -266,6 +267,29 @@ class Call(NamedTuple):
     arrays: tuple[object, ...]
 
 
+class _Part(NamedTuple):
+    """Steps from one on, and the records that they fill, one after every so many, if any."""
+
+    step: int
+    steps: int
+    kept: slice | None
+    every: int
+
+
+def _parts(steps: int, every: int, most: int) -> Iterator[_Part]:
+    """All steps in parts of `most` at most, which end where records are made, or between two."""
+    whole = max(most // every, 1) * every
+    for start in range(0, steps, whole):
+        end, first = min(start + whole, steps), start // every
+        kept = slice(first, first + -(-(end - start) // every))
+        if every <= most:
+            yield _Part(start, end - start, kept, every)
+            continue
+        for step in range(start, end, most):
+            n = min(most, end - step)
+            yield _Part(step, n, kept if step + n == end else None, n)
+
+
 class Loop:
     """A kernel whose outputs are its first inputs, repeated."""
 
@@ -291,14 +315,13 @@ class Loop:
         the first states, or all, (count, kept, size), filled after every `every` steps and after
         the last.
         """
-        work, every = self.kernel.artifact.work, min(every, steps)
+        work = max(self.kernel.artifact.work, 1)
         threads = fitting_threads(len(states[0]), steps * work, threads)
-        part = max(PATIENCE // (max(work, 1) * BLOCK * every), 1) * every
-        for step in range(0, steps, part):
-            n, kept = min(part, steps - step), step // every
-            some = [c if c.shape[1] == 1 else c[:, step : step + n] for c in controls]
-            now = [r[:, kept : kept + -(-n // every)] for r in records]
-            self._part(states, some, now, n, every, threads)
+        for part in _parts(steps, min(every, steps), max(PATIENCE // (work * BLOCK), 1)):
+            span = slice(part.step, part.step + part.steps)
+            some = [c if c.shape[1] == 1 else c[:, span] for c in controls]
+            now = [r[:, part.kept] for r in records] if part.kept else []
+            self._part(states, some, now, part.steps, part.every, threads)
 
     def _part(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int, threads: int
