@@ -95,6 +95,11 @@ def test_equal_values_are_the_same_option() -> None:
         named = {"frame": "".join(["to", "ol"]), "at": (0.25, 0.5, float(3 + 0 * k))}
         assert not fails(agree(robot, "frame_velocity", arrays[:2], named))
     assert len(ways(robot.frame_velocity)) == 1
+    for _ in range(TURNS):
+        robot.jacobian(arrays[0], **{"".join(["fra", "me"]): "tool"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(llvm_ways.Owner, "__call__", None)
+        robot.jacobian(arrays[0], frame="tool")
     for at in ((-0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0, 0, 0), (True, 0, 0), [0.0, 0.0, 1.0]):
         agree(robot, "frame_velocity", arrays[:2], {"frame": "tool", "at": at})
 

@@ -119,7 +119,7 @@ def assemble(text: str, machine: Machine, *, optimise: bool = False) -> bytes:
             tuning.loop_unrolling = tuning.loop_vectorization = tuning.slp_vectorization = False
             passes = llvm.create_pass_builder(target, tuning)
             passes.getModulePassManager().run(parsed, passes)
-            del passes, tuning
+            del tuning, passes
         code = bytes(target.emit_object(parsed))
         del target, parsed  # here, where a fork waits for LLVM
         return code

@@ -248,6 +248,6 @@ def _released() -> str:
     """Give memory back, if there is some."""
     w = Routine("internal void @released(ptr %memory)")
     with w.when(w.opposite(w.is_null("%memory"))):
-        w.do(context(w, "free"), "ptr %memory")
+        w.do(context(w, "give_back"), "ptr %memory")
     w.answer("void")
     return w.finished()

@@ -36,7 +36,7 @@ CONTEXT = {
     "clear": "PyErr_Clear",
     "decrement": "Py_DecRef",
     "allocate": "PyMem_RawMalloc",
-    "free": "PyMem_RawFree",
+    "give_back": "PyMem_RawFree",
     "f_ext_name": "",
     "text_type": "",
     "compare": "PyUnicode_Compare",

@@ -8,6 +8,7 @@ an empty list.
 """
 
 import ctypes
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -169,7 +170,10 @@ def learn(
     """
     if not isinstance(owner, Owner) or len(owner[1]) >= MOST_WAYS:
         return
-    options = {name: value for name, value in named.items() if name not in ("out", "threads")}
+    if any(type(name) is not str for name in named):
+        return
+    given = {sys.intern(name): value for name, value in named.items()}  # as in code that calls
+    options = {name: value for name, value in given.items() if name not in ("out", "threads")}
     bare = options.get("f_ext") is None
     if not bare:
         del options["f_ext"]
