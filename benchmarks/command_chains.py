@@ -24,8 +24,9 @@ KINDS = ("general_chain", "mixed_chain", "mixed_tree")
 
 SIZES = (10, 30, 100, 300, 1000)
 BATCH = 256
-ALLOWED = 1e-8
-"""Relative error of torques; those of accelerations are compared as the torques that they need."""
+ALLOWED = 1e-6
+"""Relative error of torques. Accelerations are compared as the torques that they need, into which
+the condition of a mass matrix of 1000 bodies enters."""
 
 
 @dataclass(frozen=True)
