@@ -236,7 +236,7 @@ def _methods(
             remedy = "load the robot with mimic=False" if model.mimics and not reason else ""
             problem = f"robot {model.name!r}: {reason or f'it cannot have {bound}'}"
             raise ModelError("E-CALL-067", problem, remedy, part=function)
-        deep = model.depth > DEEP
+        deep = _depth(model) > DEEP
         return tuple(m for m in allowed if not (deep and m.shallow)) or allowed
     named = tuple(m for m in known if m.name == method)
     if not named:
@@ -255,6 +255,14 @@ def _methods(
         problem = f"method {method!r} cannot have {bound}"
         raise ModelError("E-CALL-071", problem, remedy, part=function)
     return named
+
+
+def _depth(model: Model) -> float:
+    """The mean number of bodies on the way from a body to the base, itself included."""
+    depths = {WORLD: 0}
+    for i, body in enumerate(model.bodies):
+        depths[i] = depths[body.parent] + 1
+    return sum(depths.values()) / max(len(model.bodies), 1)
 
 
 def _names(methods: Iterable[Method]) -> str:

@@ -177,8 +177,6 @@ class Model:
             if self.on_step:
                 self.on_step()
             yield Step(i, body.parent, body.joint, body.inertia)
-        if self.on_step:
-            self.on_step()
 
     def frictionless(self) -> "Model":
         """The same mechanism without damping and friction."""
@@ -195,14 +193,6 @@ class Model:
             path.append(i)
             i = self.bodies[i].parent
         return tuple(path)
-
-    @cached_property
-    def depth(self) -> float:
-        """The mean number of bodies on the way from a body to the base, itself included."""
-        depths = {WORLD: 0}
-        for i, body in enumerate(self.bodies):
-            depths[i] = depths[body.parent] + 1
-        return sum(depths.values()) / max(len(self.bodies), 1)
 
     @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:
