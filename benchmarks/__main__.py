@@ -8,6 +8,8 @@ from collections.abc import Sequence
 COMMANDS = {
     "compare": ("benchmarks.command_compare", "chasles, Pinocchio and MuJoCo in one run"),
     "calls": ("benchmarks.command_calls", "every way of calling, beside Pinocchio"),
+    "chains": ("benchmarks.command_chains", "robots of 10 to 1000 bodies"),
+    "stores": ("benchmarks.command_stores", "large results beside what memory takes"),
     "motions": ("benchmarks.command_motions", "rollouts beside MuJoCo's"),
     "c": ("benchmarks.command_c", "exported C beside Pinocchio"),
     "gpu": ("benchmarks.command_gpu", "kernels on a GPU beside what it can do"),

@@ -1,10 +1,10 @@
-"""chasles beside itself: float32, two threads, cold start, long chains. Answers are checked."""
+"""chasles beside itself: float32, two threads, cold start. Answers are checked."""
 
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,23 +13,17 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import chasles
-from benchmarks.compare import TOLERANCE, Effort, WrongAnswer, empty_cache, relative_error
+from benchmarks.compare import Effort, WrongAnswer, empty_cache, relative_error
 from benchmarks.robots import CASES, chasles_robot, path_of
-from benchmarks.states import Array, States
+from benchmarks.states import States
 from benchmarks.targets import THREADED_BATCH
-from benchmarks.timing import interleaved, seconds
-from chasles.algorithms.spatial.dynamics import inverse_dynamics
+from benchmarks.timing import interleaved
 
 ROBOT = "panda"
 """The robot that is timed, its inverse dynamics."""
 
 SINGLE_TOLERANCE = 1e-4
 """Relative error allowed in float32: the rounding 6e-8, amplified by cancellation along the arm."""
-
-CHAINS = (100, 1000)
-"""Bodies of the chains."""
-
-CHAIN_BATCH = 256
 
 
 @dataclass(frozen=True)
@@ -57,28 +51,15 @@ class Cold:
 
 
 @dataclass(frozen=True)
-class Chain:
-    """A chain's inverse dynamics: seconds to trace and compile, for a state; error of the check."""
-
-    bodies: int
-    compile: float
-    state: float
-    error: float
-
-
-@dataclass(frozen=True)
 class Alone:
     """Everything that was measured."""
 
     ratios: tuple[Ratio, ...] = ()
     colds: tuple[Cold, ...] = ()
-    chains: tuple[Chain, ...] = ()
 
 
-def measure(
-    effort: Effort, *, long: bool = False, progress: Callable[[str], None] = lambda _: None
-) -> Alone:
-    """Measure all, the long chains only if asked for. Raises WrongAnswer."""
+def measure(effort: Effort, *, progress: Callable[[str], None] = lambda _: None) -> Alone:
+    """Measure all. Raises WrongAnswer."""
     quick = effort.compilations == 1
     with empty_cache():
         progress("float32, two threads")
@@ -86,11 +67,7 @@ def measure(
         ratios = (float32(effort), two_threads(many))
         progress("cold start")
         colds = cold_start(1 if quick else 5)
-        chains = []
-        for bodies in CHAINS if long else ():
-            progress(f"chain of {bodies} bodies")
-            chains.append(chain(bodies, effort))
-    return Alone(ratios, colds, tuple(chains))
+    return Alone(ratios, colds)
 
 
 def float32(effort: Effort) -> Ratio:
@@ -170,32 +147,6 @@ def _process(folder: str, code: str) -> list[float]:
         check=True,
     )
     return [float(word) for word in done.stdout.split()]
-
-
-def chain(bodies: int, effort: Effort) -> Chain:
-    """Inverse dynamics of a general chain, checked by the book's recursion on plain numbers."""
-    robot = chasles.robots.general_chain(bodies)
-    compile_time = seconds(partial(chasles.compile, robot, "inverse_dynamics"))
-    function = chasles.compile(robot, "inverse_dynamics")
-    rng = np.random.default_rng(0)
-    q, qd, qdd = 0.1 * rng.normal(size=(3, CHAIN_BATCH, robot.nv))
-    out = function(q, qd, qdd, threads=1)
-    truth = np.array([_by_hand(robot, state) for state in zip(q[:2], qd[:2], qdd[:2], strict=True)])
-    what = f"chain of {bodies} bodies"
-    error = _required(what, relative_error(out[:2], truth), TOLERANCE)
-    run = partial(function, q, qd, qdd, out=out, threads=1)
-    (times,) = interleaved([run], effort.rounds)
-    return Chain(bodies, compile_time, times.minimum / CHAIN_BATCH, error)
-
-
-def _by_hand(robot: chasles.Robot, state: Sequence[Array]) -> Array:
-    """The spatial recursion run on floats: nothing traced, nothing compiled."""
-    q, qd, qdd = (list(map(float, x)) for x in state)
-    model = robot.model
-    efforts = inverse_dynamics(
-        model, model.positions(q), model.velocities(qd), model.velocities(qdd)
-    )
-    return np.array([float(x) for i in model.movers for x in efforts[i]])
 
 
 def _required(what: str, error: float, allowed: float) -> float:

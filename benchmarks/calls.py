@@ -1,10 +1,12 @@
 """Every documented way of calling a function for one state, and for a batch, beside Pinocchio.
 
 A way is a row: it says what becomes of the arrays of a state and which options are given. Each
-cell is one function called that way. Answers are compared with those of the plain call before and
-after the times are taken.
+cell is one function called that way. Answers are compared with those of the plain call on arrays of
+the same numbers, before and after the times are taken. The kernel alone is timed by a loop in
+machine code; what is above it is the call.
 """
 
+import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +20,8 @@ from benchmarks.robots import CASES, chasles_robot, pinocchio_model
 from benchmarks.routes import WrongAnswer, loop
 from benchmarks.states import Array, States
 from benchmarks.timing import Rounds, interleaved
+from chasles.backends import llvm
+from chasles.backends.llvm_code import load
 
 ROBOT = "panda"
 FUNCTIONS = (
@@ -36,6 +40,22 @@ BATCH = 512
 WRENCHES = ("panda_link2", "panda_link4", "panda_link6", "panda_hand")
 """Links on which the four prebuilt wrenches act."""
 
+REPEATED = """
+define void @repeated(ptr %one, ptr %in, ptr %out, i64 %count) {
+entry:
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %next, %loop ]
+  call void %one(ptr %in, ptr %out)
+  %next = add i64 %k, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}
+"""
+"""A loop of calls of a kernel on one state, in LLVM's language."""
+
 Call = Callable[..., Any]
 Make = Callable[[chasles.Robot, str, dict[str, Any]], Call]
 """What is called: from a robot, the name of a function and the options that it needs."""
@@ -46,15 +66,16 @@ class Way:
     """A way of calling.
 
     convert: what becomes of each array. make: what is called with them. functions: those that can
-    be called so. tolerance: relative error against the plain call.
+    be called so. tolerance: relative error against the plain call. shared: only the first array is
+    a batch, others are those of one state.
     """
 
     name: str
     convert: Callable[[Array], Any] = np.ascontiguousarray
-    make: Make = lambda robot, name, needed: partial(getattr(robot, name), **needed)
+    make: Make = lambda robot, name, needed: _method(robot, name, needed)
     functions: Sequence[str] = FUNCTIONS
     tolerance: float = 1e-12
-    plain: bool = False
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,29 +128,44 @@ def _computed_torque(robot: chasles.Robot, name: str, needed: dict[str, Any]) ->
     return call
 
 
+def _whole(array: Array) -> Array:
+    return np.rint(3.0 * array).astype(int)
+
+
+def _single(array: Array) -> Array:
+    return array.astype(np.float32)
+
+
+DYNAMICS, FRAMES = FUNCTIONS[:2], FUNCTIONS[3:]
 WAYS = (
-    Way("arrays", make=_method, plain=True),
+    Way("arrays"),
     Way("out=", make=_into),
     Way("compile(...)", make=_compiled),
-    Way("lists", lambda a: a.tolist(), _method),
-    Way("tuples", lambda a: tuple(a.tolist()), _method),
-    Way("float32", lambda a: a.astype(np.float32), _method, tolerance=1e-4),
-    Way("strided", _strided, _method),
+    Way("lists", lambda a: a.tolist()),
+    Way("tuples", lambda a: tuple(a.tolist())),
+    Way("integers", _whole),
+    Way("float32", _single, tolerance=1e-4),
+    Way("strided", _strided),
     Way("threads=1", make=_with(threads=1)),
     Way('method="fastest"', make=_with(method="fastest"), functions=FUNCTIONS[:4]),
-    Way("f_ext=, four", make=_loaded, functions=FUNCTIONS[:2]),
+    Way("dissipation=False", make=_with(dissipation=False), functions=DYNAMICS),
+    Way("axes=, at=", make=_with(axes="world", at="frame"), functions=FUNCTIONS[4:]),
+    Way("f_ext=, four", make=_loaded, functions=DYNAMICS),
     Way("computed_torque", make=_computed_torque, functions=FUNCTIONS[:1]),
 )
 """One row a way of calling with one state."""
 
 BATCHES = (
-    Way("arrays", make=_method, plain=True),
+    Way("arrays"),
     Way("compile(...)", make=_compiled),
     Way("threads=1", make=_with(threads=1)),
-    Way("float32", lambda a: a.astype(np.float32), _method, tolerance=1e-4),
-    Way("strided", _strided, _method),
-    Way("Fortran order", np.asfortranarray, _method),
-    Way("f_ext=, four", make=_loaded, functions=FUNCTIONS[:2]),
+    Way("float32", _single, tolerance=1e-4),
+    Way("strided", _strided),
+    Way("every second row", lambda a: np.repeat(a, 2, axis=0)[::2]),
+    Way("Fortran order", np.asfortranarray),
+    Way("two axes", lambda a: a.reshape(2, -1, a.shape[-1])),
+    Way("broadcast", shared=True, functions=DYNAMICS),
+    Way("f_ext=, four", make=_loaded, functions=DYNAMICS),
 )
 """One row a way of calling with a batch."""
 
@@ -168,39 +204,159 @@ def _column(
     rounds: Rounds,
 ) -> Iterator[Cell]:
     """All ways of calling one function, timed in turns; count: single calls, 0 for one batch."""
-    needed = {"frame": CASES[ROBOT].tip} if function in ("jacobian", "forward_kinematics") else {}
-    inputs = states.inputs(function)
+    needed: dict[str, Any] = {"frame": CASES[ROBOT].tip} if function in FRAMES else {}
+    inputs, plain = states.inputs(function), chasles.compile(robot, function, **needed)
     chosen = [way for way in ways if function in way.functions]
-    runs, checks = [], []
+    runs: list[Callable[[], object]] = []
+    checks: list[Callable[[], None]] = []
     for way in chosen:
+        rows = list(_rows(way, inputs, count))
+        for _ in range(LEARNING):
+            way.make(robot, function, needed)(*rows[0])
         call = way.make(robot, function, needed)
-        if count:
-            rows = [tuple(way.convert(x[k]) for x in inputs) for k in range(count)]
-            call(*rows[0])  # compiled, and a method replaced by its fast entry
-            call = way.make(robot, function, needed)
-            runs.append(partial(loop, call, rows))
-            checks.append(partial(_singles, call, rows))
-        else:
-            arrays = [way.convert(x) for x in inputs]
-            call(*arrays)
-            call = way.make(robot, function, needed)
-            runs.append(partial(call, *arrays))
-            checks.append(partial(call, *arrays))
-    _compare(function, chosen, checks)
+        runs.append(partial(loop, call, rows))
+        checks.append(
+            partial(_compare, f"{function} by {way.name}", way.tolerance, call, plain, rows)
+        )
+    each = [np.ascontiguousarray(x[0]) for x in inputs]
+    runs.append(_kernel(plain, each, COUNT))
+    for check in checks:
+        check()
     times = interleaved([peer, *runs], rounds)
-    _compare(function, chosen, checks)
+    for check in checks:
+        check()
     other = times[0].minimum / COUNT
-    for way, taken in zip(chosen, times[1:], strict=True):
+    if count:
+        yield Cell("kernel alone", function, times[-1].minimum / COUNT, other)
+    for way, taken in zip(chosen, times[1:-1], strict=True):
         yield Cell(way.name, function, taken.minimum / (count or BATCH), other)
 
 
-def _singles(call: Call, rows: Sequence[tuple[Any, ...]]) -> Array:
-    return np.array([np.array(call(*row)) for row in rows])
+LEARNING = 3
+"""Calls after which an entry knows its options."""
 
 
-def _compare(function: str, ways: Sequence[Way], checks: Sequence[Callable[[], Any]]) -> None:
-    plain = np.asarray(next(c for w, c in zip(ways, checks, strict=True) if w.plain)())
-    for way, check in zip(ways, checks, strict=True):
-        error = np.max(np.abs(np.asarray(check()) - plain)) / np.max(np.abs(plain))
-        if not error <= way.tolerance:
-            raise WrongAnswer(f"{function} by {way.name}: relative error {error:.1e}")
+def _rows(way: Way, inputs: Sequence[Array], count: int) -> Iterator[tuple[Any, ...]]:
+    """Arguments of single calls, or of one call with a batch."""
+    if count:
+        yield from (tuple(way.convert(x[k]) for x in inputs) for k in range(count))
+    elif way.shared:
+        yield (inputs[0], *(np.ascontiguousarray(x[0]) for x in inputs[1:]))
+    else:
+        yield tuple(map(way.convert, inputs))
+
+
+def _kernel(compiled: Any, arrays: Sequence[Array], count: int) -> Callable[[], object]:
+    """A kernel for one state, called so many times without Python."""
+    code = llvm.assemble(REPEATED, llvm.Machine.host())
+    library = load(code, {}, ["repeated"])
+    out = [np.empty(v.shape) for v in compiled.interface.outputs]
+    tables = [np.array([a.ctypes.data for a in part]) for part in (arrays, out)]
+    kinds = [ctypes.c_void_p] * 3 + [ctypes.c_ssize_t]
+    run = ctypes.CFUNCTYPE(None, *kinds)(library.address("repeated"))
+    places = [table.ctypes.data for table in tables]
+
+    def call() -> object:
+        run(compiled.kernel.one_address, *places, count)
+        return library, arrays, out, tables
+
+    return call
+
+
+def _compare(
+    what: str, tolerance: float, call: Call, plain: Call, rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """The answers of a way against those for plain arrays of the same numbers."""
+    for row in rows:
+        expected = plain(*(np.ascontiguousarray(a, dtype=float) for a in row))
+        error = np.max(np.abs(np.asarray(call(*row)) - expected)) / np.max(np.abs(expected))
+        if not error <= tolerance:
+            raise WrongAnswer(f"{what}: relative error {error:.1e}")
+
+
+# Other robots ----------------------------------------------------------------------------------
+
+Case = tuple[Callable[[], Call], Sequence[Array], Any]
+"""What gives what is called, with what, and the compiled function behind it."""
+
+
+def _closed(robot: chasles.Robot, q: Array) -> Case:
+    """Forward dynamics of a robot with loops."""
+    rng = np.random.default_rng(0)
+    qd = robot.complete(q, rng.normal(size=len(robot.independent)))
+    state = q, qd, rng.normal(size=robot.nv)
+    return _late(robot, "forward_dynamics"), state, robot.function("constrained_dynamics")
+
+
+def _late(robot: chasles.Robot, name: str, **options: Any) -> Callable[[], Call]:
+    """A method, looked up when it has become a fast entry."""
+    return lambda: _method(robot, name, options)
+
+
+def _own(robot: chasles.Robot, name: str, count: int, **options: Any) -> Case:
+    states = States.draw(robot, 1)
+    arrays = [np.ascontiguousarray(x[0]) for x in (states.q, states.qd, states.qdd)][:count]
+    order: dict[str, Any] = {"order": count - 1} if name == "frame_motion" else {}
+    return _late(robot, name, **options), arrays, chasles.compile(robot, name, **options, **order)
+
+
+def _driven(held: bool) -> Case:
+    """A robot with a joint driven in time, at a time that is kept, or given in each call."""
+    robot = chasles.robots.puma560().drive({"joint1": lambda t: 0.3 + 0.5 * t * t})
+    states, t = States.draw(robot, 1), np.array(0.25)
+    arrays = [np.ascontiguousarray(x[0]) for x in (states.q, states.qd, states.qdd)]
+    call = _late(robot.at_time(0.25), "inverse_dynamics")
+    if not held:
+        call = lambda: lambda *arrays: robot.at_time(0.25).inverse_dynamics(*arrays)  # noqa: E731
+    compiled = chasles.compile(robot, "inverse_dynamics")
+    return call, arrays, partial(_at_end, compiled, t)
+
+
+def _at_end(compiled: Any, t: Array, *arrays: Array) -> Any:
+    return compiled(*arrays, t)
+
+
+def others() -> Iterator[tuple[str, Case]]:
+    """Functions with options, and robots of other kinds."""
+    panda, tip = chasles_robot(CASES[ROBOT]), CASES[ROBOT].tip
+    yield "Panda: frame_velocity", _own(panda, "frame_velocity", 2, frame=tip)
+    view: dict[str, Any] = {"frame": tip, "axes": "frame", "at": (0.0, 0.0, 0.1)}
+    yield "Panda: frame_velocity, axes=, at=", _own(panda, "frame_velocity", 2, **view)
+    kind: dict[str, Any] = {"frame": tip, "kind": "proper"}
+    yield "Panda: frame_acceleration, kind=", _own(panda, "frame_acceleration", 3, **kind)
+    yield "Panda: frame_motion", _own(panda, "frame_motion", 3, frame=tip)
+    yield "Panda: jacobian_rate", _own(panda, "jacobian_rate", 2, frame=tip)
+    solo = chasles_robot(CASES["solo12"])
+    yield "Solo12, floating: inverse_dynamics", _own(solo, "inverse_dynamics", 3)
+    yield "Solo12, floating: mass_matrix", _own(solo, "mass_matrix", 1)
+    bars, platform = chasles.robots.four_bar(), chasles.robots.stewart()
+    yield "four-bar: forward_dynamics", _closed(bars, bars.assemble([0.7]))
+    yield "Stewart platform: forward_dynamics", _closed(platform, platform.neutral())
+    yield "driven arm, held: inverse_dynamics", _driven(True)
+    yield "driven arm, at_time(t): inverse_dynamics", _driven(False)
+
+
+@dataclass(frozen=True)
+class Other:
+    """A call of another kind: seconds, and those of its kernel alone (None if not timed)."""
+
+    name: str
+    seconds: float
+    kernel: float | None
+
+
+def measure_others(rounds: Rounds) -> Iterator[Other]:
+    """Single calls of robots of other kinds. Raises WrongAnswer."""
+    for name, (make, arrays, compiled) in others():
+        rows = [tuple(arrays)] * COUNT
+        for _ in range(LEARNING):
+            make()(*arrays)
+        call, expected = make(), compiled(*arrays)
+        first = expected[0] if isinstance(expected, tuple) else expected
+        if not np.allclose(call(*arrays), first, rtol=1e-12, atol=1e-12 * np.abs(first).max()):
+            raise WrongAnswer(name)
+        runs: list[Callable[[], object]] = [partial(loop, call, rows)]
+        if not isinstance(compiled, partial):
+            runs.append(_kernel(compiled, arrays, COUNT))
+        times = [taken.minimum / COUNT for taken in interleaved(runs, rounds)]
+        yield Other(name, times[0], times[1] if len(times) > 1 else None)

@@ -24,11 +24,17 @@ def run(chosen: argparse.Namespace) -> int:
     rounds = Rounds(2, 2) if chosen.quick else Rounds(8, 30)
     try:
         single, batched = calls.measure(rounds, errors.print)
+        others = list(calls.measure_others(rounds))
     except WrongAnswer as error:
         errors.print(f"wrong answer: {error}", markup=False)
         return 1
     show("One state", single)
     show(f"A batch of {calls.BATCH}", batched)
+    table = Table("one state", "microseconds", "kernel alone", title="Other functions and robots")
+    for row in others:
+        kernel = "" if row.kernel is None else f"{1e6 * row.kernel:.3f}"
+        table.add_row(row.name, f"{1e6 * row.seconds:.3f}", kernel)
+    output().print(table)
     output().print("Microseconds a state (times Pinocchio's own call for one state), one thread.")
     return 0
 

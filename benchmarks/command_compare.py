@@ -26,7 +26,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch", type=count, help=f"states in a batch ({BATCH})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios there")
-    parser.add_argument("--long", action="store_true", help="also chains of 100 and 1000 bodies")
     parser.add_argument("--quick", action="store_true", help="few rounds, to try the command")
 
 
@@ -39,7 +38,7 @@ def run(chosen: argparse.Namespace) -> int:
     try:
         result = compare(chosen.robots, chosen.functions, effort, errors.print)
         closed = closed_loops(chosen.mechanisms, effort, errors.print)
-        alone = measure(effort, long=chosen.long, progress=errors.print)
+        alone = measure(effort, progress=errors.print)
     except WrongAnswer as error:
         errors.print(f"wrong answer: {error}", markup=False)
         return 1

@@ -119,8 +119,13 @@ def cupy_routes(robot: chasles.Robot, states: Sequence[np.ndarray]) -> list[Rout
     arrays = [cupy.asarray(a) for a in states]
     out = cupy.empty_like(arrays[0])
     compiled = chasles.compile(robot, "inverse_dynamics", backend="cuda")
+    count = arrays[0].shape[:-1]
+    graph = robot.graph("inverse_dynamics", count)
+    graph(*arrays)
     return [
         ("CuPy", lambda: robot.inverse_dynamics(*arrays)),
+        ("CuPy, out=", lambda: robot.inverse_dynamics(*arrays, out=out)),
+        ("CuPy, a graph", graph),
         ("CuPy, backend='cuda'", lambda: compiled(*arrays)),
         ("CuPy, backend='cuda', out=", lambda: compiled(*arrays, out=out)),
     ]
@@ -141,8 +146,10 @@ def torch_routes(robot: chasles.Robot, states: Sequence[np.ndarray], device: str
         tau = robot.inverse_dynamics(*learning)
         return tau.detach(), torch.autograd.grad(tau, learning, ones)
 
+    out = torch.empty_like(plain[0])
     return [
         ("PyTorch", lambda: robot.inverse_dynamics(*plain)),
+        ("PyTorch, out=", lambda: robot.inverse_dynamics(*plain, out=out)),
         ("PyTorch, recorded", lambda: robot.inverse_dynamics(*learning).detach()),
         ("PyTorch, with its gradient", gradient),
         ("PyTorch, torch.compile", lambda: graph(*plain)),

@@ -21,8 +21,6 @@ from benchmarks.robots import CASES
 from benchmarks.routes import NEW, REUSED
 from benchmarks.targets import (
     BATCH,
-    CHAIN_COMPILE,
-    CHAIN_GROWTH,
     COLD_SECONDS,
     COMPILE_SECONDS,
     FLOAT32,
@@ -49,8 +47,6 @@ def show(comparison: Comparison, alone: Alone, console: Console) -> None:
         _ratios(alone),
         _cold_starts(alone),
     )
-    if alone.chains:
-        console.print(_chains(alone))
     for note in comparison.notes:
         console.print(note, markup=False)
 
@@ -183,26 +179,6 @@ def _cold_starts(alone: Alone) -> Table:
         target = COLD_SECONDS[row.what]
         verdict = _verdict(f"{row.processor:.3f}", row.processor <= target)
         table.add_row(head, row.what, verdict, f"{row.wall:.3f}", f"{target:g}")
-    return table
-
-
-def _chains(alone: Alone) -> Table:
-    columns = ("bodies", "", "compile s", "target", "µs per state", "growth", "target", "error")
-    table = _table("Inverse dynamics of general chains, one thread", *columns)
-    first = alone.chains[0]
-    for row in alone.chains:
-        longest = row is not first
-        growth = row.state / first.state
-        table.add_row(
-            f"{row.bodies}",
-            "",
-            _verdict(f"{row.compile:.1f}", not longest or row.compile <= CHAIN_COMPILE),
-            _number(CHAIN_COMPILE if longest else None, "g"),
-            f"{1e6 * row.state:.2f}",
-            _verdict(f"{growth:.1f}", growth <= CHAIN_GROWTH),
-            _number(CHAIN_GROWTH if longest else None, "g"),
-            f"{row.error:.1e}",
-        )
     return table
 
 

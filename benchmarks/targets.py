@@ -72,9 +72,12 @@ THREADS, THREADED_BATCH = 1.7, 100_000
 COLD_SECONDS = {"import": 0.15, "nothing cached": 0.6, "cached": 0.06}
 """At most this long: to import chasles; from `load` to the first torque of the Panda."""
 
-CHAIN_COMPILE, CHAIN_GROWTH = 40.0, 15.0
-"""A chain of 1000 bodies: seconds to compile inverse dynamics, and a state's time against that of
-100 bodies, at most."""
+CHAIN_SECONDS, CHAIN_GROWTH = 10.0, 1.3
+"""Chains of up to 1000 bodies: seconds to the first answer, and the time of a body against that in
+the shortest chain, at most."""
+
+STORES = 0.8
+"""Mass matrices of Talos in large batches: at least this share of what memory takes."""
 
 OPERATIONS: dict[str, float] = {"ur5": 0.65, "panda": 0.65, "talos": 0.70}
 """At most this share of Pinocchio's multiplications and additions in inverse dynamics."""

@@ -1,12 +1,15 @@
 """Robots of one or two free bodies, for tests of contact."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 import chasles
+from chasles.contact import Contact
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
+from chasles.mechanisms import Mechanism
 from chasles.model import Description, JointData, LinkData
 
 GRAVITY = 9.81
@@ -45,3 +48,36 @@ def rotation(angle: float) -> np.ndarray:
     """The matrix of a rotation about y."""
     c, s = math.cos(angle), math.sin(angle)
     return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+
+
+class Touch(NamedTuple):
+    """The motion of a contact's successor past its predecessor, along the world's axes.
+
+    velocity = J qd (..., 3) of the two points that coincide at C, whose rate is J qdd + bias.
+    """
+
+    J: np.ndarray
+    velocity: np.ndarray
+    bias: np.ndarray
+
+
+def touch(mechanism: Mechanism, q: np.ndarray, qd: np.ndarray, contact: Contact) -> Touch:
+    """The relative motion at a contact, by the functions of frames: an oracle for `Moves`."""
+    over, under = (_passing(mechanism, q, qd, frame, contact) for frame in contact[:2])
+    return Touch(*(a - b for a, b in zip(over, under, strict=True)))
+
+
+def _passing(
+    mechanism: Mechanism, q: np.ndarray, qd: np.ndarray, frame: str | None, contact: Contact
+) -> Touch:
+    """The velocity of a body's point that passes C, while C itself moves on."""
+    if frame is None:
+        return Touch(np.zeros((3, mechanism.nv)), np.zeros(3), np.zeros(3))
+    w, v = np.split(mechanism.frame_velocity(q, qd, frame=frame), 2)
+    still = np.zeros(mechanism.nv)
+    alpha, a = np.split(mechanism.frame_acceleration(q, qd, still, frame=frame), 2)
+    r = contact.point - mechanism.forward_kinematics(q, frame=frame)[:3, 3]
+    J = mechanism.jacobian(q, frame=frame)
+    columns = J[3:] + np.cross(J[:3], r[..., :, None], axis=-2)
+    bias = a + np.cross(alpha, r) + np.cross(w, contact.point_rate - v)
+    return Touch(columns, v + np.cross(w, r), bias)

@@ -15,7 +15,7 @@ from building.layers import LAYERS, LEAVES, RANK, imports, parsed, points_down, 
 
 import chasles
 from chasles.algorithms import FUNCTIONS
-from chasles.backends import llvm_source, lowering
+from chasles.backends import llvm_body, lowering
 from chasles.backends import numpy as numpy_backend
 from chasles.entry_points import ENTRY_POINTS, entry_point
 from chasles.expr import OPS
@@ -33,7 +33,7 @@ LOADERS = (
     "algorithms/method.py",
     "backends/__init__.py",
     "entry_points.py",
-    "formats/__init__.py",
+    "formats/files.py",
     "functions/doors.py",
     "lint/__init__.py",
     "peers/__init__.py",
@@ -276,10 +276,10 @@ def test_every_operation_has_a_spelling() -> None:
     ops = set(OPS) - {"input", "const"}
     assert set(numpy_backend.SPELLING) == ops
     in_groups = {"sin", "cos", "select"}
-    machine = set(llvm_source.SPELLING) | set(llvm_source.COMPARISONS) | in_groups
+    machine = set(llvm_body.SPELLING) | set(llvm_body.COMPARISONS) | in_groups
     fused = {"fma", "fms", "fnma"}
     assert machine - fused == ops
-    assert fused <= set(llvm_source.SPELLING)
+    assert fused <= set(llvm_body.SPELLING)
     assert set(lowering.FREE) == {"input", "const"}
 
 

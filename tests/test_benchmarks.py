@@ -58,7 +58,6 @@ def test_quick_comparison(tmp_path):
     assert [row["what"] for row in alone["colds"]] == ["import", "nothing cached", "cached"]
     assert all(row["wall"] > 0 for row in alone["colds"])
     assert all(row["before"] > 0 and row["after"] > 0 for row in alone["ratios"])
-    assert alone["chains"] == []
 
 
 @pytest.mark.parametrize("name", ["panda", "solo12"])
@@ -109,16 +108,25 @@ def test_linear_systems_agree():
 
 def test_chain_is_checked(monkeypatch):
     """A short chain, by the recursion on plain numbers; a wrong result is refused."""
-    from benchmarks import alone
-    from benchmarks.compare import QUICK, WrongAnswer
+    from benchmarks import command_chains as chains
+    from benchmarks.compare import WrongAnswer
+    from benchmarks.timing import Rounds
 
-    found = alone.chain(5, QUICK)
-    assert found.error <= 1e-12
-    assert found.compile > 0
-    assert found.state > 0
-    monkeypatch.setattr(alone, "_by_hand", lambda robot, state: np.ones(robot.nv))
-    with pytest.raises(WrongAnswer, match="chain of 5 bodies"):
-        alone.chain(5, QUICK)
+    for found in chains.measured("general_chain", 5, Rounds(1, 1)):
+        assert found.error <= 1e-9
+        assert min(found.first, found.one, found.batched) > 0
+    monkeypatch.setattr(chains, "by_hand", lambda robot, state: np.ones(robot.nv))
+    with pytest.raises(WrongAnswer, match="general_chain of 5 bodies"):
+        chains.measured("general_chain", 5, Rounds(1, 1))
+
+
+def test_stores_are_checked():
+    """Memory is filled, and mass matrices written past the cache are those of one state."""
+    from benchmarks import command_stores as stores
+    from benchmarks.timing import Rounds
+
+    found = stores.measured("panda", 40, Rounds(1, 1))
+    assert min(found.fill, found.whole, found.packed, found.peer) > 0
 
 
 def test_relative_error_sees_nan():
@@ -150,13 +158,14 @@ def test_closed_loops_agree():
 
 def test_all_ways_of_calling_agree():
     """It raises where an answer is wrong; what it took is of no interest here."""
-    from benchmarks.calls import BATCHES, FUNCTIONS, WAYS, measure
+    from benchmarks.calls import BATCHES, FUNCTIONS, WAYS, measure, measure_others
     from benchmarks.timing import Rounds
 
     single, batched = measure(Rounds(1, 1))
-    assert len(single) == sum(len(way.functions) for way in WAYS) > 2 * len(FUNCTIONS)
+    assert len(single) == sum(len(way.functions) for way in WAYS) + len(FUNCTIONS)
     assert len(batched) == sum(len(way.functions) for way in BATCHES)
     assert all(cell.seconds > 0.0 and cell.peer > 0.0 for cell in (*single, *batched))
+    assert len(list(measure_others(Rounds(1, 1)))) > 8
 
 
 def test_motions_agree():

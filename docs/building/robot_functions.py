@@ -24,6 +24,7 @@ OPTIONS = {
     "at": 'at: At = "frame"',
     "kind": 'kind: Kind = "classical"',
     "known": "known: str | Sequence[str]",
+    "packed": "packed: bool = False",
 }
 """Options of algorithms as parameters."""
 

@@ -110,8 +110,7 @@ PUBLIC = {
 
 
 class _Package(ModuleType):
-    """A package whose public functions keep their names: `chasles.lint` is the function, also after
-    an import of the folder `lint`, which Python would put in its place."""
+    """A package in which an import of a folder does not replace the function of the same name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not isinstance(value, ModuleType) or PUBLIC.get(name, __name__) == __name__:

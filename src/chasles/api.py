@@ -21,6 +21,7 @@ from chasles.functions.doors import (
     derivative_names,
     wrench_arguments,
 )
+from chasles.functions.made import Tiered
 from chasles.functions.programs import Derivative, program
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
@@ -134,8 +135,13 @@ def compile(
     parameters: Sequence[str] = (),
     wrt: str | Sequence[str] | None = None,
     dtype: str = "float64",
+    tier: Literal["best"] = "best",
     **options: Any,
 ) -> Compiled: ...
+@overload
+def compile(
+    robot: Robot, function: str, *, tier: Literal["quick"], **options: Any
+) -> Compiled | Tiered: ...
 def compile(
     robot: Robot,
     function: str,
@@ -148,15 +154,17 @@ def compile(
     parameters: Sequence[str] = (),
     wrt: str | Sequence[str] | None = None,
     dtype: str = "float64",
+    tier: Literal["best", "quick"] = "best",
     **options: Any,
-) -> Compiled | Automatic:
+) -> Compiled | Automatic | Tiered:
     """The callable behind a function of a robot: takes arrays in order, and `out=`.
 
     device: "cpu", "cuda" (takes arrays on a GPU, docs/gpu.md) or "auto" (takes arrays in the host's
     memory and runs each batch where that was measured to be faster, copies included; it says where:
-    `.choice(count)`, `.report()`). backend: of the CPU "llvm" (machine code), "numpy" (vectorised
-    Python) or "interpret" (slow: one operation at a time, the definition of correct), of a GPU
-    "cuda"; by default "llvm", or what the device has.
+    `.choice(count)`, `.report()`). backend: of the CPU "llvm" (machine code; "llvm-quick" is
+    compiled in less time and runs slower), "numpy" (vectorised Python) or "interpret" (slow: one
+    operation at a time, the definition of correct), of a GPU "cuda"; by default "llvm", or what
+    the device has.
 
     f_ext: the external wrenches it will take (their values are ignored), as extra arrays after the
     others, in alphabetical order of their frames. parameters: numbers of the robot that stay
@@ -164,8 +172,10 @@ def compile(
     "<link>.inertia", "<joint>.placement", "gravity" (their shapes and values:
     `robot.parameter(name)`). Of a robot that depends on time the time t (...) is an array before
     the parameters. wrt: compile the derivatives with respect to these arguments and parameters
-    instead. dtype: "float64" (which turns to float32 where all arrays are) or "float32". options:
-    those of the method of `Robot`, e.g. frame="hand".
+    instead. dtype: "float64" (which turns to float32 where all arrays are) or "float32". tier:
+    "best" waits for the fastest code; "quick" begins with code that is compiled in less time and
+    goes on with the best when that is ready (`.tier`, `.wait()`), for functions of large robots.
+    options: those of the method of `Robot`, e.g. frame="hand".
     """
     check_robot("compile", robot)
     robot.mechanism.refuse_open("compile", function)
@@ -176,6 +186,10 @@ def compile(
         order = dict(checked_options(robot.model, function, options)).get("order", 1)
         names = derivative_names(function, wrt, parameters, order=order, model=robot.model)
         derivative = Derivative("jacobian", names)
+    known = ("best", "quick") if backends.row(chosen).first else ("best",)
+    if tier not in known:
+        problem = f"tier must be 'best' or, with backend='llvm', 'quick', not {tier!r}"
+        raise InputError("E-ROBOT-040", problem, part="compile")
     compiled = robot.function(
         function,
         backend=chosen,
@@ -185,7 +199,7 @@ def compile(
         derivative=derivative,
         parameters=parameters,
         dtype=dtype,
-        **options,
+        **options | ({"tier": tier} if tier == "quick" and device != "auto" else {}),
     )
     return Automatic(compiled) if device == "auto" else compiled
 

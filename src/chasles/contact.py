@@ -12,18 +12,22 @@ Featherstone (2008), chapter 11, and Coulomb's law beyond it.
 
 from chasles.motion.contact.dynamics import (
     ContactMotion,
+    Motion,
+    Problem,
+    State,
     body_problem,
     contact_dynamics,
     contact_problem,
     single_contact,
     solve,
+    state,
 )
 from chasles.motion.contact.impact import Impact, impact, impact_derivatives, velocity_step
 from chasles.motion.contact.modes import Event, Sets, events, held, new_sets, without
 from chasles.motion.contact.pairs import Pair, Rigid
-from chasles.motion.contact.rigid import Motion, Problem, State, state
 from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Plane, Point, Sphere
-from chasles.motion.geometry.features import Contact, minimal
+from chasles.motion.geometry.features import minimal
+from chasles.motion.geometry.kinematics import Contact
 from chasles.motion.geometry.patches import contact_points
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder
 from chasles.motion.laws.approximations import cone_gauss_seidel, polyhedral

@@ -16,11 +16,13 @@ Jacobians are those of the tree, with all nv rates; dynamics keep loops closed, 
 Balafoutis and Patel (1991), section 7.4; Khatib (1987).
 """
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from chasles.errors import InputError, ModelError
+from chasles.functions.pose_tasks import pose_task
 from chasles.mechanisms import TOLERANCE
 from chasles.motion.controllers import computed_torque
 from chasles.robot import Robot
@@ -47,22 +49,28 @@ def task_coordinates(robot: Robot, q: Array, *, frame: str, task: Task = "pose")
         problem = "a twist has no coordinates"
         remedy = "use 'pose' or 'position'"
         raise InputError("E-CONTROL-001", problem, remedy, part="task_coordinates")
-    pose = robot.forward_kinematics(q, frame=frame)
-    place = pose[..., :3, 3]
-    return place if task == "position" else np.concatenate([_angles(pose), place], axis=-1)
+    if task == "position":
+        return robot.forward_kinematics(q, frame=frame)[..., :3, 3]
+    time: tuple[Any, ...] = ()
+    if robot.model.driven:
+        robot.forward_kinematics(q, frame=frame)  # which says so if there is no time
+        time = (robot.mechanism.t,)
+    return _pose(robot, frame, -1)(q, *time)
 
 
 def task_jacobian(robot: Robot, q: Array, *, frame: str, task: Task = "twist") -> np.ndarray:
     """J with rates of the task J qd: (..., 3 or 6, nv); of "pose" it is the derivative of chi."""
-    still = np.zeros(robot.nv)
-    return _jacobians(robot, q, still, None, frame, _checked(task)).J
+    return _jacobians(robot, (q,), frame, _checked(task))[0]
 
 
 def task_jacobian_rate(
     robot: Robot, q: Array, qd: Array, *, frame: str, task: Task = "twist"
 ) -> np.ndarray:
     """The time derivative of the entries of `task_jacobian`: (..., 3 or 6, nv)."""
-    return _jacobians(robot, q, qd, None, frame, _checked(task)).Jd
+    _refuse_driven(robot)
+    if _checked(task) == "pose":
+        return _pose(robot, frame, 1)(q, qd)
+    return _cut(task, robot.jacobian_rate(q, qd, frame=frame))
 
 
 def operational_dynamics(
@@ -86,7 +94,7 @@ def operational_dynamics(
     of J and M: Lambda is what the frame feels of closed motions, and all joint forces with the same
     G' tau as J' f do the same.
     """
-    J, Jd, _ = _jacobians(robot, q, qd, None, frame, _checked(task))
+    J, Jd = _jacobians(robot, (q, qd), frame, _checked(task))
     if damping is not None and not (np.isfinite(damping) and damping > 0.0):
         problem = f"damping must be a positive number, not {damping}"
         raise InputError("E-CONTROL-002", problem, part="operational_dynamics")
@@ -127,7 +135,7 @@ def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) 
     G, M_closed = robot.mechanism.reduced("operational_dynamics", q)
     loops = robot.mechanism.closing
     loops.check_rates("operational_dynamics", q, v, tolerance=TOLERANCE)
-    g = loops.drift(q, v, TOLERANCE)
+    g = loops.accelerated(q, v, np.zeros(G.shape[-1]), TOLERANCE)
     bias = _apply(_transposed(G), h + _apply(M, g))
     return _Freedoms(J @ G, M_closed, bias, drift + _apply(J, g))
 
@@ -146,8 +154,7 @@ def operational_sensitivities(
         problem = "a twist has no coordinates to vary"
         remedy = "use 'pose' or 'position'"
         raise InputError("E-CONTROL-005", problem, remedy, part="operational_sensitivities")
-    J, Jd, Jdd = _jacobians(robot, q, qd, qdd, frame, task)
-    assert Jdd is not None
+    J, Jd, Jdd = _jacobians(robot, (q, qd, qdd), frame, task)
     if J.shape[-2] != robot.nv:
         problem = (
             f"task {task!r} has {J.shape[-2]} coordinates, but robot {robot.name!r} has {robot.nv} "
@@ -163,83 +170,50 @@ def operational_sensitivities(
     return D, V, (P0 - V @ Jd - D @ Jdd) @ back
 
 
-class _Jacobians(NamedTuple):
-    """J of a task, its rate, and the rate of that along a motion (None where no qdd is given)."""
+def _jacobians(
+    robot: Robot, motion: tuple[Array, ...], frame: str, task: Task
+) -> tuple[np.ndarray, ...]:
+    """J of a task; of a motion q, qd also its rate, and with qdd the rate of that."""
+    _refuse_driven(robot)
+    if task == "pose":
+        orders = range(len(motion))
+        return tuple(_pose(robot, frame, k)(*motion[: k + 1]) for k in orders)
+    J = [robot.jacobian(motion[0], frame=frame)]
+    if len(motion) > 1:
+        J.append(robot.jacobian_rate(*motion[:2], frame=frame))
+    if len(motion) > 2:
+        J.append(robot.jacobian_rate(*motion, frame=frame, order=2))
+    return tuple(_cut(task, each) for each in J)
 
-    J: np.ndarray
-    Jd: np.ndarray
-    Jdd: np.ndarray | None
+
+def _cut(task: Task, jacobian: np.ndarray) -> np.ndarray:
+    return jacobian[..., 3:, :] if task == "position" else jacobian
 
 
-def _jacobians(robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, task: Task) -> _Jacobians:
-    """Jacobians of a twist, cut down to a position or turned into rates of a pose."""
-    if robot.driven_joints:
+def _refuse_driven(robot: Robot) -> None:
+    if robot.model.driven:
         problem = (
             f"joint {robot.driven_joints[0]!r} is driven in time, so that rates of a task are not "
             "J qd"
         )
         remedy = "use frame_velocity and frame_acceleration"
         raise ModelError("E-CONTROL-008", problem, remedy, part=f"robot {robot.name!r}")
-    J, Jd = robot.jacobian(q, frame=frame), robot.jacobian_rate(q, qd, frame=frame)
-    Jdd = None
-    if qdd is not None:
-        by_q, by_qd = robot.derivatives("jacobian_rate", q, qd, frame=frame)
-        v, a = (np.asarray(x, dtype=float)[..., None, :, None] for x in (qd, qdd))
-        Jdd = (by_q @ v + by_qd @ a)[..., 0]
-    if task == "position":
-        return _Jacobians(J[..., 3:, :], Jd[..., 3:, :], None if Jdd is None else Jdd[..., 3:, :])
-    twist = _Jacobians(J, Jd, Jdd)
-    return twist if task == "twist" else _pose_jacobians(robot, q, qd, qdd, frame, twist)
 
 
-def _pose_jacobians(
-    robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, twist: _Jacobians
-) -> _Jacobians:
-    """w = T(angles) rates, where T has the turned axes of roll, pitch and yaw as columns.
+def _pose(robot: Robot, frame: str, order: int) -> Callable[..., np.ndarray]:
+    """`pose_task` of a robot, made once."""
+    kept, key = robot.mechanism.kept, ("pose_task", frame, order)
+    if key not in kept:
+        robot.model.frame(frame)
 
-    The axis of pitch turns with yaw (at wy), that of roll with yaw and pitch (at wx).
-    """
-    x, y, z = _axes(_angles(robot.forward_kinematics(q, frame=frame)))
-    back = np.linalg.inv(np.stack([x, y, z], axis=-1))
-    J, Jd, Jdd = twist
-    v = np.asarray(qd, dtype=float)
-    first = back @ J[..., :3, :]
-    rates = _apply(first, v)
-    wy = z * rates[..., 2:]
-    wx = wy + y * rates[..., 1:2]
-    xd, yd = np.cross(wx, x), np.cross(wy, y)
-    Td = np.stack([xd, yd, np.zeros_like(yd)], axis=-1)
-    second = back @ (Jd[..., :3, :] - Td @ first)
-    Ja = np.concatenate([first, J[..., 3:, :]], axis=-2)
-    Jad = np.concatenate([second, Jd[..., 3:, :]], axis=-2)
-    if Jdd is None:
-        return _Jacobians(Ja, Jad, None)
-    accelerations = _apply(first, np.asarray(qdd, dtype=float)) + _apply(second, v)
-    ay = z * accelerations[..., 2:]
-    ax = ay + y * accelerations[..., 1:2] + yd * rates[..., 1:2]
-    xdd, ydd = np.cross(ax, x) + np.cross(wx, xd), np.cross(ay, y) + np.cross(wy, yd)
-    Tdd = np.stack([xdd, ydd, np.zeros_like(ydd)], axis=-1)
-    third = back @ (Jdd[..., :3, :] - Tdd @ first - 2.0 * Td @ second)
-    return _Jacobians(Ja, Jad, np.concatenate([third, Jdd[..., 3:, :]], axis=-2))
+        def check(q: Array, *rates: Array) -> None:
+            robot.forward_kinematics(q, frame=frame)
+            if order > 0:
+                robot.frame_motion(q, *rates, frame=frame)
 
-
-def _angles(pose: np.ndarray) -> np.ndarray:
-    """Roll, pitch, yaw of R = Rz Ry Rx: (..., 3)."""
-    R = pose[..., :3, :3]
-    roll = np.arctan2(R[..., 2, 1], R[..., 2, 2])
-    pitch = np.arctan2(-R[..., 2, 0], np.hypot(R[..., 0, 0], R[..., 1, 0]))
-    return np.stack([roll, pitch, np.arctan2(R[..., 1, 0], R[..., 0, 0])], axis=-1)
-
-
-def _axes(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The axes in the world that roll, pitch and yaw turn about."""
-    (sp, sy), (cp, cy) = (np.moveaxis(f(angles[..., 1:]), -1, 0) for f in (np.sin, np.cos))
-    zero, one = np.zeros_like(sp), np.ones_like(sp)
-    return (
-        np.stack([cy * cp, sy * cp, -sp], axis=-1),
-        np.stack([-sy, cy, zero], axis=-1),
-        np.stack([zero, zero, one], axis=-1),
-    )
+        kept[key] = pose_task(robot.model, frame, order, check)
+    found: Callable[..., np.ndarray] = kept[key]
+    return found
 
 
 def _checked(task: Task) -> Task:

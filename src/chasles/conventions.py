@@ -12,6 +12,8 @@ import numpy as np
 
 from chasles.errors import InputError, ModelError
 from chasles.functions.doors import by_name, from_names, numbers
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import matrix_from_quaternion
 from chasles.mathematics.spatial import Transform
 from chasles.model import JOINTS, WORLD
 from chasles.model.joints import Numbers
@@ -28,12 +30,8 @@ def _library(name: str) -> dict[str, Numbers]:
     return {kind: row for kind, row in rows if isinstance(row, Numbers)}
 
 
-LIBRARIES: dict[str, dict[str, Numbers]] = {
-    "Pinocchio": _library("Pinocchio"),  # its documentation of JointModelFreeFlyer and others
-    "MuJoCo": _library("MuJoCo"),  # its XML reference, element body/joint, attribute type
-    "Drake": _library("Drake"),  # its documentation of ScrewJoint, QuaternionFloatingJoint, ...
-}
-"""Every joint type that another library has with such coordinates."""
+LIBRARIES = {name: _library(name) for name in ("Pinocchio", "MuJoCo", "Drake")}
+"""Every joint type that another library has with such coordinates, by its own documentation."""
 
 LINEAR_FIRST = ("Pinocchio",)
 """The libraries whose twists, wrenches and Jacobians have the linear part first."""
@@ -474,21 +472,14 @@ def _unit(what: str, quaternion: np.ndarray) -> np.ndarray:
 
 def _matrix(quaternion: np.ndarray) -> np.ndarray:
     """Rotation matrices (..., 3, 3) of non-zero quaternions (w, x, y, z)."""
-    w, x, y, z = np.moveaxis(quaternion, -1, 0)
-    k = 2.0 / (w * w + x * x + y * y + z * z)
-    return _stacked(
-        [
-            [1.0 - k * (y * y + z * z), k * (x * y - w * z), k * (x * z + w * y)],
-            [k * (x * y + w * z), 1.0 - k * (x * x + z * z), k * (y * z - w * x)],
-            [k * (x * z - w * y), k * (y * z + w * x), 1.0 - k * (x * x + y * y)],
-        ]
-    )
+    entries: Any = tuple(np.moveaxis(quaternion, -1, 0))
+    return _stacked(matrix_from_quaternion(Vector(entries)).rows)
 
 
 def _product(R: np.ndarray, v: np.ndarray) -> np.ndarray:
     return np.einsum("...ij,...j->...i", R, v)
 
 
-def _stacked(rows: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+def _stacked(rows: Sequence[Sequence[Any]]) -> np.ndarray:
     """Matrices (..., rows, columns) of arrays (...)."""
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

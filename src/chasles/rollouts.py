@@ -1,6 +1,5 @@
 """Controllers that are traced into a step, soft contacts, and the results of motions."""
 
-from chasles.motion.adjoint import RolloutGradient
 from chasles.motion.contact.pairs import Contacts, Pressed, Spot, given_pairs
 from chasles.motion.contact.pairs import Pair as SoftPair
 from chasles.motion.controllers import (
@@ -13,9 +12,9 @@ from chasles.motion.controllers import (
     traced,
 )
 from chasles.motion.drivers.compiled import Rollout, checked_steps
-from chasles.motion.geometry.kinematics import FrameMotion
+from chasles.motion.geometry.kinematics import Carrier as FrameMotion
 from chasles.motion.records import End, Occurrence, Touching, Trajectory
-from chasles.motion.steps.traced import STEPS
+from chasles.motion.steps.traced import STEPS, RolloutGradient
 
 __all__ = [
     "BUILT_IN",

@@ -24,10 +24,7 @@ def simulate(
     threads: int | None = None,
     **options: Unpack[Options],
 ) -> Trajectory:
-    """Return `robot.simulate(q, qd, ...)`, step by step unless compiled is True or None.
-
-    It takes all options of `Robot.simulate`, which explains them.
-    """
+    """Return `robot.simulate(q, qd, ...)` with all its options, by default not compiled."""
     return simulation.simulate(
         robot, q, qd, compiled=compiled, device=device, threads=threads, **options
     )

@@ -1,4 +1,4 @@
-"""Runs the text of a CUDA kernel on the CPU, one thread a tile: what a GPU would compile."""
+"""Runs the text of a CUDA kernel on the CPU, a thread for each warp: what a GPU would compile."""
 
 import ctypes
 import itertools
@@ -9,13 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from chasles.backends.cuda_source import ROOM, Form, Source, source
+from chasles.backends.cuda_crew import Size
+from chasles.backends.cuda_forms import Form
+from chasles.backends.cuda_source import Source, source
+from chasles.backends.cuda_tiles import ROOM
 from chasles.expr import Program
 
 SHIM = """
 #include <cmath>
 #include <cstring>
 #include <cstddef>
+#include <thread>
+#include <vector>
+#include <pthread.h>
 #define LANES 1
 #define __device__
 #define __global__
@@ -28,7 +34,18 @@ SHIM = """
 static void __syncwarp() {}
 alignas(128) unsigned char memory[1 << 20];
 struct Index { int x; };
-static Index threadIdx = {0}, blockIdx = {0}, blockDim = {1};
+static Index blockIdx = {0}, blockDim = {1};
+static thread_local Index threadIdx = {0};
+static pthread_barrier_t barrier;
+#define together() pthread_barrier_wait(&barrier)
+template <class Kernel> static void block(int warps, Kernel kernel) {
+  pthread_barrier_init(&barrier, nullptr, warps);
+  std::vector<std::thread> threads;
+  for (int warp = 0; warp < warps; warp++)
+    threads.emplace_back([=] { threadIdx.x = warp; kernel(); });
+  for (auto& thread : threads) thread.join();
+  pthread_barrier_destroy(&barrier);
+}
 template <class To, class From> static To bits(From from) {
   To to;
   std::memcpy(&to, &from, sizeof to);
@@ -47,7 +64,7 @@ RUN = """
 extern "C" void run(long long count, real** arrays, long long* strides) {{
   for (long long i = 0; i < count; i++) {{
     blockIdx.x = (int)i;
-    kernel(count, -1, {arguments});
+    block({warps}, [=] {{ kernel(count, -1, {arguments}); }});
   }}
 }}
 """
@@ -61,7 +78,7 @@ def shared_library(text: str, folder: Path) -> ctypes.CDLL:
     path = folder / f"kernel{next(_NUMBER)}.cpp"
     path.write_text(SHIM + text)
     library = path.with_suffix(".so")
-    command = ["g++", "-std=c++17", "-O0", "-ffp-contract=off", "-shared", "-fPIC"]
+    command = ["g++", "-std=c++17", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-pthread"]
     subprocess.run([*command, "-w", str(path), "-o", str(library)], check=True)
     return ctypes.CDLL(str(library))
 
@@ -70,15 +87,22 @@ class OnCPU:
     """A kernel's text as a function of rows (or columns), compiled by the host's C++ compiler."""
 
     def __init__(
-        self, program: Program, dtype: str, form: Form, folder: Path, most: int = ROOM
+        self,
+        program: Program,
+        dtype: str,
+        form: Form,
+        folder: Path,
+        most: int = ROOM,
+        crew: Size | None = None,
     ) -> None:
         self.program, self.dtype, self.form = program, np.dtype(dtype), form
-        self.source: Source = source(program, dtype, form, block=32, most=most)
+        self.source: Source = source(program, dtype, form, block=32, most=most, crew=crew)
         arrays = len(program.inputs) + len(program.outputs)
         arguments = ", ".join(
             f"arrays[{k}], strides[{2 * k}], strides[{2 * k + 1}]" for k in range(arrays)
         )
-        text = self.source.text + RUN.format(arguments=arguments)
+        warps = crew.warps if crew else 1
+        text = self.source.text + RUN.format(arguments=arguments, warps=warps)
         self._run = shared_library(text, folder).run
 
     def __call__(self, inputs: list[np.ndarray], *, columns: bool = False) -> list[np.ndarray]:

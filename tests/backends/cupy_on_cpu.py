@@ -24,6 +24,10 @@ class Array(np.ndarray):
     device = DEVICE
 
     @property
+    def _c_contiguous(self) -> bool:
+        return self.flags.c_contiguous
+
+    @property
     def data(self) -> Any:
         return SimpleNamespace(ptr=self.ctypes.data, device_id=0)
 

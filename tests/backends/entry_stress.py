@@ -271,7 +271,7 @@ def ended() -> None:
 def probe() -> None:
     """Offsets that are not those of this Python: noticed, every one, without a crash."""
     assert llvm_objects._probe()
-    for name in ("DATA", "RANK", "SHAPE", "STRIDES", "DESCR", "FLAGS", "TYPE", "ORDER"):
+    for name in ("DATA", "RANK", "SHAPE", "STRIDES", "DESCR", "FLAGS", "TYPE", "ORDER", "CALL"):
         right = getattr(llvm_objects, name)
         setattr(llvm_objects, name, right + 8)
         assert not llvm_objects._probe(), name

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from cuda_on_cpu import OnCPU
 
-from chasles.backends import cuda, cuda_source
+from chasles.backends import cuda, cuda_tiles
 from chasles.backends.cuda_build import Built, Layout
+from chasles.backends.cuda_forms import Form
 from chasles.backends.cuda_layout import Look
-from chasles.backends.cuda_source import Form
 from chasles.expr import Program
 
 STREAM, DEVICE = 7, None
@@ -60,7 +60,7 @@ def imitated(
     program: Program, dtype: str, folder: Path, monkeypatch: pytest.MonkeyPatch, form: Form = "rows"
 ) -> tuple[cuda.Kernel, Imitation]:
     """A kernel that runs on the CPU, in a form for rows (and "columns" for others)."""
-    made = [OnCPU(program, dtype, each, folder, cuda_source.ROOM) for each in ("columns", form)]
+    made = [OnCPU(program, dtype, each, folder, cuda_tiles.ROOM) for each in ("columns", form)]
     monkeypatch.setattr(cuda, "FEW", 0)  # or states would have to be many
 
     def built(_: str, layout: Layout) -> Built:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from cuda_on_cpu import shared_library
 
+from chasles.backends.cuda_crew import Size
 from chasles.backends.cuda_source import source
 from chasles.expr import Program
 
@@ -15,7 +16,7 @@ extern "C" void run(long long count, long long steps, long long every, real** ar
                     long long* strides) {{
   for (long long i = 0; i < count; i++) {{
     blockIdx.x = (int)i;
-    kernel(count, -1, steps, every, {arguments});
+    block({warps}, [=] {{ kernel(count, -1, steps, every, {arguments}); }});
   }}
 }}
 """
@@ -24,14 +25,24 @@ extern "C" void run(long long count, long long steps, long long every, real** ar
 class LoopOnCPU:
     """The kernel's text, compiled by the host's C++ compiler."""
 
-    def __init__(self, program: Program, dtype: str, folder: Path, *, cuts: bool = False) -> None:
-        text = source(program, dtype, "loop", block=32, cuts=cuts).text
+    def __init__(
+        self,
+        program: Program,
+        dtype: str,
+        folder: Path,
+        *,
+        cuts: bool = False,
+        crew: Size | None = None,
+    ) -> None:
+        text = source(program, dtype, "loop", block=32, cuts=cuts, crew=crew).text
         arrays = len(program.inputs) + len(program.outputs)
         arguments = ", ".join(
             f"arrays[{k}], " + ", ".join(f"strides[{3 * k + i}]" for i in range(3))
             for k in range(arrays)
         )
-        self._run = shared_library(text + RUN.format(arguments=arguments), folder).run
+        self._run = shared_library(
+            text + RUN.format(arguments=arguments, warps=crew.warps if crew else 1), folder
+        ).run
 
     def launched(self, parameters: Sequence[int]) -> None:
         """What a launch with such parameters does."""

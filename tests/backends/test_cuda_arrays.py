@@ -9,7 +9,7 @@ from gpu_on_cpu import OnNumPy, imitated
 from support import close, raises
 
 import chasles
-from chasles.backends import cuda, cuda_source
+from chasles.backends import cuda, cuda_tiles
 from chasles.robots import planar
 
 ROBOT = planar(2)
@@ -79,10 +79,10 @@ def test_few_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(for_rows.launches) == launches
 
 
-@pytest.mark.parametrize("room", [cuda_source.ROOM, 0])
+@pytest.mark.parametrize("room", [cuda_tiles.ROOM, 0])
 def test_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     """Any strides, also of results for which a kernel has no room and that it gives as columns."""
-    monkeypatch.setattr(cuda_source, "ROOM", room)
+    monkeypatch.setattr(cuda_tiles, "ROOM", room)
     compiled = chasles.compile(ROBOT, "mass_matrix")
     kernel, _ = imitated(compiled.program, "float64", tmp_path, monkeypatch)
     (q,) = states(6, count=1)

@@ -11,6 +11,7 @@ from support import close
 
 import chasles
 from chasles.backends import compile, cuda_build
+from chasles.backends.cuda_crew import Size
 from chasles.expr import RULES, Arena, Program, Variable, sin
 from chasles.motion.steps.traced import step_program
 from chasles.robots import planar, puma560, quadruped, random_tree
@@ -64,10 +65,14 @@ CASES = {
 }
 
 
+CREWS = [None, Size(1, 12), Size(2, 9)]
+
+
+@pytest.mark.parametrize("crew", CREWS)
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("case", CASES)
-def test_steps(case: str, dtype: str, columns: bool, tmp_path: Path) -> None:
+def test_steps(case: str, dtype: str, columns: bool, crew: Size | None, tmp_path: Path) -> None:
     """Records in rows or columns, of several robots, as the interpreter's one by one.
 
     float32: seven steps of a state known to 6e-8, through dynamics that lose two or three digits.
@@ -82,28 +87,30 @@ def test_steps(case: str, dtype: str, columns: bool, tmp_path: Path) -> None:
         np.array(a, dtype, order="F" if columns else "C")
         for a in ([a[:, None] for a in states] + controls + records)
     ]
-    LoopOnCPU(program, dtype, tmp_path, cuts=columns)(arrays, count, STEPS, EVERY)
+    LoopOnCPU(program, dtype, tmp_path, cuts=columns, crew=crew)(arrays, count, STEPS, EVERY)
     for got, right in zip(
         arrays[-len(records) :], repeated(program, states, controls), strict=True
     ):
         close(got, right, 1e-12 if dtype == "float64" else 1e-4)
 
 
-def test_angles_far_away(tmp_path: Path) -> None:
+@pytest.mark.parametrize("crew", CREWS)
+def test_angles_far_away(crew: Size | None, tmp_path: Path) -> None:
     """A joint that has turned half a million times, and moves on from there."""
     program = CASES["arm"]
     states, controls = drawn(program, 2)
     states[0][1, 3] = 3e6
     out = [np.full((2, len(KEPT), 6), np.nan) for _ in range(2)]
     arrays = [*(a[:, None] for a in states), *controls, *out]
-    LoopOnCPU(program, "float64", tmp_path)(arrays, 2, STEPS, EVERY)
+    LoopOnCPU(program, "float64", tmp_path, crew=crew)(arrays, 2, STEPS, EVERY)
     right = repeated(program, states, controls)
     close(out[0], right[0], 1e-15)
     close(out[1], right[1], 1e-9)  # 3e6 is known to 2e-10
     assert (np.diff(out[0][1, :, 3]) != 0.0).all()
 
 
-def test_states_that_pass_through_swap_or_are_set(tmp_path: Path) -> None:
+@pytest.mark.parametrize("crew", CREWS)
+def test_states_that_pass_through_swap_or_are_set(crew: Size | None, tmp_path: Path) -> None:
     """Registers are not overwritten too early: a and b change places, c stays, d becomes 4."""
     arena = Arena(RULES)
     a, b, c = (arena.input("x", k) for k in range(3))
@@ -112,7 +119,7 @@ def test_states_that_pass_through_swap_or_are_set(tmp_path: Path) -> None:
     program = Program.from_outputs("swap", inputs, outputs)
     x, u = np.arange(8.0).reshape(2, 1, 4), np.zeros((1, 1, 1))
     out = np.full((2, 3, 4), np.nan)
-    LoopOnCPU(program, "float64", tmp_path)([x, u, out], 2, 7, 3)
+    LoopOnCPU(program, "float64", tmp_path, crew=crew)([x, u, out], 2, 7, 3)
     assert np.array_equal(out[1], [[5, 4, 6, 4], [4, 5, 6, 4], [5, 4, 6, 4]])
 
 

@@ -1,5 +1,7 @@
 """The text of CUDA kernels, run on the CPU: what CI can know of a GPU without one."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,15 +9,18 @@ import numpy as np
 import pytest
 from cuda_on_cpu import OnCPU
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from support import close
 from test_random_programs import programs, rows
 
 import chasles
-from chasles.backends import compile, cuda_body, cuda_source
+from chasles.backends import compile, cuda_body, cuda_forms, cuda_tiles
+from chasles.backends.cuda_crew import Crew, Size
+from chasles.backends.cuda_parking import parked
 from chasles.expr import OPS, RULES, Arena, Program, Variable, cos, sin
 from chasles.robots import random_tree
 
-FORMS: tuple[cuda_source.Form, ...] = ("direct", "rows", "columns")
+FORMS: tuple[cuda_forms.Form, ...] = ("direct", "rows", "columns")
 CASES = {
     "arm, inverse dynamics": (chasles.robots.puma560, "inverse_dynamics"),
     "arm, forward dynamics": (chasles.robots.stanford_arm, "forward_dynamics"),
@@ -66,14 +71,14 @@ def test_large_results(
     most: int, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows for which shared memory has no room: of distinct values, or written as columns."""
-    monkeypatch.setattr(cuda_source, "ROOM", 0)
+    monkeypatch.setattr(cuda_tiles, "ROOM", 0)
     program = chasles.compile(random_tree(6, seed=3), "mass_matrix", backend="interpret").program
     kernel = OnCPU(program, dtype, "rows", tmp_path, most)
     assert kernel.source.columns == (() if most else (0,))
     distinct = len(set(program.results[0]))
     assert distinct < len(program.results[0])
     text = kernel.source.text
-    assert text.count("(LANES + 1) + lane] =") == (distinct if most else 0)
+    assert len(re.findall(r"waiting\[\d+ \+ lane\] =", text)) == (distinct if most else 0)
     inputs = [np.random.default_rng(0).normal(size=(4, v.size)) for v in program.inputs]
     inputs = [a.astype(dtype).astype(float) for a in inputs]
     tolerance = 1e-11 if dtype == "float64" else 1e-4
@@ -89,3 +94,79 @@ def test_whole_turns_are_left_out_only_where_they_do_not_matter() -> None:
     plan = cuda_body.Plan(program)
     assert {plan.code[k].data[1] for k in plan.turning_inputs} == {0, 1, 2}
     assert sum(plan.is_near(angle) for angle in plan.angles) == 2
+
+
+CREWS = [Size(1, 20), Size(2, 9), Size(3, 30)]
+"""Registers are so few that most values have to wait in shared memory."""
+
+
+@pytest.mark.parametrize("crew", CREWS)
+@pytest.mark.parametrize("form", ["rows", "columns"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("case", CASES)
+def test_crews(case: str, dtype: str, form: Any, crew: Size, tmp_path: Path) -> None:
+    """Warps that share the work give what the reference gives, far angles included."""
+    robot, function = CASES[case]
+    program = chasles.compile(robot(), function, backend="interpret").program
+    rng = np.random.default_rng(6)
+    inputs = [rng.uniform(-2.0, 2.0, (5, v.size)) for v in program.inputs]
+    inputs[0][2, -1] = 3e6
+    inputs = [a.astype(dtype).astype(float) for a in inputs]
+    kernel = OnCPU(program, dtype, form, tmp_path, crew=crew)
+    results = kernel(inputs, columns=form == "columns")
+    for got, right in zip(results, reference(program, inputs), strict=True):
+        close(got, right, 1e-11 if dtype == "float64" else 1e-4)
+
+
+@pytest.mark.parametrize("form", ["rows", "columns"])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    program=programs([op for op in OPS if op not in ("input", "const")]),
+    limbs=st.lists(st.integers(-1, 2), min_size=60, max_size=60),
+)
+def test_crews_on_any_program(form: Any, tmp_path: Path, program: Program, limbs: Any) -> None:
+    """Limbs are a hint: whichever they are said to be, no result depends on it."""
+    sizes = [v.size for v in (*program.inputs, *program.outputs)]
+    hinted = replace(program, limbs=tuple(tuple(limbs[k : k + n]) for k, n in enumerate(sizes)))
+    inputs = rows(program, 5, 1)
+    kernel = OnCPU(hinted, "float64", form, tmp_path, crew=Size(3, 4))
+    for result, right in zip(
+        kernel(inputs, columns=form == "columns"), reference(program, inputs), strict=True
+    ):
+        np.testing.assert_allclose(result, right, rtol=1e-9, atol=1e-9)
+
+
+def test_a_crew_shares_the_work_of_limbs() -> None:
+    """Each of two warps has two legs of a quadruped: they work together most of the time."""
+    program = chasles.compile(chasles.robots.quadruped(), "forward_dynamics").program
+    assert set(program.limbs[0]) == {-1, 0, 1, 2, 3}
+    alone, two = (Crew(program, "float32", "rows", Size(n, 100)) for n in (1, 2))
+    assert alone.active == 1.0
+    assert two.active > 1.6
+    assert two.division.phases <= 5
+
+
+def test_parking() -> None:
+    """At most so many values are in registers; each is stored once and read before it is used."""
+    program = chasles.compile(chasles.robots.quadruped(), "forward_dynamics").program
+    plan = cuda_body.Plan(program)
+    waiting = {k: f"w{k}" for k in plan.order if plan.code[k].op in ("input", "sin", "cos")}
+    found = parked(plan.code, plan.order, 40, waiting, (), "p{}".format, {})
+    where, inside = dict(waiting), set[int]()
+    last = {a: k for k in plan.order for a in plan.code[k].args}
+    for k in plan.order:
+        if k in waiting or plan.code[k].op == "const":
+            continue
+        inside.update(found.reads.get(k, ()))
+        args = {a for a in plan.code[k].args if plan.code[a].op != "const"}
+        assert args <= inside
+        assert all(a in where for a in found.reads.get(k, ()))
+        inside -= {a for a in args if last[a] == k}
+        inside.add(k)
+        for a, place in found.parks.get(k, ()):
+            assert a in inside
+            assert a not in where
+            holders = [v for v, p in where.items() if p == place]
+            assert all(plan.order.index(last[v]) <= plan.order.index(k) for v in holders)
+            where[a] = place
+    assert len(set(where.values())) == len(waiting) + found.places

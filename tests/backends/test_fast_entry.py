@@ -77,24 +77,33 @@ def test_it_looks_like_the_method(function: str) -> None:
     assert function in dir(robot)
 
 
-def test_only_a_plain_call_makes_it() -> None:
-    """With options a method stays as it is, and gives what the options ask for."""
+def test_options_lead_to_their_own_kernels() -> None:
+    """Whatever was called first: the entry learns options, and gives what each of them asks for."""
     robot = planar(2)
     q, qd, qdd = (a[0] for a in states(robot, "inverse_dynamics"))
-    spatial = robot.inverse_dynamics(q, qd, qdd, method="spatial")
-    pushed = robot.inverse_dynamics(q, qd, qdd, f_ext={"tip": np.ones(6)})
-    assert isinstance(robot.inverse_dynamics, types.MethodType)
-    plain = robot.inverse_dynamics(q, qd, qdd)
+    other = planar(2)
+    calls: list[dict[str, Any]] = [
+        {"method": "spatial"},
+        {"f_ext": {"tip": np.ones(6)}},
+        {"f_ext": {"tip": np.ones(6)}, "method": "spatial"},
+        {"f_ext": None},
+        {},
+        {"threads": 2},
+        {"dissipation": True},
+        {"dissipation": True, "f_ext": {"tip": chasles.Wrench(np.ones(6), "frame")}},
+    ]
+    expected = [chasles.Robot.inverse_dynamics(other, q, qd, qdd, **named) for named in calls]
+    for _ in range(4):
+        for named, tau in zip(calls, expected, strict=True):
+            found = robot.inverse_dynamics(q, qd, qdd, **named)
+            assert np.array_equal(found, tau), named
     assert isinstance(robot.inverse_dynamics, types.BuiltinFunctionType)
-    assert np.array_equal(robot.inverse_dynamics(q, qd, qdd, method="spatial"), spatial)
-    assert np.array_equal(robot.inverse_dynamics(q, qd, qdd, f_ext={"tip": np.ones(6)}), pushed)
-    assert np.array_equal(robot.inverse_dynamics(q, qd, qdd, threads=2), plain)
-    np.testing.assert_allclose(spatial, plain, rtol=0.0, atol=1e-13 * np.max(np.abs(plain)))
-    assert not np.allclose(pushed, plain)
+    assert not np.allclose(expected[1], expected[4])
+    np.testing.assert_allclose(expected[0], expected[4], rtol=0.0, atol=1e-13)
 
 
 def test_functions_of_a_frame() -> None:
-    """They stay methods; frames and points do not get mixed up from call to call."""
+    """Frames and points do not get mixed up from call to call."""
     robot, other = puma560(), puma560()
     q, qd, _ = (a[0] for a in state(robot, 3, 2))
     views = [("tool", "world", "frame"), ("tool", "frame", "frame"), ("tool", "world", "world")]

@@ -17,7 +17,7 @@ from gpu_on_cpu import Imitation, imitated
 from support import close
 
 import chasles
-from chasles.backends import arrays, cuda, cuda_driver, cuda_source, llvm, xla
+from chasles.backends import arrays, cuda, cuda_driver, cuda_tiles, llvm, xla
 from chasles.functions.compiled import Compiled
 from chasles.robots import planar
 
@@ -211,7 +211,7 @@ def test_many_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_results_in_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a kernel has no room for a result's rows, XLA gets columns."""
-    monkeypatch.setattr(cuda_source, "ROOM", 0)
+    monkeypatch.setattr(cuda_tiles, "ROOM", 0)
     compiled = chasles.compile(planar(2), "mass_matrix")
     kernel, function = imitated(compiled.program, "float64", tmp_path, monkeypatch)
     driver = Driver(function, monkeypatch)
@@ -252,7 +252,7 @@ def test_it_says_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_jax_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What JAX tells XLA to do on a GPU: the kernel for so many states, and columns turned."""
     jax = pytest.importorskip("jax", reason="JAX is not installed")
-    monkeypatch.setattr(cuda_source, "ROOM", 0)
+    monkeypatch.setattr(cuda_tiles, "ROOM", 0)
     robot = planar(2).with_gravity((0.0, 0.0, -1.5))
     compiled = chasles.compile(robot, "mass_matrix")
     kernel, function = imitated(compiled.program, "float64", tmp_path, monkeypatch)

@@ -6,8 +6,10 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -404,14 +406,15 @@ def test_bench_shows_times_and_writes_a_plot(tmp_path: Path) -> None:
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert "planar (nv 2): " in text
     assert "batch of 3:" in text
-    assert text.count("derivatives") == 2
+    assert "Percent of the limit by arithmetic or memory:" in text
+    assert text.count("derivatives") == 4
     assert "Pinocchio reads .urdf files only" in " ".join(text.split())
 
 
 def test_bench_measures_and_restores_the_cache_folder(folder: Path) -> None:
     told: list[str] = []
     robot = chasles.robots.planar(1)
-    measured = bench.run(robot, "planar:1", batch=2, seconds=0.0, step=told.append)
+    measured = bench.run(robot, "planar:1", batch=2, seconds=0.0, large=2**14, step=told.append)
     positive(measured)
     assert len(told) == bench.STEPS
     assert {speed.function for speed in measured.speeds} == set(bench.FUNCTIONS)
@@ -423,7 +426,7 @@ def test_bench_measures_and_restores_the_cache_folder(folder: Path) -> None:
 def test_bench_beside_pinocchio(arm: str, floating: bool) -> None:
     pytest.importorskip("pinocchio")
     robot = chasles.load(arm, floating=floating, mimic=False)
-    measured = bench.run(robot, arm, floating=floating, batch=5, seconds=0.0)
+    measured = bench.run(robot, arm, floating=floating, batch=5, seconds=0.0, large=2**14)
     positive(measured)
     assert not measured.note
     for speed in measured.speeds:
@@ -441,9 +444,62 @@ def test_bench_beside_pinocchio(arm: str, floating: bool) -> None:
 def test_bench_says_why_pinocchio_is_absent(arm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pinocchio")
     robot = chasles.load(arm)
-    assert "--no-mimic" in bench.run(robot, arm, batch=1, seconds=0.0).note
+    assert "--no-mimic" in bench.run(robot, arm, batch=1, seconds=0.0, large=2**14).note
     monkeypatch.setitem(sys.modules, "pinocchio", None)
-    assert "pip install pin" in bench.run(robot, arm, batch=1, seconds=0.0).note
+    assert "pip install pin" in bench.run(robot, arm, batch=1, seconds=0.0, large=2**14).note
+
+
+def test_bench_of_a_robot_with_mimic_joints(
+    arm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are independent, so that Pinocchio's robot is the same; it stands beside ours."""
+    pytest.importorskip("pinocchio")
+    monkeypatch.setattr(bench, "run", partial(bench.run, seconds=0.0, large=2**14))
+    assert chasles.load(arm).nv < chasles.load(arm, mimic=False).nv
+    words = ["--batch", "3", "--output", str(tmp_path / "bench.png")]
+    text = " ".join(run_wide("bench", arm, *words).split())
+    assert "Times as fast as Pinocchio" in text
+    assert "Mimic joints have coordinates of their own, as in Pinocchio." in text
+    alone = " ".join(run_wide("bench", arm, "--no-mimic", *words).split())
+    assert "Times as fast as Pinocchio" in alone
+
+
+def test_bench_of_an_installed_robot_by_name(
+    arm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pinocchio")
+    found = SimpleNamespace(name="my_arm", source="here", path=Path(arm))
+    monkeypatch.setattr("chasles.formats.registry.installed", lambda: [found])
+    monkeypatch.setattr(bench, "run", partial(bench.run, seconds=0.0, large=2**14))
+    text = run_wide("bench", "my_arm", "--batch", "3", "--output", str(tmp_path / "bench.png"))
+    assert "Times as fast as Pinocchio" in text
+
+
+def test_bench_says_how_far_from_the_limits_functions_are(tmp_path: Path) -> None:
+    measured = bench.run(
+        chasles.robots.planar(2), "planar:2", batch=5, seconds=0.0, large=2**16, gpu=False
+    )
+    rows = measured.roofline.rows
+    assert {row.function for row in rows} == {function.title for function in bench.FUNCTIONS}
+    assert {(row.device, row.dtype) for row in rows} == {
+        ("1 core", "float64"),
+        ("1 core", "float32"),
+        (f"{measured.cores} cores", "float64"),
+    }
+    for function in bench.FUNCTIONS:
+        sizes = sorted({row.states for row in rows if row.function == function.title})
+        assert sizes[:2] == [1, 5]
+        assert len(sizes) == 3
+    for row in rows:
+        assert row.bound == ("arithmetic" if row.arithmetic >= row.memory else "memory")
+        assert row.fraction * row.seconds == pytest.approx(max(row.arithmetic, row.memory))
+        assert row.data()["fraction"] == row.fraction
+    console = Console(file=io.StringIO(), width=80)
+    measured.roofline.show(console)
+    text = console.file.getvalue()
+    assert "Percent of the limit by arithmetic or memory:" in text
+    assert text.count("derivatives") == 2
+    assert all(len(line) <= 80 for line in text.splitlines())
 
 
 def test_bench_refuses_another_robot(arm: str, tmp_path: Path) -> None:
@@ -452,7 +508,7 @@ def test_bench_refuses_another_robot(arm: str, tmp_path: Path) -> None:
     other.write_text(Path(arm).read_text().replace('mass value="2"', 'mass value="2.001"'))
     robot = chasles.load(arm, mimic=False, snap=False)
     with raises("E-CLI-001", "inverse_dynamics"):
-        bench.run(robot, str(other), batch=2, seconds=0.0)
+        bench.run(robot, str(other), batch=2, seconds=0.0, large=2**14)
 
 
 # Everything else -------------------------------------------------------------------------------

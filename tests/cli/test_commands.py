@@ -70,7 +70,7 @@ forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made 
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to work in, with a motion of one joint; times are measured once, and pages end."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(bench, "run", partial(bench.run, seconds=0.0))
+    monkeypatch.setattr(bench, "run", partial(bench.run, seconds=0.0, large=2**16))
     monkeypatch.setattr(import_module("chasles.cli.commands.view"), "wait", lambda ended: None)
     (tmp_path / "arm.urdf").write_text('<robot name="arm"><link name="base"/></robot>')
     (tmp_path / "swing.csv").write_text("t,joint1.q,joint1.qd,joint1.qdd\n0,0,1,0\n1,1,1,0\n")

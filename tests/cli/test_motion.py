@@ -461,7 +461,7 @@ def without(*columns: str) -> str:
         ("m.csv", GOOD + ROW.format(t=3), "m.csv:6: time 3.0 does not come after 3.0; sort"),
         ("m.csv", GOOD + ROW.format(t=-1), "m.csv:6: time -1.0 does not come after 3.0"),
         ("m.csv", GOOD.replace("joint2.q,", "joint9.q,"), "unknown column 'joint9.q'; did you"),
-        ("m.csv", GOOD.replace("joint2.q,", "elbow,"), "m.csv:1: unknown column 'elbow'; known"),
+        ("m.csv", GOOD.replace("joint2.q,", "elbow,"), "m.csv:1: unknown column 'elbow'; it has"),
         ("m.csv", GOOD.replace("joint2.q,", "joint1.q,"), "column 'joint1.q' is there twice"),
         ("m.csv", without("joint2.q"), "m.csv:1: there is no column 'joint2.q'; add it"),
         ("m.csv", without("joint1.qd"), "m.csv:1: there is no column 'joint1.qd'; add it"),

@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from contact_bodies import GRAVITY, body, free, turned
+from contact_bodies import GRAVITY, body, free, touch, turned
 
 import chasles
 from chasles.contact import Box, Capsule, ConvexMesh, Pair, Plane, Rigid, Stronge
 from chasles.model import LinkData
 from chasles.motion.contact.pairs import meeting
-from chasles.motion.contact.rigid import touch
 from chasles.motion.geometry.kinematics import carrier
 from chasles.motion.geometry.shapes import mesh
 from chasles.rollouts import Trajectory

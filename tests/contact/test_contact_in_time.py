@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from contact_bodies import GRAVITY, ball, block, body, turned
+from contact_bodies import GRAVITY, ball, block, body, touch, turned
 from support import raises
 
 import chasles
@@ -12,7 +12,6 @@ from chasles import contact
 from chasles.contact import Box, Pair, Plane, Point, Rigid, Sphere
 from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData, Limits
-from chasles.motion.contact.rigid import touch
 from chasles.motion.geometry.kinematics import Points
 from chasles.rollouts import Trajectory
 

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from contact_bodies import body, free
+from contact_bodies import body, free, touch
 from scipy.optimize import minimize
 from scipy.spatial import ConvexHull
 from support import raises
 
 from chasles import contact
 from chasles.expr import cos, sin
-from chasles.motion.contact.rigid import touch
 
 TWO = free(body(1.0, (0.3, 0.2, 0.4), "upper"), body(2.0, (0.5, 0.4, 0.6), "lower"))
 HILLS = contact.Ground(lambda x, y: 0.1 * sin(2.0 * x) * cos(1.5 * y) + 0.05 * x * x)

@@ -5,12 +5,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from contact_bodies import GRAVITY, body, free, turned
+from contact_bodies import GRAVITY, body, free, touch, turned
 from support import raises
 
 from chasles import contact
 from chasles.motion.contact.dynamics import contact_problem
-from chasles.motion.contact.rigid import touch
 from chasles.motion.geometry.kinematics import carrier
 from chasles.motion.geometry.patches import _placed
 

@@ -13,8 +13,8 @@ import chasles
 from chasles import contact
 from chasles.contact import Event, State
 from chasles.model import Limits
-from chasles.motion.contact.dynamics import contact_problem
-from chasles.motion.contact.rigid import constrained_problem
+from chasles.motion.contact.dynamics import constrained_problem, contact_problem
+from chasles.motion.geometry.kinematics import Moves
 
 TOP = contact.Plane()
 
@@ -296,12 +296,11 @@ def test_events_name_gains_and_losses() -> None:
 
 
 def test_a_problem_of_other_equations() -> None:
-    """T and bias may be anything: a bead on a wire between two stops."""
-    robot = chasles.robots.planar(1)
-    T, bias = np.array([[1.0, -1.0]]), np.zeros(2)
-    made = constrained_problem(
-        robot.mechanism, np.zeros(1), np.zeros(1), np.zeros(1), T, bias, np.zeros(2)
-    )
+    """Directions may be anything: a bead on a wire between two stops."""
+    robot, still = chasles.robots.planar(1), np.zeros((2, 1))
+    axes, J = np.zeros((2, 3, 3)), np.array([[[1.0]], [[-1.0]]])
+    moves = Moves(np.zeros(2), axes, still, J, still, np.full(2, np.inf))
+    made = constrained_problem(robot.mechanism, np.zeros(1), np.zeros(1), np.zeros(1), moves)
     motion = contact.solve(made)
     assert motion.qdd == pytest.approx([0.0], abs=1e-12)
     with raises("E-CONTACT-068"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contact_bodies import GRAVITY, ball, block, body, turned
+from contact_bodies import GRAVITY, ball, block, body, touch, turned
 from scipy.linalg import expm
 from support import close, raises
 from test_geometry import BALL, HILLS, PAIRS, TWO, states
@@ -20,7 +20,6 @@ from chasles.backends.arrays import call
 from chasles.expr import RULES, Arena
 from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData
-from chasles.motion.contact.rigid import touch
 from chasles.robots import four_bar, quadruped
 from chasles.rollouts import STEPS, Contacts, PDControl
 

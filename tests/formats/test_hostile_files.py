@@ -12,7 +12,7 @@ from mutations import SECONDS, attempt, cases, put
 from support import raises
 
 import chasles
-from chasles.formats import MAX_LINKS, suffixes
+from chasles.formats.files import MAX_LINKS, suffixes
 
 
 def test_mutated_files_load_or_are_refused(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from chasles.model import (
     gear,
 )
 from chasles.model.couplings import residual_at
-from chasles.model.series import in_series
+from chasles.model.graph import in_series
 from chasles.robots import ROBOTS
 from chasles.robots._solids import box
 

@@ -20,7 +20,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_rpy
 from chasles.mathematics.spatial import Transform
 from chasles.model import JOINTS, WORLD, Limits, Mimic, Model, ModelError, build
-from chasles.model.joints import spelled
+from chasles.model.description import spelled
 
 ARM = """<?xml version="1.0"?>
 <robot name="arm">

@@ -10,10 +10,10 @@ from own_joints import OWN
 from support import raises
 
 from chasles.expr import RULES, Arena, Program, Variable, interpret, jacobian
-from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.linear import Matrix, Symmetric, Vector, diagonal
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
-from chasles.model.joints import JOINTS, Fixed, Joint, Reversed, Steady, diagonal
+from chasles.model.joints import JOINTS, Fixed, Joint, Reversed, Steady
 from chasles.model.passes import by_moments, by_products
 
 BASE = {f.name for f in dataclasses.fields(Joint)}

@@ -13,7 +13,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_vector
 from chasles.mathematics.spatial import Transform
 from chasles.model import Description, JointData, LinkData, coupling
-from chasles.model.series import at_children, in_series
+from chasles.model.graph import at_children, in_series
 from chasles.robots._solids import box
 
 SPLIT = {"universal": 2, "cylindrical": 2, "yaw_pitch_roll": 3, "helical": 2, "rack_and_pinion": 2}

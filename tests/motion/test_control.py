@@ -257,3 +257,53 @@ def test_wrong_batches() -> None:
             stiffness=1.0,
             damping=np.ones((2, 6)),
         )
+
+
+def test_computed_torque_in_every_form() -> None:
+    """Lists, integers, batches, shared and single gains: inverse dynamics of the same qdd."""
+    walker = quadruped()
+    q, qd, qdd = state(walker, 11, 5)
+    goal, rate_wanted, _ = state(walker, 12, 5)
+    for stiffness, damping in (
+        (20.0, 3),
+        (np.float64(20.0), np.full(walker.nv, 3.0)),
+        (np.linspace(1.0, 9.0, walker.nv), 0.5),
+        (np.linspace(1.0, 9.0, 5 * walker.nv).reshape(5, -1), [2.0]),
+        (np.array(4), np.array([[1.0]] * 5)),
+    ):
+        e, edot = walker.difference(q, goal), rate_wanted - qd
+        asked = qdd + np.asarray(stiffness) * e + np.asarray(damping) * edot
+        expected = walker.inverse_dynamics(q, qd, asked)
+        gains = {"stiffness": stiffness, "damping": damping}
+        for _ in range(2):
+            found = control.computed_torque(walker, q, qd, goal, rate_wanted, qdd, **gains)
+            close(found, expected, 1e-11)
+        if np.ndim(stiffness) < 2 and np.ndim(damping) < 2:
+            row = [a[2].tolist() for a in (q, qd, goal, rate_wanted, qdd)]
+            close(control.computed_torque(walker, *row, **gains), expected[2], 1e-11)
+    single = [a.astype(np.float32) for a in (q, qd, goal, rate_wanted, qdd)]
+    short = {"stiffness": np.float32(2.0), "damping": np.ones(walker.nv, np.float32)}
+    assert control.computed_torque(walker, *single, **short).dtype == np.float32
+    still = {"stiffness": 1.0, "damping": 1.0}
+    for k in (0, 2):
+        broken = [q[0], qd[0], goal[0].copy(), rate_wanted[0], qdd[0]]
+        broken[k] = broken[k].copy()
+        broken[k][:4] = 0.0  # the quaternion of the floating base
+        with raises("E-CALL-037"):
+            control.computed_torque(walker, *broken, **still)
+
+
+def test_the_pose_of_a_driven_robot_is_that_of_its_time() -> None:
+    robot = puma560().drive({"joint1": lambda t: 0.3 + 0.5 * t * t})
+    q = state(robot, 13, 3)[0]
+    for t in (0.2, 0.9):
+        held = robot.at_time(t)
+        for _ in range(2):
+            chi = control.task_coordinates(held, q, **FRAME)
+        pose = held.forward_kinematics(q, frame="tool")
+        close(chi[:, 3:], pose[:, :3, 3], 1e-14)
+        roll, pitch, yaw = np.moveaxis(chi[:, :3], -1, 0)
+        close(np.cos(yaw) * np.cos(pitch), pose[:, 0, 0], 1e-13)
+        close(np.cos(pitch) * np.sin(roll), pose[:, 2, 1], 1e-13)
+    with pytest.raises(chasles.ChaslesError, match="depends on time"):
+        control.task_coordinates(robot, q, **FRAME)

@@ -17,7 +17,7 @@ from chasles import conventions
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Transform
 from chasles.model import Description, LoopData, Mimic, coupling, gear
-from chasles.model.series import in_series
+from chasles.model.graph import in_series
 
 pin = pytest.importorskip("pinocchio")
 

@@ -14,8 +14,7 @@ from chasles.robots import ROBOTS
 from chasles.robots._solids import box, capsule, cylinder, mirrored, sphere
 from chasles.robots.arms import microbot, puma560, stanford_arm
 from chasles.robots.legged import humanoid, quadruped
-from chasles.robots.synthetic import general_chain, general_tree, planar, zigzag
-from chasles.robots.trees import random_tree
+from chasles.robots.synthetic import general_chain, general_tree, planar, random_tree, zigzag
 
 ARGUMENTS = {
     "planar": (4,),

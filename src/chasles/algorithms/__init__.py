@@ -31,13 +31,9 @@ __all__ = [
 ]
 
 DERIVATIVES: dict[str, Method] = {
-    "inverse_dynamics": Method(
-        "recursion", "spatial.derivatives:inverse_dynamics_derivatives", "moments"
-    ),
-    "forward_dynamics": Method(
-        "recursion", "spatial.derivatives:forward_dynamics_derivatives", "moments"
-    ),
-}
+    "inverse_dynamics": Method("recursion", "spatial.derivatives:inverse_dynamics_derivatives", "moments"),
+    "forward_dynamics": Method("recursion", "spatial.derivatives:forward_dynamics_derivatives", "moments"),
+}  # fmt: skip
 """Functions whose derivatives have a recursion of their own, cheaper than the derivative of the
 program: with respect to each array argument, in order. Everything else is differentiated as a
 program."""
@@ -86,86 +82,43 @@ KINEMATIC: dict[str, tuple[Method, ...]] = {
 """The functions that need no masses, which are all that a robot without any has."""
 
 DYNAMIC: dict[str, tuple[Method, ...]] = {
-    "generalized_jacobian": (
-        Method(
-            "spatial",
-            "spatial.operational_space:generalized_jacobian",
-            needs=all_of(undriven_joints, unheld_base),
-        ),
-    ),
+    "generalized_jacobian": (Method("spatial", "spatial.operational_space:generalized_jacobian", needs=all_of(undriven_joints, unheld_base)),),
     "inverse_dynamics": (
         Method("augmented-tensor", "tensor.dynamics:augmented_tensor", "products"),
         Method("parallel-axes", "tensor.dynamics:parallel_axes", "products", SUMMED),
     ),
     "gravity_forces": (Method("composite-body", "spatial.dynamics:gravity_forces", "moments"),),
-    "bias_forces": (
-        Method("parallel-axes", "tensor.dynamics:bias_forces_parallel_axes", "products", SUMMED),
-    ),
-    "coriolis_matrix": (
-        Method("spatial", "spatial.dynamics:coriolis_matrix", needs=undriven_joints),
-    ),
-    "closed_form": (
-        Method(
-            "vukobratovic",
-            "tensor.closed_form:closed_form_vukobratovic",
-            "moments",
-            needs=undriven_joints,
-        ),
-    ),
+    "bias_forces": (Method("parallel-axes", "tensor.dynamics:bias_forces_parallel_axes", "products", SUMMED),),
+    "coriolis_matrix": (Method("spatial", "spatial.dynamics:coriolis_matrix", needs=undriven_joints),),
+    "closed_form": (Method("vukobratovic", "tensor.closed_form:closed_form_vukobratovic", "moments", needs=undriven_joints),),
     "mass_matrix": (
         Method("spatial", "spatial.dynamics:mass_matrix", "moments"),
         Method("augmented-tensor", "tensor.dynamics:mass_matrix_augmented_tensor", "products"),
         Method("parallel-axes", "tensor.dynamics:mass_matrix_parallel_axes", "moments", SUMMED),
     ),
     "mass_matrix_inverse": (Method("spatial", "spatial.dynamics:mass_matrix_inverse", "moments"),),
-    "ltdl_factors": (
-        Method("spatial", "spatial.dynamics:ltdl_factors", "moments", needs=massive_joints),
-    ),
-    "ltl_factor": (
-        Method("spatial", "spatial.dynamics:ltl_factor", "moments", needs=massive_joints),
-    ),
-    "operator_factors": (
-        OPERATOR("tensor.operators:operator_factors", "moments", needs=massive_joints),
-    ),
+    "ltdl_factors": (Method("spatial", "spatial.dynamics:ltdl_factors", "moments", needs=massive_joints),),
+    "ltl_factor": (Method("spatial", "spatial.dynamics:ltl_factor", "moments", needs=massive_joints),),
+    "operator_factors": (OPERATOR("tensor.operators:operator_factors", "moments", needs=massive_joints),),
     "forward_dynamics": (
         Method("articulated-body", "spatial.dynamics:forward_dynamics", "moments", followers=False),
-        Method("augmented-tensor", "tensor.dynamics:forward_dynamics_augmented_tensor", "products"),
-        Method(
-            "parallel-axes", "tensor.dynamics:forward_dynamics_parallel_axes", "products", SUMMED
-        ),
-        Method(
-            "floating-base",
-            "spatial.dynamics:forward_dynamics_floating_base",
-            "moments",
-            followers=False,
-            needs=floating_base,
-        ),
+        Method("augmented-tensor", "tensor.dynamics:forward_dynamics_augmented_tensor", "products", shallow=True),
+        Method("parallel-axes", "tensor.dynamics:forward_dynamics_parallel_axes", "products", SUMMED, shallow=True),
+        Method("floating-base", "spatial.dynamics:forward_dynamics_floating_base", "moments", followers=False, needs=floating_base),
     ),
     "hybrid_dynamics": (
         Method("articulated-body", "spatial.hybrid_dynamics", "moments", followers=False),
-        Method("mass-matrix", "spatial.hybrid_dynamics:hybrid_dynamics_mass_matrix", "moments"),
-        Method(
-            "floating-base",
-            "spatial.hybrid_dynamics:hybrid_dynamics_floating_base",
-            "moments",
-            needs=all_of(floating_base, driven_joints),
-        ),
+        Method("mass-matrix", "spatial.hybrid_dynamics:hybrid_dynamics_mass_matrix", "moments", shallow=True),
+        Method("floating-base", "spatial.hybrid_dynamics:hybrid_dynamics_floating_base", "moments", needs=all_of(floating_base, driven_joints)),
     ),
     "operational_inertia_inverse": (
-        Method("projection", "spatial.operational_space:operational_inertia_inverse", "moments"),
-        Method(
-            "propagation",
-            "spatial.operational_space:operational_inertia_inverse_propagation",
-            "moments",
-            followers=False,
-        ),
+        Method("projection", "spatial.operational_space:operational_inertia_inverse", "moments", shallow=True),
+        Method("propagation", "spatial.operational_space:operational_inertia_inverse_propagation", "moments", followers=False),
     ),
     "linearize": (Method("spatial", "spatial.derivatives:linearize", "moments"),),
     "inverse_dynamics_sensitivities": (
         Method("spatial", "spatial.derivatives:inverse_dynamics_sensitivities", "moments"),
-        Method(
-            "augmented-tensor", "tensor.sensitivities:inverse_dynamics_sensitivities", "products"
-        ),
+        Method("augmented-tensor", "tensor.sensitivities:inverse_dynamics_sensitivities", "products"),
     ),
     "driving_forces": (Method("spatial", "closed_loops.forces:driving_forces"),),
     "joint_reactions": (Method("spatial", "spatial.dynamics:joint_reactions"),),
@@ -173,10 +126,8 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
     "potential_energy": (Method("spatial", "spatial.momentum:potential_energy"),),
     "momentum": (Method("spatial", "spatial.momentum"),),
     "center_of_mass": (Method("spatial", "spatial.momentum:center_of_mass"),),
-    "centroidal_momentum_matrix": (
-        Method("spatial", "spatial.momentum:centroidal_momentum_matrix"),
-    ),
-}
+    "centroidal_momentum_matrix": (Method("spatial", "spatial.momentum:centroidal_momentum_matrix"),),
+}  # fmt: skip
 """The functions that need masses."""
 
 AUTOMATIC: dict[str, tuple[Method, ...]] = KINEMATIC | DYNAMIC
@@ -201,9 +152,7 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
         Method("kane-sum", "historical.newton_euler:kane_sum"),
         Method("uicker-kahn", "historical.lagrange:uicker_kahn", steep=True),
         Method("waters", "historical.lagrange:waters"),
-        Method(
-            "christoffel", "historical.lagrange:christoffel", steep=True, needs=holonomic_joints
-        ),
+        Method("christoffel", "historical.lagrange:christoffel", steep=True, needs=holonomic_joints),
         Method("spatial-operator", "historical.operators:spatial_operator"),
     ),
     "bias_forces": (
@@ -212,18 +161,8 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
         Method("lagrange", "historical.homogeneous:bias_forces_lagrange", "products"),
     ),
     "closed_form": (
-        Method(
-            "christoffel",
-            "historical.lagrange:closed_form_christoffel",
-            steep=True,
-            needs=all_of(undriven_joints, holonomic_joints),
-        ),
-        Method(
-            "uicker-kahn",
-            "historical.lagrange:closed_form_uicker_kahn",
-            steep=True,
-            needs=undriven_joints,
-        ),
+        Method("christoffel", "historical.lagrange:closed_form_christoffel", steep=True, needs=all_of(undriven_joints, holonomic_joints)),
+        Method("uicker-kahn", "historical.lagrange:closed_form_uicker_kahn", steep=True, needs=undriven_joints),
     ),
     "mass_matrix": (
         Method("homogeneous", "historical.homogeneous:mass_matrix", "products"),
@@ -240,26 +179,17 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
         Method("lagrange", "historical.homogeneous:forward_dynamics_lagrange", "products"),
         Method("unit-acceleration", "historical.mass_matrix:forward_dynamics_unit_acceleration"),
         Method("composite-3x3", "historical.mass_matrix:forward_dynamics_composite_3x3"),
-        Method(
-            "conjugate-gradient",
-            "historical.mass_matrix:forward_dynamics_conjugate_gradient",
-            steep=True,
-            smooth=False,
-        ),
-        Method(
-            "orthogonal-complement", "historical.mass_matrix:forward_dynamics_orthogonal_complement"
-        ),
+        Method("conjugate-gradient", "historical.mass_matrix:forward_dynamics_conjugate_gradient", steep=True, smooth=False),
+        Method("orthogonal-complement", "historical.mass_matrix:forward_dynamics_orthogonal_complement"),
         OPERATOR("historical.operators:forward_dynamics_spatial_operator"),
         ASSEMBLY("assembly-inertia", "historical.spatial:forward_dynamics_assembly_inertia"),
         ASSEMBLY("assembly-inverse", "historical.spatial:forward_dynamics_assembly_inverse"),
         ASSEMBLY("divide-and-conquer", "historical.spatial:forward_dynamics_divide_and_conquer"),
     ),
-    "inverse_dynamics_sensitivities": (
-        Method("closed-form", "historical.sensitivities:sensitivities_closed_form", steep=True),
-    ),
+    "inverse_dynamics_sensitivities": (Method("closed-form", "historical.sensitivities:sensitivities_closed_form", steep=True),),
     "kinetic_energy": (Method("homogeneous", "historical.homogeneous:kinetic_energy"),),
     "potential_energy": (Method("homogeneous", "historical.homogeneous:potential_energy"),),
-}
+}  # fmt: skip
 """Methods that run only by name, kept for history and as oracles. Their modules are those of the
 package `historical`, or parts of what runs."""
 
@@ -275,17 +205,13 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
         Method("direct", "closed_loops.dynamics:direct", "moments", needs=massive_joints),
         Method("minimal", "closed_loops.dynamics:minimal", "moments"),
     ),
-    "constrained_hybrid_dynamics": (
-        Method("multipliers", "closed_loops.dynamics:hybrid", "moments", needs=massive_joints),
-    ),
+    "constrained_hybrid_dynamics": (Method("multipliers", "closed_loops.dynamics:hybrid", "moments", needs=massive_joints),),
     "actuator_forces": (Method("minimal", "closed_loops.forces:actuator_forces", "moments"),),
-    "independent_mass_matrix": (
-        Method("minimal", "closed_loops.dynamics:independent_mass_matrix", "moments"),
-    ),
+    "independent_mass_matrix": (Method("minimal", "closed_loops.dynamics:independent_mass_matrix", "moments"),),
     "closed_joint_reactions": (Method("spatial", "closed_loops.forces:closed_joint_reactions"),),
     "loop_equations": (Method("tree", "closed_loops.forces:loop_equations", "moments"),),
     "closing_step": (Method("minimal", "closed_loops.dynamics:closing_step"),),
-}
+}  # fmt: skip
 """Functions of a robot with loops that need a closure: which equations give which freedoms. What
 users call asks them and checks how well each state is conditioned."""
 

@@ -12,8 +12,8 @@ from chasles.algorithms.spatial.kinematics import (
     body_transforms,
     point_in_body,
 )
+from chasles.mathematics.derivatives import leibniz
 from chasles.mathematics.homogeneous import Block, Position, Velocity
-from chasles.mathematics.leibniz import leibniz
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Motion, Motions, Transform
 from chasles.model import spaces

@@ -84,7 +84,8 @@ class Method:
     since another has fewer operations. smooth: the derivative of its program is that of the result
     (an iteration that ends early, where its residual is zero, has no slopes there). needs: what it
     asks of the robot and the options. steep: its operations grow with the cube of the number of
-    freedoms, or faster, so that it is for arms.
+    freedoms, or faster, so that it is for arms. shallow: its operations grow with the square of the
+    distance of bodies from the base, or faster, so that it is for trees with short branches.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Method:
     smooth: bool = True
     needs: Need | None = None
     steep: bool = False
+    shallow: bool = False
 
     @property
     def algorithm(self) -> Callable[..., Any]:

@@ -1,12 +1,13 @@
 """The targets: each turns a program into a kernel that runs on rows of numbers."""
 
+import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from chasles.backends.arrays import Kernel
+from chasles.backends.arrays import Kernel, Target
 from chasles.errors import InputError
-from chasles.expr import Program
+from chasles.expr import Program, Staged
 
 
 class Backend(NamedTuple):
@@ -16,7 +17,9 @@ class Backend(NamedTuple):
     go to the kernel's own `call`. keeps: its machine code is cached; `known(recipe, trace, dtype)`
     finds it, `keep(recipe, program, dtype)` makes it, and `described()` says what it runs on.
     loop: the module with the `Loop` that repeats a kernel; adjoint: the one with the `Adjoint`
-    that runs a loop backward.
+    that runs a loop backward. staged: products of matrix entries from which on a program is best
+    left at the factors of its results (`Staged`); None where a backend takes none of these. first:
+    the backend of its first tier, which compiles in less time to code that takes longer.
     """
 
     module: str
@@ -25,6 +28,8 @@ class Backend(NamedTuple):
     keeps: bool = False
     loop: str = ""
     adjoint: str = ""
+    staged: int | None = None
+    first: str = ""
 
 
 BACKENDS: dict[str, Backend] = {
@@ -33,7 +38,10 @@ BACKENDS: dict[str, Backend] = {
         keeps=True,
         loop="chasles.backends.llvm_loop",
         adjoint="chasles.backends.llvm_adjoint",
+        staged=4000,
+        first="llvm-quick",
     ),
+    "llvm-quick": Backend("chasles.backends.llvm_quick", staged=4000),
     "numpy": Backend("chasles.backends.numpy"),
     "interpret": Backend("chasles.backends.interpret"),
     "cuda": Backend(
@@ -63,15 +71,20 @@ def takes_numpy(backend: str) -> bool:
     return BACKENDS[backend].arrays == "numpy"
 
 
-def _backend(name: str) -> Any:
+def row(name: str) -> Backend:
+    """The row of a backend; an error names those that there are."""
     if name not in BACKENDS:
         problem = f"unknown backend {name!r}"
         raise InputError("E-CALL-002", problem, f"use one of {', '.join(BACKENDS)}")
-    return importlib.import_module(BACKENDS[name].module)
+    return BACKENDS[name]
+
+
+def _backend(name: str) -> Any:
+    return importlib.import_module(row(name).module)
 
 
 def compile(
-    program: Program, backend: str = USUAL, dtype: str = "float64", recipe: object = None
+    program: Program | Staged, backend: str = USUAL, dtype: str = "float64", recipe: object = None
 ) -> Kernel:
     """Compile a program; with a recipe, `known` will find the kernel.
 
@@ -102,11 +115,35 @@ def prepare(
     return found or compile(program, backend, dtype, recipe)
 
 
-def fast_entry(kernel: Kernel, *, fallback: Callable[..., Any], **facts: Any) -> Callable[..., Any]:
-    """A built-in function around a kernel (`llvm.Kernel.fast_entry`); where it has none, the
-    fallback."""
-    make = getattr(kernel, "fast_entry", None)
+def fast_entry(
+    kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
+) -> Callable[..., Any]:
+    """A built-in function around a kernel, or around what it will `learn` (`llvm_ways.fast_entry`);
+    where there is no such thing, the fallback."""
+    make: Any = functools.partial(_backend(USUAL).fast_entry, None)
+    if kernel is not None:
+        make = getattr(kernel, "fast_entry", None)
     return fallback if make is None else make(fallback=fallback, **facts)
+
+
+@functools.cache
+def called_by_slot(kind: type) -> None:
+    """Call objects of a class by the fast entry in their first slot, `_entry`, where they have one.
+
+    See `llvm_ways.called_by_slot`.
+    """
+    _backend(USUAL).called_by_slot(kind, object.__new__(kind))
+
+
+def learn(
+    owner: Any,
+    arguments: tuple[Any, ...],
+    named: Mapping[str, Any],
+    make: Callable[[], Target | None],
+) -> None:
+    """Let the built-in function of an owner remember where a call led (`llvm_ways.learn`)."""
+    if isinstance(owner, tuple):
+        importlib.import_module("chasles.backends.llvm_ways").learn(owner, arguments, named, make)
 
 
 def described(backend: str) -> str:

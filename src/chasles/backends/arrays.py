@@ -5,7 +5,7 @@ import math
 import operator
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,6 +24,35 @@ class Kernel(Protocol):
     dtype: np.dtype[Any]
 
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None: ...
+
+
+class Load(NamedTuple):
+    """A wrench in `f_ext`: its key; and, unless it is an array, its type, the places of its value,
+    axes and point in an object of that type (`llvm_objects.places`), its axes and its point."""
+
+    key: str
+    kind: type | None = None
+    places: tuple[int, ...] = (0, 0, 0)
+    axes: Any = None
+    at: Any = None
+
+
+class Target(NamedTuple):
+    """What a call led to: the fast entry of a kernel, and where its inputs come from.
+
+    sources: for each input, 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k).
+    loads: the wrenches in the order of `f_ext`; None if it is not given. shown: how many of its
+    results are given, by default all; if not all, the last is (gap, margin) of each state, and the
+    kernel answers only if no gap is above `gap`, and no margin at `margin` or below.
+    """
+
+    entry: Callable[..., Any]
+    sources: Sequence[int]
+    fixed: tuple[Any, ...] = ()
+    loads: Sequence[Load] | None = None
+    shown: int | None = None
+    gap: float = 0.0
+    margin: float = 0.0
 
 
 LARGEST = 2**53

@@ -7,6 +7,7 @@ synchronised, so calls can be captured in CUDA graphs (give `out=`). A quaternio
 NaN: checking would have to wait. Other libraries use `run` with arrays of their own.
 """
 
+import bisect
 import contextlib
 import functools
 import math
@@ -21,7 +22,9 @@ from chasles.backends.cache import Artifact
 from chasles.backends.cuda_build import Built, Layout, build
 from chasles.backends.cuda_driver import Function, architecture
 from chasles.backends.cuda_layout import Arrays, Look, Steps, overlap, strides, walk_in, walk_out
-from chasles.backends.cuda_source import WARP, spreading
+from chasles.backends.cuda_resident import Plan
+from chasles.backends.cuda_source import spreading
+from chasles.backends.cuda_tiles import WARP
 from chasles.errors import ArgumentError, InputError, MissingPackageError, StateError, said
 from chasles.expr import Interface, Program, Variable
 
@@ -188,6 +191,17 @@ class Kernel:
             self._loaded[target, layout] = built, function
         return self._loaded[target, layout]
 
+    def plan(self, device: int, count: int, *, rows: bool) -> Plan | None:
+        """The launch for about so many states, in rows or not; None if it takes several."""
+        built, function = self.loaded(architecture(device), best_layout(count, rows=rows))
+        if built.columns:
+            return None
+        edges = (1, FEW + 1, MANY, 1 << 62)
+        after = bisect.bisect_right(edges, count)
+        bounds = edges[after - 1], edges[after] - 1
+        launch = function.pointer, *block(built, count)
+        return Plan(8 * self.dtype.itemsize, device, *bounds, rows, *launch)
+
 
 def _launch(
     built: Built,
@@ -197,10 +211,18 @@ def _launch(
     stream: int,
     device: int,
 ) -> None:
-    """Blocks of one warp where there are too few states to keep all multiprocessors busy."""
-    block = built.block if count >= MANY else WARP
-    shared, blocks = built.shared * block // WARP, -(-count // block)
-    function.launch((blocks, 1), (block, 1), shared, parameters, stream, device)
+    states, threads, shared = block(built, count)
+    function.launch((-(-count // states), 1), (threads, 1), shared, parameters, stream, device)
+
+
+def block(built: Built, count: int) -> tuple[int, int, int]:
+    """States and threads of a block, and bytes of its shared memory.
+
+    Blocks of one warp where there are too few states to keep all multiprocessors busy.
+    """
+    threads = built.block if count >= MANY or built.crew > 1 else WARP
+    states = threads // built.crew
+    return states, threads, built.shared * states // WARP
 
 
 def best_layout(count: int, *, rows: bool) -> Layout:

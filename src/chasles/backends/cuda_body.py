@@ -5,12 +5,20 @@ same angle less whole turns. All of them are checked together, once, so that the
 themselves need no branch.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from chasles.backends import c_body
-from chasles.backends.lowering import deepest_first, few_alive, fused, most_alive, places, users
+from chasles.backends.cuda_parking import Parking
+from chasles.backends.lowering import (
+    deepest_first,
+    few_alive,
+    fused_apart,
+    most_alive,
+    places,
+    users,
+)
 from chasles.expr import Instruction, Program
 
 NEAR = 8
@@ -31,11 +39,21 @@ class Plan:
     """A program with its products fused, and the order in which a thread runs it."""
 
     program: Program
+    groups: Mapping[int, int] = field(default_factory=dict)
 
     @cached_property
+    def _fused(self) -> tuple[list[Instruction], dict[int, int]]:
+        return fused_apart(self.program, self.groups)
+
+    @property
     def code(self) -> list[Instruction]:
         """The instructions, products fused."""
-        return fused(self.program)
+        return self._fused[0]
+
+    @property
+    def group(self) -> dict[int, int]:
+        """The groups of instructions, kept apart."""
+        return self._fused[1]
 
     @cached_property
     def order(self) -> list[int]:
@@ -52,6 +70,11 @@ class Plan:
         """The best order found when results are wanted in some orders, or backwards."""
         both = [roots for order in orders for roots in (order, order[::-1])]
         return few_alive(self.code, [deepest_first(self.code, roots) for roots in both], WAITING)
+
+    @cached_property
+    def alive(self) -> int:
+        """How many values need a register at once, but for those that wait in memory."""
+        return most_alive(self.code, self.order, WAITING)
 
     def words(self, itemsize: int) -> int:
         """Registers (of four bytes) for all that is alive at once, inputs and angles included."""
@@ -109,7 +132,11 @@ class Plan:
     @cached_property
     def turning_inputs(self) -> list[int]:
         """The inputs to be checked, and brought near where they are far away."""
-        return list(dict.fromkeys(k for terms in self._terms.values() for k in terms))
+        return self.turning(self.angles)
+
+    def turning(self, angles: Collection[int]) -> list[int]:
+        """Those of some angles."""
+        return list(dict.fromkeys(k for a in angles for k in self._terms.get(a, ())))
 
     def is_near(self, angle: int) -> bool:
         """Whether an angle is small enough once the turning inputs are near."""
@@ -141,12 +168,16 @@ SPELLING = c_body.SPELLING | {
 
 @dataclass
 class Body:
-    """Writes statements. `held` says where values that wait in memory are read, if anywhere."""
+    """Writes statements.
+
+    held: where values wait in shared memory, if they do. parking: which move there and back.
+    """
 
     plan: Plan
     number: c_body.Number
     store: Callable[[int, int, str], str]
     held: dict[int, str] = field(default_factory=dict)
+    parking: Parking = field(default_factory=Parking)
     constants: list[float] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     _named: dict[int, str] = field(default_factory=dict)
@@ -172,9 +203,18 @@ class Body:
         text, since = self._read.get(k, ("", -WINDOW - 1))
         if self._time - since > WINDOW:
             text, since = f"m{len(self.lines)}", self._time
-            self.say(f"const real {text} = {self.held[k]};")
+            self.say(f"const real {text} = kept{self.held[k]};")
             self._read[k] = text, since
         return text
+
+    def _fetch(self, k: int) -> None:
+        """Read a value that was parked, into a register of its own."""
+        self._named[k] = f"m{len(self.lines)}"
+        self.say(f"const real {self._named[k]} = kept{self.held[k]};")
+
+    def _park(self, k: int, place: str) -> None:
+        self.say(f"kept{place} = {self._named[k]};")
+        self.held[k] = place
 
     def bring_near(self, places: list[str]) -> None:
         """Take whole turns off the angles in some places, if any of them is far away."""
@@ -222,7 +262,9 @@ class Body:
             return
         if op not in ("sin", "cos"):
             operands = [self.use(a) for a in args]
-            self.name(k, SPELLING[op].format(*operands, **self.number.words))
+            inverse = op == "div" and self.plan.code[args[0]].data == 1.0
+            spelling = "inverse({1})" if inverse else SPELLING[op]
+            self.name(k, spelling.format(*operands, **self.number.words))
         elif k not in self.held:
             (angle,) = args
             self.turn(angle, f"s{angle}", f"c{angle}")
@@ -240,15 +282,19 @@ class Body:
         self.say(f"real {sine}, {cosine};")
         self.say(f"turn({text}, {sine}, {cosine});")
 
-    def run(self, *, cuts: bool) -> None:
-        """All of the program, cut into stretches or whole."""
+    def run(self, order: Sequence[int], *, cuts: bool = False) -> None:
+        """Write the instructions of the plan in some order, cut into stretches or whole."""
         done = 0
-        for k in self.plan.order:
+        for k in order:
             self._time += 1
+            for a in self.parking.reads.get(k, ()):
+                self._fetch(a)
             self._compute(k)
             for output, index in self.plan.places.get(k, ()):
                 if stored := self.store(output, index, self.use(k)):
                     self.say(stored)
+            for a, place in self.parking.parks.get(k, ()):
+                self._park(a, place)
             done += self.plan.code[k].op not in WAITING
             if cuts and done >= STRETCH:
                 self.say(f"if (never == {len(self.lines)}) return;")

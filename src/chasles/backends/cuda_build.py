@@ -1,4 +1,9 @@
-"""Which kernel a program gets, chosen by the compiler's report: form, threads, registers."""
+"""Which kernel a program gets: form, threads, registers.
+
+Most is chosen by the compiler's report. Whether a crew of warps does the work (`cuda_crew`) is
+decided before, by how many warps would be at work on a multiprocessor at a time, since a long
+program takes the compiler seconds.
+"""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +14,10 @@ import numpy as np
 
 from chasles.backends import cuda_driver
 from chasles.backends.cuda_body import LONG, Plan
-from chasles.backends.cuda_source import WARP, Form, source
+from chasles.backends.cuda_crew import Crew, Size
+from chasles.backends.cuda_forms import Form
+from chasles.backends.cuda_source import source
+from chasles.backends.cuda_tiles import WARP, Tiled
 from chasles.expr import Program
 
 Layout = Literal["rows", "strided", "loop"]
@@ -34,6 +42,18 @@ REGISTERS = 65536
 SHARED = {"sm_75": 64, "sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, "sm_103": 227}
 """KiB of shared memory that blocks can have on a multiprocessor, where it is not 99."""
 
+OTHERS = 18
+"""Registers of a thread beside those for values: addresses, counters."""
+
+CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
+"""Crews to choose from: their warps, and the registers of a thread that are for values."""
+
+GAIN = 1.4
+"""How many times as many warps must be at work for a crew to be worth its while."""
+
+DRIVER = 1024
+"""Bytes of shared memory that the driver takes of each block."""
+
 WORTH = 0.7
 """A tighter limit on registers is tried down to this share of what the compiler would take."""
 
@@ -42,8 +62,9 @@ WORTH = 0.7
 class Built:
     """A kernel's machine code and how to launch it.
 
-    block: threads in a block. shared: bytes of shared memory of each warp. columns: outputs that
-    must be given as columns. registers, spilled: of a thread, spilled in bytes.
+    block: threads in a block. shared: bytes of shared memory of each warp, or of the crew. columns:
+    outputs that must be given as columns. registers, spilled: of a thread, spilled in bytes. crew:
+    how many warps do the work of one.
     """
 
     form: Form
@@ -53,6 +74,7 @@ class Built:
     registers: int
     spilled: int
     code: bytes
+    crew: int = 1
 
     def to_bytes(self) -> bytes:
         """All of it, as an entry of the cache holds it."""
@@ -92,6 +114,13 @@ def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Bu
 
 def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built | None:
     """A form with as few registers as it can have without spilling; None if it has no room."""
+    if crew := _crew(program, dtype, architecture, form):
+        block = WARP * crew.warps
+        least = REGISTERS // (block * _granted(crew.registers * np.dtype(dtype).itemsize // 4))
+        written = source(program, dtype, form, block=block, least=least, crew=crew)
+        made = cuda_driver.compile(written.text, architecture)
+        facts = made.registers, made.spilled, made.code
+        return Built(form, block, written.shared, (), *facts, crew=crew.warps)
     block = BLOCK if form in ALONE else WARP
     built = _compiled(program, dtype, architecture, form, 0)
     shared = _shared(architecture)
@@ -105,6 +134,44 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
         tighter = _compiled(program, dtype, architecture, form, fit + 1)
         return built if tighter.spilled else tighter
     return built
+
+
+def _crew(program: Program, dtype: str, architecture: str, form: Form) -> Size | None:
+    """The crew that keeps most warps at work, if it is more than each alone would.
+
+    Where states are few, what counts is how many warps work on the same. Long rows of results leave
+    no room for a crew.
+    """
+    words, plan = np.dtype(dtype).itemsize // 4, Plan(program)
+    needed = plan.words(4 * words) if form == "loop" else plan.alive * words
+    if form == "direct" or needed <= (MOST if form == "loop" else CREWS[0][1]):
+        return None
+    room = _shared(architecture)
+
+    def fit(warps: int, registers: int, shared: int) -> int:
+        by_registers = REGISTERS // (WARP * warps * _granted(registers))
+        return min(by_registers, room // (shared + DRIVER))
+
+    best, most = None, 1.0
+    if form != "columns":
+        tiled = Tiled(program, dtype, form, 0) if form == "rows" else None
+        if tiled and tiled.columns:
+            return None
+        excess = max(0, needed - CREWS[-1][1]) / CREWS[-1][1]
+        most = GAIN * max(0.0, 1 - excess) * fit(1, needed, tiled.shared if tiled else 0)
+    for warps, registers in CREWS if form != "columns" else CREWS[:-1]:
+        size = Size(warps, registers // words)
+        crew = Crew(program, dtype, form, size)
+        fits = fit(warps, registers, crew.shared)
+        rate = crew.active * (fits if form != "columns" else fits > 0)
+        if rate > most:
+            best, most = size, rate
+    return best
+
+
+def _granted(registers: int) -> int:
+    """Registers that a thread gets which needs so many for values; they come in groups of eight."""
+    return -(-min(registers + OTHERS, MOST) // 8) * 8
 
 
 def _shared(architecture: str) -> int:

@@ -40,7 +40,7 @@ def _first(names: Iterable[str]) -> ctypes.CDLL | None:
 
 # The compiler ----------------------------------------------------------------------------------
 
-OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
+OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--device-as-default-execution-space")
 """Products are fused where the program says so, nowhere else."""
 
 CACHES = (13, 0)

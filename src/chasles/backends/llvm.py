@@ -21,14 +21,23 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from chasles.backends import arrays, cache, llvm_objects, llvm_threads
+from chasles.backends import (
+    arrays,
+    cache,
+    llvm_entry,
+    llvm_objects,
+    llvm_pieces,
+    llvm_threads,
+    llvm_ways,
+)
 from chasles.backends.arrays import Rows, words
 from chasles.backends.cache import Artifact
+from chasles.backends.llvm_body import Target
 from chasles.backends.llvm_code import busy, initialise, load
 from chasles.backends.llvm_math import ELEMENTS
 from chasles.backends.llvm_objects import address, at_address
-from chasles.backends.llvm_source import WORTH_THREADS, Module, Target, module
-from chasles.expr import Program
+from chasles.backends.llvm_source import WORTH_THREADS, Module, module
+from chasles.expr import Interface, Program, Staged
 
 SHARE = 64
 """Rows go to threads in multiples of this: whole tiles."""
@@ -79,15 +88,21 @@ def _exact() -> dict[str, int]:
     return {f"chasles_{name}": at_address(getattr(library, name)) for name in ("sin", "cos")}
 
 
-def source(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Module:
+def source(
+    program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
+) -> Module:
     """The module in LLVM's language."""
     machine, element = machine or Machine.host(), ELEMENTS[dtype]
     lanes = machine.width * 8 // element.bytes
     return module(program, Target(lanes, machine.fuse, element))
 
 
-def assemble(text: str, machine: Machine) -> bytes:
-    """Machine code from a module's text. LLVM's mid-level passes stay off: nothing is left."""
+def assemble(text: str, machine: Machine, *, optimise: bool = False) -> bytes:
+    """Machine code from a module's text.
+
+    optimise: with LLVM's mid-level passes, which have nothing to do in straight-line programs; but
+    loops, which are short here, stay as they are.
+    """
     with arrays.COMPILING, busy():
         initialise()
         target = llvm.Target.from_triple(machine.triple).create_target_machine(
@@ -99,17 +114,30 @@ def assemble(text: str, machine: Machine) -> bytes:
         )
         parsed = llvm.parse_assembly(text, llvm.create_context())
         parsed.triple = machine.triple
+        if optimise:
+            tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+            tuning.loop_unrolling = tuning.loop_vectorization = tuning.slp_vectorization = False
+            passes = llvm.create_pass_builder(target, tuning)
+            passes.getModulePassManager().run(parsed, passes)
+            del tuning, passes
         code = bytes(target.emit_object(parsed))
         del target, parsed  # here, where a fork waits for LLVM
         return code
 
 
-def build(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Artifact:
+def build(
+    program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
+) -> Artifact:
     """The machine code of a program."""
     machine = machine or Machine.host()
     written = source(program, machine, dtype)
-    code = assemble(written.text, machine)
-    return Artifact(program.interface, dtype, written.workspace, program.count.weight, code)
+    names = ("triple", "cpu", "features", "effort")
+    facts = {name: getattr(machine, name) for name in names}
+    code = llvm_pieces.compiled(
+        written.text, facts, arrays.cores(), lambda text: assemble(text, machine)
+    )
+    taken = Interface(program.name, program.inputs, program.outputs, program.nonzero)
+    return Artifact(taken, dtype, written.workspace, program.count.weight, code)
 
 
 @functools.cache
@@ -125,12 +153,8 @@ class Kernel:
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
         self.interface, self.dtype = artifact.interface, np.dtype(artifact.dtype)
-        has_entry = bool(artifact.interface.outputs)
-        names = ("one", "batch", "entry")[: 2 + has_entry]
         with arrays.COMPILING:
-            symbols = _exact() | {"context": ctypes.addressof(llvm_objects.FILLED)}
-            self.code = load(artifact.object_code, symbols, names)
-        self.entry: int | None = self.code.address("entry") if has_entry else None
+            self.code = load(artifact.object_code, _exact(), ("one", "batch"))
         self.one_address, self.batch_address = self.code.address("one"), self.code.address("batch")
         self._one = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(self.one_address)
 
@@ -155,8 +179,41 @@ class Kernel:
         run(run.rows, start_of(given), count, SHARE, threads, self.artifact.work)
 
     def fast_entry(self, **facts: Any) -> Callable[..., Any]:
-        """A built-in function around the code (`llvm_objects.fast_entry`)."""
-        return llvm_objects.fast_entry(self.code, self.entry, **facts)
+        """A built-in function around the code (`llvm_ways.fast_entry`)."""
+        return fast_entry(self, **facts)
+
+
+def fast_entry(
+    kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
+) -> Callable[..., Any]:
+    """A built-in function that calls a kernel, or only what it learns from its fallback.
+
+    The fallback itself, where Python or the kernel allow no such thing.
+    """
+    way = None if kernel is None else llvm_ways.plain_way(kernel)
+    if not llvm_objects.supported() or (kernel is not None and way is None):
+        return fallback
+    return llvm_ways.fast_entry(_shared().address("entry"), way, fallback=fallback, **facts)
+
+
+@functools.cache
+def _shared() -> Any:
+    """The code that all fast entries share, loaded; never freed, since finalisers may call it."""
+    name = _entry("entry", "float64")
+    found = cache.load(name)
+    if found is None:
+        code = assemble(llvm_entry.module(), Machine.host(), optimise=True)
+        found = Artifact(Interface("entry", (), (), ()), "float64", 0, 0, code)
+        cache.save(name, found)
+    symbols = {"context": ctypes.addressof(llvm_objects.FILLED)}
+    return llvm_objects.for_ever(load(found.object_code, symbols, ("entry", "called")))
+
+
+def called_by_slot(kind: type, sample: Any) -> None:
+    """Call objects of a class by the fast entry in their first slot (`llvm_ways`)."""
+    if llvm_objects.supported():
+        llvm_objects.fill_context()
+        llvm_ways.called_by_slot(kind, sample, _shared().address("called"))
 
 
 def start_of(table: "array[int]") -> int:
@@ -190,7 +247,7 @@ def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | 
         return _used(name, found)
 
 
-def keep(recipe: object, program: Program, dtype: str) -> Kernel:
+def keep(recipe: object, program: Program | Staged, dtype: str) -> Kernel:
     """Compile the program of a recipe, and keep its kernel here and in the cache."""
     name, artifact = _entry(recipe, dtype), build(program, dtype=dtype)
     cache.save(name, artifact)
@@ -205,7 +262,9 @@ def forget() -> None:
         _RECENT.clear()
 
 
-def compile(program: Program, machine: Machine | None = None, dtype: str = "float64") -> Kernel:
+def compile(
+    program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
+) -> Kernel:
     """Machine code for this computer (or as it were for another like it), loaded."""
     return Kernel(build(program, machine, dtype))
 

@@ -19,6 +19,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from chasles.backends import arrays
+from chasles.backends.llvm_pieces import objects
 
 SHARED = 64
 """Pieces of code that one linker loads."""
@@ -152,7 +153,9 @@ def load(
             newer = sys.platform != "win32"  # the newer linker takes less memory, fewer mappings
             _LINKER[:] = [llvm.create_lljit_compiler(use_jit_link=newer)]
         builder = llvm.JITLibraryBuilder()
-        builder.add_object_img(code).add_current_process()
+        for piece in objects(code):
+            builder.add_object_img(piece)
+        builder.add_current_process()
         for name, address in symbols.items():
             builder.import_symbol(name, address)
         for name in names:

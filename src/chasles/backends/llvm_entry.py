@@ -1,357 +1,310 @@
-"""The entry point that Python calls, in LLVM's language: check the arguments, run the program.
+"""The one entry point that Python calls, in LLVM's language: find the kernel, read, run, give back.
 
-`entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. It takes exactly what it can
-prove safe: the right number of plain arrays of the right type, aligned, contiguous, of the right
-shape for one state or all for the same number of states; for one state also lists, tuples and
-arrays with gaps or of integers, whose numbers it gathers first; optionally `out=` of the same kind
-(for several results a tuple of them), writeable, and `threads=1`. For everything else it calls its
-`__self__`, the Python path. It reads fields of arrays at offsets that `llvm` has checked, and
-reaches the outside only through the pointers of @context, which is filled when the code is loaded:
-no address of a process is in the code.
+`entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. All fast entries of a process
+are this code; they differ in their `__self__`, an `llvm_ways.Owner`, which begins with ways of
+calling: tuples, whose first item is an array of the words of `llvm_objects.WAY`, and whose other
+items keep alive what these words point to. A way says which options with which values it is for,
+where its kernel is, and what the kernel takes and gives.
+
+The entry takes exactly what it can prove safe: keywords that are those of a way; arrays, lists,
+tuples and numbers that hold what the kernel takes, for one state or all for the same batch, where
+an argument may be shared by all states; `out=` in C order, and `threads=1`. Numbers that are of
+another type, or not side by side, are gathered first. For everything else it calls its `__self__`,
+the Python path. It reaches the outside only through the pointers of @context, which is filled when
+the code is loaded: no address of a process is in the code.
 """
 
-from chasles.backends.llvm_math import Element, Writer
+from chasles.backends.llvm_arguments import plain, prepared
+from chasles.backends.llvm_calls import answered
+from chasles.backends.llvm_gather import context, copied, kind_of, number, sequence, word
 from chasles.backends.llvm_objects import (
-    CONTEXT,
-    DATA,
     DESCR,
-    FLAGS,
     HEAD,
+    LIST,
+    LOAD,
+    MOST_INPUTS,
+    MOST_OPTIONS,
+    MOST_WRENCHES,
+    NOT_TAKEN,
     ORDER,
-    PLAIN,
-    RANK,
-    SHAPE,
+    SINGLE_NUMBER,
     TUPLE,
     TYPE,
-    WRITEABLE,
-    gathered,
+    UNBOUNDED,
 )
-from chasles.expr import Interface, Variable
-
-SMALL_WORKSPACE = 64 * 1024
-"""Bytes of workspace that a batch may have on the stack; larger ones go to the Python path."""
-
-GATHERED = 4096
-"""Numbers of all inputs up to which those of lists and the like are gathered on the stack."""
-
-UNBOUNDED = 1 << 40
-"""A limit on the states of a batch that no batch in memory reaches."""
+from chasles.backends.llvm_routine import Routine
 
 
-def entry(program: Interface, element: Element, *, workspace: int, most: int) -> str:
-    """The function `entry`. Several outputs come as a tuple of new arrays.
+def module() -> str:
+    """The text of the module."""
+    parts = ["@context = external global ptr\n", number(), sequence(), *copied()]
+    parts += [
+        _same_number(),
+        _same(),
+        _loads(),
+        _fits(),
+        plain(),
+        prepared(),
+        answered(),
+        _entry(),
+        _called(),
+    ]
+    return "\n".join(parts)
 
-    workspace: bytes that `batch` needs. most: the largest batch it takes (larger ones are for the
-    Python path, which shares them among threads).
+
+# Options ---------------------------------------------------------------------------------------
+
+
+def _same_number() -> str:
+    """Whether two objects are the same, or floats with the same bits."""
+    w = Routine("internal i1 @same_number(ptr %a, ptr %b)")
+    with w.when(w.same("%a", "%b")):
+        w.answer("i1 true")
+    floats = [w.same(kind_of(w, a), context(w, "float_type")) for a in ("%a", "%b")]
+    with w.when(w.opposite(w.both(*floats))):
+        w.answer("i1 false")
+    w.answer(f"i1 {w.compare('eq', *(w.field(a, HEAD, 'i64') for a in ('%a', '%b')))}")
+    return w.finished()
+
+
+def _same() -> str:
+    """Whether two values of an option are the same object, equal text, or equal tuples of floats.
+
+    It runs no code of the caller's: types are exact, and tuples are not searched in depth.
     """
-    batches = workspace <= SMALL_WORKSPACE and bool(program.inputs)
-    written = _Entry(program, element, most if batches else 0).write() + gathered(element)
-    if not batches:
-        return written
-    return written + _run_batch(program, element, workspace) + _none_zero(element)
+    w = Routine("internal i1 @same(ptr %a, ptr %b)")
+    with w.when(w.called("i1", "@same_number", "ptr %a", "ptr %b")):
+        w.answer("i1 true")
+    kind = kind_of(w, "%a")
+    with w.when(w.opposite(w.same(kind, kind_of(w, "%b")))):
+        w.answer("i1 false")
+    with w.when(w.same(kind, context(w, "text_type"))):
+        order = w.called("i32", context(w, "compare"), "ptr %a", "ptr %b")
+        w.answer(f"i1 {w.compare('eq', order, 0, 'i32')}")
+    sizes = [w.field(a, HEAD, "i64") for a in ("%a", "%b")]
+    tuples = w.both(w.same(kind, context(w, "tuple_type")), w.compare("eq", *sizes))
+    with w.when(w.opposite(tuples)):
+        w.answer("i1 false")
+    items = [w.at(a, TUPLE) for a in ("%a", "%b")]
+    with w.each(sizes[0]) as (k, _):
+        pair = (f"ptr {w.entry_of(a, k, 'ptr')}" for a in items)
+        with w.when(w.opposite(w.called("i1", "@same_number", *pair))):
+            w.answer("i1 false")
+    w.answer("i1 true")
+    return w.finished()
 
 
-Span = tuple[str, int]
-"""Where numbers start in memory, and how many there are for each state."""
+def _loads() -> str:
+    """Whether a dictionary holds the wrenches of a way, in its order; they go to %found.
 
-
-class _Entry(Writer):
-    """Writes chains of checks; each check leads on or to the slow path."""
-
-    def __init__(self, program: Interface, element: Element, most: int) -> None:
-        super().__init__(1, False, element)
-        self.program, self.most, self.steps, self.other = program, most, 0, "slow"
-        self.gathers = sum(variable.size for variable in program.inputs) <= GATHERED
-        self.results = program.outputs
-        self.one = len(program.outputs) == 1
-
-    # Words of the language ---------------------------------------------------------------------
-
-    def require(self, condition: str) -> None:
-        self.steps += 1
-        ok = f"ok{self.steps}"
-        self.raw(f"  br i1 {condition}, label %{ok}, label %{self.other}\n{ok}:")
-
-    def branch(self, condition: str, yes: str, no: str) -> None:
-        self.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
-
-    def equal(self, kind: str, a: str, b: str | int) -> None:
-        self.require(self.emit(f"icmp eq {kind} {a}, {b}"))
-
-    def context(self, name: str) -> str:
-        return _context(self, name)
-
-    # Checks ------------------------------------------------------------------------------------
-
-    def array(self, item: str, variable: Variable, flags: int, count: str = "") -> str:
-        """Check that an object is a plain array of a variable's shape; its data.
-
-        With a count, an array with that many rows, each of the variable's shape.
-        """
-        self.equal("ptr", self.field(item, HEAD - 8, "ptr"), self.array_type)
-        sizes = [count] * bool(count) + [str(size) for size in variable.shape]
-        self.equal("i32", self.field(item, RANK, "i32"), len(sizes))
-        shape = self.field(item, SHAPE, "ptr")
-        for k, size in enumerate(sizes):
-            self.equal("i64", self.field(shape, 8 * k, "i64"), size)
-        has = self.emit(f"and i32 {self.field(item, FLAGS, 'i32')}, {flags}")
-        self.equal("i32", has, flags)
-        descr = self.field(item, DESCR, "ptr")
-        self.equal("i32", self.field(descr, TYPE, "i32"), self.element.type_number)
-        self.equal("i8", self.field(descr, ORDER, "i8"), ord("="))
-        return self.field(item, DATA, "ptr")
-
-    def numbers(self, k: int, count: str) -> str:
-        """The data of an input: of a plain array, or gathered from what else holds numbers."""
-        item, variable = self.items[k], self.program.inputs[k]
-        if count or len(variable.shape) != 1 or not self.gathers:
-            return self.array(item, variable, PLAIN, count)
-        self.other = f"gather{k}"
-        data = self.array(item, variable, PLAIN)
-        self.other, plain = "slow", self.steps
-        self.raw(f"  br label %got{k}\ngather{k}:")
-        buffer = self.room(max(variable.size, 1), self.element.name)
-        call = f"call ptr @gathered(ptr {item}, i64 {variable.size}, ptr {buffer})"
-        found = self.emit(call)
-        self.require(self.emit(f"icmp ne ptr {found}, null"))
-        self.raw(f"  br label %got{k}\ngot{k}:")
-        return self.emit(f"phi ptr [ {data}, %ok{plain} ], [ {found}, %ok{self.steps} ]")
-
-    def some_nonzero(self, data: str, first: int) -> str:
-        found, kind = "", self.element.name
-        for k in range(first, first + 4):
-            number = self.field(data, self.element.bytes * k, kind)
-            nonzero = self.emit(f"fcmp une {kind} {number}, 0.0")
-            found = self.emit(f"or i1 {found}, {nonzero}") if found else nonzero
-        return found
-
-    def apart(self, a: Span, b: Span, count: str, *, or_same: bool) -> None:
-        """Two stretches of memory must not overlap, unless they may be exactly the same."""
-        size = self.element.bytes
-        ends = [
-            self.at(start, self.emit(f"mul i64 {count}, {size * width}")) for start, width in (a, b)
-        ]
-        before = self.emit(f"icmp ule ptr {ends[0]}, {b[0]}")
-        after = self.emit(f"icmp ule ptr {ends[1]}, {a[0]}")
-        fine = self.emit(f"or i1 {before}, {after}")
-        if or_same and a[1] == b[1]:
-            fine = self.emit(f"or i1 {fine}, {self.emit(f'icmp eq ptr {a[0]}, {b[0]}')}")
-        self.require(fine)
-
-    def targets(self, inputs: list[str], count: str) -> list[str]:
-        """Check what was given as `out=`, one array or a tuple of them; their data.
-
-        All are apart from each other and from the inputs; but a batch with one result may be
-        exactly an input.
-        """
-        given = ["%given"]
-        if not self.one:
-            self.equal("ptr", self.field("%given", HEAD - 8, "ptr"), self.context("tuple_type"))
-            self.equal("i64", self.field("%given", HEAD, "i64"), len(self.results))
-            places = range(TUPLE, TUPLE + 8 * len(self.results), 8)
-            given = [self.field("%given", place, "ptr") for place in places]
-        pairs = zip(given, self.results, strict=True)
-        data = [self.array(item, v, PLAIN | WRITEABLE, count) for item, v in pairs]
-        taken = [(p, v.size) for p, v in zip(inputs, self.program.inputs, strict=True)]
-        made = [(p, v.size) for p, v in zip(data, self.results, strict=True)]
-        for k, span in enumerate(made):
-            for other in taken:
-                self.apart(other, span, count or "1", or_same=bool(count) and self.one)
-            for other in made[:k]:
-                self.apart(other, span, count or "1", or_same=False)
-        return data
-
-    # The function ------------------------------------------------------------------------------
-
-    def write(self) -> str:
-        n = len(self.program.inputs)
-        self.equal("i64", "%nargs", n)
-        self.array_type = self.context("array_type")
-        self.items = [self.field("%args", 8 * k, "ptr") for k in range(n)]
-        given, alone = self.room(1, "ptr"), self.room(1, "i64")
-        self.store(given, 0, "ptr null")
-        self.store(alone, 0, f"i64 {self.most}")
-        self._keywords(n, given, alone)
-        self.raw(f"  %given = load ptr, ptr {given}\n  %made = icmp eq ptr %given, null")
-        if self.most:
-            first = self.items[0]
-            kind = self.field(first, HEAD - 8, "ptr")
-            self.branch(self.emit(f"icmp eq ptr {kind}, {self.array_type}"), "ranked", "single")
-            rank = self.field(first, RANK, "i32")
-            single = self.emit(f"icmp eq i32 {rank}, {len(self.program.inputs[0].shape)}")
-            self.branch(single, "single", "several")
-        self._states()
-        if self.most:
-            self.raw("several:")
-            self.equal("i32", rank, len(self.program.inputs[0].shape) + 1)
-            count = self.field(self.field(first, SHAPE, "ptr"), 0, "i64")
-            some = self.emit(f"sub i64 {count}, 1")
-            most = self.emit(f"load i64, ptr {alone}")
-            self.require(self.emit(f"icmp ult i64 {some}, {most}"))
-            self._states(count)
-        self.raw("slow:")
-        operands = "ptr %self, ptr %args, i64 %nargs, ptr %kwnames"
-        answer = self.emit(f"call ptr {self.context('vectorcall')}({operands})")
-        self.raw(f"  ret ptr {answer}")
-        head = [
-            "@context = external global ptr",
-            *(_shape(k, result) for k, result in enumerate(self.results)),
-            "define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {\nentry:",
-        ]
-        return "\n".join([*head, *self.reserved, *self.lines, "}\n"])
-
-    def _keywords(self, n: int, given: str, most: str) -> None:
-        """Read `out=` and `threads=1`, or None for either, into their places."""
-        bare = self.emit("icmp eq ptr %kwnames, null")
-        self.raw(f"  br i1 {bare}, label %plain, label %named\nnamed:")
-        count, none = self.field("%kwnames", HEAD, "i64"), self.context("none")
-        self.require(self.emit(f"icmp ule i64 {count}, 2"))
-        for k in range(2):
-            name = self.field("%kwnames", TUPLE + 8 * k, "ptr")
-            value = self.field("%args", 8 * (n + k), "ptr")
-            empty = self.emit(f"icmp eq ptr {value}, {none}")
-            is_out = self.emit(f"icmp eq ptr {name}, {self.context('out_name')}")
-            self.branch(is_out, f"out{k}", f"threads{k}")
-            self.store(given, 0, f"ptr {self.emit(f'select i1 {empty}, ptr null, ptr {value}')}")
-            self.raw(f"  br label %read{k}\nthreads{k}:")
-            self.equal("ptr", name, self.context("threads_name"))
-            one = self.emit(f"icmp eq ptr {value}, {self.context('unit')}")
-            self.require(self.emit(f"or i1 {empty}, {one}"))
-            limit = self.emit(f"select i1 {one}, i64 {UNBOUNDED}, i64 {self.most}")
-            self.store(most, 0, f"i64 {limit}")
-            self.raw(f"  br label %read{k}\nread{k}:")
-            if k == 0:
-                self.branch(self.emit(f"icmp eq i64 {count}, 2"), "second", "plain")
-        self.raw("  br label %plain\nplain:")
-
-    def _states(self, count: str = "") -> None:
-        """One state; or a batch, for which all arrays have the same number of rows."""
-        suffix = "_batch" if count else ""
-        data = [self.numbers(k, count) for k in range(len(self.items))]
-        for k, first in self.program.nonzero:
-            self.require(self._fine(k, data[k], first, count))
-        shapes = [self._sizes(k, v, count) for k, v in enumerate(self.results)]
-        self.branch("%made", f"make{suffix}", f"fill{suffix}")
-        made, answer = self._new(shapes, f"make{suffix}")
-        self._run(count, data, [self.field(array, DATA, "ptr") for array in made])
-        for k, result in enumerate(self.results):
-            if not count and not result.shape:
-                made[k] = self.emit(f"call ptr {self.context('unwrap')}(ptr {made[k]})")
-        for k, item in enumerate(made if answer else ()):
-            operands = f"ptr {answer}, i64 {k}, ptr {item}"
-            self.emit(f"call i32 {self.context('set_item')}({operands})")
-        self.raw(f"  ret ptr {answer or made[0]}")
-        self.raw(f"fill{suffix}:")
-        self._run(count, data, self.targets(data, count))
-        self.raw(f"  call void {self.context('increment')}(ptr %given)")
-        self.raw("  ret ptr %given")
-
-    def _fine(self, k: int, data: str, first: int, count: str) -> str:
-        """Whether a quaternion is not zero, or the first numbers of all are not."""
-        if not count:
-            return self.some_nonzero(data, first)
-        start = self.at(data, self.element.bytes * first)
-        step = self.element.bytes * self.program.inputs[k].size
-        return self.emit(f"call i1 @none_zero(ptr {start}, i64 {step}, i64 {count})")
-
-    def _sizes(self, k: int, result: Variable, count: str) -> tuple[str, int]:
-        """Where the shape of a new array is, and its length."""
-        if not count:
-            return f"@shape{k}", len(result.shape)
-        sizes = self.room(len(result.shape) + 1, "i64")
-        for axis, size in enumerate([count, *result.shape]):
-            self.store(sizes, 8 * axis, f"i64 {size}")
-        return sizes, len(result.shape) + 1
-
-    def _run(self, count: str, data: list[str], targets: list[str]) -> None:
-        pointers = ", ".join(f"ptr {p}" for p in [*data, *targets])
-        call = f"@run_batch(i64 {count}, " if count else "@run("
-        self.raw(f"  call void {call}{pointers})")
-
-    def _new(self, shapes: list[tuple[str, int]], label: str) -> tuple[list[str], str]:
-        """New arrays, and for several of them a tuple that will hold them.
-
-        Where there is no memory, the exception is set already: return nothing. (What was made
-        before is then lost: the process has run out of memory.)
-        """
-        made, answer = [], ""
-        if not self.one:
-            call = f"call ptr {self.context('new_tuple')}(i64 {len(shapes)})"
-            answer = self._checked(call, f"{label}_tuple")
-        for k, (shape, rank) in enumerate(shapes):
-            call = (
-                f"call ptr {self.context('new_array')}(ptr {self.array_type}, i32 {rank}, "
-                f"ptr {shape}, i32 {self.element.type_number}, ptr null, ptr null, i32 0, i32 0, "
-                "ptr null)"
-            )
-            made.append(self._checked(call, f"{label}{k}"))
-        return made, answer
-
-    def _checked(self, call: str, label: str) -> str:
-        made = self.emit(call)
-        failed = self.emit(f"icmp eq ptr {made}, null")
-        self.raw(f"  br i1 {failed}, label %{label}_fail, label %{label}_run")
-        self.raw(f"{label}_fail:\n  ret ptr null\n{label}_run:")
-        return made
-
-
-def _context(w: Writer, name: str) -> str:
-    return w.field("@context", 8 * list(CONTEXT).index(name), "ptr")
-
-
-def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
-    """Tables on the stack of arrays, as `batch` takes them: where rows start, and their strides."""
-    places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
-    for k, (place, step) in enumerate(arrays):
-        w.store(places, 8 * k, place)
-        w.store(steps, 8 * k, step)
-    return places, steps
-
-
-def _shape(k: int, result: Variable) -> str:
-    sizes = ", ".join(f"i64 {size}" for size in result.shape) or "i64 0"
-    return f"@shape{k} = internal constant [{max(len(result.shape), 1)} x i64] [{sizes}]"
-
-
-def _none_zero(element: Element) -> str:
-    """Whether none of `count` numbers, `step` bytes apart, is zero.
-
-    For first entries of quaternions: if one is zero, the Python path looks at the others.
+    A wrench is an array, or an object of the type that the way knows, which is not asked but read.
     """
-    return f"""define internal i1 @none_zero(ptr %start, i64 %step, i64 %count) noinline {{
-entry:
-  br label %loop
-loop:
-  %place = phi ptr [ %start, %entry ], [ %next, %loop ]
-  %left = phi i64 [ %count, %entry ], [ %fewer, %loop ]
-  %before = phi i1 [ true, %entry ], [ %all, %loop ]
-  %number = load {element.name}, ptr %place
-  %fine = fcmp une {element.name} %number, 0.0
-  %all = and i1 %before, %fine
-  %next = getelementptr i8, ptr %place, i64 %step
-  %fewer = sub i64 %left, 1
-  %more = icmp sgt i64 %fewer, 0
-  br i1 %more, label %loop, label %end
-end:
-  ret i1 %all
-}}
-"""
+    w = Routine("internal i1 @loads(ptr %way, ptr %given, ptr %found)")
+    count = word(w, "wrenches")
+    right = w.same(kind_of(w, "%given"), context(w, "dict_type"))
+    with w.when(w.opposite(right)):
+        w.answer("i1 false")
+    size = w.called("i64", context(w, "dict_size"), "ptr %given")
+    with w.when(w.compare("ne", size, count)):
+        w.answer("i1 false")
+    place, key, value = w.variable("i64", "0"), w.variable("ptr", "null"), w.variable("ptr", "null")
+    records, following = word(w, "loads", "ptr"), context(w, "dict_next")
+    with w.each(count) as (k, _):
+        operands = ("ptr %given", f"ptr {place}", f"ptr {key}", f"ptr {value}")
+        left = w.called("i32", following, *operands)
+        with w.when(w.compare("eq", left, 0, "i32")):
+            w.answer("i1 false")
+        record = w.at(records, w.times(k, 8 * len(LOAD)))
+        wanted = {
+            name: w.field(record, 8 * n, "i64" if name.endswith("place") else "ptr")
+            for n, name in enumerate(LOAD)
+        }
+        known = w.called("i1", "@same", f"ptr {w.get(key, 'ptr')}", f"ptr {wanted['key']}")
+        with w.when(w.opposite(known)):
+            w.answer("i1 false")
+        given = w.get(value, "ptr")
+        with w.when(w.opposite(w.is_null(wanted["type"]))):
+            with w.when(w.opposite(w.same(kind_of(w, given), wanted["type"]))):
+                w.answer("i1 false")
+            for name in ("axes", "at"):
+                part = w.get(w.at(given, wanted[f"{name}_place"]), "ptr")
+                with w.when(w.is_null(part)):
+                    w.answer("i1 false")
+                with w.when(
+                    w.opposite(w.called("i1", "@same", f"ptr {part}", f"ptr {wanted[name]}"))
+                ):
+                    w.answer("i1 false")
+            w.set(value, f"ptr {w.get(w.at(given, wanted['value_place']), 'ptr')}")
+        inner = w.get(value, "ptr")
+        with w.when(w.is_null(inner)):
+            w.answer("i1 false")
+        w.put("%found", k, "ptr", inner)
+    w.answer("i1 true")
+    return w.finished()
 
 
-def _run_batch(program: Interface, element: Element, workspace: int) -> str:
-    """Run a batch of contiguous rows, without holding Python's lock."""
-    w = Writer(1, False)
-    sides = (("in", program.inputs), ("out", program.outputs))
-    names = [[f"%{role}{k}" for k in range(len(variables))] for role, variables in sides]
-    tables: list[str] = []
-    for pointers, (_, variables) in zip(names, sides, strict=True):
-        steps = [f"i64 {element.bytes * v.size}" for v in variables]
-        tables += filled_tables(w, [(f"ptr {p}", s) for p, s in zip(pointers, steps, strict=True)])
-    w.reserved.append(f"  %workspace = alloca [{max(workspace, 1)} x i8], align 64")
-    functions = [_context(w, name) for name in ("release", "acquire")]
-    state = w.emit(f"call ptr {functions[0]}()")
-    operands = ", ".join(f"ptr {table}" for table in tables)
-    w.raw(f"  call void @batch(i64 %count, {operands}, ptr %workspace)")
-    w.raw(f"  call void {functions[1]}(ptr {state})")
-    parameters = ", ".join(f"ptr {name}" for name in [*names[0], *names[1]])
-    return w.function(f"internal void @run_batch(i64 %count, {parameters}) noinline")
+def _fits() -> str:
+    """The arguments of the kernel of a way, in order, if a call is one of that way; else null."""
+    w = Routine(
+        "internal ptr @fits(ptr %way, ptr %args, i64 %nargs, ptr %names, ptr %values, i64 %options,"
+        " ptr %given, ptr %found, ptr %items)"
+    )
+    bare = w.compare("slt", word(w, "wrenches"), 0)
+    right = w.compare("eq", word(w, "options"), "%options")
+    right = w.both(right, w.compare("eq", word(w, "arguments"), "%nargs"))
+    right = w.both(right, w.compare("eq", bare, w.is_null("%given"), "i1"))
+    with w.when(w.opposite(right)):
+        w.answer("ptr null")
+    named = word(w, "named", "ptr")
+    with w.each("%options") as (k, _):
+        both = w.times(k, 2)
+        name, value = (w.entry_of(named, n, "ptr") for n in (both, w.plus(both, 1)))
+        with w.when(w.opposite(w.same(name, w.entry_of("%names", k, "ptr")))):
+            w.answer("ptr null")
+        given = w.entry_of("%values", k, "ptr")
+        with w.when(w.opposite(w.called("i1", "@same", f"ptr {given}", f"ptr {value}"))):
+            w.answer("ptr null")
+    with w.when(w.opposite(bare)):
+        held = w.called("i1", "@loads", "ptr %way", "ptr %given", "ptr %found")
+        with w.when(w.opposite(held)):
+            w.answer("ptr null")
+    sources, fixed, count = word(w, "sources", "ptr"), word(w, "fixed", "ptr"), word(w, "inputs")
+    taken, ordered = w.variable("ptr", "%args"), w.label()
+    w.leave(w.is_null(sources), ordered)  # just the caller's arguments
+    w.set(taken, "ptr %items")
+    with w.each(count) as (k, _):
+        source = w.entry_of(sources, k, "i64")
+        kind, index = w.emit(f"and i64 {source}, 3"), w.emit(f"lshr i64 {source}, 2")
+        place = w.pick(w.compare("eq", kind, 1), "%found", "%args", "ptr")
+        place = w.pick(w.compare("eq", kind, 2), fixed, place, "ptr")
+        w.put("%items", k, "ptr", w.entry_of(place, index, "ptr"))
+    w.start(ordered)
+    items, wanted = w.get(taken, "ptr"), word(w, "single")
+    with w.when(w.compare("eq", wanted, 2)):
+        w.answer(f"ptr {items}")
+    end, singles = w.label(), w.variable("i64", "0")
+    with w.each(count) as (k, _):
+        item = w.entry_of(items, k, "ptr")
+        w.set(singles, "i64 0")
+        w.leave(w.opposite(w.same(kind_of(w, item), context(w, "array_type"))), end)
+        descr = w.field(item, DESCR, "ptr")
+        w.leave(w.compare("ne", w.field(descr, TYPE, "i32"), SINGLE_NUMBER, "i32"), end)
+        w.leave(w.compare("ne", w.field(descr, ORDER, "i8"), ord("="), "i8"), end)
+        w.set(singles, "i64 1")
+    w.start(end)
+    right = w.compare("eq", w.get(singles), wanted)
+    w.answer(f"ptr {w.pick(right, items, 'null', 'ptr')}")
+    return w.finished()
+
+
+# The function ----------------------------------------------------------------------------------
+
+
+def _entry() -> str:
+    """Sort the keywords, find a way, and go it; else the Python path."""
+    w = Routine("ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)")
+    slow, found = w.label(), w.label()
+    out, given = w.variable("ptr", "null"), w.variable("ptr", "null")
+    limit, options = w.variable("i64", "0"), w.variable("i64", "0")
+    names, values = w.room(MOST_OPTIONS, "ptr"), w.room(MOST_OPTIONS, "ptr")
+    items, wrenches = w.room(MOST_INPUTS, "ptr"), w.room(MOST_WRENCHES, "ptr")
+    with w.when(w.opposite(w.is_null("%kwnames"))):
+        _keywords(w, slow, (out, given, limit, options), (names, values))
+    way, given_items = w.variable("ptr", "null"), w.variable("ptr", "null")
+    ask = [f"i64 {w.get(options)}", f"ptr {w.get(given, 'ptr')}"]
+    call = ["ptr %args", "i64 %nargs", f"ptr {names}", f"ptr {values}", *ask]
+
+    def attempt(candidate: str) -> None:
+        """Take a way if it fits. (It is a tuple: its first item is the array of words.)"""
+        words = w.field(w.field(candidate, TUPLE, "ptr"), HEAD, "ptr")
+        room = f"ptr {wrenches}", f"ptr {items}"
+        fits = w.called("ptr", "@fits", f"ptr {words}", *call, *room)
+        with w.when(w.opposite(w.is_null(fits)), go=found):
+            w.set(way, f"ptr {candidate}")
+            w.set(given_items, f"ptr {fits}")
+
+    first = w.field("%self", TUPLE, "ptr")
+    with w.when(w.opposite(w.same(first, context(w, "none")))):
+        attempt(first)
+    more = w.field("%self", TUPLE + 8, "ptr")
+    with w.each(w.field(more, HEAD, "i64")) as (k, _):
+        attempt(w.entry_of(w.field(more, LIST, "ptr"), k, "ptr"))
+    w.start(slow)
+    operands = "ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames"
+    w.answer(f"ptr {w.called('ptr', context(w, 'vectorcall'), *operands)}")
+    w.start(found)
+    taken = w.get(way, "ptr")
+    words = w.field(w.field(taken, TUPLE, "ptr"), HEAD, "ptr")
+    learned = w.opposite(w.same(taken, first))  # the first way is held by %self
+    with w.when(learned):
+        w.do(context(w, "increment"), f"ptr {taken}")
+    count = word(w, "wrenches", base=words)
+    with w.each(count) as (k, _):
+        w.do(context(w, "increment"), f"ptr {w.entry_of(wrenches, k, 'ptr')}")
+    facts = [f"ptr {words}", f"ptr {w.get(given_items, 'ptr')}"]
+    facts += [f"ptr {w.get(out, 'ptr')}", f"i64 {w.get(limit)}"]
+    answer = w.called("ptr", "@answered", *facts)
+    with w.each(count) as (k, _):
+        w.do(context(w, "decrement"), f"ptr {w.entry_of(wrenches, k, 'ptr')}")
+    with w.when(learned):
+        w.do(context(w, "decrement"), f"ptr {taken}")
+    w.leave(w.same(answer, NOT_TAKEN), slow)
+    w.answer(f"ptr {answer}")
+    return w.finished()
+
+
+def _keywords(
+    w: Routine, slow: str, places: tuple[str, str, str, str], lists: tuple[str, str]
+) -> None:
+    """`out=`, `threads=1` and `f_ext=` into their places, other keywords into lists."""
+    out, given, limit, options = places
+    none = context(w, "none")
+    with w.each(w.field("%kwnames", HEAD, "i64")) as (k, further):
+        name = w.entry_of(w.at("%kwnames", TUPLE), k, "ptr")
+        value = w.entry_of("%args", w.plus("%nargs", k), "ptr")
+        empty = w.same(value, none)
+        with w.when(w.same(name, context(w, "out_name")), go=further):
+            w.set(out, f"ptr {w.pick(empty, 'null', value, 'ptr')}")
+        loaded = w.same(name, context(w, "f_ext_name"))
+        with w.when(w.both(loaded, w.opposite(empty)), go=further):
+            w.set(given, f"ptr {value}")
+        with w.when(w.same(name, context(w, "threads_name")), go=further):
+            one = w.same(value, context(w, "unit"))
+            w.leave(w.opposite(w.either(empty, one)), slow)
+            w.set(limit, f"i64 {w.pick(one, str(UNBOUNDED), '0')}")
+        count = w.get(options)
+        w.leave(w.compare("eq", count, MOST_OPTIONS), slow)
+        for place, item in zip(lists, (name, value), strict=True):
+            w.put(place, count, "ptr", item)
+        w.set(options, f"i64 {w.plus(count, 1)}")
+
+
+def _called() -> str:
+    """`tp_call` of a class whose objects keep a fast entry in their first slot.
+
+    Without an entry, or if the first argument is not NumPy's or Python's, Python's own `tp_call`.
+    """
+    w = Routine("ptr @called(ptr %self, ptr %args, ptr %named)")
+    usual = w.label()
+    entry = w.field("%self", HEAD, "ptr")
+    w.leave(w.is_null(entry), usual)
+    count, items = w.field("%args", HEAD, "i64"), w.at("%args", TUPLE)
+    w.leave(w.compare("eq", count, 0), usual)
+    kind, ours = kind_of(w, w.get(items, "ptr")), "false"
+    for name in ("array_type", "list_type", "tuple_type"):
+        ours = w.either(ours, w.same(kind, context(w, name)))
+    w.leave(w.opposite(ours), usual)
+    w.do(context(w, "increment"), f"ptr {entry}")
+    answer, done = w.variable("ptr", "null"), w.label()
+    with w.when(w.is_null("%named"), go=done):
+        operands = [f"ptr {entry}", f"ptr {items}", f"i64 {count}", "ptr null"]
+        w.set(answer, f"ptr {w.called('ptr', context(w, 'vectorcall'), *operands)}")
+    operands = [f"ptr {entry}", "ptr %args", "ptr %named"]
+    w.set(answer, f"ptr {w.called('ptr', context(w, 'call'), *operands)}")
+    w.start(done)
+    w.do(context(w, "decrement"), f"ptr {entry}")
+    w.answer(f"ptr {w.get(answer, 'ptr')}")
+    w.start(usual)
+    given = "ptr %self", "ptr %args", "ptr %named"
+    w.answer(f"ptr {w.called('ptr', context(w, 'usual_call'), *given)}")
+    return w.finished()

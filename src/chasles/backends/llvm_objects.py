@@ -1,24 +1,16 @@
 """Objects of Python and NumPy as the machine code of the fast entry reads them.
 
-Where they keep what, checked before it is relied on; how numbers are gathered from lists, tuples
-and arrays that are not plain; and the built-in function around an entry.
+Where they keep what, checked before it is relied on, and what the code reaches of Python. Also the
+words of a way of calling, which it reads too.
 """
 
 import ctypes
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
-from chasles.backends.llvm_code import Code
-from chasles.backends.llvm_math import Element
-from chasles.errors import StateError
-
-Again = Callable[[tuple[Any, ...], dict[str, Any]], Any]
-"""A short way for what an entry does not take: arguments and named ones to an answer, or
-NotImplemented."""
 
 CONTEXT = {
     "array_type": "",
@@ -42,10 +34,21 @@ CONTEXT = {
     "as_double": "PyLong_AsDouble",
     "failed": "PyErr_Occurred",
     "clear": "PyErr_Clear",
+    "decrement": "Py_DecRef",
+    "allocate": "PyMem_RawMalloc",
+    "give_back": "PyMem_RawFree",
+    "f_ext_name": "",
+    "text_type": "",
+    "compare": "PyUnicode_Compare",
+    "dict_type": "",
+    "dict_size": "PyDict_Size",
+    "dict_next": "PyDict_Next",
+    "call": "PyObject_Call",
+    "usual_call": "",
 }
 """What @context points to, in order: Python's functions, and those that `llvm` fills in:
-numpy.ndarray, the interned strings "out" and "threads", PyArray_New, PyArray_Return, types of
-Python and numpy.float64, None, and the integer 1."""
+numpy.ndarray, the interned strings "out", "threads" and "f_ext", PyArray_New, PyArray_Return, types
+of Python and numpy.float64, None, the integer 1, and what calls an object by its `__call__`."""
 
 HEAD, TUPLE = object.__basicsize__, tuple.__basicsize__
 DATA, RANK, SHAPE, STRIDES, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 24, 40, 48))
@@ -53,6 +56,9 @@ ORDER, TYPE = HEAD + 10, HEAD + 12
 LIST = HEAD + 8
 """Where an array keeps its data, number of axes, shape, strides, element type and flags, where an
 element type keeps its byte order and number, and where a list keeps the address of its items."""
+
+CALL = 112
+"""Where a class keeps the function that calls its objects, after its head."""
 
 LAYOUT = (HEAD, TUPLE)
 """What the code assumes of this build of Python."""
@@ -62,150 +68,45 @@ PLAIN = 0x0001 | ALIGNED
 """C-contiguous and aligned."""
 WRITEABLE = 0x0400
 
-NUMBERS = {12: "double", 9: "i64", 7: f"i{8 * ctypes.sizeof(ctypes.c_long)}", 5: "i32"}
-"""NumPy's numbers of types of elements that are gathered, and LLVM's names of them."""
+NOT_TAKEN = "inttoptr (i64 1 to ptr)"
+"""What machine code answers instead of an object where the Python path has to do it."""
 
+WAY = (
+    *("one", "batch", "workspace", "most", "number", "element", "bytes"),
+    *("inputs", "outputs", "numbers", "variables", "nonzero", "quaternions"),
+    *("single", "arguments", "sources", "fixed", "options", "named", "wrenches", "loads"),
+    *("shown", "gap", "margin"),
+)
+"""Words of a way of calling (`llvm_ways`), 8 bytes each: numbers, and addresses of lists.
 
-def gathered(element: Element) -> str:
-    """Numbers that are not side by side, put into a buffer; null for what must go another way.
-
-    Arrays of float32 that a program of doubles is given are not gathered: if all of them are, the
-    program in single precision is meant.
-    """
-    place = {name: 8 * k for k, name in enumerate(CONTEXT)}
-    kinds = NUMBERS | ({11: "float"} if element.name == "float" else {})
-
-    def context(name: str) -> str:
-        return (
-            f"%{name}.place = getelementptr i8, ptr @context, i64 {place[name]}\n"
-            f"  %{name} = load ptr, ptr %{name}.place"
-        )
-
-    def converted(kind: str, label: str) -> str:
-        """A number as an element, from the name %x.label to %y.label."""
-        if kind == element.name:
-            return f"%y.{label} = bitcast {kind} %x.{label} to {kind}"
-        operation = "sitofp" if kind.startswith("i") else "fptrunc"
-        return f"%y.{label} = {operation} {kind} %x.{label} to {element.name}"
-
-    types = ("list_type", "tuple_type", "array_type", "float_type", "float64_type", "int_type")
-    loops = "".join(
-        f"""
-as{number}:
-  %i.{number} = phi i64 [ 0, %typed ], [ %next.{number}, %do{number} ]
-  %more.{number} = icmp ult i64 %i.{number}, %size
-  br i1 %more.{number}, label %do{number}, label %done
-do{number}:
-  %step.{number} = mul i64 %i.{number}, %stride
-  %from.{number} = getelementptr i8, ptr %data, i64 %step.{number}
-  %x.{number} = load {kind}, ptr %from.{number}
-  {converted(kind, str(number))}
-  %to.{number} = getelementptr {element.name}, ptr %buffer, i64 %i.{number}
-  store {element.name} %y.{number}, ptr %to.{number}
-  %next.{number} = add i64 %i.{number}, 1
-  br label %as{number}"""
-        for number, kind in kinds.items()
-    )
-    cases = " ".join(f"i32 {number}, label %as{number}" for number in kinds)
-    return f"""define internal ptr @gathered(ptr %item, i64 %size, ptr %buffer) noinline {{
-entry:
-  {chr(10).join("  " + context(name) for name in (*types, "as_double", "failed", "clear")).strip()}
-  %kind.place = getelementptr i8, ptr %item, i64 {HEAD - 8}
-  %kind = load ptr, ptr %kind.place
-  %count.place = getelementptr i8, ptr %item, i64 {HEAD}
-  %inside = getelementptr i8, ptr %item, i64 {TUPLE}
-  %is_list = icmp eq ptr %kind, %list_type
-  br i1 %is_list, label %list, label %no_list
-list:
-  %outside.place = getelementptr i8, ptr %item, i64 {LIST}
-  %outside = load ptr, ptr %outside.place
-  br label %sequence
-no_list:
-  %is_tuple = icmp eq ptr %kind, %tuple_type
-  br i1 %is_tuple, label %sequence, label %no_tuple
-sequence:
-  %items = phi ptr [ %outside, %list ], [ %inside, %no_list ]
-  %count = load i64, ptr %count.place
-  %fits = icmp eq i64 %count, %size
-  br i1 %fits, label %each, label %fail
-each:
-  %i = phi i64 [ 0, %sequence ], [ %next, %stored ]
-  %more = icmp ult i64 %i, %size
-  br i1 %more, label %one, label %done
-one:
-  %number.place = getelementptr ptr, ptr %items, i64 %i
-  %number = load ptr, ptr %number.place
-  %type.place = getelementptr i8, ptr %number, i64 {HEAD - 8}
-  %type = load ptr, ptr %type.place
-  %is_float = icmp eq ptr %type, %float_type
-  %is_float64 = icmp eq ptr %type, %float64_type
-  %is_number = or i1 %is_float, %is_float64
-  br i1 %is_number, label %float, label %no_float
-float:
-  %value.place = getelementptr i8, ptr %number, i64 {HEAD}
-  %value = load double, ptr %value.place
-  br label %stored
-no_float:
-  %is_int = icmp eq ptr %type, %int_type
-  br i1 %is_int, label %int, label %fail
-int:
-  %whole = call double %as_double(ptr %number)
-  %doubtful = fcmp oeq double %whole, -1.0
-  br i1 %doubtful, label %asking, label %stored
-asking:
-  %error = call ptr %failed()
-  %too_large = icmp ne ptr %error, null
-  br i1 %too_large, label %clearing, label %stored
-clearing:
-  call void %clear()
-  br label %fail
-stored:
-  %x.seq = phi double [ %value, %float ], [ %whole, %int ], [ %whole, %asking ]
-  {converted("double", "seq")}
-  %to = getelementptr {element.name}, ptr %buffer, i64 %i
-  store {element.name} %y.seq, ptr %to
-  %next = add i64 %i, 1
-  br label %each
-no_tuple:
-  %is_array = icmp eq ptr %kind, %array_type
-  br i1 %is_array, label %array, label %fail
-array:
-  %rank.place = getelementptr i8, ptr %item, i64 {RANK}
-  %rank = load i32, ptr %rank.place
-  %flags.place = getelementptr i8, ptr %item, i64 {FLAGS}
-  %flags = load i32, ptr %flags.place
-  %aligned = and i32 %flags, {ALIGNED}
-  %is_aligned = icmp ne i32 %aligned, 0
-  %is_row = icmp eq i32 %rank, 1
-  %readable = and i1 %is_aligned, %is_row
-  br i1 %readable, label %row, label %fail
-row:
-  %shape.place = getelementptr i8, ptr %item, i64 {SHAPE}
-  %shape = load ptr, ptr %shape.place
-  %length = load i64, ptr %shape
-  %long = icmp eq i64 %length, %size
-  %descr.place = getelementptr i8, ptr %item, i64 {DESCR}
-  %descr = load ptr, ptr %descr.place
-  %order.place = getelementptr i8, ptr %descr, i64 {ORDER}
-  %order = load i8, ptr %order.place
-  %native = icmp eq i8 %order, {ord("=")}
-  %right = and i1 %long, %native
-  br i1 %right, label %typed, label %fail
-typed:
-  %strides.place = getelementptr i8, ptr %item, i64 {STRIDES}
-  %strides = load ptr, ptr %strides.place
-  %stride = load i64, ptr %strides
-  %data.place = getelementptr i8, ptr %item, i64 {DATA}
-  %data = load ptr, ptr %data.place
-  %typenumber.place = getelementptr i8, ptr %descr, i64 {TYPE}
-  %typenumber = load i32, ptr %typenumber.place
-  switch i32 %typenumber, label %fail [ {cases} ]{loops}
-done:
-  ret ptr %buffer
-fail:
-  ret ptr null
-}}
+one, batch: addresses of the kernel's code; workspace: bytes that `batch` needs; most: states from
+which on threads share a batch. number, element, bytes: NumPy's number of the kernel's type, 0 or 1
+for double or single precision, and the bytes of an element. inputs, outputs: how many; numbers: in
+all inputs of a state; variables: their sizes and shapes; quaternions: (input, index) of each first
+number, `nonzero` of them. single: whether all arguments must be float32 (1), must not all be (0),
+or may be (2). arguments: how many a caller gives by position. sources: of each input, 4 k + (0: of
+the caller's arguments, 1: of the wrenches, 2: of `fixed`); no list where inputs are the arguments.
+named: (name, value) of each of `options`. wrenches: how many `f_ext` holds, -1 if it is not given;
+loads: LOAD of each. shown: how many of the outputs a call gives; if not all, the last one is (gap,
+margin) of each state, and the call is taken only if all gaps are at most `gap`, and all margins
+above `margin` (bits of doubles).
 """
+
+LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")
+"""Words of a wrench: its frame, and its type with the places of its fields (type 0: an array)."""
+
+MOST_RANK = 8
+VARIABLE = 2 + MOST_RANK
+"""Words of a variable: its size, its number of axes, its shape."""
+
+MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
+"""What there is room for on the stack; with more, a call takes the Python path."""
+
+UNBOUNDED = 1 << 40
+"""A limit on the states of a batch that no batch in memory reaches."""
+
+SINGLE_NUMBER = 11
+"""NumPy's number of float32."""
 
 
 def at_address(function: Any) -> int:
@@ -218,79 +119,41 @@ def address(a: np.ndarray) -> int:
     return a.__array_interface__["data"][0]
 
 
-_FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
+def places(sample: Any, values: Sequence[Any]) -> tuple[int, ...] | None:
+    """Where an object with `__slots__` keeps some values, each in one place alone."""
+    words = type(sample).__basicsize__ // 8
+    held = list((ctypes.c_void_p * words).from_address(id(sample)))
+    found = [held.index(id(x)) * 8 if held.count(id(x)) == 1 else 0 for x in values]
+    return tuple(found) if all(place >= HEAD for place in found) else None
+
+
 _ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
 """Places in NumPy's table of C functions, fixed since its first version."""
 
 
-class _MethodDefinition(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
-class Owner(tuple[Code]):
-    """What an entry belongs to, its `__self__`: called for whatever the machine code does not take.
-
-    It is a tuple, whose one item, the code, the garbage collector cannot take out as long as the
-    entry is there; all else is in its dictionary, which may be emptied. fallback: the Python path.
-    again: tried before it, on arguments and named ones; NotImplemented where it does not help.
-    holder: where a pickled entry is found again, by name.
-    """
-
-    holder: Any
-    name: str
-    fallback: Callable[..., Any] | None
-    again: Again | None
-
-    def __new__(
-        cls,
-        code: Code | None,
-        holder: Any,
-        name: str,
-        fallback: Callable[..., Any] | None = None,
-        again: Again | None = None,
-    ) -> "Owner":
-        made = super().__new__(cls, () if code is None else (code,))
-        made.holder, made.name, made.fallback, made.again = holder, name, fallback, again
-        return made
-
-    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
-        again = self.__dict__.get("again")
-        if again is not None:
-            answer = again(arguments, named)
-            if answer is not NotImplemented:
-                return answer
-        fallback = self.__dict__.get("fallback")
-        if fallback is None:
-            raise StateError("E-CALL-016", "the robot of this function has been taken apart")
-        return fallback(*arguments, **named)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == self.__dict__.get("name"):
-            return getattr(self.holder, name)
-        raise AttributeError(name)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Owner, (None, self.holder, self.name)
-
-
-def _for_ever(kept: Any) -> Any:
+def for_ever(kept: Any) -> Any:
     """Own one more reference, which nobody returns: modules lose their names at the end."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     return kept
 
 
-_OUT, _THREADS = (_for_ever(sys.intern(name)) for name in ("out", "threads"))
-FILLED = _for_ever((ctypes.c_void_p * len(CONTEXT))())
+_OUT, _THREADS, _LOADS = (for_ever(sys.intern(name)) for name in ("out", "threads", "f_ext"))
+FILLED = for_ever((ctypes.c_void_p * len(CONTEXT))())
 """What the machine code reaches of Python and NumPy; filled before the first entry is made."""
 
 
+class _Callable:
+    def __call__(self) -> None:
+        """Have what Python gives to all classes with such a method."""
+
+
+def call_slot(kind: type) -> ctypes.c_void_p:
+    """The place in a class of the function by which CPython calls its objects."""
+    return ctypes.c_void_p.from_address(id(kind) + HEAD + CALL)
+
+
 @functools.cache
-def _fill_context() -> None:
+def fill_context() -> None:
     numpy = _numpy_table()
     own = {
         "array_type": numpy[_ARRAY_TYPE],
@@ -305,6 +168,10 @@ def _fill_context() -> None:
         "threads_name": id(_THREADS),
         "none": id(None),
         "unit": id(1),
+        "f_ext_name": id(_LOADS),
+        "text_type": id(str),
+        "dict_type": id(dict),
+        "usual_call": call_slot(_Callable).value or 0,
     }
     for k, (key, function) in enumerate(CONTEXT.items()):
         FILLED[k] = at_address(getattr(ctypes.pythonapi, function)) if function else own[key]
@@ -347,6 +214,12 @@ def _probe() -> bool:
         return False
     fits &= read(read(id(numbers) + LIST, pointer), pointer) == id(numbers[0])
     fits &= [read(id(x) + HEAD, ctypes.c_double) for x in numbers] == numbers
+    kinds = [type("A", (base,), {}) for base in (object, _Callable, functools.partial)]
+    slots = [
+        read(id(kind) + HEAD + CALL, pointer) for kind in (*kinds, _Callable, functools.partial)
+    ]
+    if slots[0] is not None or None in slots[1:] or slots[1:3] != slots[3:] or slots[3] == slots[4]:
+        return False
     for array in (np.zeros((3, 5)), np.zeros((2, 3, 4), order="F"), np.zeros(7, ">f8")):
         start = id(array)
         shape, strides, descr = (read(start + k, pointer) for k in (SHAPE, STRIDES, DESCR))
@@ -364,37 +237,3 @@ def _probe() -> bool:
         fits &= read(descr + TYPE, number) == array.dtype.num
         fits &= (read(descr + ORDER, ctypes.c_char) == b"=") == array.dtype.isnative
     return fits
-
-
-def fast_entry(
-    code: Code,
-    entry: int | None,
-    *,
-    name: str,
-    signature: str,
-    doc: str,
-    holder: Any,
-    fallback: Callable[..., Any],
-    again: Again | None = None,
-) -> Callable[..., Any]:
-    """The built-in function; the fallback itself where the machine or Python allows none.
-
-    holder: where the function can be found again by name when it is unpickled. fallback: takes
-    the same arguments in every form, and is called for whatever the machine code does not take.
-    again: tried before it, a short way for arrays that only have to be laid out anew.
-    """
-    if entry is None or not supported():
-        return fallback
-    _fill_context()
-    text = f"{name}($self, {signature})\n--\n\n{doc}"
-    kept = code.piece.kept
-    if text not in kept:
-        encoded = (name.encode(), text.encode())
-        facts = encoded[0], entry, _FASTCALL_WITH_KEYWORDS, encoded[1]
-        kept.setdefault(text, (_MethodDefinition(*facts), encoded))
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype = ctypes.py_object
-    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    definition = ctypes.addressof(kept[text][0])
-    built: Callable[..., Any] = make(definition, Owner(code, holder, name, fallback, again), None)
-    return built

@@ -6,14 +6,25 @@ single lane it is the caller's own row. The last tile repeats its last row. A re
 several times among the outputs is kept once; constant results are written before the loop.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chasles.backends.llvm_entry import entry
-from chasles.backends.llvm_math import DOUBLE, Element, Writer, angles, arctangent, cold_angles
-from chasles.backends.llvm_tiles import attributes, gather, scatter
-from chasles.backends.lowering import Lowered, Part, lower, places
-from chasles.expr import Program
+from chasles.backends.llvm_body import Body, Place, Target
+from chasles.backends.llvm_math import Writer, cold_angles
+from chasles.backends.llvm_products import Products
+from chasles.backends.llvm_rolled import one_state, tiles_of_states
+from chasles.backends.llvm_tiles import (
+    PAST,
+    attributes,
+    declared,
+    gather,
+    scatter,
+    scatter_past,
+    streams,
+)
+from chasles.backends.lowering import Lowered, lower, places
+from chasles.backends.rolling import Rolled, rolled
+from chasles.expr import Interface, Program, Staged
 
 WORTH_THREADS = 10_000_000
 """Operations in a batch from which on threads share it: about a third of a millisecond."""
@@ -22,10 +33,11 @@ MANY, GROUP = 8, 4
 """Programs of more than MANY parts run each part for GROUP tiles in turn."""
 
 LONGEST = 40000
-"""Instructions that are still compiled as one part: as many as LLVM takes in reasonable time."""
+"""Instructions that are still compiled as one part: as many as LLVM takes in reasonable time. A
+longer program runs as a loop over its segments, where they have few forms."""
 
 SHARE = 10000
-"""Instructions in each part of a longer program."""
+"""Instructions in each part of a longer program that is no loop."""
 
 
 @dataclass(frozen=True)
@@ -36,39 +48,37 @@ class Module:
     workspace: int
 
 
-@dataclass(frozen=True)
-class Target:
-    """What code is written for: how many lanes, with fused products or not, of which numbers."""
-
-    width: int
-    fuse: bool
-    element: Element = DOUBLE
-
-    def writer(self, width: int | None = None) -> Writer:
-        """A fresh writer for all lanes, or for another number of them."""
-        return Writer(width or self.width, self.fuse, self.element, self.width)
-
-
-def module(program: Program, target: Target) -> Module:
-    """The module of a program; with one output, it has an entry point for Python too."""
+def module(whole: Program | Staged, target: Target) -> Module:
+    """The module of a program."""
+    products = None
+    if isinstance(whole, Staged):
+        products = Products(whole, target.width)
+        program = products.head
+    else:
+        program = whole
     slots = _Slots(program)
-    longest = LONGEST if len(program.code) <= LONGEST else SHARE
-    lowered = lower(program, fuse=target.fuse, longest=longest)
-    parts = [f"; {program.name}: {program.count}\n", _declarations(target)]
-    parts += [cold_angles(target.writer()), _one(program, lowered, target)]
+    lowered = _lowered(program, target)
+    parts = [f"; {whole.name}: {whole.count}\n", _declarations(target)]
+    parts += [cold_angles(target.writer()), _one(whole, program, lowered, products, target)]
     parts.append(_vector_parts(program, lowered, slots, target))
     for n in sorted({v.size for v in program.inputs} - {0}):
         parts += [gather(target.writer(), n, clip=clip) for clip in (False, True)]
     for k, columns in enumerate(slots.columns):
-        for clip in (False, True) if columns else ():
+        for clip in (False, True)[: 1 if products else 2] if columns else ():
             parts.append(scatter(target.writer(), k, columns, slots.constant, clip=clip))
-    batch, vectors = _batch(program, lowered, slots, target)
+        if not products and streams(target.writer(), len(columns)):
+            parts.append(scatter_past(target.writer(), k, len(columns)))
+    batch, vectors = _batch(program, lowered, slots, products, target)
     parts.append(batch)
     workspace = vectors * target.writer().bytes
-    if program.outputs:
-        most = WORTH_THREADS // max(program.count.weight, 1)
-        parts.append(entry(program, target.element, workspace=workspace, most=most))
     return Module("\n".join(parts), workspace)
+
+
+def _lowered(program: Program, target: Target) -> Lowered | Rolled:
+    """A loop over the segments of a long program, where it has some; else its parts."""
+    if len(program.code) <= LONGEST:
+        return lower(program, fuse=target.fuse, longest=LONGEST)
+    return rolled(program) or lower(program, fuse=target.fuse, longest=SHARE)
 
 
 class _Slots:
@@ -87,113 +97,14 @@ _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "max
 
 
 def _declarations(target: Target) -> str:
-    lines = ['!0 = !{!"branch_weights", i32 1, i32 100000}']
+    lines = ['!0 = !{!"branch_weights", i32 1, i32 100000}', "!1 = !{i32 1}"]
     for w in (target.writer(1), target.writer()):
         for name, arity in _INTRINSICS.items():
             lines.append(f"declare {w.type} @llvm.{name}.{w.suffix}({', '.join([w.type] * arity)})")
-    masked = f"@llvm.masked.load.{w.suffix}.p0(ptr, i32, {w.mask}, {w.type})"
-    lines.append(f"declare {w.type} {masked}")
-    lines.append(f"declare void @llvm.masked.store.{w.suffix}.p0({w.type}, ptr, i32, {w.mask})")
-    lines.append("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    lines += [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("umin", "smax")]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines + declared(w)) + "\n"
 
 
 # The straight-line parts -----------------------------------------------------------------------
-
-SPELLING: dict[str, Callable[..., str]] = {
-    "add": Writer.add,
-    "sub": Writer.sub,
-    "mul": Writer.mul,
-    "div": lambda w, a, b: w.binary("fdiv", a, b),
-    "neg": Writer.neg,
-    "fma": Writer.fma,
-    "fms": lambda w, a, b, c: w.fma(a, b, w.neg(c)),
-    "fnma": Writer.fnma,
-    "sqrt": lambda w, a: w.call("sqrt", a),
-    "atan2": arctangent,
-    "min": lambda w, a, b: w.call("minimum", a, b),
-    "max": lambda w, a, b: w.call("maximum", a, b),
-    "abs": lambda w, a: w.call("fabs", a),
-}
-"""Operations on vectors of numbers. Sines and cosines are taken in groups (`Stage.angles`);
-comparisons and selections work on masks."""
-
-COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
-
-Place = tuple[str, int]
-"""A tile and an index in it."""
-
-
-class _Body:
-    """Writes one part of a lowered program for any number of lanes.
-
-    results: where values are delivered, (tile, index) each. A value is stored as soon as it is
-    made, so that it need not be kept.
-    """
-
-    def __init__(
-        self, lowered: Lowered, part: Part, w: Writer, results: Mapping[int, list[Place]]
-    ) -> None:
-        self.code, self.place, self.w = lowered.code, lowered.place, w
-        self._going = {k: list(places) for k, places in results.items()}
-        for k, place in part.saved:
-            self._going.setdefault(k, []).append(("%scratch", place))
-        self._value: dict[int, str] = {}
-        self._mask: dict[int, str] = {}
-        self._angle: dict[tuple[str, int], Place] = {}
-        for number, stage in enumerate(part.stages):
-            for k in stage.code:
-                self._write(k)
-                self._store(k)
-            if stage.angles:
-                sines, cosines = angles(w, [self._use(a) for a in stage.angles], str(number))
-                for index, angle in enumerate(stage.angles):
-                    self._angle["sin", angle] = (sines, index)
-                    self._angle["cos", angle] = (cosines, index)
-        for k in list(self._going):
-            self._store(k)
-
-    def _store(self, k: int) -> None:
-        for tile, index in self._going.pop(k, ()):
-            value, place = self._use(k), self.w.at(tile, index, self.w.type)
-            self.w.raw(f"  store {self.w.type} {value}, ptr {place}, align {self.w.bytes}")
-
-    def _load(self, tile: str, index: int) -> str:
-        place = self.w.at(tile, index, self.w.type)
-        return self.w.emit(f"load {self.w.type}, ptr {place}, align {self.w.bytes}")
-
-    def _write(self, k: int) -> None:
-        op, args, _ = self.code[k]
-        if op in COMPARISONS:
-            self._mask[k] = self.w.compare(COMPARISONS[op], *map(self._use, args))
-        elif op == "select":
-            condition, a, b = args
-            self._value[k] = self.w.choose(self._condition(condition), self._use(a), self._use(b))
-        elif op in SPELLING:
-            self._value[k] = SPELLING[op](self.w, *map(self._use, args))
-
-    def _use(self, k: int) -> str:
-        """The name of a value: made in this part, an input, a constant, or from the scratch."""
-        op, args, data = self.code[k]
-        if op == "const":
-            return self.w.constant(data)
-        if k not in self._value:
-            if op == "input":
-                self._value[k] = self._load(f"%in{data[0]}", data[1])
-            elif op in ("sin", "cos") and (op, args[0]) in self._angle:
-                self._value[k] = self._load(*self._angle[op, args[0]])
-            elif k in self._mask:
-                ones, zeros = self.w.constant(1.0), self.w.constant(0.0)
-                self._value[k] = self.w.choose(self._mask[k], ones, zeros)
-            else:
-                self._value[k] = self._load("%scratch", self.place[k])
-        return self._value[k]
-
-    def _condition(self, k: int) -> str:
-        if k not in self._mask:
-            self._mask[k] = self.w.compare("une", self._use(k), self.w.constant(0.0))
-        return self._mask[k]
 
 
 def _parts(
@@ -208,29 +119,43 @@ def _parts(
     texts = []
     for n, part in enumerate(lowered.parts):
         w = target.writer(width)
-        _Body(lowered, part, w, {r: going[r] for r in part.results if r in going})
+        Body(lowered, part, w, {r: going[r] for r in part.results if r in going})
         parameters = ", ".join(f"ptr noalias {pointer}" for pointer in pointers)
         texts.append(w.function(f"internal void @{name}{n}({parameters}) {attributes(w)}"))
     return texts
 
 
-def _one(program: Program, lowered: Lowered, target: Target) -> str:
+def _one(
+    whole: Interface,
+    program: Program,
+    lowered: Lowered | Rolled,
+    products: Products | None,
+    target: Target,
+) -> str:
     """One state, straight on the caller's rows: no output may overlap an input."""
     inputs = [f"%in{k}" for k in range(len(program.inputs))]
     outputs = [f"%out{k}" for k in range(len(program.outputs))]
-    going = {r: [(outputs[k], index) for k, index in to] for r, to in places(program).items()}
     names = [*inputs, *outputs]
-    texts = _parts("row", lowered, target, 1, [*names, "%scratch"], going)
     w = target.writer(1)
-    scratch = w.reserve(max(lowered.scratch, 1))
-    operands = ", ".join(f"ptr {name}" for name in [*names, scratch])
-    for n in range(len(lowered.parts)):
-        w.raw(f"  call void @row{n}({operands})")
+    if isinstance(lowered, Rolled):
+        texts = [one_state(program, lowered, target, w)]
+    else:
+        going = {r: [(outputs[k], index) for k, index in to] for r, to in places(program).items()}
+        texts = _parts("row", lowered, target, 1, [*names, "%scratch"], going)
+        scratch = w.reserve(max(lowered.scratch, 1))
+        operands = ", ".join(f"ptr {name}" for name in [*names, scratch])
+        for n in range(len(lowered.parts)):
+            w.raw(f"  call void @row{n}({operands})")
     parameters = ", ".join(f"ptr noalias {name}" for name in names)
-    texts.append(w.function(f"internal void @run({parameters}) nounwind"))
+    name = "head" if products else "run"
+    texts.append(w.function(f"internal void @{name}({parameters}) nounwind"))
+    if products:
+        results = [f"%out{k}" for k in range(len(whole.outputs))]
+        texts.append(products.functions(target.writer()))
+        texts.append(products.run(target.writer(1), inputs, results))
     w = target.writer(1)
     pointers = []
-    for role, count in (("in", len(inputs)), ("out", len(outputs))):
+    for role, count in (("in", len(inputs)), ("out", len(whole.outputs))):
         for k in range(count):
             pointers.append(w.emit(f"load ptr, ptr {w.at(f'%{role}_pointers', k, 'ptr')}"))
     w.raw(f"  call void @run({', '.join(f'ptr {p}' for p in pointers)})")
@@ -238,7 +163,11 @@ def _one(program: Program, lowered: Lowered, target: Target) -> str:
     return "\n".join(texts)
 
 
-def _vector_parts(program: Program, lowered: Lowered, slots: _Slots, target: Target) -> str:
+def _vector_parts(
+    program: Program, lowered: Lowered | Rolled, slots: _Slots, target: Target
+) -> str:
+    if isinstance(lowered, Rolled):
+        return tiles_of_states(program, lowered, target)
     changing = [r for r in slots.number if program.code[r].op != "const"]
     going = {r: [("%slots", slots.number[r])] for r in changing}
     names = [*(f"%in{k}" for k in range(len(program.inputs))), "%scratch", "%slots"]
@@ -248,7 +177,13 @@ def _vector_parts(program: Program, lowered: Lowered, slots: _Slots, target: Tar
 # Batches ---------------------------------------------------------------------------------------
 
 
-def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) -> tuple[str, int]:
+def _batch(
+    program: Program,
+    lowered: Lowered | Rolled,
+    slots: _Slots,
+    products: Products | None,
+    target: Target,
+) -> tuple[str, int]:
     """The loop over tiles, and the vectors of workspace it needs for tiles, scratch and results.
 
     The code of a long program does not stay in the cache, so each of its parts runs for a group of
@@ -264,9 +199,16 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
             place = w.at(tiles[t][-1], slot, w.type)
             w.raw(f"  store {w.type} {w.constant(number)}, ptr {place}, align {w.bytes}")
     inputs = _arrays(w, "in", len(program.inputs))
-    outputs = _arrays(w, "out", len(program.outputs))
+    outputs = _arrays(w, "out", 0 if products else len(program.outputs))
     taken = [(f"gather{v.size}", k, *inputs[k]) for k, v in enumerate(program.inputs) if v.size]
-    given = [(f"scatter{k}", -1, *outputs[k]) for k, c in enumerate(slots.columns) if c]
+    given = [(f"scatter{k}", -1, *place) for k, place in enumerate(outputs) if slots.columns[k]]
+    past = {
+        f"scatter{k}": _past(w, k, stride)
+        for k, (_, stride) in enumerate(outputs)
+        if streams(w, len(slots.columns[k]))
+    }
+    used = len(tiles) * sum(sizes)
+    rows = w.at("%workspace", used, w.type)
 
     def move(moves: list[tuple[str, int, str, str]], t: int, row: str, last: str) -> None:
         """Bring rows in, or results out."""
@@ -274,7 +216,9 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
         for function, k, pointer, stride in moves:
             place = w.at(pointer, w.emit(f"mul i64 {first}, {stride}"))
             tile = f"ptr {tiles[t][k]}"
-            w.raw(f"  call void @{function}{suffix}({tile}, ptr {place}, i64 {stride}{last})")
+            name = past.get(function) if not last else None
+            name = name or f"@{function}{suffix}"
+            w.raw(f"  call void {name}({tile}, ptr {place}, i64 {stride}{last})")
 
     def run(count: int, row: str, last: str) -> None:
         """Tiles from a row on; with `last`, one tile whose rows past that one are missing."""
@@ -286,6 +230,12 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
                 w.raw(f"  call void @tile{n}({operands})")
         for t in range(count):
             move(given, t, row, last)
+            if products:
+                first = w.emit(f"add i64 {row}, {t * w.width}")
+                some = "%rows" if last else str(w.width)
+                tables = "ptr %out_pointers, ptr %out_strides"
+                operands = f"ptr {tiles[t][-1]}, ptr {rows}, {tables}, i64 {first}, i64 {some}"
+                w.raw(f"  call void @finish({operands})")
 
     w.raw("  br label %groups\ngroups:")
     w.raw("  %group = phi i64 [ 0, %entry ], [ %group_next, %grouped ]")
@@ -305,11 +255,22 @@ def _batch(program: Program, lowered: Lowered, slots: _Slots, target: Target) ->
     w.raw(f"  %next = add i64 %row, {w.width}")
     w.raw("  %more = icmp ult i64 %next, %count")
     w.raw("  br i1 %more, label %loop, label %end\nend:")
+    if past:
+        w.raw("  fence seq_cst")  # what was written past the cache is seen by other threads
     head = (
         "void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
         f"ptr %out_strides, ptr %workspace) {attributes(w)}"
     )
-    return w.function(head), len(tiles) * sum(sizes)
+    if products is None:
+        return w.function(head), used
+    return products.finish(target.writer()) + w.function(head), used + w.width * products.row
+
+
+def _past(w: Writer, output: int, stride: str) -> str:
+    """The function that writes whole tiles of an output: past the cache, if there are many."""
+    size = w.emit(f"mul i64 %count, {stride}")
+    many = w.emit(f"icmp sgt i64 {size}, {PAST}")
+    return w.emit(f"select i1 {many}, ptr @scatter{output}_past, ptr @scatter{output}")
 
 
 def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:

@@ -7,6 +7,9 @@ from chasles.backends.llvm_math import Writer
 UNROLLED = 4
 """Rows of up to this many vectors are moved without a loop."""
 
+PAST = 1 << 24
+"""Bytes of results beyond which long rows are written past the cache, in which they do not stay."""
+
 AHEAD = 32
 """Columns ahead of a store at which the cache lines of long rows are asked for."""
 
@@ -57,12 +60,8 @@ def scatter(
         if c >= n:
             return "zeroinitializer", "zeroinitializer"
         if start.isdigit():
-            slot = str(columns[int(start) + c])
-        else:
-            index = w.emit(f"add i64 {start}, {c}")
-            place = w.at(f"@columns{output}", index, "i32")
-            slot = w.emit(f"zext i32 {w.emit(f'load i32, ptr {place}')} to i64")
-        return _halves(w, w.at("%slots", slot, w.type))
+            return _halves(w, w.at("%slots", str(columns[int(start) + c]), w.type))
+        return _column(w, output, start, c)
 
     def store(start: str, vectors: Sequence[str]) -> None:
         for row, vector in zip(rows, vectors, strict=True):
@@ -87,19 +86,15 @@ def scatter(
         for row in rows:
             place = w.at(row, soon, w.element.name)
             w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
-        flag = w.at(f"@steady{output}", start, "i1")
-        steady = w.emit(f"load i1, ptr {flag}")
-        w.raw(f"  br i1 {steady}, label %steady, label %moving\nsteady:")
-        pattern = w.at(f"@pattern{output}", start, w.element.name)
-        fixed = w.emit(f"load {w.type}, ptr {pattern}, align {w.element.bytes}")
+        fixed = _steady(w, output, start)
         _store_halves(w, rows, start, [fixed] * width)
         w.raw("  br label %moved\nmoving:")
         _store_halves(w, rows, start, _transposed(w, [halves(start, c) for c in range(width)]))
         w.raw("  br label %moved\nmoved:")
 
     address = w.emit("ptrtoint ptr %base to i64")
-    past = w.emit(f"sub i64 0, {address}")
-    words = w.emit(f"lshr i64 {past}, {w.element.bytes.bit_length() - 1}")
+    negative = w.emit(f"sub i64 0, {address}")
+    words = w.emit(f"lshr i64 {negative}, {w.element.bytes.bit_length() - 1}")
     ahead = w.emit(f"and i64 {words}, {max(width // 2 - 1, 0)}")
     aligned = w.emit(f"icmp eq i64 {ahead}, 0")
     shift = w.emit(f"sub i64 {ahead}, {width}")
@@ -107,6 +102,106 @@ def scatter(
     _loop(w, n, first, move, back="moved")
     tables = "" if clip else _tables(w, output, columns, constant)
     return tables + _function(w, f"scatter{output}", "%slots", clip)
+
+
+def _column(w: Writer, output: int, start: str, c: int) -> tuple[str, str]:
+    """Column c of the block at `start`, as two halves."""
+    place = w.at(f"@columns{output}", w.emit(f"add i64 {start}, {c}"), "i32")
+    slot = w.emit(f"zext i32 {w.emit(f'load i32, ptr {place}')} to i64")
+    return _halves(w, w.at("%slots", slot, w.type))
+
+
+def _steady(w: Writer, output: int, start: str) -> str:
+    """Branch to %moving if the block at `start` changes; else go on with its constants."""
+    steady = w.emit(f"load i1, ptr {w.at(f'@steady{output}', start, 'i1')}")
+    w.raw(f"  br i1 {steady}, label %steady, label %moving\nsteady:")
+    pattern = w.at(f"@pattern{output}", start, w.element.name)
+    return w.emit(f"load {w.type}, ptr {pattern}, align {w.element.bytes}")
+
+
+def streams(w: Writer, columns: int) -> bool:
+    """Return True if rows of so many columns can be written past the cache: by AVX-512."""
+    return -(-columns // w.width) > UNROLLED and w.bytes == 64
+
+
+def _from_two(w: Writer) -> str:
+    """The instruction that takes lanes by number from two vectors."""
+    return f"@llvm.x86.avx512.vpermi2var.p{'s' if w.element.bits == 32 else 'd'}.512"
+
+
+def declared(w: Writer) -> list[str]:
+    """Declarations of the functions of LLVM that are used here."""
+    masked = f"@llvm.masked.load.{w.suffix}.p0(ptr, i32, {w.mask}, {w.type})"
+    lines = [f"declare {w.type} {masked}"]
+    lines.append(f"declare void @llvm.masked.store.{w.suffix}.p0({w.type}, ptr, i32, {w.mask})")
+    lines.append("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    lines += [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("umin", "smax")]
+    if w.bytes == 64:
+        lines.append(f"declare {w.type} {_from_two(w)}({w.type}, {w.integers}, {w.type})")
+    return lines
+
+
+def scatter_past(w: Writer, output: int, n: int) -> str:
+    """The function that writes long rows past the cache, wherever they stand: see `scatter`.
+
+    What goes past the cache are whole cache lines, and blocks of columns are not: each line is
+    taken from two blocks, as the row stands. Both ends of a row are written as usual.
+    """
+    width, rows, name = w.width, _rows(w, clip=False), w.element.name
+    whole = n // width * width
+    kind, bits = w.integers, w.element.bits
+
+    def spread(number: str) -> str:
+        """A number in all lanes."""
+        short = number if bits == 64 else w.emit(f"trunc i64 {number} to i{bits}")
+        one = w.emit(f"insertelement {kind} poison, i{bits} {short}, i32 0")
+        return _shuffle(w, kind, one, "poison", [0] * width)
+
+    ahead = []
+    for row in rows:
+        negative = w.emit(f"sub i64 0, {w.emit(f'ptrtoint ptr {row} to i64')}")
+        words = w.emit(f"lshr i64 {negative}, {w.element.bytes.bit_length() - 1}")
+        ahead.append(w.emit(f"and i64 {words}, {width - 1}"))
+    counting = f"<{', '.join(f'i{bits} {c}' for c in range(width))}>"
+    lanes = [w.emit(f"add {kind} {counting}, {spread(shift)}") for shift in ahead]
+
+    def block(start: str) -> list[str]:
+        return _transposed(w, [_column(w, output, start, c) for c in range(width)])
+
+    def ends(start: int, vectors: Sequence[str], comparison: str, limits: Sequence[str]) -> None:
+        """Of the block at `start`, the columns of each row below a limit, or from it on."""
+        for row, vector, limit in zip(rows, vectors, limits, strict=True):
+            numbers = w.emit(f"add {kind} {counting}, {spread(str(start))}")
+            mask = w.emit(f"icmp {comparison} {kind} {numbers}, {spread(limit)}")
+            w.raw(
+                f"  call void @llvm.masked.store.{w.suffix}.p0({w.type} {vector}, "
+                f"ptr {w.at(row, start, name)}, i32 {w.element.bytes}, {w.mask} {mask})"
+            )
+
+    begin = block("0")
+    ends(0, begin, "ult", ahead)
+    w.raw("  br label %head\nhead:\n  br label %loop\nloop:")
+    w.raw(f"  %block = phi i64 [ {width}, %head ], [ %next, %moved ]")
+    for r, vector in enumerate(begin):
+        w.raw(f"  %before{r} = phi {w.type} [ {vector}, %head ], [ %now{r}, %moved ]")
+    fixed = _steady(w, output, "%block")
+    w.raw("  br label %moved\nmoving:")
+    changing = block("%block")
+    w.raw("  br label %moved\nmoved:")
+    for r, vector in enumerate(changing):
+        w.raw(f"  %now{r} = phi {w.type} [ {fixed}, %steady ], [ {vector}, %moving ]")
+    first = w.emit(f"sub i64 %block, {width}")
+    for r, row in enumerate(rows):
+        both = f"{w.type} %before{r}, {kind} {lanes[r]}, {w.type} %now{r}"
+        line = w.emit(f"call {w.type} {_from_two(w)}({both})")
+        there = w.at(row, w.emit(f"add i64 {first}, {ahead[r]}"), name)
+        w.raw(f"  store {w.type} {line}, ptr {there}, align {w.bytes}, !nontemporal !1")
+    w.raw(f"  %next = add i64 %block, {width}\n  %more = icmp ult i64 %next, {whole}")
+    w.raw("  br i1 %more, label %loop, label %end\nend:")
+    limits = [w.emit(f"add i64 {shift}, {whole - width}") for shift in ahead]
+    for start in (n - 2 * width, n - width):
+        ends(start, block(str(start)), "uge", limits)
+    return _function(w, f"scatter{output}_past", "%slots", clip=False)
 
 
 def _tables(w: Writer, output: int, columns: Sequence[int], constant: dict[int, float]) -> str:

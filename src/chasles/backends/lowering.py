@@ -7,7 +7,7 @@ of a scratch array.
 """
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from chasles.expr import Instruction, Program
@@ -71,7 +71,17 @@ def fused(program: Program) -> list[Instruction]:
     A sum that only another sum needs is part of it. A product that only sums need is computed by
     each of them, at no cost. What is known first is added first, so that nothing waits.
     """
-    code, height = list(program.code), _heights(program.code)
+    return fused_apart(program, {})[0]
+
+
+def fused_apart(
+    program: Program, group: Mapping[int, int]
+) -> tuple[list[Instruction], dict[int, int]]:
+    """The same for instructions in groups: terms of one group are added up in that group.
+
+    Returns the instructions and their groups.
+    """
+    code, height, found = list(program.code), _heights(program.code), dict(group)
     used = users(code, range(len(code)))
     kept = {r for refs in program.results for r in refs}
     sums = {k for k, i in enumerate(code) if i.op in ("add", "sub")}
@@ -81,11 +91,26 @@ def fused(program: Program) -> list[Instruction]:
         for k, i in enumerate(code)
         if i.op == "mul" and k not in kept and all(u in sums for u in used[k])
     }
+
+    def write(terms: list[tuple[bool, int]], slots: list[int], name: int) -> None:
+        own = {k for _, k in terms if k in free and group.get(k, name) == name}
+        terms = sorted(terms, key=lambda term: height[term[1]] - (term[1] in own))
+        _write_chain(code, terms, slots, own)
+        found.update(dict.fromkeys(slots, name))
+
     for root in sums - inner:
         terms, slots = _terms(program.code, root, inner)
-        terms.sort(key=lambda term: height[term[1]] - (term[1] in free))
-        _write_chain(code, terms, slots, free)
-    return code
+        mine = group.get(root, 0)
+        for name in sorted({group.get(k, mine) for _, k in terms} - {mine}):
+            theirs = [term for term in terms if group.get(term[1], mine) == name]
+            if len(theirs) > 1:
+                plus = any(added for added, _ in theirs)
+                part, slots = slots[: len(theirs) - 1], slots[len(theirs) - 1 :]
+                height[part[-1]] = max(height[k] for _, k in theirs) + 1
+                write([(added == plus, k) for added, k in theirs], part, name)
+                terms = [*(term for term in terms if term not in theirs), (plus, part[-1])]
+        write(terms, slots, mine)
+    return code, found
 
 
 def users(code: Sequence[Instruction], order: Sequence[int]) -> dict[int, list[int]]:

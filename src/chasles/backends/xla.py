@@ -14,9 +14,8 @@ from typing import Any
 
 from chasles.backends import arrays, cuda, cuda_driver, llvm
 from chasles.backends.cuda_build import Built, Layout
-from chasles.backends.cuda_source import WARP
+from chasles.backends.llvm_calls import SMALL_WORKSPACE
 from chasles.backends.llvm_code import load
-from chasles.backends.llvm_entry import SMALL_WORKSPACE, filled_tables
 from chasles.backends.llvm_math import ELEMENTS, Writer
 from chasles.backends.llvm_source import WORTH_THREADS
 
@@ -55,6 +54,15 @@ def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
         code = load(llvm.assemble(text, llvm.Machine.host()), symbols, ["handler"])
         _KEPT[id(owner)] = (code.address("handler"), code, owner)
     return int(_KEPT[id(owner)][0])
+
+
+def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
+    """Tables on the stack of arrays, as `batch` takes them: where rows start, and their strides."""
+    places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
+    for k, (place, step) in enumerate(arrays):
+        w.store(places, 8 * k, place)
+        w.store(steps, 8 * k, step)
+    return places, steps
 
 
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
@@ -209,14 +217,13 @@ def gpu_source(kernel: cuda.Kernel, built: Built, pointer: int, minor: int) -> s
     ]
     count, words = _words(w, kernel, built)
     large = w.emit(f"icmp uge i64 {count}, {cuda.MANY}")
-    block = w.emit(f"select i1 {large}, i32 {built.block}, i32 {WARP}")
-    shared = w.emit(
-        f"select i1 {large}, i32 {built.shared * built.block // WARP}, i32 {built.shared}"
+    many, few = cuda.block(built, cuda.MANY), cuda.block(built, 1)
+    states, block, shared = (
+        w.emit(f"select i1 {large}, {kind} {a}, {kind} {b}")
+        for kind, a, b in zip(("i64", "i32", "i32"), many, few, strict=True)
     )
-    threads = w.emit(f"zext i32 {block} to i64")
-    most = w.emit(f"sub i64 {threads}, 1")
-    wanted = w.emit(f"add i64 {count}, {most}")
-    blocks = w.emit(f"trunc i64 {w.emit(f'udiv i64 {wanted}, {threads}')} to i32")
+    wanted = w.emit(f"add i64 {count}, {w.emit(f'sub i64 {states}, 1')}")
+    blocks = w.emit(f"trunc i64 {w.emit(f'udiv i64 {wanted}, {states}')} to i32")
     api, context = w.field("%frame", API, "ptr"), w.field("%frame", CONTEXT, "ptr")
     for k, value in enumerate((f"i64 {STREAM_SIZE}", "ptr null", f"ptr {context}", "ptr null")):
         w.store("%question_of_stream", 8 * k, value)

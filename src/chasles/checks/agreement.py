@@ -1,7 +1,4 @@
-"""Every method of every function against the first, and every backend against `interpret`.
-
-The formalisms check each other; programs are checked against the algorithms on floats.
-"""
+"""Methods against each other, programs against algorithms, backends against `interpret`."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -10,13 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.algorithms import FUNCTIONS, KINEMATICS, Method, solid_bodies
-from chasles.checks.comparing import NOTHING, Comparison, Loss
+from chasles.checks.comparing import INVERTING, NOTHING, Comparison, Loss
 from chasles.checks.trial import Trial, arguments, raising
 from chasles.functions.programs import Derivative
 from chasles.functions.tracing import signature
-
-INVERTING = {"forward_dynamics", "hybrid_dynamics"}
-"""Functions that solve for accelerations: these are compared as the forces that they need."""
 
 ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
 """Functions that invert the mass matrix, and lose the digits that it costs."""
@@ -24,7 +18,7 @@ ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
 
 def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
     """Digits lost by what a method inverts: nothing, the mass matrix, or each link's inertia."""
-    if function not in ILL | INVERTING:
+    if function not in ILL | {*INVERTING}:
         return NOTHING
     needs = {m.name: m.needs for m in FUNCTIONS[function]}
     return trial.assembling if needs.get(method) is solid_bodies else trial.inverting
@@ -34,8 +28,7 @@ FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
 """Functions that give joint forces, which may all be zero."""
 
 RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacobian_rate": 1}
-"""Functions of so many velocities multiplied, whose results may be zero where nothing moves. Other
-kinematics are measured beside 1 rad, or the robot's length."""
+"""Powers of the speed that results of kinematics are measured beside; 0 if not listed."""
 
 
 def size_of(trial: Trial, function: str) -> float:
@@ -71,9 +64,8 @@ def methods_agree(trial: Trial) -> Iterator[Comparison]:
 def _of_one(
     trial: Trial, function: str, options: dict[str, Any], order: int
 ) -> Iterator[Comparison]:
-    ways = [
-        m for m in trial.ways(function, **options) if order == 1 or signature(m.algorithm).any_order
-    ]
+    ways = trial.ways(function, **options)
+    ways = [m for m in ways if order == 1 or signature(m.algorithm).any_order]
     if len(ways) < 2:
         return
     loaded = "f_ext" in signature(ways[0].algorithm).inputs
@@ -84,22 +76,15 @@ def _of_one(
         tau = trial.ask(model, "inverse_dynamics", q, qd, qdd, **extra)
         given |= {"tau": tau, "given": mixed(trial, options.get("known", ()), qdd, tau)}
 
-    def results(way: Method) -> tuple[Any, ...]:
+    def results(way: Method) -> Any:
         arrays = arguments(function, way, given, order)
-        found = _parts(trial.ask(model, function, *arrays, method=way.name, **extra, **options))
-        if function not in INVERTING:
-            return found
-        return tuple(effort(trial, part, options.get("known", ())) for part in found)
+        return trial.ask(model, function, *arrays, method=way.name, **extra, **options)
 
-    expected, size = results(ways[0]), size_of(trial, function)
-    if len(expected) > 1:
-        first = np.abs(expected[0] * trial.units.of(function))
-        size = max(size, float(np.max(first, initial=0.0)))
+    expected, size, case = results(ways[0]), 0.0, Case(trial, function, options, [])
+    if isinstance(expected, tuple):
+        size = float(np.max(np.abs(expected[0] * trial.units.of(function)), initial=0.0))
     for way in ways[1:]:
-        loss = loss_of(trial, function, way.name)
-        for k, (a, b) in enumerate(zip(results(way), expected, strict=True)):
-            name = way.name if len(expected) == 1 else f"{way.name}, result {k + 1}"
-            yield Comparison(function, name, a, b, size, loss, trial.units.of(function, k))
+        yield from case.compare(way.name, results(way), expected, size)
 
 
 def mixed(trial: Trial, known: Any, qdd: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -124,25 +109,10 @@ def _of(trial: Trial, joints: Any) -> np.ndarray:
 # Programs -------------------------------------------------------------------------------------
 
 MAIN = (
-    "forward_kinematics",
-    "frame_velocity",
-    "frame_acceleration",
-    "jacobian",
-    "jacobian_rate",
-    "gravity_forces",
-    "bias_forces",
-    "inverse_dynamics",
-    "mass_matrix",
-    "forward_dynamics",
-    "kinetic_energy",
-    "potential_energy",
-    "momentum",
-    "center_of_mass",
-    "centroidal_momentum_matrix",
-    "integrate",
-    "difference",
-    "loop_residual",
-    "loop_matrix",
+    *("forward_kinematics", "frame_velocity", "frame_acceleration", "jacobian", "jacobian_rate"),
+    *("gravity_forces", "bias_forces", "inverse_dynamics", "mass_matrix", "forward_dynamics"),
+    *("kinetic_energy", "potential_energy", "momentum", "center_of_mass"),
+    *("centroidal_momentum_matrix", "integrate", "difference", "loop_residual", "loop_matrix"),
 )
 """Functions compiled by default; all are where `full` is given."""
 
@@ -154,7 +124,7 @@ BATCH = 11
 
 
 class Case(NamedTuple):
-    """A function that is compiled, with its options and arrays, at a state."""
+    """A function with its options and arrays, at a state."""
 
     trial: Trial
     function: str
@@ -167,17 +137,17 @@ class Case(NamedTuple):
             options = self.options | more | {"backend": backend}
             return self.trial.robot.function(self.function, **options).at(self.trial.t)
 
-    def compare(self, method: str, found: Any, expected: Any) -> Iterator[Comparison]:
-        """Results, one or several; accelerations as the forces that they need."""
-        at, function = self.trial, self.function
+    def compare(
+        self, method: str, found: Any, expected: Any, size: float = 0.0
+    ) -> Iterator[Comparison]:
+        """Compare results, one or several; accelerations as the forces that they need."""
+        at, function, known = self.trial, self.function, self.options.get("known", ())
+        size, loss = max(size, size_of(at, function)), loss_of(at, function, method)
         for k, (a, b) in enumerate(zip(_parts(found), _parts(expected), strict=True)):
-            one = isinstance(expected, np.ndarray | float)
-            name = method if one else f"{method}, result {k + 1}"
+            name = f"{method}, result {k + 1}" if isinstance(expected, tuple) else method
             if function in INVERTING:
-                known = self.options.get("known", ())
                 a, b = (effort(at, np.asarray(x, float), known) for x in (a, b))
-            size, units = size_of(at, function), at.units.of(function, k)
-            yield Comparison(function, name, a, b, size, loss_of(at, function), units)
+            yield Comparison(function, name, a, b, size, loss, at.units.of(function, k))
 
 
 def cases(trial: Trial) -> Iterator[Case]:
@@ -190,9 +160,7 @@ def cases(trial: Trial) -> Iterator[Case]:
         **dict.fromkeys(CENTRAL, not sum(body.inertia.m for body in model.bodies)),
     }
     for function in FUNCTIONS if trial.full else MAIN:
-        if trial.robot.mechanism.opens(function) or absent.get(function):
-            continue
-        if not trial.has(function):
+        if trial.robot.mechanism.opens(function) or absent.get(function) or not trial.has(function):
             continue
         options = options_of(trial, function)[0]
         if not trial.ways(function, **options):
@@ -256,7 +224,7 @@ def derived_programs(trial: Trial) -> Iterator[Comparison]:
         sign = signature(trial.ways(function, **case.options)[0].algorithm)
         if len(sign.outputs) > 1 or "q" not in sign.inputs:
             continue
-        if function in INVERTING | ILL | {"integrate"}:
+        if function in ILL | {*INVERTING, "integrate"}:
             continue
         by_q = case.compiled("interpret", derivative=Derivative("jacobian", ("q",)))
         program = case.compiled("interpret")

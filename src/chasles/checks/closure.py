@@ -43,13 +43,12 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
     h, bias = trial.run("bias_forces", q, qd, f_ext=load), trial.run("loop_bias", q, qd)
     tau = trial.tau + trial.direction * trial.units.rate**2 * trial.force
     for way in _ways(model):
-        qdd, lam, health = trial.ask(
-            model, "constrained_dynamics", q, qd, tau, method=way.name, f_ext=load
-        )
+        name = "constrained_dynamics"
+        qdd, lam, health = trial.ask(model, name, q, qd, tau, method=way.name, f_ext=load)
         size = float(np.max(np.abs(A.T @ lam * efforts), initial=trial.force))
         loss = max(trial.inverting, _near(health[1], 1e-2))
         pushed = M @ qdd + h - A.T @ lam
-        name, fast = "constrained_dynamics", _fast(trial, qdd)
+        fast = _fast(trial, qdd)
         yield Comparison(name, f"{way.name}, forces", pushed, tau, size, loss, efforts)
         yield Comparison(name, f"{way.name}, loops", A @ qdd, bias, fast, loss, rows)
         for known in ((), *_leading(model)):
@@ -179,18 +178,15 @@ def errors_decay(trial: Trial) -> Iterator[Comparison]:
     slip, open_by = A @ v - trial.run("loop_rate", q), trial.run("loop_residual", q)
     closing = bias - 2.0 / SOON * slip - open_by / SOON**2
     M, h, efforts = trial.run("mass_matrix", q), trial.run("bias_forces", q, v), trial.units.effort
+    tau, rows = trial.tau, trial.units.closing[kept]
     for way in _ways(model):
-        qdd, lam, health = trial.ask(
-            model, name, q, v, trial.tau, method=way.name, stabilization=SOON
-        )
+        qdd, lam, health = trial.ask(model, name, q, v, tau, method=way.name, stabilization=SOON)
         loss = max(trial.inverting, _near(health[1], 1e-2))
-        fast, rows = _fast(trial, qdd), trial.units.closing[kept]
-        yield Comparison(
-            name, f"{way.name}, loops", (A @ qdd)[kept], closing[kept], fast, loss, rows
-        )
+        found, fast = (A @ qdd)[kept], _fast(trial, qdd)
+        yield Comparison(name, f"{way.name}, loops", found, closing[kept], fast, loss, rows)
         size = float(np.max(np.abs(A.T @ lam * efforts), initial=trial.force))
         pushed = M @ qdd + h - A.T @ lam
-        yield Comparison(name, f"{way.name}, forces", pushed, trial.tau, size, loss, efforts)
+        yield Comparison(name, f"{way.name}, forces", pushed, tau, size, loss, efforts)
 
 
 SOON = 0.1

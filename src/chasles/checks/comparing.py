@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.mechanisms.equations import row_scales
+from chasles.mechanisms.freedoms import row_scales
 from chasles.model import Model
 from chasles.model.spaces import freedom_units
 
@@ -79,6 +79,10 @@ def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarr
     return apart, size
 
 
+INVERTING = ("forward_dynamics", "hybrid_dynamics")
+"""Functions that solve for accelerations: these are compared as the forces that they need."""
+
+
 # Units -----------------------------------------------------------------------------------------
 
 
@@ -120,40 +124,28 @@ class Units:
 
     def of(self, function: str, result: int = 0) -> Any:
         """Factors of a result of a function; 1 where it is of one kind, or of kinds of its own."""
-        kinds = OF.get(function, ("",))
+        kinds = OF.get(function, [""])
         kind = kinds[min(result, len(kinds) - 1)]
         return getattr(self, kind) if kind else 1.0
 
 
-OF: dict[str, tuple[str, ...]] = {
-    "forward_kinematics": ("pose",),
-    "frame_velocity": ("twist",),
-    "frame_acceleration": ("twist",),
-    "frame_motion": ("twist",),
-    "jacobian": ("jacobian",),
-    "generalized_jacobian": ("jacobian",),
-    "jacobian_rate": ("jacobian",),
-    "inverse_dynamics": ("effort",),
-    "gravity_forces": ("effort",),
-    "bias_forces": ("effort",),
-    "forward_dynamics": ("effort",),
-    "hybrid_dynamics": ("effort",),
-    "coriolis_matrix": ("inertia",),
-    "closed_form": ("inertia", "symbols", "effort"),
-    "mass_matrix": ("inertia",),
-    "mass_matrix_inverse": ("mobility",),
-    "inverse_dynamics_sensitivities": ("inertia",),
-    "operational_inertia_inverse": ("accelerance",),
-    "joint_reactions": ("wrench",),
-    "momentum": ("wrench",),
-    "centroidal_momentum_matrix": ("centroidal",),
-    "difference": ("rate",),
-    "integrate": ("position",),
-    "loop_residual": ("closing",),
-    "loop_rate": ("closing",),
-    "loop_bias": ("closing",),
-    "loop_matrix": ("loops",),
+_FUNCTIONS = {
+    "pose": ("forward_kinematics",),
+    "twist": ("frame_velocity", "frame_acceleration", "frame_motion"),
+    "jacobian": ("jacobian", "generalized_jacobian", "jacobian_rate"),
+    "effort": ("inverse_dynamics", "gravity_forces", "bias_forces", *INVERTING),
+    "inertia": ("coriolis_matrix", "mass_matrix", "inverse_dynamics_sensitivities"),
+    "mobility": ("mass_matrix_inverse",),
+    "accelerance": ("operational_inertia_inverse",),
+    "wrench": ("joint_reactions", "momentum"),
+    "centroidal": ("centroidal_momentum_matrix",),
+    "rate": ("difference",),
+    "position": ("integrate",),
+    "closing": ("loop_residual", "loop_rate", "loop_bias"),
+    "loops": ("loop_matrix",),
 }
+OF = {"closed_form": ["inertia", "symbols", "effort"]}
+OF |= {function: [kind] for kind, functions in _FUNCTIONS.items() for function in functions}
 """Kinds of the results of functions. Accelerations are compared as the forces that they need."""
 
 

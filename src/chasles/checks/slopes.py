@@ -1,7 +1,4 @@
-"""Kinematics against itself, and derivatives against extrapolated differences.
-
-Velocities are rates of poses, Jacobians their coefficients; slopes are along a random direction.
-"""
+"""Kinematics against itself, and derivatives against differences along a random direction."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,10 +24,7 @@ def poses_move(trial: Trial) -> Iterator[Comparison]:
 
 
 def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
-    """Accelerations are rates of velocities, jerk that of accelerations, in every view.
-
-    Of points fixed in the frame: at the world's origin others pass, which have no such rate.
-    """
+    """Accelerations are rates of velocities, and jerk of accelerations, at points of the frame."""
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     for frame in trial.frames:
         for view in ({"at": "frame"}, {"at": trial.views[-1]["at"]}):

@@ -18,8 +18,7 @@ from chasles.model import WORLD, Model
 from chasles.robot import Robot
 
 STEP = 1e-3
-"""Step of differences, in rad, robot lengths and s: with one extrapolation 1e-11 of a slope
-is lost."""
+"""Step of differences, in rad, robot lengths and s; slopes lose about 1e-11."""
 
 CLOSED = 1e-13
 """Loops closed to this (rad, lengths of the robot) count as closed."""
@@ -110,10 +109,7 @@ class Trial:
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 
     def ways(self, function: str, **options: Any) -> list[Method]:
-        """The methods of a function that this mechanism can have, in the order of the table.
-
-        Those that grow with the cube of the freedoms only for arms, unless everything is wanted.
-        """
+        """Return the methods that suit this mechanism; steep ones only for arms, unless `full`."""
         if self.model.source.massless and function not in KINEMATICS:
             return []
         bound = self.model.mimics or self.model.driven
@@ -317,10 +313,7 @@ def _least(units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray
 
 
 def _scale(model: Model, frame: str) -> np.ndarray:
-    """Moments (N m) and forces (N) that move the body of a frame about as fast as its weight does.
-
-    One newton would be nothing to a crane, and too much for a link of a milligram.
-    """
+    """Moments (N m) and forces (N) that accelerate the body of a frame about as its weight does."""
     body = model.frames[frame].body
     if body == WORLD or float(model.bodies[body].inertia.m) <= 0.0:
         return np.ones(6)

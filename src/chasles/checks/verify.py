@@ -21,12 +21,10 @@ WIDEST = 1e-2
 
 
 ROUNDING = 1e-11
-"""Allowed difference of two ways to compute a number: sums over links lose some thousand roundings.
-On robots whose tolerances are not widened the worst is 4e-13 (python -m benchmarks verify)."""
+"""Relative difference allowed between two methods; 4e-13 at worst (python -m benchmarks verify)."""
 
 DIFFERENCES = 1e-8
-"""Loss of differences: 1e-11 of a slope, squared steps 1e-9 of a mixed one. The worst is 4e-10,
-that of linearize, the slope of a slope."""
+"""Relative error allowed of differences; 4e-10 at worst, in linearize, the slope of a slope."""
 
 SINGLE = 2e-3
 """Loss in single precision, at a condition of a few thousand."""
@@ -120,8 +118,7 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """Return True if the error is within the tolerance, or not known: lost digits explain any
-        error, but not that there is no result."""
+        """Return True if the error is within the tolerance, or finite where digits are lost."""
         return self.error <= self.tolerance or (not self.checked and math.isfinite(self.error))
 
     def __str__(self) -> str:
@@ -250,10 +247,8 @@ def results(
 
 
 def _judged(check: Check, compared: Comparison, seed: int) -> Result:
-    tolerance = check.tolerance * compared.loss.times
-    result = Result(
-        check.name, compared.function, compared.method, relative_error(compared), tolerance, seed
-    )
+    error, tolerance = relative_error(compared), check.tolerance * compared.loss.times
+    result = Result(check.name, compared.function, compared.method, error, tolerance, seed)
     if not result.checked:
         return replace(result, detail=compared.loss.why)
     return result if result.ok else replace(result, detail=first_difference(compared, tolerance))

@@ -11,22 +11,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from chasles.cli.command import (
-    INTERRUPTED,
-    UNHEARD,
-    WRONG,
-    Debug,
-    flush,
-    hang_up,
-    leave,
-    offered,
-)
+from chasles.cli import command
 from chasles.cli.commands import COMMANDS
 from chasles.version import VERSION
 
 
 class _Bare:
-    """Its help names no type behind a flag, as some releases of Typer would: <bool>."""
+    """A command whose help has no <bool> behind flags, which some releases of Typer print."""
 
     def get_params(self, ctx: Any) -> Any:
         parameters = super().get_params(ctx)  # type: ignore[misc]
@@ -58,11 +49,11 @@ def _heard() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        leave("interrupted", INTERRUPTED)
+        command.leave("interrupted", command.INTERRUPTED)
     except BrokenPipeError:
         raise
     except OSError as error:
-        leave(f"error: {error}", WRONG)
+        command.leave(f"error: {error}", command.WRONG)
 
 
 app = typer.Typer(
@@ -86,7 +77,7 @@ def _root(
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
-    debug: Debug = False,
+    debug: command.Debug = False,
 ) -> None:
     """Rigid-body kinematics and dynamics, compiled for one robot.
 
@@ -103,7 +94,7 @@ def _root(
 
 
 for _command in COMMANDS:
-    app.command(cls=One)(offered(_command))
+    app.command(cls=One)(command.offered(_command))
 
 
 def main() -> None:
@@ -117,10 +108,10 @@ def main() -> None:
     except SystemExit as ended:
         unheard = 0
         try:
-            flush()  # the last words, of help for example
+            command.flush()  # the last words, of help for example
         except OSError as error:
-            hang_up()
-            unheard = UNHEARD if isinstance(error, BrokenPipeError) else WRONG
+            command.hang_up()
+            unheard = command.UNHEARD if isinstance(error, BrokenPipeError) else command.WRONG
         sys.exit(ended.code or unheard)
 
 

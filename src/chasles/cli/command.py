@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, get_type_hints
+from typing import Annotated, Any, NoReturn, get_args, get_type_hints
 
 import numpy as np
 import typer
@@ -23,14 +23,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from chasles.cli.options import Asked, asked, check_folder
+from chasles.cli.options import Asked, asked, check_folder, option
 from chasles.errors import ChaslesError, InputError
 from chasles.formats.files import whole
 from chasles.plots.paper import check_picture, save
 
 FOUND, WRONG, FAULT, INTERRUPTED, UNHEARD = 1, 2, 3, 130, 141
-"""Exit statuses beside 0: a check failed; wrong use, or a bad file; a fault of chasles itself;
-stopped by Ctrl-C; what was printed had nobody to read it."""
+"""Exit statuses: failed check, wrong use or bad file, internal error, Ctrl-C, closed pipe."""
 
 
 @dataclass(frozen=True)
@@ -64,20 +63,13 @@ def said(*lines: str) -> Callable[[Console], None]:
     return lambda console: write(console, *lines)
 
 
-Json = Annotated[
-    bool, typer.Option("--json", help="The answer for programs.", rich_help_panel="Every command")
-]
-Debug = Annotated[
-    bool,
-    typer.Option("--debug", help="Errors with a traceback.", rich_help_panel="Every command"),
-]
+_EVERY = {"rich_help_panel": "Every command"}
+Json = Annotated[bool, option("The answer for programs.", "--json", **_EVERY)]
+Debug = Annotated[bool, option("Errors with a traceback.", "--debug", **_EVERY)]
 
 
 def offered(command: Callable[..., Answer]) -> Callable[..., None]:
-    """Return a command as Typer takes it: with --json and --debug, its errors said.
-
-    A parameter of type `Asked` becomes the argument and the options that name and load a robot.
-    """
+    """Return a command for Typer, with --json, --debug, and the options of a robot for `Asked`."""
     own = dict(inspect.signature(command).parameters)
     hints = get_type_hints(command, include_extras=True)
     robots = [name for name in own if hints[name] is Asked]
@@ -98,12 +90,24 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
 
     every = target | {n: p for n, p in own.items() if n not in robots} | named | shared
     every |= {"context": inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY)}
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    for name, parameter in every.items():
+        _complete(name, parameter.default, hints[name])
+    told = (command.__doc__ or "").replace("    Examples:", "    \bExamples:")
+    run.__name__, run.__doc__ = command.__name__, told  # \b: keep the lines of this paragraph
     run.__annotations__ = {name: hints[name] for name in every}
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[n]) for n, p in every.items()]
     )
     return run
+
+
+def _complete(name: str, default: Any, hint: Any) -> None:
+    """Name a flag without its opposite, and show no default that is empty."""
+    for info in getattr(hint, "__metadata__", ()):
+        if get_args(hint)[0] is bool and info.default is ...:  # where Typer keeps a first name
+            info.default = f"--{name.replace('_', '-')}"
+        if info.show_default is True and (default == "" or info.default_factory):
+            info.show_default = False
 
 
 def deliver(answer: Answer, as_json: bool) -> None:

@@ -6,7 +6,7 @@ The ancestor is the program of Legnani et al. (1996), part II, figs. 4 and 6.
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -191,27 +191,23 @@ def run(
     task: Task, output: Path | None, progress: Callable[[int], None], *, chunk: int = CHUNK
 ) -> Summary:
     """Compute, write the table if one is asked for, and tell `progress` the bytes read so far."""
-    summary = Summary()
-    with whole(output) if output is not None else nullcontext() as part:
-        states = computed(task, chunk=chunk)
-        first = next(states)
-        names = columns(task.robot, task.frames, timed=first.motion.t is not None)
-        table = (
-            nullcontext(lambda rows: None)
-            if output is None or part is None
-            else TABLES[output.suffix.lower()](part, names)
-        )
-        with table as add:
-            for some in itertools.chain([first], states):
-                rows = some.table
-                bad = ~np.all(np.isfinite(rows), axis=1)
-                if np.any(bad):
-                    instant = some.motion.first + int(np.argmax(bad))
-                    problem = f"the results of instant {instant} are not finite"
-                    raise InputError("E-CLI-021", problem, "check the units", file=task.motion)
+    summary, add = Summary(), None
+    with ExitStack() as files:
+        for some in computed(task, chunk=chunk):
+            rows = some.table
+            bad = ~np.all(np.isfinite(rows), axis=1)
+            if np.any(bad):
+                instant = some.motion.first + int(np.argmax(bad))
+                problem = f"the results of instant {instant} are not finite"
+                raise InputError("E-CLI-021", problem, "check the units", file=task.motion)
+            if output is not None and not summary.instants:
+                names = columns(task.robot, task.frames, timed=some.motion.t is not None)
+                part = files.enter_context(whole(output))
+                add = files.enter_context(TABLES[output.suffix.lower()](part, names))
+            if add is not None:
                 add(rows)
-                summary.add(some)
-                progress(some.motion.end)
+            summary.add(some)
+            progress(some.motion.end)
     return summary
 
 

@@ -1,6 +1,7 @@
 """The robot that a command is asked about, by a file or a name, and common options."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +63,8 @@ def _built(target: str, how: Loading) -> Robot:
     """A built-in robot, as the options ask for it."""
     name, _, arguments = target.partition(":")
     needed, given = needs(name), arguments.split(",") if arguments else []
-    if len(given) != len(needed) or not all(_is_count(word) for word in given):
+    counts = all(re.fullmatch("[0-9]{1,4}", word) for word in given)
+    if len(given) != len(needed) or not counts:
         usage = f"{name}:{','.join(needed)}" if needed else name
         where = ", with whole numbers" if needed else ", without arguments"
         raise ModelError("E-CLI-042", f"this built-in robot is written {usage}{where}", part=target)
@@ -82,10 +84,6 @@ def needs(name: str) -> list[str]:
     """The numbers that a built-in robot needs, in capitals."""
     words = inspect.signature(robots.ROBOTS[name]).parameters.values()
     return [word.name.upper() for word in words if word.default is inspect.Parameter.empty]
-
-
-def _is_count(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) < 5
 
 
 # Options ---------------------------------------------------------------------------------------
@@ -112,23 +110,18 @@ def option(help: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, **more)
 
 
-def _robot(name: str, help: str, **more: Any) -> Any:
-    return option(help, name, rich_help_panel="The robot", **more)
+def repeatable(help: str, *names: str, **more: Any) -> Any:
+    """An option that may be given several times, or not at all."""
+    return option(help, *names, default_factory=list, **more)
 
 
-Floating = Annotated[bool, _robot("--floating", "Put the root link on a free joint.")]
-NoMimic = Annotated[bool, _robot("--no-mimic", "Give joints that mimic another a coordinate too.")]
-NoSnap = Annotated[bool, _robot("--no-snap", "Keep an angle like 1.5708 as printed, not as pi/2.")]
-Strict = Annotated[bool, _robot("--strict", "An impossible inertia is an error.")]
+_ROBOT = {"rich_help_panel": "The robot"}
+Floating = Annotated[bool, option("Put the root link on a free joint.", **_ROBOT)]
+NoMimic = Annotated[bool, option("Give joints that mimic another a coordinate too.", **_ROBOT)]
+NoSnap = Annotated[bool, option("Keep an angle like 1.5708 as printed, not as pi/2.", **_ROBOT)]
+Strict = Annotated[bool, option("An impossible inertia is an error.", **_ROBOT)]
 Arguments = Annotated[
-    list[str],
-    _robot(
-        "--argument",
-        "Of a .xacro file; repeatable.",
-        metavar="NAME=VALUE",
-        default_factory=list,
-        show_default=False,
-    ),
+    list[str], repeatable("Of a .xacro file; repeatable.", metavar="NAME=VALUE", **_ROBOT)
 ]
 Target = Annotated[
     str,
@@ -140,18 +133,14 @@ Target = Annotated[
 ]
 Functions = Annotated[
     list[str],
-    option(
+    repeatable(
         "Names of functions; repeatable.",
         *("--function", "--functions", "-f"),
         metavar="NAME,...",
-        default_factory=list,
-        show_default=False,
         autocompletion=among(FUNCTIONS),
     ),
 ]
-Frame = Annotated[
-    str, option("Of functions that have one. Default: the last.", "--frame", show_default=False)
-]
+Frame = Annotated[str, option("Of functions that have one. Default: the last.")]
 
 
 def method_option(help: str, **more: Any) -> Any:

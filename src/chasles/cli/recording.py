@@ -173,9 +173,8 @@ class Recording:
             yield
         except OSError as error:
             cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
-            raise FileError(
-                "E-CLI-036", cause.strerror or said(cause), remedy, file=self.folder
-            ) from error
+            problem = cause.strerror or said(cause)
+            raise FileError("E-CLI-036", problem, remedy, file=self.folder) from error
 
 
 # Arrays and files ------------------------------------------------------------------------------

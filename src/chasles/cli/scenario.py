@@ -13,23 +13,25 @@ radians.
 - [disturbance]: effort (N m or N: standard deviation of random joint forces, one or each), hold
   (how long each lasts, in s), seed.
 - [[contact]]: body and surface, {kind = ..., frame = ...} with the shape's numbers, and law,
-  {kind = ...} with the law's: `chasles.cli.touching.KINDS` says which there are.
+  {kind = ...} with the law's: `KINDS` says which there are.
 """
 
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from chasles.cli.touching import KINDS, checked_table
+from chasles import contact
 from chasles.errors import InputError, ModelError
 from chasles.formats import is_name
 from chasles.formats.files import store
 from chasles.formats.toml_file import TomlFile, word
-from chasles.model.dh_fields import Field, checked, choice, number
+from chasles.model.dh_fields import Field, checked, choice, number, numbers
+from chasles.model.model import suggest
+from chasles.motion.geometry.closed_forms import Place
 from chasles.robots import ROBOTS
 from chasles.rollouts import ComputedTorque, GravityCompensation, PDControl
 from chasles.simulate import INTEGRATORS
@@ -40,6 +42,19 @@ CONTROLS: dict[str, Any] = {
     "computed-torque": ComputedTorque,
 }
 """The controllers by name."""
+
+_SOLIDS = {"sphere": contact.Sphere, "capsule": contact.Capsule, "box": contact.Box}
+KINDS: dict[str, dict[str, type]] = {
+    "body": {"point": contact.Point, **_SOLIDS, "cylinder": contact.Cylinder},
+    "surface": {"plane": contact.Plane, **_SOLIDS},
+    "law": {
+        "rigid": contact.Rigid,
+        "soft-surface": contact.SoftSurface,
+        "hunt-crossley": contact.HuntCrossley,
+        "azad-featherstone": contact.AzadFeatherstone,
+    },
+}
+"""Shapes and laws by name. Soft laws also take friction = {coefficient, stiffness, damping}."""
 
 OLD_GAINS = {"kp": "stiffness", "kd": "damping"}
 """Gains by the names that older scenarios have for them."""
@@ -76,7 +91,6 @@ _POSITIVE, _TRUTH = Field(_positive, "a positive number"), Field(_only(bool), "t
 _GAINS = Field(_one_or_more, "a finite number, or one for each freedom")
 _COORDINATES = Field(_coordinates, "all numbers, or {joint = number}")
 _SEED = Field(_only(int, lambda x: 0 <= x < 2**63), "a whole number from 0 on")
-_KINDS = Field(_only(dict), "a table in braces")
 
 TOP = {
     "robot": Field(_only(str, bool), "a file or the name of a robot"),
@@ -107,9 +121,16 @@ TABLES = {
     },
     "disturbance": {"effort": _GAINS, "hold": _POSITIVE, "seed": _SEED},
 }
-CONTACT = {"body": _KINDS, "surface": _KINDS, "law": _KINDS}
+CONTACT = dict.fromkeys(KINDS, Field(_only(dict), "a table in braces"))
+VALUES = {
+    float: Field(number, "a finite number"),
+    Place: Field(numbers(3), "three finite numbers"),
+    str | None: Field(_only(str), "the name of a frame"),
+}
+"""Values of the fields of shapes and laws, by type; fields of other types cannot be given."""
+
 DEFAULTS = {"duration": 1.0}
-"""What a scenario says of itself where nobody else does."""
+"""Values that hold unless the file or a flag gives others."""
 
 FLAGS: dict[tuple[str | int, ...], str] = {
     ("robot",): "robot",
@@ -130,23 +151,26 @@ def flag(*path: str | int) -> str:
 class Scenario:
     """The values of a scenario, each checked by itself, and whom to name where one is wrong.
 
-    top: keys at the top. tables: those of `TABLES`, which may be empty. contacts: rows. where:
-    fields of an error about a value, by its path: file and part, or the flag as part.
+    top: keys at the top. tables: those of `TABLES`, which may be empty. contacts: rows. placed: an
+    error and the path of a value as an error about it: with its file and table, or its flag.
     """
 
     top: dict[str, Any]
     tables: dict[str, dict[str, Any]]
     contacts: tuple[dict[str, Any], ...]
-    where: Callable[..., dict[str, Any]]
+    placed: Callable[..., Any]
 
     def error(self, code: str, problem: str, remedy: str, *path: str | int) -> ModelError:
         """An error about a value."""
-        return ModelError(code, problem, remedy, **self.where(*path))
+        return self.placed(ModelError(code, problem, remedy), *path)
 
-    def blamed(self, error: InputError, *path: str | int) -> InputError:
-        """An error that a value causes elsewhere, as one about the value."""
-        here: dict[str, Any] = {"part": "", "file": None} | self.where(*path)
-        return error.at(problem=error.fault, **here)
+    @contextmanager
+    def blamed(self, *path: str | int) -> Iterator[None]:
+        """Blame a value for errors within."""
+        try:
+            yield
+        except InputError as error:
+            raise self.placed(error.at(problem=error.fault), *path) from None
 
     def text(self, folder: Path) -> str:
         """The scenario as a file in a folder."""
@@ -181,7 +205,7 @@ def _lines(known: Mapping[str, Field], values: Mapping[str, Any]) -> list[str]:
 
 
 def is_scenario(target: str) -> bool:
-    """Whether a command is asked about a scenario, not about a robot."""
+    """Return True if a command is asked about a scenario, not about a robot."""
     if Path(target).suffix.lower() != ".toml" or not Path(target).is_file():
         return False
     return TomlFile(target, snap=False).data.get("format") == "scenario"
@@ -218,15 +242,7 @@ def read(path: str | os.PathLike[str]) -> Scenario:
     if beside.exists() or not named:
         top["robot"] = str(beside)
     tables = {name: source.table(name, known) for name, known in TABLES.items()}
-    return _consistent(top, tables, source.rows("contact", CONTACT), _place(source))
-
-
-def _place(source: TomlFile) -> Callable[..., dict[str, Any]]:
-    def where(*path: str | int) -> dict[str, Any]:
-        number = f" {path[1] + 1}" if len(path) > 1 and isinstance(path[1], int) else ""
-        return {"file": source.where(*path), "part": f"{path[0]}{number}" if len(path) > 1 else ""}
-
-    return where
+    return _consistent(top, tables, source.rows("contact", CONTACT), source.placed)
 
 
 @_own_code()
@@ -241,10 +257,10 @@ def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     used |= {(key,) for key in given if key in TOP or key == "contact"}
     used |= {(n,) for n in TABLES if n in given and not tables.get(n)}  # tables by flags alone
 
-    def where(*path: str | int) -> dict[str, Any]:
+    def placed(error: ModelError, *path: str | int) -> Any:
         if base is None or {path[:1], path[:2]} & used:
-            return {"part": flag(*path)}
-        return base.where(*path)
+            return error.at(part=flag(*path), file=None)
+        return base.placed(error, *path)
 
     def value(known: dict[str, Field], key: str, raw: Any, *path: str) -> Any:
         try:
@@ -259,17 +275,17 @@ def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
         anew = name == "start" and {"q", "random"} & set(new)
         merged[name] = {k: x for k, x in old.items() if not anew or k == "qd"} | new
     top = top | {k: value(TOP, k, raw, k) for k, raw in given.items() if k in TOP}
-    return _consistent(top, merged, given.get("contact", rows), where)
+    return _consistent(top, merged, given.get("contact", rows), placed)
 
 
 def _consistent(
     top: dict[str, Any],
     tables: dict[str, dict[str, Any]],
     rows: list[dict[str, Any]],
-    where: Callable[..., dict[str, Any]],
+    placed: Callable[..., Any],
 ) -> Scenario:
     """A scenario whose values go together; contacts in their own form."""
-    made = Scenario(DEFAULTS | top, tables, (), where)
+    made = Scenario(DEFAULTS | top, tables, (), placed)
     control, disturbance = tables["control"], tables["disturbance"]
     if control:
         _check_control(made, control)
@@ -286,10 +302,8 @@ def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, An
         if key not in row:
             remedy = f"give {key} = {{kind = ...}}"
             raise made.error("E-SCENARIO-005", f"the contact has no {key}", remedy, "contact", i)
-        try:
+        with made.blamed("contact", i, key):
             values[key] = checked_table(key, row[key])
-        except InputError as error:
-            raise made.blamed(error, "contact", i, key) from None
     return values
 
 
@@ -310,3 +324,61 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
         if key not in given:
             problem = f"law {law!r} needs {' and '.join(needed)}"
             raise made.error("E-SCENARIO-008", problem, "", "control", "law")
+
+
+# Contacts --------------------------------------------------------------------------------------
+
+
+def checked_table(what: str, given: Any) -> dict[str, Any]:
+    """The checked table of a body, a surface or a law, with its numbers in their own form."""
+    if not isinstance(given, Mapping):
+        raise ModelError("E-SCENARIO-014", f"{what} is {given!r:.40}", "give {kind = ..., ...}")
+    rest, known = dict(given), KINDS[what]
+    kind = rest.pop("kind", None)
+    if not isinstance(kind, str) or kind not in known:
+        problem = f"kind is {kind!r:.40}"
+        raise ModelError("E-SCENARIO-015", problem, f"give one of {', '.join(known)}", part=what)
+    friction = {}
+    if what == "law" and known[kind] is not contact.Rigid and "friction" in rest:
+        friction = {"friction": _numbers(contact.SoftFriction, "friction", rest.pop("friction"))}
+    table = {"kind": kind} | _numbers(known[kind], f"{what} {kind!r}", rest) | friction
+    _made(what, table)  # its class checks what its fields together must be
+    return table
+
+
+def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
+    """Values for the fields of a class, each checked."""
+    if not isinstance(given, Mapping):
+        raise ModelError("E-SCENARIO-016", f"{what} is {given!r:.40}", "give a table in braces")
+    known = {f.name: VALUES[f.type] for f in fields(cls) if f.type in VALUES}
+    for key in given:
+        if key not in known:
+            problem = f"unknown key {key!r}"
+            raise ModelError("E-SCENARIO-017", problem, suggest(key, known), part=what)
+    for field in fields(cls):
+        if field.default is MISSING and field.name not in given and field.name != "frame":
+            remedy = f"give {known[field.name].wanted}"
+            raise ModelError("E-SCENARIO-018", f"it has no {field.name}", remedy, part=what)
+    try:
+        return {key: checked(known, key, x) for key, x in given.items()}
+    except ModelError as error:
+        raise error.within(what) from None
+
+
+def _made(what: str, table: Mapping[str, Any]) -> Any:
+    """The shape or law of a checked table; a frame that is not said is the world."""
+    rest = {key: x for key, x in table.items() if key != "kind"}
+    cls = KINDS[what][table["kind"]]
+    if what != "law":
+        return cls(**{"frame": None} | rest)
+    if cls is contact.Rigid:
+        return cls(**rest)
+    friction = rest.pop("friction", None)
+    return contact.SoftContact(
+        cls(**rest), None if friction is None else contact.SoftFriction(**friction)
+    )
+
+
+def pair(row: Mapping[str, Any]) -> contact.Pair:
+    """The pair of a checked row."""
+    return contact.Pair(**{what: _made(what, row[what]) for what in KINDS})

@@ -2,16 +2,14 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from chasles.cli.options import Loading, find
-from chasles.cli.scenario import CONTROLS, OLD_GAINS, Scenario
-from chasles.cli.touching import pair
+from chasles.cli.scenario import CONTROLS, OLD_GAINS, Scenario, pair
 from chasles.contact import Pair
 from chasles.errors import InputError
 from chasles.functions.doors import from_names
@@ -33,10 +31,7 @@ Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Scene:
-    """A robot in its scenario: where it begins, and its controller with the disturbance.
-
-    digest: SHA-256 of the robot, all that its file says but where it says it.
-    """
+    """A robot in its scenario; digest: SHA-256 of its description, without places in files."""
 
     scenario: Scenario
     robot: Robot
@@ -57,20 +52,11 @@ def made(scenario: Scenario) -> Scene:
     """The scene of a scenario; whatever does not suit the robot is an error that says where."""
     top = scenario.top
     how = Loading(**{key: top[key] for key in LOADING if key in top})
-    with _blamed(scenario, "robot"):
+    with scenario.blamed("robot"):
         robot = find(top["robot"], how)
     q, qd = _start(scenario, robot)
     forces, contacts = _forces(scenario, robot, q), _contacts(scenario, robot)
     return Scene(scenario, robot, q, qd, forces, contacts, _digest(robot))
-
-
-@contextmanager
-def _blamed(scenario: Scenario, *path: str | int) -> Iterator[None]:
-    """Blame a value of the scenario for errors within."""
-    try:
-        yield
-    except InputError as error:
-        raise scenario.blamed(error, *path) from None
 
 
 def _digest(robot: Robot) -> str:
@@ -93,19 +79,8 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     q = _coordinates(scenario, robot.position_slice, q, "start", "q")
     qd = _coordinates(scenario, robot.velocity_slice, np.zeros(robot.nv), "start", "qd")
     anywhere = "random" not in given and isinstance(given.get("q", {}), Mapping)
-    with _blamed(scenario, "start", "q"):
+    with scenario.blamed("start", "q"):
         return robot.mechanism.closed(q, qd, anywhere=anywhere)
-
-
-def outside(robot: Robot, q: np.ndarray) -> list[str]:
-    """The joints that are outside their limits, each with its coordinate and the limits."""
-    found = []
-    for joint in robot.joints:
-        limits, x = robot.joint(joint).limits, q[robot.position_slice(joint)]
-        lower, upper = sorted((limits.lower, limits.upper))
-        if len(x) == 1 and not lower <= x[0] <= upper:
-            found.append(f"{joint!r} ({x[0] + 0.0:.4g}, limits {lower:.4g} to {upper:.4g})")
-    return found
 
 
 def _coordinates(
@@ -114,7 +89,7 @@ def _coordinates(
     """Coordinates that a scenario gives: all numbers, or some by joint; the others by default."""
     given = scenario.tables[table].get(key, {})
     if isinstance(given, Mapping):
-        with _blamed(scenario, table, key):
+        with scenario.blamed(table, key):
             for joint, values in given.items():
                 count = where(joint).stop - where(joint).start
                 if np.size(values) != count:
@@ -153,7 +128,7 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
     if law != "gravity":
         where = robot.position_slice
         values["target"] = _coordinates(scenario, where, start, "control", "target")
-    with _blamed(scenario, "control", "law"):
+    with scenario.blamed("control", "law"):
         control = CONTROLS[law](**values)
         # It is traced, so that numbers that do not suit are refused here.
         controlled(robot.mechanism, control)
@@ -200,7 +175,7 @@ def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
         raise scenario.error("E-SCENARIO-013", problem, remedy, "contact", firm.index(False), "law")
     for i, row in enumerate(scenario.contacts):
         for key in ("body", "surface"):
-            with _blamed(scenario, "contact", i, key):
+            with scenario.blamed("contact", i, key):
                 if "frame" in row[key]:
                     robot.model.frame(row[key]["frame"])
     return tuple(map(pair, scenario.contacts))

@@ -1,7 +1,4 @@
-"""The work of `chasles simulate`: a motion in pieces, kept in a folder, until its end or a signal.
-
-Also its flags, read as the values of a scenario.
-"""
+"""The work of `chasles simulate`: its flags as a scenario, and a motion computed in pieces."""
 
 import signal
 import time
@@ -13,7 +10,7 @@ from typing import Any
 
 from chasles.cli.recording import SCENARIO, Recording
 from chasles.cli.scenario import Scenario, is_scenario, read, with_flags
-from chasles.cli.scene import Scene, made, outside
+from chasles.cli.scene import Scene, made
 from chasles.errors import ChaslesError, ModelError
 from chasles.rollouts import Trajectory
 
@@ -70,8 +67,13 @@ class Task:
 
 
 def _notes(scene: Scene) -> list[str]:
-    """Notes on a start outside joint limits, which count only when asked for."""
-    found = outside(scene.robot, scene.q)
+    """Name joints that start outside their limits, which count only when asked for."""
+    found = []
+    for joint in scene.robot.joints:
+        limits, x = scene.robot.joint(joint).limits, scene.q[scene.robot.position_slice(joint)]
+        lower, upper = sorted((limits.lower, limits.upper))
+        if len(x) == 1 and not lower <= x[0] <= upper:
+            found.append(f"{joint!r} ({x[0] + 0.0:.4g}, limits {lower:.4g} to {upper:.4g})")
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     names = ", ".join(found[:MOST_NAMED])
     return [f"the start is outside the limits of {names}{more}; --q gives another"] if found else []
@@ -176,11 +178,9 @@ def contacts(feet: Sequence[str], ground: str | None) -> list[dict[str, Any]]:
     rows = []
     for foot in feet:
         frame, colon, radius = foot.rpartition(":")
-        body = (
-            {"kind": "sphere", "frame": frame, "radius": _number("--foot", radius)}
-            if colon
-            else {"kind": "point", "frame": foot}
-        )
+        body: dict[str, Any] = {"kind": "point", "frame": foot}
+        if colon:
+            body = {"kind": "sphere", "frame": frame, "radius": _number("--foot", radius)}
         rows.append({"body": body, "surface": {"kind": "plane"}, "law": law})
     return rows
 
@@ -192,11 +192,8 @@ def _pairs(flag: str, words: Sequence[str]) -> dict[str, Any]:
         key, equals, value = word.partition("=")
         if not equals:
             raise ModelError("E-CLI-015", f"{word!r} is no KEY=NUMBER", part=flag)
-        table, dot, inner = key.partition(".")
-        if dot:
-            found.setdefault(table, {})[inner] = _number(flag, value)
-        else:
-            found[key] = _number(flag, value)
+        table, _, inner = key.rpartition(".")
+        (found.setdefault(table, {}) if table else found)[inner] = _number(flag, value)
     return found
 
 

@@ -20,12 +20,14 @@ from chasles.expr.scalar import (
     sin,
     sqrt,
 )
-from chasles.expr.simplify import BOOK, RULES
+from chasles.expr.simplify import BOOK, RULES, UNIFORM
+from chasles.expr.staged import Staged
 
 __all__ = [
     "BOOK",
     "OPS",
     "RULES",
+    "UNIFORM",
     "Arena",
     "Count",
     "Instruction",
@@ -34,6 +36,7 @@ __all__ = [
     "Op",
     "Program",
     "Scalar",
+    "Staged",
     "Variable",
     "absolute",
     "atan2",

@@ -2,10 +2,12 @@
 
 import hashlib
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from chasles.expr.ops import OPS
@@ -100,34 +102,37 @@ class Program(Interface):
     code: tuple[Instruction, ...]
     origins: tuple[Any, ...] = field(default=(), compare=False, repr=False)
     """Where each instruction came from, if the trace recorded it (`Arena.origins`)."""
+    cuts: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    """Where the segments of an ordered trace begin (`Arena.cut`); none elsewhere."""
+    limbs: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
+    """For each input and each output, the limb that its entries belong to, -1 for none: a hint to
+    those who divide a program. No result depends on it."""
+
+    def limb(self, array: int, index: int) -> int:
+        """The limb of an entry of an array, outputs counted after inputs; -1 where it has none."""
+        entries = self.limbs[array] if self.limbs else ()
+        return entries[index] if entries else -1
 
     @staticmethod
     def from_outputs(
         name: str, inputs: Sequence[Variable], outputs: Sequence[tuple[Variable, Sequence[Number]]]
     ) -> "Program":
-        """Order the expressions that the outputs need: depth first, without recursion."""
+        """Order the expressions that the outputs need: depth first, or as they were traced."""
         position = {variable.name: k for k, variable in enumerate(inputs)}
-        number: dict[Scalar, int] = {}
-        code: list[Instruction] = []
         arena = next((e.arena for _, es in outputs for e in es if type(e) is Scalar), Arena({}))
         roots = [
             [e if type(e) is Scalar else arena.const(float(e)) for e in es] for _, es in outputs
         ]
-        for root in (r for group in roots for r in group):
-            stack = [root]
-            while stack:
-                node = stack[-1]
-                waiting = [a for a in node.args if a not in number]
-                if waiting:
-                    stack.extend(reversed(waiting))
-                    continue
-                stack.pop()
-                if node not in number:
-                    number[node] = len(code)
-                    data = node.data
-                    if node.op == "input":
-                        data = (position[data[0]], data[1])
-                    code.append(Instruction(node.op, tuple(number[a] for a in node.args), data))
+        every = [r for group in roots for r in group]
+        order = _as_traced(arena, every) if arena.ordered else _depth_first(every)
+        number = {node: k for k, node in enumerate(order)}
+        code = []
+        for node in order:
+            op, args, data = node.op, node.args, node.data
+            if op == "input":
+                data = (position[data[0]], data[1])
+            code.append(Instruction(op, tuple([number[a] for a in args]) if args else (), data))
+        ages = [node.digest for node in order] if arena.ordered else []
         return Program(
             name,
             tuple(inputs),
@@ -136,6 +141,7 @@ class Program(Interface):
             tuple(tuple(number[r] for r in group) for group in roots),
             tuple(code),
             tuple(map(arena.origins.get, number)) if arena.origins else (),
+            tuple(sorted({bisect_left(ages, cut) for cut in arena.cuts})) if ages else (),
         )
 
     @property
@@ -213,6 +219,34 @@ class Program(Interface):
         if op == "input":
             return f"{self.inputs[data[0]].name}[{data[1]}]"
         return repr(data) if op == "const" else f"t{k}"
+
+
+def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
+    """What roots need, each after its arguments; without recursion."""
+    done: set[Scalar] = set()
+    order = []
+    for root in roots:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            waiting = [a for a in node.args if a not in done]
+            if waiting:
+                stack.extend(reversed(waiting))
+                continue
+            stack.pop()
+            if node not in done:
+                done.add(node)
+                order.append(node)
+    return order
+
+
+def _as_traced(arena: Arena, roots: Iterable[Scalar]) -> list[Scalar]:
+    """What roots need, inputs and constants first, then the others as they were made."""
+    needed = set(roots)
+    for node in reversed(list(arena.nodes)):
+        if node in needed and node.args:
+            needed.update(node.args)
+    return sorted([node for node in arena.nodes if node in needed], key=attrgetter("digest"))
 
 
 ARITHMETIC = {

@@ -2,7 +2,7 @@
 
 import hashlib
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, ValuesView
 from numbers import Real
 from typing import Any
 
@@ -30,8 +30,8 @@ class Scalar:
     """An expression: an operation, its arguments, and for inputs and constants their data.
 
     Build one with the operators of Python and the functions of `chasles.expr`, never directly.
-    `digest` depends on the structure alone (not on addresses or on the order of tracing) and
-    decides the order of commutative arguments.
+    `digest` decides the order of commutative arguments. It depends on the structure alone, not on
+    addresses or on the order of tracing; in an arena that is `ordered` it is the node's age.
     """
 
     __slots__ = ("arena", "args", "data", "digest", "op")
@@ -97,14 +97,23 @@ class Scalar:
 
 def is_number(x: object) -> bool:
     """Whether x can stand where a `Number` is asked for."""
-    return type(x) is Scalar or isinstance(x, (float, int, Real))
+    return type(x) is Scalar or type(x) is float or isinstance(x, (int, Real))
+
+
+def _plain(a: Number) -> Number:
+    """A constant as a float, whatever kind of number it is; an expression as it is."""
+    if type(a) is Scalar:
+        return a.data if a.op == "const" else a
+    return float(a)
 
 
 class Arena:
     """The nodes of one trace. Not shared between threads; one trace has one arena.
 
     where: asked when an operation is recorded; `origins` has the answers, by node. apart: equal
-    operations of two origins are two nodes, so that nothing is shared between them.
+    operations of two origins are two nodes, so that nothing is shared between them. ordered:
+    programs keep the order of tracing and the cuts in it, and what is traced in the same way for
+    two bodies has the same form, because commutative arguments stand in the order of their age.
     """
 
     def __init__(
@@ -113,14 +122,27 @@ class Arena:
         where: Callable[[], Any] | None = None,
         *,
         apart: bool = False,
+        ordered: bool = False,
     ) -> None:
-        self._rules, self._where, self._apart = rules, where, apart
+        self._rules, self._where, self._apart, self.ordered = rules, where, apart, ordered
         self._nodes: dict[tuple[Any, ...], Scalar] = {}
         self.origins: dict[Scalar, Any] = {}
+        self.cuts: list[int] = []
+        """Ages of the first nodes after each cut."""
+
+    @property
+    def nodes(self) -> ValuesView[Scalar]:
+        """All nodes, the oldest first."""
+        return self._nodes.values()
+
+    def cut(self) -> None:
+        """Begin a new segment: what follows is traced for another body."""
+        self.cuts.append(len(self._nodes))
 
     def input(self, name: str, index: int) -> Scalar:
         """The entry `index` of the flat input `name`."""
-        return self._intern("input", (), (name, index), _digest(f"{name}[{index}]".encode()))
+        digest = len(self._nodes) if self.ordered else _digest(f"{name}[{index}]".encode())
+        return self._intern("input", (), (name, index), digest)
 
     def const(self, value: float) -> Scalar:
         """A constant, keyed by its bits."""
@@ -128,7 +150,7 @@ class Arena:
         bits = struct.pack("<d", value)
         found = self._nodes.get(("const", bits))
         if found is None:
-            found = Scalar(self, "const", (), value, _digest(bits))
+            found = Scalar(self, "const", (), value, 0 if self.ordered else _digest(bits))
             self._nodes["const", bits] = found
         return found
 
@@ -137,6 +159,12 @@ class Arena:
         nodes = tuple([a if type(a) is Scalar else self.const(a) for a in args])
         if op in _COMMUTATIVE and nodes[1].digest < nodes[0].digest:
             nodes = nodes[::-1]
+        if self.ordered and self._where is None:
+            key, every = (op, None, *nodes), self._nodes
+            found = every.get(key)
+            if found is None:
+                found = every[key] = Scalar(self, op, nodes, None, len(every))
+            return found
         mixed = _OP_DIGEST[op]
         for a in nodes:
             mixed = ((mixed ^ a.digest) * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK
@@ -145,18 +173,18 @@ class Arena:
 
     def build(self, op: str, *args: Number) -> Number:
         """The simplest known expression for an operation; a float where everything is constant."""
-        symbolic, plain = False, []
+        symbolic, given = False, True
         for a in args:
             if type(a) is Scalar:
                 if a.arena is not self:
                     raise InputError("E-EXPR-005", "numbers of two traces cannot be combined")
                 if a.op == "const":
-                    a = a.data
+                    given = False
                 else:
                     symbolic = True
             elif type(a) is not float:
-                a = float(a)
-            plain.append(a)
+                given = False
+        plain = args if given else tuple([_plain(a) for a in args])
         if not symbolic:
             return OPS[op].value(*plain)
         rule = self._rules.get(op)

@@ -21,10 +21,12 @@ def _is_square(x: Scalar) -> bool:
 
 def _constant_in(op: str, x: Number) -> tuple[float, Number] | None:
     """(c, y) where x is a constant c and y joined by a commutative operation, else None."""
-    if _is(x, op):
-        for c, y in (x.args, x.args[::-1]):
-            if c.op == "const":
-                return c.data, y
+    if type(x) is Scalar and x.op == op:
+        a, b = x.args
+        if a.op == "const":
+            return a.data, b
+        if b.op == "const":
+            return b.data, a
     return None
 
 
@@ -67,6 +69,10 @@ def _add(arena: Arena, a: Number, b: Number) -> Number | None:
     for x, y in ((a, b), (b, a)):
         if x.op == "sub" and x.args[1] is y and x.args[0].op != "const":
             return x.args[0]
+    if a is b:
+        return 2.0 * a
+    if a.op != "mul" and b.op != "mul":
+        return None
     (c, x), (d, y) = _scaled(a), _scaled(b)
     if x is y:
         return (c + d) * x
@@ -103,9 +109,10 @@ def _sub(arena: Arena, a: Number, b: Number) -> Number | None:
         for x, rest in (a.args, a.args[::-1]):
             if x in b.args:
                 return rest - (b.args[1] if b.args[0] is x else b.args[0])
-    (c, x), (d, y) = _scaled(a), _scaled(b)
-    if x is y:
-        return (c - d) * x
+    if a.op == "mul" or b.op == "mul":
+        (c, x), (d, y) = _scaled(a), _scaled(b)
+        if x is y:
+            return (c - d) * x
     return -arena.node("sub", b, a) if b.digest < a.digest else None
 
 
@@ -130,12 +137,13 @@ def _mul(arena: Arena, a: Number, b: Number) -> Number | None:
     if b.op == "neg":
         return -(a * b.args[0])
     for x, y in ((a, b), (b, a)):
-        base = _reciprocal_of(y)
-        if base is x:
-            return 1.0
-        if base is not None and x.op == "mul" and base in x.args:
-            return x.args[1] if x.args[0] is base else x.args[0]
-        if y.op == "mul":
+        if y.op == "div":
+            base = _reciprocal_of(y)
+            if base is x:
+                return 1.0
+            if base is not None and x.op == "mul" and base in x.args:
+                return x.args[1] if x.args[0] is base else x.args[0]
+        elif y.op == "mul":
             for reciprocal, rest in (y.args, y.args[::-1]):
                 if _reciprocal_of(reciprocal) is x:
                     return rest
@@ -250,3 +258,19 @@ RULES: dict[str, Rule] = {
     "equal": lambda arena, a, b: 1.0 if a is b else None,
     "select": _select,
 }
+
+
+def _mul_of_any_sign(arena: Arena, a: Number, b: Number) -> Number | None:
+    if type(b) is float:
+        a, b = b, a
+    if type(a) is not float or a in (0.0, 1.0, -1.0):
+        return _mul(arena, a, b)
+    if b.op == "neg":
+        return arena.build("mul", -a, b.args[0])
+    c, x = _scaled(b)
+    return None if c == 1.0 else arena.build("mul", a * c, x)
+
+
+UNIFORM: dict[str, Rule] = RULES | {"mul": _mul_of_any_sign}
+"""The same, but that constants keep their signs: bodies that differ in the signs of their numbers
+have programs of the same form."""

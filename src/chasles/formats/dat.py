@@ -25,25 +25,16 @@ from pathlib import PurePath
 import numpy as np
 
 from chasles.errors import ModelError
-from chasles.formats.files import (
-    check_bearable,
-    is_number,
-    lines,
-    multiple,
-    radians,
-    right_angles,
-    short,
-    store,
-    words,
-)
+from chasles.formats import files
+from chasles.formats.files import short, words
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import Transform
 from chasles.model import CouplingData, Description, JointData, LoopData
 from chasles.model.build import compose
 from chasles.model.denavit_hartenberg import DHRow, dh_chain, factors, matrix
+from chasles.model.description import spelled, spelling
 from chasles.model.dh_fields import LARGEST
-from chasles.model.joints import spelled, spelling
 
 GRIPPER = "gripper"
 """The frame of the last link, on which the file's forces and couples act."""
@@ -79,10 +70,8 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     rows = source.rows()
     gravity = source.vector("gravity", _GRAVITY)
     if sum(1 for _ in source.actions()) > 0:
-        source.notes.append(
-            f"{source.file}: its forces and couples on the gripper are no part of the robot; "
-            "`chasles motion` applies them"
-        )
+        what = "`chasles motion` applies its forces and couples on the gripper"
+        source.notes.append(f"{source.file}: {what}")
     name = PurePath(source.file).stem
     chain = dh_chain(name, rows, "standard", tips={GRIPPER: Transform.identity()})
     return replace(chain, gravity=gravity, notes=tuple(source.notes), where=source.file)
@@ -105,10 +94,10 @@ class _Source:
     """A file being read, record by record."""
 
     def __init__(self, file: str, snap: bool) -> None:
-        check_bearable(file)
+        files.check_bearable(file)
         self.file, self.snap = file, snap
         self.notes: list[str] = []
-        self._lines = lines(file)
+        self._lines = files.lines(file)
         self._last = 0
 
     def error(
@@ -128,8 +117,7 @@ class _Source:
 
     def record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]]:
         """The words of the next record, finite numbers all, and the line it begins at."""
-        found = self.next_record(part, names)
-        if found is None:
+        if (found := self.next_record(part, names)) is None:
             problem = f"the file ends before {' '.join(names)}"
             raise self.error("E-DAT-003", problem, "add what is missing", part=part)
         return found
@@ -157,7 +145,7 @@ class _Source:
         return None
 
     def _check(self, word: str, wanted: str, part: str) -> None:
-        if not is_number(word):
+        if not files.is_number(word):
             problem = f"{short(word)} among {wanted} is not a finite number"
             raise self.error("E-DAT-004", problem, "write it as 0.5, -2 or 1e-3", part=part)
         if abs(float(word)) > LARGEST:
@@ -181,26 +169,18 @@ class _Source:
         below, words = self.record(part, _MASS)
         m, xx, xy, xz, yy, yz, zz = map(float, words)
         if m < 0.0:
-            remedy = "give zero or a positive number"
-            raise self.error("E-DAT-009", f"mass is {words[0]}", remedy, below, part)
-        return DHRow(
-            theta=self._angle(line, part, theta),
-            d=float(s),
-            a=float(a),
-            alpha=self._angle(line, part, alpha),
-            kind=KINDS[code],
-            b=float(b),
-            mass=m,
-            center=tuple(self.vector(part, _CENTER)),
-            inertia=(xx, yy, zz, xy, xz, yz),
-            where=f"{self.file}:{line}",
-        )
+            raise self.error("E-DAT-009", f"mass is {words[0]}", "give zero or more", below, part)
+        turn, twist = (self._angle(line, part, angle) for angle in (theta, alpha))
+        body = m, tuple(self.vector(part, _CENTER)), (xx, yy, zz, xy, xz, yz)
+        constants = turn, float(s), float(a), twist, KINDS[code], float(b)
+        return DHRow(*constants, *body, where=f"{self.file}:{line}")
 
     def _angle(self, line: int, part: str, word: str) -> float:
-        k = right_angles(word) if self.snap else 0
-        if k and float(word) != radians(k):
-            self.notes.append(f"{self.file}:{line}: {part}: angle {word} taken as {multiple(k)}")
-        return radians(k) if k else float(word)
+        def note(what: str) -> None:
+            self.notes.append(f"{self.file}:{line}: {part}: {what}")
+
+        k = files.snapped(word, "angle", note) if self.snap else 0
+        return files.radians(k) if k else float(word)
 
 
 # Writing ---------------------------------------------------------------------------------------
@@ -229,7 +209,7 @@ def write(description: Description, path: str | os.PathLike[str], *, gripper: st
         text.append(f"{words([m, xx, xy, xz, yy, yz, zz])}  # {' '.join(_MASS)}")
         text.append(f"{words(center)}  # {' '.join(_CENTER)}")
     text += ["", f"{words(description.gravity)}  # {' '.join(_GRAVITY)}"]
-    store(path, "\n".join(text) + "\n")
+    files.store(path, "\n".join(text) + "\n")
 
 
 def _refused(code: str, joint: JointData, problem: str) -> ModelError:
@@ -251,8 +231,7 @@ def _serial(description: Description) -> tuple[JointData, ...]:
         if "DAT" not in joint.traits.names:
             raise _refused("E-DAT-012", joint, f"its type is {joint.kind}")
         if joint.parent is None or joint.parent != end:
-            problem = "it does not start from the link of the joint before it"
-            raise _refused("E-DAT-013", joint, problem)
+            raise _refused("E-DAT-013", joint, "it does not start where the joint before it ends")
         if any((joint.armature, joint.damping, joint.friction)):
             raise _refused("E-DAT-014", joint, "it has armature, damping or friction")
         if joint.mimic is not None:
@@ -266,17 +245,14 @@ def _serial(description: Description) -> tuple[JointData, ...]:
 
 
 def _between(joint: JointData) -> tuple[float, float, float, float, float]:
-    """a, b, alpha of the link before, then theta and s, with T(a, b, 0) Rx(alpha) Rz(theta) Tz(s)
-    the pose of a joint's frame on that link: position (a, b - s sin(alpha), s cos(alpha)).
-    """
+    """a, b, alpha, theta, s with T(a, b, 0) Rx(alpha) Rz(theta) Tz(s) the pose of a joint."""
     a, alpha, theta, d, tilt, across = factors(matrix(joint.pose))
     cos = math.cos(alpha)
     b = 0.0
     if abs(across) > _ROUNDING * max(1.0, abs(d), abs(across)):
         b = across / cos if abs(cos) > _ROUNDING else math.nan
     if abs(tilt) > _ROUNDING or math.isnan(b):
-        problem = "its placement is not that of a Denavit-Hartenberg table"
-        raise _refused("E-DAT-019", joint, problem)
+        raise _refused("E-DAT-019", joint, "no Denavit-Hartenberg table has its placement")
     return a, b, alpha, theta, d + b * math.sin(alpha)
 
 

@@ -25,14 +25,11 @@ _POSE = {
 def described(source: TomlFile, *, floating: bool) -> Description:
     """The arm of a file: links base, link1, ..., frames base, dh1, ..., tool.
 
-    An angle in rad that is printed as a rounded multiple of a right angle is taken as that multiple
-    where the file is read so; notes say where. floating: refused, because a table has no mass for
-    its base.
+    floating: refused, because a table has no mass for its base.
     """
     if floating:
         problem = "a Denavit-Hartenberg table has no mass for its base, so the base cannot float"
-        remedy = "use a URDF, or leave out floating"
-        raise ModelError("E-TOML-001", problem, remedy, file=source.file)
+        raise ModelError("E-TOML-001", problem, "leave out floating", file=source.file)
     return _table(source).description()
 
 

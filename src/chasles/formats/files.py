@@ -1,16 +1,133 @@
-"""Files: their bytes and lines, numbers as they print them, names of meshes, whole new files."""
+"""Robot files: the table of formats; bytes, lines and numbers of files; new files, whole."""
 
+import importlib
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from chasles.errors import FileError, ModelError, said
 from chasles.expr import Number
+from chasles.formats.writable import writable
+from chasles.model import Description
+
+
+class Format(NamedTuple):
+    """A file format. suffixes: of its files, the usual one first.
+
+    reader, writer: modules with `read` (a path and the options of `formats.read`) and `write` (a
+    description and a path). arguments: files take them. installed: packages of robots have such
+    files. survey: "module:function" that reads a file raw, for lint. seen: what lint looks at in a
+    file that loads: what it says ("raw"), what was loaded ("loaded"), or "both".
+    """
+
+    suffixes: tuple[str, ...]
+    reader: str
+    writer: str = ""
+    arguments: bool = False
+    installed: bool = False
+    survey: str = ""
+    seen: Literal["raw", "loaded", "both"] = "loaded"
+
+
+FORMATS: dict[str, Format] = {
+    "TOML": Format((".toml",), "chasles.formats.mechanism", "chasles.formats.mechanism",
+                   survey="chasles.lint.surveys:toml"),
+    "URDF": Format((".urdf",), "chasles.formats.urdf", "chasles.formats.urdf", installed=True,
+                   survey="chasles.lint.surveys:urdf", seen="raw"),
+    "MJCF": Format((".xml", ".mjcf"), "chasles.formats.mjcf", "chasles.formats.mjcf_writer",
+                   installed=True, survey="chasles.lint.surveys:mjcf"),
+    "SDF": Format((".sdf",), "chasles.formats.sdf", "chasles.formats.sdf_writer", installed=True,
+                  survey="chasles.lint.surveys:sdf", seen="both"),
+    "xacro": Format((".xacro",), "chasles.formats.xacro", arguments=True,
+                    survey="chasles.lint.surveys:xacro", seen="raw"),
+    "data": Format((".dat",), "chasles.formats.dat"),
+}  # fmt: skip
+"""One row a format; its modules are loaded on use."""
+
+MAX_LINKS = 5_000
+"""Of a robot: what has more takes many seconds to build, and is no robot."""
+
+
+def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
+    """Suffixes of files that can be read; that can be written; or that packages install."""
+    return tuple(
+        suffix
+        for row in FORMATS.values()
+        for suffix in row.suffixes[: 1 if installed else None]
+        if (row.writer or not written) and (row.installed or not installed)
+    )
+
+
+def endings(*, written: bool = False) -> str:
+    """The suffixes of files that can be read, or written, in words."""
+    *most, last = suffixes(written=written)
+    return f"{', '.join(most)} or {last}"
+
+
+def is_name(path: str | os.PathLike[str]) -> bool:
+    """Return True if a path is not a file, but may be a robot's name, such as "arm_v1.2"."""
+    text = os.fsdecode(path)
+    file = Path(text)
+    is_bare = bool(text) and file.name == text
+    return is_bare and file.suffix.lower() not in suffixes() and not file.exists()
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    snap: bool = True,
+    floating: bool = False,
+    arguments: Mapping[str, str] | None = None,
+) -> Description:
+    """Read a robot file, before any choice of numbering or frames.
+
+    snap: take angles printed as a rounded multiple of a right angle for that multiple.
+    floating: put the root link on a free joint. arguments: of a xacro file.
+    """
+    options: dict[str, Any] = {"snap": snap, "floating": floating}
+    if arguments:
+        taking = [suffix for row in FORMATS.values() if row.arguments for suffix in row.suffixes]
+        if not os.fsdecode(path).lower().endswith(tuple(taking)):
+            problem = f"only {', '.join(taking)} files take arguments"
+            raise ModelError("E-FILE-001", problem, "leave them out", file=os.fsdecode(path))
+        options["arguments"] = arguments
+    description: Description = importlib.import_module(row_of(path).reader).read(path, **options)
+    if len(description.links) > MAX_LINKS:
+        problem = f"{len(description.links)} links, and a robot may have {MAX_LINKS}"
+        raise ModelError("E-FILE-002", problem, "check the file", file=os.fsdecode(path))
+    return description
+
+
+def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write a robot file, whole or not at all; notes say what is left out.
+
+    What would change the motion is never left out, but an error that names the part.
+    """
+    file = os.fsdecode(path)
+    shapes = (replace(s, file=renamed(s.file, description.where, file)) for s in description.shapes)
+    there, left = writable(replace(description, shapes=tuple(shapes)))
+    writer = importlib.import_module(row_of(path, written=True).writer)
+    notes: tuple[str, ...] = writer.write(there, path)
+    return (*left, *notes)
+
+
+def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
+    """The format of a file, to be read or written, by its suffix."""
+    suffix, known = Path(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
+    if suffix not in known:
+        fault = "this is a directory" if os.path.isdir(path) else f"unknown file type {suffix!r}"
+        remedy = f"give a file that ends in {', '.join(known)}"
+        raise ModelError("E-FILE-003", fault, remedy, file=os.fsdecode(path))
+    return next(row for row in FORMATS.values() if suffix in row.suffixes)
+
+
+# Bytes and lines -------------------------------------------------------------------------------
 
 MAX_BYTES = 64 * 2**20
 """Larger robot files are refused unread; the largest of example-robot-data has 0.2 MB."""
@@ -24,9 +141,13 @@ _COMMENT = re.compile(r"(^|\s)#.*")
 class Line(NamedTuple):
     """A line with something on it. number: counted from 1. end: the bytes of the file up to it."""
 
+    file: str
     number: int
     text: str
     end: int
+
+    def error(self, code: str, problem: str, remedy: str) -> ModelError:
+        return ModelError(code, problem, remedy, file=self.file, line=self.number)
 
 
 def size(file: str) -> int:
@@ -77,7 +198,7 @@ def lines(file: str) -> Iterator[Line]:
                     raise ModelError("E-FILE-008", problem, remedy, file=file, line=number)
                 text = _COMMENT.sub("", raw.decode("utf-8", "replace").lstrip("\ufeff")).strip()
                 if text:
-                    yield Line(number, text, end)
+                    yield Line(file, number, text, end)
     except OSError as error:
         remedy = "check the file"
         raise ModelError("E-FILE-009", error.strerror or str(error), remedy, file=file) from error
@@ -86,11 +207,6 @@ def lines(file: str) -> Iterator[Line]:
 def short(text: str) -> str:
     """A text in quotes, cut where it is long."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
-
-
-def some(names: Sequence[str], most: int = 6) -> str:
-    """The first few of some names, in quotes."""
-    return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
 
 
 def renamed(name: str, robot_file: str, other: str) -> str:
@@ -123,6 +239,16 @@ def is_number(word: str) -> bool:
     return _NUMBER.fullmatch(word) is not None and math.isfinite(float(word))
 
 
+def snapped(angle: str, name: str, note: Callable[[str], None]) -> int:
+    """Count the right angles that printed digits mean, with a note if these are not exact."""
+    k = right_angles(angle)
+    if k and float(angle) != radians(k):
+        numerator, denominator = (k, "/2") if k % 2 else (k // 2, "")
+        factor = {1: "", -1: "-"}.get(numerator, str(numerator))
+        note(f"{name} {angle} taken as {factor}pi{denominator}")
+    return k
+
+
 def right_angles(angle: str) -> int:
     """Count the right angles that printed digits mean; 0 where they mean something else.
 
@@ -146,13 +272,6 @@ def right_angles(angle: str) -> int:
 def radians(k: int) -> float:
     """The double nearest to k right angles."""
     return k * RIGHT_ANGLE / _RADIAN
-
-
-def multiple(k: int) -> str:
-    """The name of k right angles: pi/2, -pi, 3pi/2."""
-    numerator, denominator = (k, "/2") if k % 2 else (k // 2, "")
-    factor = {1: "", -1: "-"}.get(numerator, str(numerator))
-    return f"{factor}pi{denominator}"
 
 
 def angle_word(angle: Any) -> str:

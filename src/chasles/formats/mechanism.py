@@ -1,7 +1,4 @@
-"""Whole mechanisms as TOML files, read and written: trees of any joints, loops, gears, frames.
-
-docs/mechanism-files.md says which tables a file has, with their keys and units.
-"""
+"""Mechanisms as TOML files, read and written; docs/mechanism-files.md lists tables and keys."""
 
 import math
 import os
@@ -10,8 +7,6 @@ from dataclasses import fields
 from itertools import takewhile
 from pathlib import PurePath
 from typing import Any, TypeVar
-
-import numpy as np
 
 from chasles.errors import ModelError
 from chasles.formats import dh
@@ -36,15 +31,11 @@ from chasles.model import (
     ShapeData,
     gear,
 )
-from chasles.model.couplings import linear
+from chasles.model.couplings import linear, polynomial, terms
 from chasles.model.description import freedom_names
-from chasles.model.dh_fields import FIELDS, TABLE, Field, choice, number, numbers
+from chasles.model.dh_fields import FIELDS, TABLE, Field, choice, number, numbers, rotation
 from chasles.model.graph import on_free_joint
 from chasles.model.model import suggest
-from chasles.model.polynomials import polynomial, terms
-
-_ORTHOGONAL = 1e-9
-"""How far R R' may be from 1: what printing with ten digits leaves."""
 
 _MOST_POWERS = 9
 """Of one coordinate in a term of a polynomial."""
@@ -60,13 +51,6 @@ def _such(convert: Callable[[Any], Any], holds: Callable[[Any], bool]) -> Callab
         return made
 
     return converted
-
-
-def _is_rotation(R: Matrix) -> bool:
-    dense: np.ndarray = np.array(R.rows)
-    if dense.shape != (3, 3) or np.max(np.abs(dense @ dense.T - np.eye(3))) > _ORTHOGONAL:
-        return False
-    return bool(np.linalg.det(dense) > 0.0)
 
 
 def _terms(value: Any) -> list[tuple[float, dict[str, int]]]:
@@ -89,8 +73,7 @@ _NUMBER, _TEXT = FIELDS["theta"], FIELDS["name"]
 _THREE = Field(numbers(3), "three finite numbers")
 _TRUTH = Field(_such(lambda x: x, lambda x: isinstance(x, bool)), "true or false")
 _ROTATION = Field(
-    _such(lambda rows: Matrix(tuple(map(numbers(3), rows))), _is_rotation),
-    "a 3x3 matrix, a rotation with all its digits, by rows",
+    lambda rows: Matrix(rotation(rows)), "a 3x3 matrix, a rotation with all its digits, by rows"
 )
 _RATIOS = Field(
     lambda value: {leader: number(ratio) for leader, ratio in dict.items(value)},
@@ -384,10 +367,7 @@ def _coupling_row(data: CouplingData) -> Row:
     """The row of a coupling that is no gear."""
     found = terms(data)
     if found is None or max(max(powers) for powers in found) > _MOST_POWERS:
-        problem = (
-            f"coupling {data.name!r} is no polynomial (with powers up to {_MOST_POWERS}), which is "
-            "all that a file can say of couplings"
-        )
+        problem = f"coupling {data.name!r} is not a polynomial with powers up to {_MOST_POWERS}"
         raise ModelError("E-TOML-011", problem, "keep it in Python, with robot.with_couplings")
     rows = [
         (factor, {name: n for name, n in zip(data.freedoms, powers, strict=True) if n})

@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from chasles.errors import ModelError
-from chasles.formats.mjcf_equalities import Equalities, equalities
-from chasles.formats.mjcf_source import Source, opened, pose
+from chasles.formats.mjcf_source import Equalities, Source, equalities, opened, pose
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
@@ -27,7 +26,7 @@ from chasles.model import (
     ShapeData,
 )
 from chasles.model.build import compose
-from chasles.model.joints import as_bounded, spelled
+from chasles.model.description import as_bounded, spelled
 
 WORLD = "world"
 """MuJoCo's name of body 0, which carries all others and never moves."""
@@ -90,10 +89,7 @@ def _link(source: Source, i: int) -> LinkData:
 
 
 def _chain(source: Source, i: int) -> tuple[list[LinkData], list[JointData]]:
-    """The joints from a body's parent to the body, and the massless links between them.
-
-    Each of those has its frame where the body's would be with the joints after it at rest.
-    """
+    """The joints from a body's parent to the body, and the massless links between them."""
     body, parent = source.bodies[i], source.bodies[source["body_parentid"][i]]
     place, between, joints = pose(source["body_pos"][i], source["body_quat"][i]), [], []
     first, count = source["body_jntadr"][i], source["body_jntnum"][i]
@@ -152,11 +148,8 @@ def _tied(joint: JointData, found: Equalities) -> JointData:
     """A joint as equalities have it: following another, held, or as it was."""
     if joint.name in found.held:
         fixed = _displaced(joint, found.held[joint.name])
-        return JointData(
-            *(fixed.name, "fixed", fixed.parent, fixed.child, fixed.pose),
-            child_pose=fixed.child_pose,
-            where=fixed.where,
-        )
+        held = JointData(fixed.name, "fixed", fixed.parent, fixed.child, fixed.pose)
+        return replace(held, child_pose=fixed.child_pose, where=fixed.where)
     return replace(joint, mimic=found.followers.get(joint.name))
 
 
@@ -168,10 +161,7 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
     if len(held) != 1 or held[0].kind != "fixed":
         names = ", ".join(repr(joint.child) for joint in held)
         problem = f"worldbody holds {names or 'no body'}"
-        remedy = (
-            "only a single body without joints can be made to float: leave out floating, or add a "
-            "<freejoint/>"
-        )
+        remedy = "leave out floating, which is for a single body without joints"
         raise ModelError("E-MJCF-001", problem, remedy, file=source.file)
     free = JointData(source.tie("root_joint"), "free", WORLD, held[0].child, where=held[0].where)
     return [free if joint is held[0] else joint for joint in joints]
@@ -181,10 +171,9 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
 
 
 def _shapes(source: Source) -> Iterator[ShapeData]:
-    """Shapes of all bodies, in their frames; planes and height fields are ground, not robot.
+    """Shapes of all bodies, in their frames; planes, height fields and absent meshes are left out.
 
-    Left out are meshes that are not there. MuJoCo has half lengths, and puts the frame of a mesh at
-    its principal axes.
+    MuJoCo has half lengths, and the frame of a mesh at its principal axes.
     """
     folder = os.path.join(os.path.dirname(os.path.abspath(source.file)), "")
     for k, kind in enumerate(source["geom_type"]):
@@ -200,16 +189,10 @@ def _shapes(source: Source) -> Iterator[ShapeData]:
             place = compose(inverted(principal), place)
             if not file:
                 continue
-        visual = source["geom_group"][k] in _SHOWN
-        yield ShapeData(
-            source.bodies[source["geom_bodyid"][k]],
-            kind,
-            tuple(size[: SHAPES[kind]]),
-            place,
-            file,
-            tuple(source["geom_color"][k]) if visual else None,
-            "visual" if visual else "collision",
-        )
+        visual, link = source["geom_group"][k] in _SHOWN, source.bodies[source["geom_bodyid"][k]]
+        color = tuple(source["geom_color"][k]) if visual else None
+        role = "visual" if visual else "collision"
+        yield ShapeData(link, kind, tuple(size[: SHAPES[kind]]), place, file, color, role)
 
 
 def _frames(source: Source) -> Iterator[FrameData]:

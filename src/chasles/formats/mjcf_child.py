@@ -30,11 +30,7 @@ KINDS = {
 
 
 def answer(file: str, parts: str) -> dict[str, Any]:
-    """The numbers of a file's model, of at most so many parts.
-
-    absent: meshes and textures whose files are not there, and which no inertia depends on; stubs:
-    shapes that stand for such meshes.
-    """
+    """The numbers of a file's model; absent: files that are not there; stubs: shapes for such."""
     absent: list[str] = []
     stubs: list[Any] = []
     try:
@@ -51,10 +47,9 @@ def answer(file: str, parts: str) -> dict[str, Any]:
 
 
 def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
-    """Put spheres for meshes, and plain colours for textures, whose files are not there.
+    """Put spheres for meshes and plain colours for textures whose files are not there.
 
-    Returns the names of those files, and the spheres. Only where the bodies have an `<inertial>`:
-    else a mesh says what mass a body has.
+    Returns the names of those files, and the spheres. A mesh that gives a body its mass is needed.
     """
     absent, stubs = [], []
     for texture in spec.textures:

@@ -10,8 +10,8 @@ import numpy as np
 from lxml import etree
 
 from chasles.errors import ModelError
-from chasles.formats.files import renamed, some, store, words
-from chasles.formats.mjcf_equalities import add_equalities, placed
+from chasles.formats.files import renamed, store, words
+from chasles.formats.mjcf_source import add_equalities, placed
 from chasles.formats.registry import mesh_file
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
 from chasles.formats.xml_file import added, each, printed
@@ -19,9 +19,9 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import SHAPE_TRAITS, Description, JointData, LinkData, ShapeData
 from chasles.model.build import compose
-from chasles.model.graph import unused_name
-from chasles.model.joints import spelling
-from chasles.model.series import at_children, in_series
+from chasles.model.description import spelling
+from chasles.model.graph import at_children, in_series, unused_name
+from chasles.model.model import some
 
 WORLD = "world"
 """MuJoCo's name of what carries all bodies and never moves."""
@@ -49,7 +49,7 @@ _MOST_FACES = 200_000
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a mechanism with all digits; read back, it moves the same, in MuJoCo's order of joints.
 
-    Joints of several freedoms and screws are written as joints in series (`model.series`), and so
+    Joints of several freedoms and screws are written as joints in series (`model.graph`), and so
     are links that are massless by intention: as several joints of one body. Frames are sites; loops
     of spherical and revolute joints and welds are equalities of sites, mimic joints and polynomials
     equalities of joints, gears those of fixed tendons. Refused: other joints and couplings, and
@@ -81,10 +81,7 @@ def _apart(joint: JointData) -> bool:
 
 @dataclass
 class _Writer:
-    """A mechanism being written.
-
-    named: links that are not of the writer's own making. written: joints in the order of the file.
-    """
+    """A mechanism being written. named: the user's links. written: joints in the file's order."""
 
     source: Description
     notes: list[str]
@@ -172,10 +169,7 @@ class _Writer:
             remedy = f"{_ELSE}, or let it be free from the world"
             raise refusal("E-MJCF-009", joint, "is free from a link that moves", remedy)
         if not place.is_identity:
-            self.notes.append(
-                f"joint {joint.name!r}: its coordinates are the pose in the world, as MuJoCo has "
-                "them, not that against where it is neutral"
-            )
+            self.notes.append(f"joint {joint.name!r}: its coordinates are the pose in the world")
         return place
 
     def _note_passed(self, body: str, series: list[JointData], frames: list[Transform]) -> None:
@@ -184,10 +178,7 @@ class _Writer:
             name = unused_name(f"{body}.{joint.name}", self.taken)
             kept = name == joint.child and compose(inverted(joint.child_pose), frame).is_identity
             if joint.child in self.named and not kept:
-                self.notes.append(
-                    f"link {joint.child!r} is no body in MJCF, between joints of one; its frame is "
-                    "left out"
-                )
+                self.notes.append(f"link {joint.child!r} is no body in MJCF; its frame is left out")
 
     def _joint(self, body: etree._Element, joint: JointData, at: Transform) -> None:
         """A joint whose frame is `at` in the body's frame."""
@@ -303,10 +294,7 @@ def _add_shapes(
     shapes: tuple[ShapeData, ...],
     file: str,
 ) -> list[str]:
-    """Write shapes into the elements of their links; notes say which have no place.
-
-    A mesh is written if its file is there and MuJoCo can read it: else it would refuse the model.
-    """
+    """Write shapes into bodies; notes say which are left out, as MuJoCo cannot read them."""
     notes: list[str] = []
     meshes: dict[tuple[str, tuple[float, ...]], str] = {}
     for shape in shapes:

@@ -9,7 +9,6 @@ cy, cz, in a .csv file by name and in any other in this order. # begins a commen
 """
 
 import csv
-import difflib
 import itertools
 import math
 import os
@@ -21,8 +20,9 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 
 from chasles.errors import ModelError
-from chasles.formats.files import Line, is_number, lines, short, size, some
+from chasles.formats.files import Line, is_number, lines, short, size
 from chasles.model import Model
+from chasles.model.model import some, suggest
 from chasles.model.spaces import PositionSpace
 
 CHUNK = 4096
@@ -76,12 +76,12 @@ def read(
         problem = "the motion has times of its own"
         raise ModelError("E-FILE-012", problem, "give no time step", file=file)
     step = table.step if step is None else step
-    rows = _increasing(file, table) if "t" in table.places else table.rows
+    rows = _increasing(table) if "t" in table.places else table.rows
     first = 0
     while block := list(itertools.islice(rows, chunk)):
         numbers = np.array([row for _, row in block])
         found = {name: numbers[:, place] for name, place in table.places.items()}
-        _check_quaternions(file, model, block, found["q"])
+        _check_quaternions(model, block, found["q"])
         t = found["t"][:, 0] if "t" in found else None
         if step is not None:
             t = step * np.arange(first, first + len(block))
@@ -91,37 +91,33 @@ def read(
         raise ModelError("E-FILE-013", "there are no instants in it", "give one or more", file=file)
 
 
-def _check_quaternions(file: str, model: Model, block: Sequence[_Row], q: np.ndarray) -> None:
+def _check_quaternions(model: Model, block: Sequence[_Row], q: np.ndarray) -> None:
     for first, joint in PositionSpace().quaternions(model).items():
         zero = ~np.any(q[:, first : first + 4], axis=1)
         if np.any(zero):
-            line = block[int(np.argmax(zero))][0].number
+            line, _ = block[int(np.argmax(zero))]
             problem = f"the quaternion of joint {joint!r} is zero"
-            remedy = "the identity is 1, 0, 0, 0"
-            raise ModelError("E-FILE-014", problem, remedy, file=file, line=line)
+            raise line.error("E-FILE-014", problem, "the identity is 1, 0, 0, 0")
 
 
 def forces(path: str | os.PathLike[str]) -> Iterator[list[float]]:
     """Force and couple (fx, fy, fz, cx, cy, cz) of every line of a file, in N and N m."""
     file = os.fsdecode(path)
     if not _is_csv(file):
-        for line in lines(file):
-            yield _numbers(file, line, line.text.split(), ACTION)
+        yield from (_numbers(line, line.text.split(), ACTION) for line in lines(file))
         return
     header = _header(file, ACTION)
     order = header.places(ACTION)
-    for _, numbers in header.rows(file):
-        yield [numbers[k] for k in order]
+    yield from ([numbers[k] for k in order] for _, numbers in header.rows())
 
 
 def columns(model: Model) -> dict[str, list[str]]:
     """The names of the columns of a .csv motion, by quantity, in the order of the coordinates."""
     names: dict[str, list[str]] = {quantity: [] for quantity in QUANTITIES}
-    for i in model.movers:
-        joint, name = model.bodies[i].joint, model.bodies[i].data.name
-        for quantity in QUANTITIES:
-            count = joint.nq if quantity == "q" else joint.nv
-            names[quantity] += numbered(f"{name}.{quantity}", count)
+    for body in (model.bodies[i] for i in model.movers):
+        for quantity, found in names.items():
+            count = body.joint.nq if quantity == "q" else body.joint.nv
+            found += numbered(f"{body.data.name}.{quantity}", count)
     return names
 
 
@@ -139,24 +135,23 @@ def _is_csv(file: str) -> bool:
 
 @dataclass(frozen=True)
 class _Header:
-    """The names in a file's first line, where that is ("file:line"), and the lines after it."""
+    """A file's first line, the names in it, and the lines after it."""
 
+    line: Line
     names: list[str]
-    where: str
     body: Iterator[Line]
 
     def places(self, names: Sequence[str]) -> list[int]:
         """Indices of columns, which must be there."""
         for name in names:
             if name not in self.names:
-                problem = f"there is no column {name!r}"
-                raise ModelError("E-FILE-015", problem, "add it", file=self.where)
+                raise self.line.error("E-FILE-015", f"there is no column {name!r}", "add it")
         return [self.names.index(name) for name in names]
 
-    def rows(self, file: str) -> Iterator[_Row]:
+    def rows(self) -> Iterator[_Row]:
         """The numbers of the lines after it."""
         for line in self.body:
-            yield line, _numbers(file, line, line.text.split(","), self.names)
+            yield line, _numbers(line, line.text.split(","), self.names)
 
 
 def _csv_motion(file: str, model: Model) -> _Table:
@@ -166,7 +161,7 @@ def _csv_motion(file: str, model: Model) -> _Table:
     for quantity, names in wanted.items():
         if quantity == "q" or any(name in header.names for name in names):
             places[quantity] = header.places(names)
-    return _Table(header.rows(file), places)
+    return _Table(header.rows(), places)
 
 
 def _header(file: str, known: Sequence[str]) -> _Header:
@@ -176,32 +171,27 @@ def _header(file: str, known: Sequence[str]) -> _Header:
     if first is None:
         remedy = "begin it with the names of its columns"
         raise ModelError("E-FILE-016", "the file is empty", remedy, file=file, line=1)
-    where = f"{file}:{first.number}"
     try:
         names = [name.strip() for name in next(csv.reader([first.text]))]
     except csv.Error as error:
-        remedy = "begin with the names of the columns"
-        raise ModelError("E-FILE-017", f"{error}", remedy, file=where) from error
+        raise first.error("E-FILE-017", f"{error}", "begin with names of columns") from error
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(name[:100], known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {some(known, 12)}"
-            raise ModelError("E-FILE-018", f"unknown column {short(name)}", hint, file=where)
+            problem = f"unknown column {short(name)}"
+            raise first.error("E-FILE-018", problem, suggest(name[:100], known))
         if names.count(name) > 1:
-            problem = f"column {name!r} is there twice"
-            raise ModelError("E-FILE-019", problem, "remove one", file=where)
-    return _Header(names, where, body)
+            raise first.error("E-FILE-019", f"column {name!r} is there twice", "remove one")
+    return _Header(first, names, body)
 
 
-def _increasing(file: str, table: _Table) -> Iterator[_Row]:
+def _increasing(table: _Table) -> Iterator[_Row]:
     """The rows, each later than the one before it."""
     (place,), last = table.places["t"], -math.inf
     for line, numbers in table.rows:
         t = numbers[place]
         if t <= last:
             problem = f"time {t!r} does not come after {last!r}"
-            remedy = "sort the lines by time and give each time once"
-            raise ModelError("E-FILE-020", problem, remedy, file=file, line=line.number)
+            raise line.error("E-FILE-020", problem, "sort the lines, and give each time once")
         last = t
         yield line, numbers
 
@@ -219,43 +209,41 @@ def _plain_motion(file: str, model: Model) -> _Table:
     first = next(body, None)
     step = None
     if first is not None and len(first.text.split()) == 1:
-        (step,) = _numbers(file, first, first.text.split(), ["time step"])
+        (step,) = _numbers(first, first.text.split(), ["time step"])
         if step <= 0.0:
-            problem, remedy = f"the time step is {step!r}", "give more than 0"
-            raise ModelError("E-FILE-022", problem, remedy, file=file, line=first.number)
+            raise first.error("E-FILE-022", f"the time step is {step!r}", "give more than 0")
         first = next(body, None)
     rest = itertools.chain([] if first is None else [first], body)
     places = {x: list(range(k, 3 * len(names), 3)) for k, x in enumerate(QUANTITIES)}
-    return _Table(_instants(file, rest, names), places, step)
+    return _Table(_instants(rest, names), places, step)
 
 
-def _instants(file: str, body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
+def _instants(body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
     """q, qd, qdd of every joint, from lines for joints or lines for instants."""
     whole = [f"{name}.{quantity}" for name in names for quantity in QUANTITIES]
     numbers: list[float] = []
     for line in body:
         words = line.text.split()
         if len(words) == len(whole) and not numbers:
-            numbers = _numbers(file, line, words, whole)
+            numbers = _numbers(line, words, whole)
         elif len(words) == 3 and names:
-            numbers += _numbers(file, line, words, whole[len(numbers) : len(numbers) + 3])
+            numbers += _numbers(line, words, whole[len(numbers) : len(numbers) + 3])
         else:
-            problem = f"{len(words)} numbers"
             remedy = f"give 3 for one joint (q qd qdd) or {len(whole)} for all {len(names)}"
-            raise ModelError("E-FILE-023", problem, remedy, file=file, line=line.number)
+            raise line.error("E-FILE-023", f"{len(words)} numbers", remedy)
         if len(numbers) == len(whole):
             yield line, numbers
             numbers = []
     if numbers:
         problem = f"the file ends with {len(numbers) // 3} of {len(names)} joints of an instant"
-        raise ModelError("E-FILE-024", problem, "add the others", file=file, line=line.number)
+        raise line.error("E-FILE-024", problem, "add the others")
 
 
-def _numbers(file: str, line: Line, words: Sequence[str], names: Sequence[str]) -> list[float]:
+def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[float]:
     """The finite numbers of a line, as many as there are names for them."""
     if len(words) != len(names):
         problem = f"{len(words)} numbers where {len(names)} belong: {some(names, 12)}"
-        raise ModelError("E-FILE-025", problem, "add or remove some", file=file, line=line.number)
+        raise line.error("E-FILE-025", problem, "add or remove some")
     try:
         numbers = list(map(float, words))
     except ValueError:
@@ -263,8 +251,7 @@ def _numbers(file: str, line: Line, words: Sequence[str], names: Sequence[str]) 
     if "_" in line.text or not all(map(math.isfinite, numbers)):
         given = zip(names, map(str.strip, words), strict=True)
         name, word = next(pair for pair in given if not is_number(pair[1]))
-        problem, remedy = f"{name} is {short(word)}", "give a finite number"
-        raise ModelError("E-FILE-026", problem, remedy, file=file, line=line.number)
+        raise line.error("E-FILE-026", f"{name} is {short(word)}", "give a finite number")
     return numbers
 
 
@@ -292,6 +279,5 @@ def read_archive(path: str | os.PathLike[str], nq: int) -> tuple[np.ndarray, np.
         remedy = f"the robot has {nq} coordinates: give a motion of this robot"
         raise ModelError("E-FILE-029", problem, remedy, file=file)
     if not (np.all(np.isfinite(t)) and np.all(np.isfinite(q)) and np.all(np.diff(t) >= 0.0)):
-        problem = "times or positions are not finite, or times do not increase"
-        raise ModelError("E-FILE-030", problem, file=file)
+        raise ModelError("E-FILE-030", "numbers are not finite, or times decrease", file=file)
     return t, q

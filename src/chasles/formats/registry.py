@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from chasles.errors import ModelError
-from chasles.formats import suffixes
+from chasles.formats.files import suffixes
 
 _MOST_FILES = 100_000
 """Looked at in one folder; a cache of robots has some thousands."""
@@ -47,10 +47,7 @@ def installed() -> list[Found]:
 
 
 def find(name: str, also: Iterable[str] = ()) -> Path:
-    """The file of a robot that is installed: of the one with this name, in any case of letters.
-
-    also: further names that may have been meant, for the error where there is none.
-    """
+    """The file of the installed robot of a name, in any case. also: names that may be meant."""
     known = installed()
     same = [robot for robot in known if robot.name.lower() == name.lower()]
     exact = [robot for robot in same if robot.name == name]
@@ -66,8 +63,7 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
     suffix = Path(name).suffix
     kind = f" of the unknown file type {suffix!r}" if suffix[1:].isalpha() else ""
     problem = f"there is no such file{kind}, and no robot of this name is installed"
-    remedy = f"{hint}`chasles robots` lists those that are"
-    raise ModelError("E-FILE-035", problem, remedy, part=name)
+    raise ModelError("E-FILE-035", problem, f"{hint}`chasles robots` lists them", part=name)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -120,9 +116,8 @@ def package_of(name: str) -> str:
 def candidates(name: str, robot_file: str) -> Iterator[Path]:
     """Possible paths of the file or folder that a robot's file calls `name`, best first.
 
-    package://NAME/PATH and model://NAME/PATH are looked for in the folders above the robot's file,
-    in those of `VARIABLES`, and in what example-robot-data installs; a plain name is seen from the
-    robot's file.
+    package://NAME/PATH and model://NAME/PATH are looked for above the robot's file, in the folders
+    of `VARIABLES`, and in example-robot-data; a plain name is seen from the robot's file.
     """
     folder = Path(os.path.abspath(robot_file)).parent
     inside = _NAMED.fullmatch(name)

@@ -19,7 +19,6 @@ from chasles.formats.xml_file import MOMENTS, Inertial, Part
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import (
-    ROLES,
     SHAPE_TRAITS,
     Description,
     FrameData,
@@ -30,8 +29,8 @@ from chasles.model import (
     ShapeData,
 )
 from chasles.model.build import compose
+from chasles.model.description import spelled
 from chasles.model.graph import from_graph, unused_name
-from chasles.model.joints import spelled
 
 UNBOUNDED = 1e16
 """Stands for no limit, and so does all beyond it."""
@@ -57,8 +56,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     links = [LinkData(WORLD, RigidInertia.zero(), document.file)]
     links += [_link(node) for node in document.of("link")]
     if len(links) == 1:
-        problem = "there are no links"
-        raise ModelError("E-SDF-001", problem, "add a <link> to the model", file=document.file)
+        raise ModelError("E-SDF-001", "there are no links", "add a <link>", file=document.file)
     joints = [_held(document, node) for node in document.of("link") if node.static]
     for node in document.of("joint"):
         if not node.static and node.part.text("type") != GEARBOX:
@@ -103,12 +101,10 @@ def _gravity(document: Document) -> Vector:
 def _link(node: Node) -> LinkData:
     """A link; its inertia is 1 kg and 1 kg m2 about each axis where the file gives none."""
     part = node.part
-    for tag, usual, fact in (
-        ("gravity", True, "has no gravity in the file; here it has"),
-        ("kinematic", False, "is kinematic in the file; here forces move it"),
-    ):
-        if truth(part, tag, usual) is not usual:
-            part.note(f"it {fact}")
+    if not truth(part, "gravity", True):
+        part.note("it has no gravity in the file; here it has")
+    if truth(part, "kinematic", False):
+        part.note("it is kinematic in the file; here forces move it")
     inertial = part.find("inertial")
     if inertial is None and not node.static:
         part.note("it has no <inertial>; taken as SDF does: 1 kg, and 1 kg m2 about each axis")
@@ -154,15 +150,9 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
     if parent is child or child is document.top:
         fault = "it joins a link to itself" if parent is child else "its child is the world"
         raise part.error("E-SDF-004", fault, "name another link as its child")
-    joint = JointData(
-        node.name,
-        kinds[given],
-        parent.name or WORLD,
-        child.name,
-        relative(node, parent),
-        child_pose=relative(node, child),
-        where=part.where,
-    )
+    ends = parent.name or WORLD, child.name, relative(node, parent)
+    place = relative(node, child)
+    joint = JointData(node.name, kinds[given], *ends, child_pose=place, where=part.where)
     if joint.kind == "fixed":
         return [joint], []
     if not joint.traits.along:
@@ -261,28 +251,18 @@ def _pitch(joint: Part) -> float:
 
 
 def _shapes(link: Node, file: str) -> Iterator[ShapeData]:
-    """The shapes of a link, in its frame; digits of their angles are taken as printed.
+    """The shapes of a link, in its frame. file: the robot's, from whose folder meshes are named."""
 
-    file: the robot's, from whose folder meshes are named. A shape that cannot be drawn is left out
-    with a note: the motion does not depend on it.
-    """
-    as_printed = replace(link.part, source=replace(link.part.source, snap=False))
-    for part in as_printed.all(*ROLES):
-        try:
-            shape, base = drawn(part, link.name, file)
-            if base:
-                outer = relative(link.beside(base, part), link)
-                shape = replace(shape, pose=compose(shape.pose, outer))
-            yield shape
-        except ModelError as error:
-            link.part.source.notes.append(f"{error.message}; the shape is left out")
+    def placed_shape(part: Part) -> ShapeData:
+        shape, base = drawn(part, link.name, file)
+        outer = relative(link.beside(base, part), link) if base else Transform.identity()
+        return replace(shape, pose=compose(shape.pose, outer)) if base else shape
+
+    return link.part.shapes(placed_shape)
 
 
 def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
-    """Read a `<visual>` or `<collision>` of a link, and the name of the frame of its pose.
-
-    Meshes are named, never opened.
-    """
+    """Read a `<visual>` or `<collision>` (meshes are not opened), and its pose's frame."""
     geometry = part.need("geometry")
     found = geometry.find(*SHAPE_TRAITS)
     if found is None:
@@ -346,10 +326,8 @@ def _floating(document: Document, roots: list[str]) -> list[JointData]:
     for root in roots:
         wanted = "root_joint" if len(roots) == 1 else f"{root}_free"
         name = unused_name(wanted, document.ties)
-        document.notes.append(
-            f"{document.file}: no joint connects link {root!r} to the world, so it floats, on "
-            f"joint {name!r}; a fixed joint with the parent world would hold it"
-        )
+        what = f"no joint connects link {root!r} to the world, so it floats, on joint {name!r}"
+        document.notes.append(f"{document.file}: {what}")
         found.append(JointData(name, "free", WORLD, root, where=document.file))
     return found
 

@@ -41,10 +41,7 @@ MANIFEST = "model.config"
 
 @dataclass
 class Document:
-    """A file being read. world: the `<world>`, or the `<sdf>` that has models only.
-
-    ties: names of joints that are taken.
-    """
+    """A file being read. world: `<world>`, or `<sdf>` with models only. ties: names of joints."""
 
     file: str
     world: Part
@@ -107,8 +104,7 @@ def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
     element = parse(file, load(file))
     part = Part(Source(file, "", snap, notes), element, "file")
     if element.tag != "sdf":
-        problem = f"the document is a <{element.tag}>"
-        raise part.error("E-SDF-014", problem, "an SDF file is an <sdf>")
+        raise part.error("E-SDF-014", f"the document is a <{element.tag}>", "an SDF file is <sdf>")
     version = part.text("version")
     minor = _minor(version)
     if minor is None or not version.startswith("1."):
@@ -148,8 +144,7 @@ def _parts(document: Document, scope: Node, owner: Part, way: _Way) -> None:
 def _model(document: Document, scope: Node, part: Part, way: _Way, version: int = 0) -> None:
     """A model and its parts. version: of its own file."""
     if len(way.above) > MAX_NESTING:
-        problem = f"more than {MAX_NESTING} models within each other"
-        raise part.error("E-SDF-018", problem, "nest them less")
+        raise part.error("E-SDF-018", f"more than {MAX_NESTING} nested models", "nest them less")
     name = part.text("name")
     facts = _model_facts(part, version or scope.version)
     node = document.add(scope, part, name, **facts)
@@ -209,10 +204,7 @@ def _overridden(model: Part, include: Part) -> Part:
 
 
 def _merge(document: Document, scope: Node, part: Part, way: _Way, version: int) -> None:
-    """The parts of an included model as parts of the one that includes it, or of the world.
-
-    Its own frame stays, by the name that sdformat gives it: `_merged__NAME__model__`.
-    """
+    """Add an included model's parts to its scope, with sdformat's name for its own frame."""
     if truth(part, "static", False) and not way.static:
         part.note("static is not used of a model that is merged, as SDF says")
     name = f"_merged__{part.text('name')}__model__"
@@ -232,10 +224,7 @@ def _included(part: Part) -> str:
     if package_of(uri):
         path = next((x for x in candidates(uri, part.source.file) if x.exists()), None)
     if path is None:
-        problem = (
-            f"{short(uri)} is neither beside the file nor in a folder above it, nor in one of "
-            f"{', '.join(VARIABLES)}"
-        )
+        problem = f"{short(uri)} is not in a folder above the file, nor in {', '.join(VARIABLES)}"
         raise part.error("E-SDF-031", problem, "put the model's folder there")
     return os.fspath(_main(part, path) if path.is_dir() else path)
 
@@ -278,8 +267,7 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
             continue
         ratio = node.part.number("gearbox_ratio", 1.0)
         if ratio == 0.0:
-            problem = "gearbox_ratio is 0"
-            raise node.part.error("E-SDF-028", problem, "give the ratio, or fix its child")
+            raise node.part.error("E-SDF-028", "gearbox_ratio is 0", "give it, or fix its child")
         first, sense = _angle(node, "parent", "axis", turning)
         second, other = _angle(node, "child", "axis2", turning)
         yield gear(node.name, second, {first: -ratio * sense * other}, where=node.part.where)
@@ -294,8 +282,5 @@ def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, floa
         along = float((relative(place, node).R @ joint.axis).dot(wanted))
         if abs(along) > 1.0 - _PARALLEL:
             return joint.name, math.copysign(1.0, along if joint.child == link else -along)
-    problem = (
-        f"no revolute joint along its <{axis}> connects its <{tag}> {link!r} with its "
-        f"<{REFERENCE}> {reference!r}"
-    )
+    problem = f"no revolute joint along its <{axis}> connects {link!r} with {reference!r}"
     raise node.part.error("E-SDF-029", problem, "add one")

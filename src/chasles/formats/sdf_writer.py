@@ -10,7 +10,7 @@ import numpy as np
 from lxml import etree
 
 from chasles.formats import xml_file as xml
-from chasles.formats.files import short, some, store, words
+from chasles.formats.files import short, store, words
 from chasles.formats.sdf_document import GEARBOX, REFERENCE
 from chasles.formats.sdf_frames import MODEL, WORLD
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
@@ -20,9 +20,9 @@ from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import Description, JointData, Limits, LoopData, ShapeData
 from chasles.model.build import compose, natural_axes
 from chasles.model.couplings import linear
-from chasles.model.graph import unused_name
-from chasles.model.joints import as_bounded, spelling
-from chasles.model.series import in_series, taken_names
+from chasles.model.description import Named, as_bounded, spelling
+from chasles.model.graph import in_series, taken_names, unused_name
+from chasles.model.model import some
 
 VERSION = "1.11"
 """The first with mimic joints and with metres for one turn of a screw."""
@@ -40,7 +40,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
     Loops are joints between links that other joints connect already, so they must be closed where
     all coordinates are zero. Links that float are connected to nothing. Cylindrical joints and
-    others are written in series (`model.series`), ratios of two revolute joints as gearboxes.
+    others are written in series (`model.graph`), ratios of two revolute joints as gearboxes.
     Refused: what SDF cannot say (other couplings, armature, free joints elsewhere than at the
     world's origin, other joints).
     """
@@ -52,10 +52,8 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         _check(joint)
     for joint in free:
         _check_free(joint)
-        notes.append(
-            f"joint {joint.name!r} is written as none: in SDF floats what nothing holds to the "
-            "world; it is read as 'root_joint', or after its link, before all others"
-        )
+        what = "is left out, as SDF lets float what no joint holds; read back, it comes first"
+        notes.append(f"joint {joint.name!r} {what}")
     root = xml.added(None, "sdf", version=VERSION)
     outer = root
     if source.gravity != Description.gravity:
@@ -104,10 +102,7 @@ def _add_parts(
 
 
 def _renamed(source: Description, notes: list[str]) -> Description:
-    """With names that SDF can have: links, frames and joints have different ones, without "::".
-
-    SDF's world stands in the place of a root link "world" that has no mass.
-    """
+    """With names that SDF allows; its world stands for a root link "world" without mass."""
     taken, carried = {WORLD}, {joint.child for joint in source.joints}
     kept = [
         link
@@ -133,7 +128,8 @@ def _renamed(source: Description, notes: list[str]) -> Description:
 
     links = legal("link", (link.name for link in kept))
     frames = legal("frame", (frame.name for frame in source.frames if frame.link in links))
-    ties = legal("joint", _ties(source))
+    named: list[Named] = [*source.joints, *source.loops, *source.couplings]
+    ties = legal("joint", (part.name for part in named))
 
     def tied(joint: Kind) -> Kind:
         mimic = joint.mimic
@@ -164,12 +160,6 @@ def _renamed(source: Description, notes: list[str]) -> Description:
         ),
         shapes=tuple(replace(x, link=links[x.link]) for x in source.shapes if x.link in links),
     )
-
-
-def _ties(source: Description) -> list[str]:
-    """Names of joints in the file: those of loops and gears are such."""
-    joints = [joint.name for joint in (*source.joints, *source.loops)]
-    return joints + [data.name for data in source.couplings]
 
 
 def _check(joint: JointData) -> None:

@@ -7,10 +7,11 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
 from chasles.errors import ModelError
-from chasles.formats.files import angle_word, load, multiple, radians, right_angles
+from chasles.formats.files import angle_word, load, radians, snapped
 from chasles.mathematics.linear import Vector
 from chasles.model import JOINTS, Mimic
 from chasles.model.dh_fields import Field, checked, choice
@@ -61,22 +62,18 @@ class _Printed(float):
 
 
 class Lines:
-    """The lines of the headers and keys of a file, found in its text: `tomllib` gives none.
+    """The lines of the headers and keys of a file, which `tomllib` does not give.
 
-    A header or key that is written in no plain way (in an inline table, say) is not found, and then
-    nothing is said: headers that do not number as many as the tables they should begin are not
-    trusted.
+    Those that are written in no plain way (in an inline table, say) are not found.
     """
 
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
-        found = ((k, _HEADER.fullmatch(line.rstrip("\r"))) for k, line in enumerate(self._lines))
-        self._headers: list[int] = []
         self._starts: dict[str, list[int]] = {}
-        for k, match in found:
-            if match:
-                self._headers.append(k)
+        for k, line in enumerate(self._lines):
+            if match := _HEADER.fullmatch(line.rstrip("\r")):
                 self._starts.setdefault(match[1], []).append(k)
+        self._headers = sorted(chain.from_iterable(self._starts.values()))
 
     def of(self, data: dict[str, Any], *path: str | int) -> int | None:
         """The line, from 1, of a key by its path: ("units", "angle"), ("joint", 2, "theta").
@@ -110,8 +107,7 @@ class TomlFile:
         text = _decoded(self.file, load(self.file))
         if text.count("[") + text.count("{") > MAX_TABLES:
             problem = f"more than {MAX_TABLES} tables and lists"
-            remedy = "check that this is the right file"
-            raise ModelError("E-TOML-012", problem, remedy, file=self.file)
+            raise ModelError("E-TOML-012", problem, "check the file", file=self.file)
         self.data = _parsed(self.file, text)
         self._lines = Lines(text)
         self._units = {what: next(iter(names.values())) for what, names in UNITS.items()}
@@ -129,10 +125,7 @@ class TomlFile:
         return error.at(part=_part(*path), file=self.where(*path))
 
     def top(self, plain: dict[str, Field], tables: Mapping[str, object]) -> dict[str, Any]:
-        """The plain keys at the top but `format`, when all that is there may be there.
-
-        Units hold from here on.
-        """
+        """The plain keys at the top but `format`, all of them known. Units hold from here on."""
         self._check_keys(self.data, {"format": None, **plain, "units": None, **tables})
         given = self.data.get("units", {})
         self._check_keys(given, _UNITS, "units")
@@ -193,13 +186,14 @@ class TomlFile:
 
     def _angle(self, raw: Any, value: float, *path: str | int) -> float:
         """In rad; printed digits of a right angle mean a right angle."""
-        if self._units["angle"] is float and self.snap and isinstance(raw, _Printed):
-            k = right_angles(raw.text) if math.isfinite(value) else 0
-            if k and value != radians(k):
-                taken = f"{path[-1]} {raw.text} taken as {multiple(k)}"
-                self.notes.append(": ".join(filter(None, (self.where(*path), _part(*path), taken))))
-            value = radians(k) if k else value
-        return self._units["angle"](value)
+
+        def note(what: str) -> None:
+            self.notes.append(": ".join(filter(None, (self.where(*path), _part(*path), what))))
+
+        printed = isinstance(raw, _Printed) and math.isfinite(value)
+        snaps = self._units["angle"] is float and self.snap and printed
+        k = snapped(raw.text, str(path[-1]), note) if snaps else 0
+        return radians(k) if k else self._units["angle"](value)
 
 
 def _part(*path: str | int) -> str:
@@ -241,10 +235,7 @@ def lines(row: Mapping[str, Any]) -> list[str]:
 
 
 def word(value: Any, *, angular: bool = False) -> str:
-    """A value as TOML writes it, with all digits.
-
-    angular: a number that is not to be taken for a right angle unless it is one.
-    """
+    """A value as TOML writes it, with all digits. angular: it is read as the angle it is."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, int):

@@ -9,8 +9,9 @@ sphere_in_cylinder, helical (attribute `pitch`, m/rad), rack_and_pinion and roll
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -24,28 +25,24 @@ from chasles.formats.xml_file import MOMENTS, Inertial, Part, Source
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import (
-    ROLES,
     SHAPE_TRAITS,
-    CouplingData,
     Description,
     JointData,
     Limits,
     LinkData,
-    LoopData,
     Mimic,
     ShapeData,
 )
 from chasles.model.build import compose
-from chasles.model.graph import on_free_joint, unused_name
-from chasles.model.joints import as_bounded, spelled, spelling, traits
-from chasles.model.series import at_children, in_series, taken_names
+from chasles.model.description import Named, as_bounded, spelled, spelling, traits
+from chasles.model.graph import at_children, in_series, on_free_joint, taken_names, unused_name
 
 UNBOUNDED = sys.float_info.max
 """Stands for no limit where one must be given: readers of the format take no "inf"."""
 
 _KINDS = [kind for kind, row in SHAPE_TRAITS.items() if row.urdf]
 
-_ELSE = "save it as .toml or .xml"
+_ELSE, _ENDS = "save it as .toml or .xml", ("parent", "child")
 
 Color = tuple[float, ...]
 
@@ -78,7 +75,11 @@ def described(file: str, root: etree._Element, *, snap: bool, floating: bool) ->
         root.get("name") or PurePath(file).stem,
         links,
         on_free_joint(links, joints) if floating else joints,
-        shapes=tuple(shape for part in parts for shape in _shapes(part, colors)),
+        shapes=tuple(
+            shape
+            for part in parts
+            for shape in part.shapes(partial(drawn, link=part.text("name"), named=colors))
+        ),
         notes=tuple(dict.fromkeys(robot.source.notes)),
         where=file,
     )
@@ -101,8 +102,7 @@ def origin(part: Part) -> Transform:
     given = part.find("origin")
     if given is None:
         return Transform.identity()
-    angles = given.words("rpy", 3, "0 0 0")
-    return given.placement(given.vector("xyz", "0 0 0"), angles)
+    return given.placement(given.vector("xyz", "0 0 0"), given.words("rpy", 3, "0 0 0"))
 
 
 def _link(link: Part) -> LinkData:
@@ -114,8 +114,7 @@ def _link(link: Part) -> LinkData:
 def inertial(part: Part) -> Inertial:
     """Read an `<inertial>`."""
     mass, tensor = part.need("mass").number("value"), part.need("inertia")
-    pose = origin(part)
-    return Inertial(mass, pose, list(map(tensor.number, MOMENTS)))
+    return Inertial(mass, origin(part), list(map(tensor.number, MOMENTS)))
 
 
 # Joints ----------------------------------------------------------------------------------------
@@ -124,16 +123,9 @@ def inertial(part: Part) -> Inertial:
 def _joint(joint: Part) -> JointData:
     given, kinds = joint.text("type"), spelled("URDF", own=True)
     if given not in kinds:
-        problem = f"unknown type {short(given)}"
-        raise joint.error("E-URDF-004", problem, f"use one of {', '.join(kinds)}")
-    data = JointData(
-        joint.text("name"),
-        kinds[given],
-        joint.need("parent").text("link"),
-        joint.need("child").text("link"),
-        origin(joint),
-        where=joint.where,
-    )
+        raise joint.error("E-URDF-004", f"unknown type {short(given)}", f"use {', '.join(kinds)}")
+    name, (parent, child) = joint.text("name"), (joint.need(x).text("link") for x in _ENDS)
+    data = JointData(name, kinds[given], parent, child, origin(joint), where=joint.where)
     return data if data.kind == "fixed" else _moving(joint, data)
 
 
@@ -190,19 +182,6 @@ def _materials(robot: Part) -> dict[str, Color]:
     return {name: color for name, color in found.items() if name and color is not None}
 
 
-def _shapes(link: Part, named: Mapping[str, Color]) -> Iterator[ShapeData]:
-    """The shapes of a link, in its frame; digits of their angles are taken as printed.
-
-    One that cannot be drawn is left out with a note: the motion does not depend on it.
-    """
-    as_printed = replace(link, source=replace(link.source, snap=False))
-    for part in as_printed.all(*ROLES):
-        try:
-            yield drawn(part, link.text("name"), named)
-        except ModelError as error:
-            link.source.notes.append(f"{error.message}; the shape is left out")
-
-
 def drawn(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
     """Read a `<visual>` or `<collision>` of a link. Meshes are named, never opened."""
     geometry = part.need("geometry")
@@ -236,7 +215,7 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a tree with all digits; read back, it moves the same, in the same coordinates.
 
-    Joints of several freedoms and screws are written as joints in series (`model.series`), frames
+    Joints of several freedoms and screws are written as joints in series (`model.graph`), frames
     as links on fixed joints; where joints hang on the world, so does a link "world". Refused: what
     URDF cannot say (loops, couplings, armature, other joints, other gravity).
     """
@@ -263,7 +242,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
 def _check(description: Description) -> None:
     """Nothing is there that the format cannot say."""
-    closing: Sequence[LoopData | CouplingData] = (*description.loops, *description.couplings)
+    closing: list[Named] = [*description.loops, *description.couplings]
     for part in closing:
         raise refusal("E-URDF-007", part, "closes a tree", _ELSE)
     if description.gravity != Description.gravity:
@@ -342,10 +321,7 @@ def _add_shapes(root: etree._Element, source: Description) -> list[str]:
 
 
 def pieces(shape: ShapeData) -> Iterator[ShapeData]:
-    """The shapes that a shape is written as.
-
-    Most readers know no capsules: these are a cylinder between two spheres.
-    """
+    """The shapes that a shape is written as: a capsule is a cylinder between two spheres."""
     if shape.kind != "capsule":
         yield shape
         return

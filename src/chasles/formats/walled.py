@@ -1,8 +1,4 @@
-"""Programs behind a wall: another process, with bounds on its time and memory.
-
-A file can make the compiler of its format hang, take all memory or crash; the process that reads
-it goes on.
-"""
+"""Programs behind a wall: in a process of their own, with bounds on time and memory."""
 
 import importlib.util
 import json
@@ -31,11 +27,10 @@ class NotInstalled(ModelError):
 
 @dataclass(frozen=True)
 class Tool:
-    """Reader of a format. name: in messages. package: that it needs; extra: that installs it.
+    """Reader of a format. package: that it needs; extra: that installs it.
 
-    program: the Python file here whose `answer` runs it. seconds (of the processor; on the clock
-    three times as many, for a machine that is busy), memory (bytes of addresses): the most it may
-    take.
+    program: the Python file here whose `answer` runs it. seconds: of the processor (three times as
+    many on the clock). memory: bytes of addresses.
     """
 
     name: str

@@ -1,40 +1,24 @@
 """Limits of robot files, of all formats or of some, checked before anything is written."""
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import fields, replace
-from typing import TypeVar
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from chasles.errors import ModelError
-from chasles.formats.files import some
-from chasles.model import (
-    CouplingData,
-    Description,
-    JointData,
-    Limits,
-    LinkData,
-    LoopData,
-    ShapeData,
-)
+from chasles.model import Description, JointData, Limits, LinkData, ShapeData
+from chasles.model.description import Named, part_of
 from chasles.model.dh_fields import LARGEST
+from chasles.model.model import some
 
 Kind = TypeVar("Kind", bound=JointData)
-Part = Description | LinkData | JointData | CouplingData
-_WORDS = {Description: "robot", LinkData: "link", JointData: "joint"}
-_WORDS |= {LoopData: "loop", CouplingData: "coupling"}
 
 
 def writable(source: Description) -> tuple[Description, list[str]]:
     """The mechanism without limits that are none; notes say which. An error names what is wrong."""
-    for what, parts in (
-        ("robot", [source]),
-        ("link", source.links),
-        ("joint", source.joints),
-        ("loop", source.loops),
-        ("coupling", source.couplings),
-        ("frame", source.frames),
-    ):
-        _check_names(what, (part.name for part in parts))
+    _check_names("robot", [source])
+    for what in ("link", "joint", "loop", "coupling", "frame"):
+        _check_names(what, getattr(source, f"{what}s"))
     for link in source.links:
         _check_inertia(link)
     for shape in source.shapes:
@@ -45,8 +29,8 @@ def writable(source: Description) -> tuple[Description, list[str]]:
     return replace(source, joints=joints, loops=loops), notes
 
 
-def _check_names(what: str, names: Iterable[str]) -> None:
-    for name in names:
+def _check_names(what: str, parts: Iterable[Any]) -> None:
+    for name in (part.name for part in parts):
         if not name and what != "robot":
             raise ModelError("E-FILE-039", f"{what} {name!r} has no name", "give it one")
         try:
@@ -80,37 +64,32 @@ def _check_shape(shape: ShapeData) -> None:
 
 def _bounded(joint: Kind, what: str, notes: list[str]) -> Kind:
     """With no limit where there is a number that is none: beyond all, negative or not a number."""
-    wrong = dict(_meaningless(joint.limits))
-    if not wrong:
-        return joint
-    told = ", ".join(f"{bound} {getattr(joint.limits, bound):g}" for bound in wrong)
-    notes.append(f"{what} {joint.name!r}: limits that are none are left out: {told}")
-    return replace(joint, limits=replace(joint.limits, **wrong))
-
-
-def _meaningless(limits: Limits) -> Iterator[tuple[str, float]]:
-    """Bounds that are none, with the infinite ones that say so."""
-    for bound in fields(Limits):
-        x = getattr(limits, bound.name)
-        negative = x < 0.0 and bound.name in ("velocity", "effort")
-        if math.isnan(x) or negative or (math.isfinite(x) and abs(x) > LARGEST):
-            yield bound.name, getattr(Limits(), bound.name)
+    given, none = vars(joint.limits), vars(Limits())
+    least = {"velocity": 0.0, "effort": 0.0}
+    wrong = {
+        bound: x
+        for bound, x in given.items()
+        if math.isnan(x) or x < least.get(bound, -math.inf) or LARGEST < abs(x) < math.inf
+    }
+    if wrong:
+        told = ", ".join(f"{bound} {x:g}" for bound, x in wrong.items())
+        notes.append(f"{what} {joint.name!r}: limits that are none are left out: {told}")
+    return replace(joint, limits=Limits(**given | {bound: none[bound] for bound in wrong}))
 
 
 # Formats other than our own --------------------------------------------------------------------
 
 
-def refusal(code: str, part: Part, problem: str, remedy: str, format: str = "") -> ModelError:
+def refusal(code: str, part: Named, problem: str, remedy: str, format: str = "") -> ModelError:
     """The error of a part that a format cannot hold: that of the code, or another."""
     problem = f"it {problem}, which {format or code.split('-')[1]} cannot say"
-    return ModelError(code, problem, remedy, part=f"{_WORDS[type(part)]} {part.name!r}")
+    return ModelError(code, problem, remedy, part=part_of(part))
 
 
 def check_writable(description: Description, format: str) -> list[str]:
     """Refuse what no format but our own holds; notes on what is left out without harm."""
     if description.massless:
-        problem = "has no masses at all"
-        raise refusal("E-FILE-031", description, problem, "save it as .toml", format)
+        raise refusal("E-FILE-031", description, "has no masses at all", "save it as .toml", format)
     for joint in description.joints:
         check_joint(joint, format)
     notes = []
@@ -125,8 +104,7 @@ def check_writable(description: Description, format: str) -> list[str]:
 def check_joint(joint: JointData, format: str = "a file") -> None:
     """Refuse what is a function in Python: a type of one's own, a motion in time."""
     if joint.custom is not None:
-        problem = "is of a type of your own"
-        raise refusal("E-FILE-032", joint, problem, "keep it in Python", format)
+        raise refusal("E-FILE-032", joint, "is of a type of your own", "keep it in Python", format)
     if joint.motion is not None:
         remedy = "save the robot before it is, and keep the motion in Python, with robot.drive"
         raise refusal("E-FILE-033", joint, "is driven in time", remedy, format)

@@ -38,9 +38,8 @@ def read(
     """Read the URDF that a xacro file stands for.
 
     arguments: values of the file's `xacro:arg`, by name. `$(find package)` is a folder of that name
-    (or with a package.xml that has it) above the file, or beside one of those. Errors and notes
-    have the file and line that an element was written at, also in included files and macros. snap,
-    floating: as of URDF files.
+    (or whose package.xml has it) above the file, or beside one of those. Errors and notes have the
+    file and line that an element was written at. snap, floating: as for URDF files.
     """
     file = os.fsdecode(path)
     return described(file, expanded(file, arguments), snap=snap, floating=floating)

@@ -1,11 +1,8 @@
-"""XML files: parsed with bounds, read part by part with errors that name part and line, written.
-
-Documents have no entities, and no other file is opened.
-"""
+"""XML files without entities: parsed with bounds, read part by part with places, written."""
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
@@ -14,19 +11,11 @@ from lxml import etree
 
 from chasles.errors import ModelError
 from chasles.expr import Number
-from chasles.formats.files import (
-    angle_word,
-    is_number,
-    multiple,
-    radians,
-    right_angles,
-    short,
-    words,
-)
+from chasles.formats.files import angle_word, is_number, short, snapped, words
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Plane, Rotation, rpy_from_matrix
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import SHAPE_TRAITS, ShapeData
+from chasles.model import ROLES, SHAPE_TRAITS, ShapeData
 
 MAX_BYTES = 8 * 2**20
 """Larger documents are refused unread: a robot's has less than one MB, shapes aside."""
@@ -54,14 +43,8 @@ def parse(file: str, data: bytes) -> etree._Element:
         raise _too_large(file, f"{marks} signs of tags and attributes", f"{MAX_MARKS}")
     if b"<!ENTITY" in data:
         raise _declares(file, data)
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
+    # By default lxml opens no network, loads no DTD and refuses huge trees.
+    parser = etree.XMLParser(resolve_entities=False, remove_comments=True, remove_pis=True)
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
@@ -100,8 +83,7 @@ class Fault(NamedTuple):
 class Source:
     """A file being read. space: what stands before the names of its tags, "" or "{namespace}".
 
-    faults: where there is such a list, numbers that cannot be read are put there, and they and
-    those that are absent are taken as their defaults or zero; else both are errors.
+    faults: a list for numbers that cannot be read, which are then their defaults or zero.
     """
 
     file: str
@@ -113,10 +95,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Part:
-    """An element, and the link or joint that messages about it name.
-
-    Its values are attributes, or texts of children, by their key.
-    """
+    """An element with values in attributes or texts of children; messages name `owner`."""
 
     source: Source
     element: etree._Element
@@ -229,18 +208,25 @@ class Part:
 
     def _turn(self, angle: str) -> tuple[float, float]:
         """Cosine and sine of an angle, exact where its digits mean right angles."""
-        k = right_angles(angle) if self.source.snap else 0
-        if k == 0:
-            return math.cos(float(angle)), math.sin(float(angle))
-        if float(angle) != radians(k):
-            self.note(f"angle {angle} taken as {multiple(k)}")
-        return _QUARTERS[k % 4]
+        k = snapped(angle, "angle", self.note) if self.source.snap else 0
+        return _QUARTERS[k % 4] if k else (math.cos(float(angle)), math.sin(float(angle)))
 
     def sizes(self) -> tuple[float, ...]:
         """The numbers of a shape, whose tag is its kind; a mesh has its scale."""
         usual = "1 1 1" if self.tag == "mesh" else ""
         rows = SHAPE_TRAITS[self.tag].sizes
         return tuple(float(word) for key, n in rows for word in self.words(key, n, usual))
+
+    def shapes(self, drawn: "Callable[[Part], ShapeData]") -> Iterator[ShapeData]:
+        """The shapes of a link, drawn one by one; digits of their angles are taken as printed.
+
+        One that cannot be drawn is left out with a note: the motion does not depend on it.
+        """
+        for part in replace(self, source=replace(self.source, snap=False)).all(*ROLES):
+            try:
+                yield drawn(part)
+            except ModelError as error:
+                self.source.notes.append(f"{error.message}; the shape is left out")
 
 
 class Inertial(NamedTuple):

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import BuiltinFunctionType
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
@@ -12,15 +13,21 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends import cache
-from chasles.backends.arrays import COMPILING, Kernel, checked, relaid, run
+from chasles.backends.arrays import COMPILING, Kernel, Target, checked, relaid, run
 from chasles.errors import ArgumentError, ChaslesError, InputError, ModelError, StateError
-from chasles.expr import Interface, Program
-from chasles.functions.doors import checked_options, common, is_single, library_of, module
-from chasles.functions.programs import Derivative, Differential, differentiated, program
+from chasles.expr import Interface, Program, Staged
+from chasles.functions.doors import common, is_single, library_of, module
+from chasles.functions.programs import (
+    Derivative,
+    Differential,
+    differentiated,
+    may_be_staged,
+    program,
+    runnable,
+    straight,
+)
 from chasles.functions.tracing import WrenchKey
 from chasles.model import Description, Model, build
-from chasles.model.description import Closure
-from chasles.model.parameters import shape
 from chasles.model.spaces import PositionSpace
 
 
@@ -41,6 +48,11 @@ class Recipe:
     dtype: str = "float64"
     chain: tuple[Differential, ...] = ()
 
+    @property
+    def has_own_joints(self) -> bool:
+        """Return True if joints are of classes of the user, which may change."""
+        return any(j.custom is not None for j in (*self.source.joints, *self.source.loops))
+
 
 _TAKERS: dict[str, Callable[..., Any]] = {}
 """What calls a function with arrays of another library, by its package, where that is loaded."""
@@ -49,9 +61,12 @@ _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "thread
 _ALIVE: WeakSet["Compiled"] = WeakSet()
 _KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
 """All functions, and one for each key, for graphs of other libraries."""
-_TRACED: WeakValueDictionary[Recipe, Program] = WeakValueDictionary()
-"""Programs by recipe, whatever the backend and the type of numbers, while some function has them.
-"""
+_Traced = WeakValueDictionary[tuple[Recipe, int | None], Program | Staged]
+_TRACED: _Traced = WeakValueDictionary()
+"""Programs by recipe and limit of products (`runnable`), whatever the backend and the type of
+numbers, while some function has them."""
+is_traced: Callable[[], bool] = bool
+"""Tells whether a compiler of another library follows the call: PyTorch's, where that is loaded."""
 
 
 class Compiled:
@@ -63,14 +78,19 @@ class Compiled:
     again) and shared by threads.
     """
 
+    __slots__ = ("__dict__", "__weakref__", "_entry")
+
     def __init__(
         self, recipe: Recipe, model: Model | None = None, parent: "Compiled | None" = None
     ) -> None:
         self.recipe, self.parent = recipe, parent
         self.model = model or build(recipe.source, mimic=recipe.mimic)
         self._differentials: dict[Differential, Compiled] = {}
-        # Two classes of joints of one name may compute different things, and a changed one does.
-        self.key = cache.key(recipe, self.program.hash if self._has_own_joints else "")
+        self.quick: dict[type, Callable[..., Any]] = {}
+        """Functions that take other libraries' arrays at less cost, by the type of the first."""
+        self.residents: dict[str, Any] = {}
+        """What prepares them, by library."""
+        self.key = self.key_of(recipe)
         """What names it in other processes too: everything that decides the code."""
         _ALIVE.add(self)
         _KNOWN[self.key] = self
@@ -79,34 +99,58 @@ class Compiled:
         with COMPILING:
             target = recipe.backend, recipe.dtype
             found = backends.known(self.key, lambda: self.program, *target)
-            self.kernel: Any = found or backends.compile(self.program, *target, self.key)
+            self.kernel: Any = found or backends.compile(self.compiled, *target, self.key)
             """What runs: the program as its backend compiled it."""
         self.interface: Interface = self.kernel.interface
 
-    @property
-    def _has_own_joints(self) -> bool:
-        source = self.recipe.source
-        return any(joint.custom is not None for joint in (*source.joints, *source.loops))
+    def key_of(self, recipe: Recipe) -> str:
+        """The key of this program by another recipe: for another backend or type of numbers.
+
+        Two classes of joints of one name may compute different things, and a changed one does.
+        """
+        return cache.key(recipe, self.program.hash if self.recipe.has_own_joints else "")
 
     @cached_property
     def program(self) -> Program:
         """The straight-line program, traced when asked for: once for all backends and types."""
-        if self._has_own_joints:
-            return self._trace()
-        bare = replace(self.recipe, backend="", dtype="")
-        found = _TRACED.get(bare)
-        return found if found is not None else _TRACED.setdefault(bare, self._trace())
+        return straight(self._traced(None))
 
-    def _trace(self) -> Program:
+    @cached_property
+    def compiled(self) -> Program | Staged:
+        """What is compiled: the program, or one that ends at the factors of its results."""
+        recipe, staged = self.recipe, backends.row(self.recipe.backend).staged
+        if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
+            staged = None
+        return self.program if staged is None else self._traced(staged)
+
+    def _traced(self, staged: int | None) -> Program | Staged:
+        if self.recipe.has_own_joints:
+            return self._trace(staged)
+        bare = replace(self.recipe, backend="", dtype="")
+        found = _TRACED.get((bare, staged))
+        if found is None:
+            found = _TRACED.setdefault((bare, staged), self._trace(staged))
+            if isinstance(found, Program):
+                _TRACED.setdefault((bare, None), found)
+        return found
+
+    def _trace(self, staged: int | None) -> Program | Staged:
         recipe = self.recipe
         names = ("method", "dissipation", "wrenches", "derivative", "parameters")
         chosen = {name: getattr(recipe, name) for name in names} | dict(recipe.options)
+        if staged is not None:
+            return runnable(self.model, recipe.function, staged=staged, **chosen)
         traced = program(self.model, recipe.function, smooth=bool(recipe.chain), **chosen)
         return differentiated(traced, recipe.chain)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        if arguments and type(arguments[0]) in _HOST:
-            return self.fast(*arguments, **named)
+        if arguments:
+            kind = type(arguments[0])
+            if kind in _HOST:
+                return self.fast(*arguments, **named)
+            quick = self.quick.get(kind)
+            if quick is not None and not is_traced():
+                return quick(*arguments, **named)
         return self.call(*arguments, **named)  # which the compiler of PyTorch can follow
 
     def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
@@ -119,10 +163,12 @@ class Compiled:
         take = taker(self, arguments, out)
         if take is not None:
             return take(self, arguments, out, threads)
-        if self.recipe.dtype == "float64" and all(map(is_single, arguments)) and arguments:
-            return self.single(*arguments, out=out, threads=threads)
+        single = self.recipe.dtype == "float64" and all(map(is_single, arguments)) and arguments
         if not backends.takes_numpy(self.recipe.backend):
-            return self.kernel.call(self.recipe.function, arguments, out)
+            kernel = self.single.kernel if single else self.kernel
+            return module("cupy").run(self, kernel, arguments, out)
+        if single:
+            return self.single(*arguments, out=out, threads=threads)
         return self._run(self.kernel, arguments, out, threads)
 
     def _run(self, kernel: Kernel, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
@@ -200,28 +246,33 @@ class Compiled:
     @cached_property
     def fast(self) -> Callable[..., Any]:
         """The same function with tens of nanoseconds of overhead: a built-in around the code."""
-        return self.entry(holder=_Found(self), fallback=self.call)
+        found = self.entry(holder=_Found(self), fallback=self.call)
+        if isinstance(found, BuiltinFunctionType):
+            backends.called_by_slot(Compiled)
+            self._entry = found  # by which CPython calls this object from now on
+        return found
 
-    def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """A fast entry with a fallback's signature and documentation."""
-        return backends.fast_entry(
-            self.kernel,
-            name=self.recipe.function,
-            signature=_plain_signature(fallback),
-            doc=inspect.getdoc(fallback) or "",
-            holder=holder,
-            fallback=fallback,
-            again=self._again,
-        )
+    def entry(
+        self, *, holder: Any, fallback: Callable[..., Any], method: Callable[..., Any] | None = None
+    ) -> Callable[..., Any]:
+        """A fast entry with a method's signature and documentation, by default the fallback's."""
+        facts: dict[str, Any] = {"holder": holder, "fallback": fallback, "again": self.again}
+        return entry_of(method or fallback, self.recipe.function, self.kernel, **facts)
 
-    def _again(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def again(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The machine code on arrays that NumPy lays out anew; NotImplemented if that is not it."""
+        quick = self.quick.get(type(arguments[0])) if arguments else None
+        if quick is not None and (not named or (len(named) == 1 and "out" in named)):
+            return quick(*arguments, **named)
         if not named.keys() <= _NAMED or len(arguments) != len(self.interface.inputs):
             return NotImplemented
         if {type(a) for a in arguments} != _ARRAYS:
             return NotImplemented
         if self.recipe.dtype == "float64" and {a.dtype for a in arguments} == _SINGLE:
-            return self.single.fast(*arguments, **named)
+            found = self.single.fast(*arguments, **named)
+            sources = [4 * k for k in range(len(arguments))]
+            backends.learn(owner, arguments, named, lambda: Target(self.single.fast, sources))
+            return found
         plain = relaid(self.kernel, arguments)
         if plain is None:
             return NotImplemented
@@ -321,49 +372,16 @@ class _Found:
         return self.compiled.fast
 
 
+def entry_of(
+    method: Callable[..., Any], name: str, kernel: Any = None, **facts: Any
+) -> Callable[..., Any]:
+    """A fast entry that looks like a method (`backends.fast_entry`)."""
+    signature, doc = _plain_signature(method), inspect.getdoc(method) or ""
+    return backends.fast_entry(kernel, name=name, signature=signature, doc=doc, **facts)
+
+
 def _plain_signature(function: Callable[..., Any]) -> str:
     """A function's parameters without annotations, as built-in functions show them."""
     parameters = inspect.signature(function).parameters.values()
     bare = [p.replace(annotation=p.empty) for p in parameters]
     return str(inspect.Signature(bare))[1:-1]
-
-
-class Functions:
-    """Compiles functions of a model, and keeps them."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self._made: dict[tuple[Any, ...], Compiled] = {}
-
-    def __call__(
-        self,
-        function: str,
-        *,
-        backend: str = "llvm",
-        method: str = "fastest",
-        dissipation: bool = False,
-        wrenches: tuple[WrenchKey, ...] = (),
-        derivative: Derivative | None = None,
-        parameters: Sequence[str] = (),
-        dtype: str = "float64",
-        **options: Any,
-    ) -> Compiled:
-        """The compiled function with these options, made once."""
-        chosen = checked_options(self.model, function, options)
-        for name in parameters:
-            shape(self.model.source, name)
-        if dtype not in ("float64", "float32"):
-            raise InputError("E-ROBOT-023", f"dtype must be 'float64' or 'float32', not {dtype!r}")
-        free = tuple(dict.fromkeys(parameters))
-        key = (function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype)
-        if key not in self._made:
-            with COMPILING:
-                if key not in self._made:
-                    recipe = Recipe(self.model.source, self.model.mimics, *key)
-                    self._made[key] = Compiled(recipe, self.model)
-        return self._made[key]
-
-    def closed(self, closure: Closure) -> "Functions":
-        """The functions of the model with a choice of its loops' equations."""
-        source = replace(self.model.source, closure=closure)
-        return Functions(build(source, mimic=self.model.mimics))

@@ -92,10 +92,7 @@ class _Origin(NamedTuple):
 
 
 def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
-    """The statement of the algorithm that runs: in its innermost public function.
-
-    begun: the functions of this trace that have computed something, numbered.
-    """
+    """The statement that runs in the innermost public function. begun: functions, numbered."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
@@ -142,10 +139,9 @@ SHORT = 12
 
 
 class Tried(NamedTuple):
-    """One program that could run.
+    """One program that could run: its method, the passes before it, and its work.
 
-    method: its name. passes: those applied to the model before it. weight: its work, in which a
-    division, root, sine or cosine counts as eight multiplications. The least weight runs.
+    A division, root, sine or cosine weighs eight multiplications. The least weight runs.
     """
 
     method: str
@@ -251,26 +247,16 @@ def explain(
     program = best.trace(model, record=recorder("simplified"), **given)
     algorithm = best.method.algorithm
     source, start = inspect.getsourcelines(algorithm)
+    file = Path(inspect.getfile(algorithm)).relative_to(_PACKAGE).as_posix()
     home = Path(algorithms.__file__).parent.relative_to(_PACKAGE).as_posix()
     parts = dict.fromkeys(f"{home}/{step.file}" for step in measured(program).steps)
-    return Explanation(
-        model.name,
-        function,
-        best.method.name,
-        tuple(
-            Tried(way.method.name, _in_order(way.passes), weight)
-            for way, weight in zip(found, weights, strict=True)
-        ),
-        counts[0],
-        tuple(
-            Applied(name, PASSES[name].what, count)
-            for name, count in zip(passes, counts[1:], strict=True)
-        ),
-        Path(inspect.getfile(algorithm)).relative_to(_PACKAGE).as_posix(),
-        (start, start + len(source) - 1),
-        tuple(parts),
-        program,
-    )
+    ways = zip(found, weights, strict=True)
+    tried = tuple(Tried(way.method.name, _in_order(way.passes), weight) for way, weight in ways)
+    changes = zip(passes, counts[1:], strict=True)
+    applied = tuple(Applied(name, PASSES[name].what, count) for name, count in changes)
+    lines = start, start + len(source) - 1
+    what = model.name, function, best.method.name, tried, counts[0], applied
+    return Explanation(*what, file, lines, tuple(parts), program)
 
 
 def _in_order(passes: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,15 +1,19 @@
 """Check what callers give a function: options, wrenches, arrays by joint, array libraries."""
 
 import importlib
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.algorithms.spatial.kinematics import At, Axes
+from chasles.backends.arrays import Load as Held
+from chasles.backends.llvm_objects import places
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
 from chasles.functions.programs import spaces
@@ -18,7 +22,7 @@ from chasles.model import Model
 from chasles.model.spaces import WrenchesSpace
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Wrench:
     """An external wrench exerted on the robot at a frame: (moment, force), in N m and N.
 
@@ -65,6 +69,8 @@ def checked_order(function: str, order: Any) -> int:
 
 def checked_time(t: Any) -> np.ndarray:
     """A time, or an array of times: finite numbers, in s."""
+    if type(t) is float and math.isfinite(t):
+        return np.array(t)
     try:
         time = np.asarray(t, dtype=None if is_single(t) else float)
     except (TypeError, ValueError):
@@ -142,6 +148,11 @@ def checked_options(
     if options.get("kind", "classical") not in ("classical", "spatial", "proper"):
         problem = f"kind must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
         raise InputError("E-CALL-028", problem)
+    if type(checked.get("packed", False)) is not bool:
+        problem = f"packed must be True or False, not {options['packed']!r}"
+        raise ArgumentError("E-CALL-095", problem, part=function)
+    if not checked.get("packed"):
+        checked.pop("packed", None)
     return tuple(sorted((k, v) for k, v in checked.items() if k in known))
 
 
@@ -223,6 +234,31 @@ def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
         keys.append(WrenchKey(name, wrench.axes, wrench.at))
         values.append(wrench.value)
     return Load(tuple(keys), values)
+
+
+@cache
+def _fields() -> tuple[int, ...] | None:
+    """Where a wrench keeps its value, axes and point."""
+    sample = Wrench([], "frame", (1.0, 2.0, 3.0))
+    return places(sample, (sample.value, sample.axes, sample.at))
+
+
+def loads_of(f_ext: Any, keys: Sequence[WrenchKey]) -> tuple[list[Held], list[int]] | None:
+    """Wrenches as the fast entry reads them, in the order of f_ext, and where each of `keys` is.
+
+    None for what it does not read.
+    """
+    where, known = _fields(), {key.frame: key for key in keys}
+    if type(f_ext) is not dict or where is None or f_ext.keys() != known.keys():
+        return None
+    held = []
+    for name, given in f_ext.items():
+        if type(name) is not str or (isinstance(given, Wrench) and type(given) is not Wrench):
+            return None
+        kind = Wrench if type(given) is Wrench else None
+        held.append(Held(name, kind, where, known[name].axes, known[name].at))
+    order = list(f_ext)
+    return held, [order.index(key.frame) for key in keys]
 
 
 def is_single(argument: Any) -> bool:

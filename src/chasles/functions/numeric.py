@@ -20,10 +20,7 @@ _REACH = 5.371920351148152
 
 
 def exponential(matrix: np.ndarray) -> np.ndarray:
-    """The exponential of square matrices (..., n, n): scaling and squaring (Higham 2005).
-
-    Every matrix is scaled by its own power of two, so a result does not depend on its neighbours.
-    """
+    """The exponential of matrices (..., n, n), each scaled and squared by itself (Higham 2005)."""
     lead = matrix.shape[:-2]
     stack = np.asarray(matrix, dtype=float).reshape(math.prod(lead), *matrix.shape[-2:])
     norms = np.abs(stack).sum(axis=-2).max(axis=-1, initial=0.0)
@@ -71,8 +68,7 @@ def checked_step(dt: Any, what: str = "linearize: dt") -> float:
         problem = f"{what} must be a number of seconds, not {dt!r}"
         raise ArgumentError("E-MATH-030", problem) from None
     if not (math.isfinite(step) and step > 0.0):
-        problem = f"{what} must be a finite positive number of seconds, not {dt!r}"
-        raise InputError("E-MATH-031", problem)
+        raise InputError("E-MATH-031", f"{what} must be finite and positive, not {dt!r}")
     return step
 
 
@@ -100,8 +96,7 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
         problem = f"actuation must have shape ({nv}, m), not {S.shape}"
         raise InputError("E-MATH-035", problem, part="linearize")
     if not np.all(np.isfinite(S)):
-        problem = "actuation has entries that are not finite"
-        raise InputError("E-MATH-036", problem, part="linearize")
+        raise InputError("E-MATH-036", "actuation is not finite", part="linearize")
     return S
 
 

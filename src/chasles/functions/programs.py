@@ -12,15 +12,29 @@ from typing import Any, Literal
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.algorithms.spatial.kinematics import integrate
 from chasles.errors import InputError, ModelError
-from chasles.expr import RULES, Arena, Number, Program, Variable, forward, jacobian, reverse
+from chasles.expr import (
+    RULES,
+    Arena,
+    Number,
+    Program,
+    Staged,
+    Variable,
+    forward,
+    jacobian,
+    reverse,
+)
 from chasles.functions.tracing import Signature, WrenchKey, signature, trace
 from chasles.model import WORLD, Model
 from chasles.model.passes import applied
-from chasles.model.spaces import PositionSpace
+from chasles.model.spaces import PositionSpace, TreeSpace
 
 ARM, FEW = 12, 60
 """Up to so many bodies the robot as it is given is tried too, and the robot with regrouped inertias
 in its own frames; beyond, only what is likely best."""
+
+DEEP = 16.0
+"""Bodies on the way from a body to the base, in the mean: beyond, methods for short branches take
+more than twice the operations of others."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +46,10 @@ class Candidate:
 
     def trace(self, model: Model, **options: Any) -> Program:
         """Its program; options as in `trace`."""
+        return straight(self.staged(model, **options))
+
+    def staged(self, model: Model, **options: Any) -> Program | Staged:
+        """Its program, which may end at the factors of its results if `staged` is given."""
         prepare = partial(applied, passes=self.passes)
         return trace(model, self.method.algorithm, prepare=prepare, **options)
 
@@ -57,7 +75,25 @@ class Differential:
     wrt: tuple[str, ...]
 
 
-def program(
+def program(model: Model, function: str, **options: Any) -> Program:
+    """The straight-line program of a public function; options as in `runnable`."""
+    return straight(runnable(model, function, **options))
+
+
+def straight(made: Program | Staged) -> Program:
+    """A program that was traced without asking for stages, which it then has not."""
+    assert isinstance(made, Program)
+    return made
+
+
+def may_be_staged(function: str, derivative: Derivative | None) -> bool:
+    """Return True if results of a function may be products of matrices (`Staged`)."""
+    way = METHODS[function][0] if derivative is None else DERIVATIVES.get(function)
+    outputs = signature(way.algorithm).outputs if way else ()
+    return bool(outputs) and all(isinstance(space, TreeSpace) for space in outputs)
+
+
+def runnable(
     model: Model,
     function: str,
     *,
@@ -69,15 +105,17 @@ def program(
     smooth: bool = False,
     record: Callable[[], Arena] | None = None,
     order: int = 1,
+    staged: int | None = None,
     **options: Any,
-) -> Program:
+) -> Program | Staged:
     """The program of a public function: by a named method, or by the one with fewest operations.
 
     A named method runs on the robot as it is given; "fastest" regroups inertias, and tries other
     body frames too. Units change, and round bodies stay, only where the mechanism is all numbers
     and no frame, loop or force from outside knows of them. `record` makes the arena in which the
     chosen program is recorded; the choice is made among programs as they run, whatever it is.
-    smooth: the program will be differentiated, so its method must allow it.
+    smooth: the program will be differentiated, so its method must allow it. staged: results that
+    take more products of matrix entries than this stay products of matrices (`Staged`).
     """
     given = {"wrenches": tuple(wrenches), "parameters": parameters, "order": order, **options}
     found = candidates(model, function, method=method, dissipation=dissipation, **given)
@@ -86,19 +124,26 @@ def program(
         problem = f"method {method!r} has no derivatives"
         raise InputError("E-CALL-064", problem, remedy, part=function)
     if derivative is None:
-        return _fewest_operations([partial(way.trace, model, **given) for way in found], record)
+        ways = [partial(way.staged, model, staged=staged, **given) for way in found]
+        return _fewest_operations(ways, record)
     inputs = spaces(function).inputs.items()
     positions = frozenset(name for name, space in inputs if isinstance(space, PositionSpace))
-    left = derivative.order
     if _has_recursion(function, method, derivative):
         way = DERIVATIVES[function]
         _, grouped = _passes(way, dissipation=dissipation, alone=_is_alone(model, given))
-        known = Candidate(way, ("frames", *grouped)).trace(
-            model, wrenches=given["wrenches"], parameters=parameters
+        known = Candidate(way, ("frames", *grouped)).staged(
+            model,
+            wrenches=given["wrenches"],
+            parameters=parameters,
+            staged=staged if derivative.order == 1 else None,
         )
-        traced, left = _first_derivatives(known, derivative), left - 1
+        first = _first_derivatives(known, derivative)
+        if derivative.order == 1:
+            return first
+        traced, left = straight(first), derivative.order - 1
     else:
-        traced = _fewest_operations([partial(way.trace, model, **given) for way in found], record)
+        ways = [partial(way.staged, model, **given) for way in found]
+        traced, left = straight(_fewest_operations(ways, record)), derivative.order
     if derivative.kind == "pullback":
         return _pullback(model, traced, derivative, positions)
     for _ in range(left):
@@ -156,8 +201,8 @@ def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
 
 
 def _fewest_operations(
-    choices: Sequence[Callable[..., Program]], record: Callable[[], Arena] | None
-) -> Program:
+    choices: Sequence[Callable[..., Program | Staged]], record: Callable[[], Arena] | None
+) -> Program | Staged:
     if record is None:
         return min((choice() for choice in choices), key=lambda p: p.count.weight)
     alone = len(choices) == 1
@@ -191,7 +236,8 @@ def _methods(
             remedy = "load the robot with mimic=False" if model.mimics and not reason else ""
             problem = f"robot {model.name!r}: {reason or f'it cannot have {bound}'}"
             raise ModelError("E-CALL-067", problem, remedy, part=function)
-        return allowed
+        deep = model.depth > DEEP
+        return tuple(m for m in allowed if not (deep and m.shallow)) or allowed
     named = tuple(m for m in known if m.name == method)
     if not named:
         problem = f"it has no method {method!r}"
@@ -244,7 +290,7 @@ def _has_recursion(function: str, method: str, derivative: Derivative) -> bool:
     )
 
 
-def _first_derivatives(known: Program, derivative: Derivative) -> Program:
+def _first_derivatives(known: Program | Staged, derivative: Derivative) -> Program | Staged:
     """A recursion's outputs, one for each input, under the names that `jacobian` gives them."""
     place = {given.name: k for k, given in enumerate(known.inputs)}
     chosen = [place[name] for name in derivative.wrt]
@@ -252,6 +298,8 @@ def _first_derivatives(known: Program, derivative: Derivative) -> Program:
         Variable(f"d_result_d_{name}", known.outputs[k].shape)
         for name, k in zip(derivative.wrt, chosen, strict=True)
     )
+    if isinstance(known, Staged):
+        return known.chosen(outputs, chosen)
     return replace(known, outputs=outputs, results=tuple(known.results[k] for k in chosen))
 
 
@@ -295,7 +343,7 @@ def _along_steps(
     arena = Arena(RULES)
     values: dict[str, Sequence[Number]] = dict(program.variables(arena))
     inputs, names = list(program.inputs), []
-    step = trace(model, integrate)
+    step = straight(trace(model, integrate))
     for name in wrt:
         if name not in positions:
             names.append(name)

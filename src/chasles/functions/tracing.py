@@ -1,7 +1,9 @@
 """Runs an algorithm on symbols for one robot, reading its annotations: the result is a Program."""
 
+import gc
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
@@ -14,8 +16,9 @@ from chasles.algorithms.spatial.kinematics import (
     integrate,
     point_in_body,
 )
-from chasles.expr import RULES, Arena, Number, Program, Variable
-from chasles.mathematics.linear import Vector
+from chasles.expr import RULES, UNIFORM, Arena, Number, Program, Staged, Variable
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.products import Product
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Transform
 from chasles.model import WORLD, Model
@@ -23,7 +26,19 @@ from chasles.model.build import connected
 from chasles.model.loads import Load, by_body
 from chasles.model.model import Handles
 from chasles.model.parameters import shape, substituted
-from chasles.model.spaces import LoadsSpace, Space, TwistsSpace, VelocitySpace, WrenchesSpace
+from chasles.model.spaces import (
+    FactorSpace,
+    LoadsSpace,
+    Space,
+    SymmetricSpace,
+    TreeSpace,
+    TwistsSpace,
+    VelocitySpace,
+    WrenchesSpace,
+)
+
+MANY = 60
+"""Bodies from which on segments of one form are many."""
 
 
 class WrenchKey(NamedTuple):
@@ -75,6 +90,8 @@ def signature(algorithm: Callable[..., Any], order: int = 1) -> Signature:
         if isinstance(space, VelocitySpace):
             inputs[rate_name(k)] = replace(space, order=k)
     outputs = tuple(space for part in parts if (space := _space(part)) is not None)
+    if any(isinstance(space, SymmetricSpace | FactorSpace) for space in outputs):
+        options.append("packed")
     assert len(outputs) == len(parts), f"{algorithm.__name__}: every result needs a space"
     ordered = tuple(replace(s, order=order) if isinstance(s, TwistsSpace) else s for s in outputs)
     return Signature(inputs, ordered, tuple(options), hints.get("frame") == Handles)
@@ -98,6 +115,19 @@ def _space(hint: Any) -> Space | None:
     return None
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the search for reference cycles, which finds none among the nodes of a trace."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+@_uncollected()
 def trace(
     model: Model,
     algorithm: Callable[..., Any],
@@ -105,21 +135,25 @@ def trace(
     wrenches: Iterable[WrenchKey] = (),
     parameters: Sequence[str] = (),
     prepare: Callable[[Model], Model] = lambda model: model,
-    record: Callable[[], Arena] = lambda: Arena(RULES),
+    record: Callable[[], Arena] | None = None,
     order: int = 1,
+    staged: int | None = None,
+    packed: bool = False,
     **options: Any,
-) -> Program:
+) -> Program | Staged:
     """The straight-line program of an algorithm for one model.
 
     Inputs are named as the algorithm's arguments; each external wrench is an input of its own,
     `f_ext['<frame>']`, and so is each of the named parameters of the mechanism, a symbol too. Where
     the mechanism depends on time, `t` is an input between the two. `prepare` changes the model
     before the algorithm sees it; `record` makes the arena that records the operations. `order` is
-    the number of rates, for an algorithm that takes any. Options are passed through; a frame may be
-    given by name.
+    the number of rates, for an algorithm that takes any; `packed`, that matrices leave out entries
+    that are zero or occur twice. staged: results that are all products of matrices are left as such
+    if they take more multiplications than this (`Staged`). Options are passed through; a frame may
+    be given by name.
     """
     sign = signature(algorithm, order)
-    arena = record()
+    arena = record() if record else _arena(model)
     variables: list[Variable] = []
 
     def symbols(name: str, shape: tuple[int, ...]) -> list[Number]:
@@ -140,23 +174,94 @@ def trace(
     if symbolic:
         described = connected(substituted(model.source, symbolic), mimic=model.mimics)
     given = prepare((described if symbolic else model).at(t))
+    if arena.ordered:
+        given = replace(given, on_step=arena.cut)
     if wrenches:
         loads = external_loads(given, values["q"], wrenches, entries)
         single = isinstance(sign.inputs["f_ext"], LoadsSpace)
         values["f_ext"] = loads if single else by_body(given, loads)
     result = algorithm(given, *values.values(), **resolve(given, options))
     results = (result,) if len(sign.outputs) == 1 else result
-    outputs = []
-    for k, (space, value) in enumerate(zip(sign.outputs, results, strict=True)):
-        name = "result" if len(sign.outputs) == 1 else f"result{k}"
-        outputs.append((Variable(name, space.shape_of(model, value)), space.join(model, value)))
-    traced = Program.from_outputs(algorithm.__name__, variables, outputs)
     nonzero = tuple(
         (k, first)
         for k, space in enumerate(sign.inputs.values())
         for first in space.quaternions(model)
     )
-    return replace(traced, nonzero=nonzero)
+    names = [f"result{k}" for k in range(len(results))] if len(results) > 1 else ["result"]
+    outputs = [
+        Variable(name, space.shape_of(model, value))
+        for name, space, value in zip(names, sign.outputs, results, strict=True)
+    ]
+    if staged is not None and (chains := _chains(model, sign.outputs, results)):
+        head, numbers = _factors(algorithm.__name__, variables, chains)
+        whole = Staged(head.name, head.inputs, tuple(outputs), nonzero, head, numbers)
+        if whole.products > staged:
+            return whole
+    joined = []
+    for variable, space, value in zip(outputs, sign.outputs, results, strict=True):
+        found = space.join(model, value)
+        if packed and (kept := space.packed(model)):
+            found = [found[row * variable.shape[1] + column] for row, column in kept]
+            variable = Variable(variable.name, (len(kept),))
+        joined.append((variable, found))
+    traced = Program.from_outputs(algorithm.__name__, variables, joined)
+    return replace(with_limbs(traced, model), nonzero=nonzero)
+
+
+def with_limbs(program: Program, model: Model) -> Program:
+    """Say which limb each position and velocity belongs to, those of the trunk to none.
+
+    A limb is a chain that ends without a branch; what carries two limbs or more is the trunk.
+    """
+    trunk: set[int] = set()
+    for i in range(len(model.bodies) - 1, -1, -1):
+        below = model.children[i]
+        if len(below) > 1 or trunk.intersection(below):
+            trunk.add(i)
+    limb: dict[int, int] = {}
+    for i, body in enumerate(model.bodies):
+        new = max(limb.values(), default=-1) + 1
+        limb[i] = -1 if i in trunk else limb.get(body.parent, -1)
+        if limb[i] < 0 and i not in trunk:
+            limb[i] = new
+    by_shape: dict[tuple[int, ...], tuple[int, ...]] = {
+        (len(entries),): tuple(entries)
+        for slices in (model.velocity_slices, model.position_slices)
+        if (entries := [limb[i] for i, s in slices.items() for _ in range(s.start, s.stop)])
+    }
+    variables = (*program.inputs, *program.outputs)
+    return replace(program, limbs=tuple(by_shape.get(v.shape, ()) for v in variables))
+
+
+def _chains(
+    model: Model, spaces: Sequence[Space], results: Sequence[Any]
+) -> list[tuple[Matrix, ...]]:
+    """The factors of each result; nothing if some result is not a product."""
+    found = [
+        space.factors(model, value)
+        for space, value in zip(spaces, results, strict=True)
+        if isinstance(space, TreeSpace) and isinstance(value, Product)
+    ]
+    return found if len(found) == len(results) else []
+
+
+def _factors(
+    name: str, variables: Sequence[Variable], chains: Sequence[tuple[Matrix, ...]]
+) -> tuple[Program, tuple[tuple[int, ...], ...]]:
+    """The program of all factors, and the numbers of those of each chain."""
+    number = {A: k for k, A in enumerate(dict.fromkeys(A for chain in chains for A in chain))}
+    outputs = [
+        (Variable(f"factor{k}", A.shape), [x for row in A.rows for x in row])
+        for A, k in number.items()
+    ]
+    program = Program.from_outputs(name, variables, outputs)
+    return program, tuple(tuple(number[A] for A in chain) for chain in chains)
+
+
+def _arena(model: Model) -> Arena:
+    """Programs of many bodies keep the order of tracing, so that a backend can write loops."""
+    many = len(model.bodies) > MANY
+    return Arena(UNIFORM, ordered=True) if many else Arena(RULES)
 
 
 def clock(model: Model) -> list[Variable]:

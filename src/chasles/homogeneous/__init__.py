@@ -11,11 +11,11 @@ kg. Subscripts as in the paper (Legnani, Casolo, Righettini, Zappa 1996): the mo
 relative to body i, written in frame k.
 """
 
-from chasles.homogeneous.door import from_array
-from chasles.homogeneous.masses import (
+from chasles.homogeneous.matrices import (
     MassData,
     action_from_force,
     angular_part,
+    from_array,
     gravity,
     inertia_from_mass,
     linear_part,

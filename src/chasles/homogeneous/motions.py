@@ -1,8 +1,4 @@
-"""Positions M, displacements Q, screws L, velocities W and accelerations H of bodies.
-
-Screws are exact near angles of 0 and pi, and hold for pure translations too. Squares below 1e-300
-count as zero.
-"""
+"""Positions M, displacements Q, screws L, velocities W, accelerations H; exact near 0 and pi."""
 
 import math
 from typing import NamedTuple
@@ -11,7 +7,7 @@ import numpy as np
 
 from chasles.errors import InputError
 from chasles.expr import Number, Scalar, less, select, sqrt
-from chasles.homogeneous.door import (
+from chasles.homogeneous.matrices import (
     ORIGIN,
     Array,
     array,
@@ -24,7 +20,7 @@ from chasles.homogeneous.door import (
     typed,
     vector,
 )
-from chasles.mathematics import homogeneous
+from chasles.mathematics import homogeneous, rotations
 from chasles.mathematics.angles import (
     SEQUENCES,
     About,
@@ -43,17 +39,7 @@ from chasles.mathematics.homogeneous import (
 )
 from chasles.mathematics.homogeneous.frames import AnyFramed
 from chasles.mathematics.linear import Matrix, Vector
-from chasles.mathematics.rotations import (
-    General,
-    Rotation,
-    axis_angle_from_quaternion,
-    matrix_from_axis_angle,
-    matrix_from_vector,
-    quaternion_from_matrix,
-    screw_of_translation,
-    translation_of_screw,
-    vector_from_matrix,
-)
+from chasles.mathematics.rotations import General, Rotation
 
 _NONE = 1e-300
 """A square below this is that of no motion at all."""
@@ -96,14 +82,14 @@ def position_from_extended_dh(
 
 def position_from_axis_angle(axis: Array, angle: Number, origin: Array = ORIGIN) -> Position:
     """M of a frame that is turned by an angle about a direction, with its origin at a point."""
-    R = matrix_from_axis_angle(direction("axis", axis), number("angle", angle))
+    R = rotations.matrix_from_axis_angle(direction("axis", axis), number("angle", angle))
     return Position(Rotation.of(R), vector("origin", origin))
 
 
 def axis_angle_from_position(M: Array) -> tuple[np.ndarray, Number]:
     """The unit axis and the angle in [0, pi] of the rotation of M; z where the angle is zero."""
-    q = quaternion_from_matrix(position("M", M).R.matrix())
-    axis, angle = axis_angle_from_quaternion(q)
+    q = rotations.quaternion_from_matrix(position("M", M).R.matrix())
+    axis, angle = rotations.axis_angle_from_quaternion(q)
     return array(axis), angle
 
 
@@ -177,15 +163,15 @@ def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
     typed("X", X, Screw, Velocity)
     k = number("amount", amount)
     w, v = X.w * k, X.v * k
-    R = Rotation((General(matrix_from_vector(w)),))  # no small entry is taken for rounding
-    return Rototranslation(R, translation_of_screw(w, v))
+    R = General(rotations.matrix_from_vector(w))  # no small entry is taken for rounding
+    return Rototranslation(Rotation((R,)), rotations.translation_of_screw(w, v))
 
 
 def logarithm(Q: Rototranslation) -> Velocity:
     """The constant velocity that makes the displacement in unit time, turning by at most pi."""
     typed("Q", Q, Rototranslation)
-    w = vector_from_matrix(Q.R.matrix())
-    return Velocity(w, screw_of_translation(w, Q.t))
+    w = rotations.vector_from_matrix(Q.R.matrix())
+    return Velocity(w, rotations.screw_of_translation(w, Q.t))
 
 
 # Axes ---------------------------------------------------------------------------------------------
@@ -282,10 +268,7 @@ def rototranslation_from_axis(
 
 
 def plucker_from_line(point: Array, axis: Array) -> np.ndarray:
-    """(u, p x u) of the line through a point along a direction, u of unit length.
-
-    They are the six numbers of a screw without pitch.
-    """
+    """(u, p x u) of a line, u of unit length: the six numbers of a screw without pitch."""
     return array(list(screw_from_axis(axis, point)))
 
 
@@ -329,10 +312,7 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
 
 
 def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
-    """L of a joint in its own frame, whose z is the axis (Eq II.1).
-
-    kind: "revolute", "prismatic", or "helical" with its pitch in m/rad.
-    """
+    """L of a "revolute", "prismatic" or "helical" joint in its frame, z its axis (Eq II.1)."""
     p = number("pitch", pitch)
     pitches = {"revolute": 0.0, "prismatic": math.inf, "helical": p}
     if kind not in pitches:

@@ -20,7 +20,7 @@ from chasles.lint.surveys import joined
 from chasles.robot import Robot
 
 _quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
-"""What overflows is infinite, and found to be no body's; NumPy need not say it too."""
+"""Silence NumPy where numbers overflow: the checks report infinite inertias."""
 
 
 def lint(

@@ -20,7 +20,7 @@ FAR = 30.0
 """m: from one joint to the next, or to a centre of mass."""
 
 MARGIN = 0.25
-"""Of the largest edge of a link's box: how far out a centre of mass may be."""
+"""Distance of a centre of mass beyond a link's box that is allowed, beside its largest edge."""
 
 SMALLEST = 0.2
 """The radius of gyration beside that of the uniform body: a twenty-fifth of its moments."""
@@ -223,10 +223,7 @@ def _mirrored(name: str) -> Iterator[str]:
 
 
 def unlike_bodies(sheet: Sheet) -> Iterator[Found]:
-    """Twins that no reflection takes into each other, whatever frames they have.
-
-    Masses, distances of centres from the origin and principal moments do not depend on axes.
-    """
+    """Twins whose masses, distances of centres or principal moments differ, in any axes."""
     links = {link.name: link for link in sheet.links}
     for left, right in twins(links):
         a, b = links[left], links[right]
@@ -260,10 +257,7 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
 
 
 def _mixed(a: Link, b: Link) -> bool:
-    """Return True if the centres lie alike to the principal axes: c'Ic is the same in all axes.
-
-    Without the mean moment, which is the same in all directions; moments that differ count too.
-    """
+    """Return True if c'Ic, less the mean moment, is the same: centres lie alike to the axes."""
     one, other = (
         float(x.center @ (x.inertia - np.mean(x.principal) * np.eye(3)) @ x.center) for x in (a, b)
     )

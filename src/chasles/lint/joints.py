@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from chasles.errors import ConvergenceError, InputError
 from chasles.lint.sheet import Found, Joint, Sheet
-from chasles.model.joints import traits
+from chasles.model.description import traits
 
 _SLACK = 1e-6
 """rad or m: by which a follower may leave its limits, for what printing rounds."""
@@ -158,8 +158,7 @@ def powerless(sheet: Sheet) -> Iterator[Found]:
 
 
 def degrees(sheet: Sheet) -> Iterator[Found]:
-    """Angles that make sense in degrees only: whole numbers beyond two turns of a revolute joint,
-    and places turned by more than a turn."""
+    """Limits that are whole numbers beyond two turns, and places turned by more than a turn."""
     for joint in sheet.joints:
         angles = [joint.limits.get(key, 0.0) for key in ("lower", "upper")]
         hinge = joint.bounded and traits(joint.kind).hinge

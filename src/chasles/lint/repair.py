@@ -12,14 +12,13 @@ from chasles.lint.solids import six
 from chasles.model.validate import inertia_fault
 
 THINNEST = 1e-3
-"""The least second moment of mass that a repaired body has, of its largest: one that is a thirtieth
-as thick as it is wide. With none, digits that are cut off would make it impossible again."""
+"""Least second moment of a repaired body beside its largest; 0 would not survive rounding."""
 
 NOT_WRITTEN = "the file does not write its numbers out"
 """They are expressions, defaults, or of an included file."""
 
 ROUNDING = 1e-14
-"""Of the largest moment: what is smaller is what rounding leaves of zero."""
+"""Moments smaller than this, beside the largest, are rounding."""
 
 
 class Left(NamedTuple):
@@ -69,10 +68,7 @@ def inertias(sheet: Sheet) -> Found:
 
 
 def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
-    """Edits of moments in a file: one list in MJCF and TOML, six attributes or elements else.
-
-    None stands for one that is not zero, and that the file does not say.
-    """
+    """Edit the moments in a file; None for a product of inertia that the file does not write."""
     place, words = link.place, _words(six(moments))
     if isinstance(place, Table):
         yield Edit(place, "inertia", f"[{', '.join(_words(place.written(moments)))}]")

@@ -13,7 +13,7 @@ from lxml import etree
 from chasles.errors import ModelError
 from chasles.lint.solids import Solid
 from chasles.model import Mimic
-from chasles.model.joints import traits
+from chasles.model.description import traits
 from chasles.robot import Robot
 
 Severity = Literal["error", "warning", "note"]
@@ -56,10 +56,7 @@ def at_least(finding: Finding, severity: str) -> bool:
 
 
 class Found(NamedTuple):
-    """Result of a check: the part by kind and name, "file:line", and the fact.
-
-    remedy: where it is another than the check's own.
-    """
+    """Result of a check: part, "file:line", fact, and a remedy if it is not the check's own."""
 
     part: str
     where: str
@@ -169,8 +166,7 @@ class Table(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """New text of an element's attribute, or of what stands in its child of that name; of a table's
-    key in TOML."""
+    """New text of an element's attribute, of its child of that name, or of a key in TOML."""
 
     place: Any
     name: str
@@ -181,7 +177,7 @@ _TAG = re.compile(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<([^\s<>/!?][^\s<>/]*)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>",
     re.DOTALL,
 )
-"""What begins with "<": comments and the like, or a start tag by its name and attributes."""
+"""A comment, CDATA or instruction, or a start tag by its name and attributes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from chasles.formats.registry import candidates
 from chasles.model import ShapeData
 
 MOST_BYTES = 64 * 2**20
-"""Of a mesh that is opened."""
+"""Size of the largest mesh that is opened."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +26,8 @@ class Solid:
 
     def placed(self, R: np.ndarray, r: np.ndarray) -> "Solid":
         """Return the solid in another frame, in which its own has axes R and origin r."""
-        return Solid(
-            self.volume,
-            R @ self.center + r,
-            R @ self.moments @ R.T,
-            self.corners @ R.T + r,
-            self.mesh,
-        )
+        moments, corners = R @ self.moments @ R.T, self.corners @ R.T + r
+        return Solid(self.volume, R @ self.center + r, moments, corners, self.mesh)
 
 
 def box(x: float, y: float, z: float) -> Solid:
@@ -66,10 +61,7 @@ def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
 
 
 def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
-    """The solid of a shape in a robot file, in its link's frame; None where it cannot be known.
-
-    meshes: open the mesh files that it names.
-    """
+    """The solid of a shape in its link's frame, None if unknown; meshes: open mesh files."""
     made = None
     if shape.kind in _PLAIN:
         made = _PLAIN[shape.kind](*shape.size)
@@ -86,10 +78,7 @@ def located(file: str, name: str) -> Path | None:
 
 
 def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid | None:
-    """Solid of a mesh file, in m after scaling; of its convex hull where it has holes.
-
-    None where the file, or the package trimesh, is not there, or the file is no mesh.
-    """
+    """Solid of a mesh file, or of its hull where it has holes; None if it cannot be read."""
     try:
         import trimesh
     except ImportError:
@@ -122,18 +111,12 @@ def together(solids: Iterable[Solid]) -> Solid | None:
 
 
 def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
-    """Choose the shapes that reach farther: those for contact, or those to look at.
-
-    None where one of them is not known: then nothing can be said.
-    """
+    """Choose the shapes that reach farthest, for contact or to look at; none if one is unknown."""
     if any(solid is None for role in roles for solid in role):
         return ()
     known = [[solid for solid in role if solid is not None] for role in roles]
-    return tuple(max(known, key=lambda role: max((_reach(x) for x in role), default=0.0)))
-
-
-def _reach(solid: Solid) -> float:
-    return float(np.linalg.norm(np.ptp(solid.corners, axis=0)))
+    spans = [[float(np.linalg.norm(np.ptp(x.corners, axis=0))) for x in role] for role in known]
+    return tuple(known[int(np.argmax([max(span, default=0.0) for span in spans]))])
 
 
 def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:

@@ -21,7 +21,7 @@ from chasles.formats.xml_file import MOMENTS, ORIGIN, Inertial, Part, Source, pa
 from chasles.lint import solids
 from chasles.lint.sheet import Document, Found, Joint, Link, Sheet, Table
 from chasles.model import ROLES, Description, JointData, LinkData, ShapeData
-from chasles.model.joints import spelled
+from chasles.model.description import spelled
 
 _LIMITS = ("lower", "upper", "effort", "velocity")
 
@@ -78,9 +78,8 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(whole, place=raw.place)
 
     whole = loaded(sheet.file, description)
-    return replace(
-        sheet, links=tuple(map(link, whole.links)), joints=tuple(map(joint, whole.joints))
-    )
+    every = tuple(map(link, whole.links)), tuple(map(joint, whole.joints))
+    return replace(sheet, links=every[0], joints=every[1])
 
 
 # XML -------------------------------------------------------------------------------------------
@@ -133,8 +132,7 @@ def sdf(file: str, *, meshes: bool) -> Sheet:
 
 
 def mjcf(file: str, *, meshes: bool) -> Sheet:
-    """Every `<inertial>`, and ranges of joints, which MuJoCo leaves out where they are inverted;
-    shapes are left to it, which makes inertias of them itself."""
+    """Survey every `<inertial>` and every range of an MJCF file; MuJoCo weighs the shapes."""
     document, source = _document(file), _tolerant(file)
     root = document.root
     bodies = list(_owned(source, root.iter("body"), "link"))
@@ -175,10 +173,7 @@ def _link(
     drawn: Callable[[Part], ShapeData],
     meshes: bool,
 ) -> Link:
-    """A link by the reader's functions for its `<inertial>` and for a shape.
-
-    One whose inertia cannot be read has none here: the faults say so.
-    """
+    """A link by the reader's functions for its `<inertial>` (none if unreadable) and its shapes."""
 
     def solid(shape: Part) -> solids.Solid | None:
         try:

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Number, is_number, sqrt
+
+Mapped = TypeVar("Mapped", "Vector", "Matrix")
 
 
 def _dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
@@ -113,12 +115,8 @@ class Matrix:
     def __add__(self, other: "Matrix") -> "Matrix":
         if type(other) is not Matrix:
             return NotImplemented
-        return Matrix(
-            tuple(
-                tuple([a + b for a, b in zip(r, s, strict=True)])
-                for r, s in zip(self.rows, other.rows, strict=True)
-            )
-        )
+        both = zip(self.rows, other.rows, strict=True)
+        return Matrix(tuple(tuple([a + b for a, b in zip(r, s, strict=True)]) for r, s in both))
 
     def __sub__(self, other: "Matrix") -> "Matrix":
         if type(other) is not Matrix:
@@ -135,11 +133,7 @@ class Matrix:
 
     __rmul__ = __mul__
 
-    @overload
-    def __matmul__(self, other: Vector) -> Vector: ...
-    @overload
-    def __matmul__(self, other: "Matrix") -> "Matrix": ...
-    def __matmul__(self, other: "Vector | Matrix") -> "Vector | Matrix":
+    def __matmul__(self, other: Mapped) -> Mapped:
         if isinstance(other, Vector):
             return Vector(tuple([_dot(r, other.entries) for r in self.rows]))
         if isinstance(other, Matrix):
@@ -219,13 +213,8 @@ class Symmetric(Additive):
         return iter((self.xx, self.yy, self.zz, self.xy, self.xz, self.yz))
 
     def matrix(self) -> Matrix:
-        return Matrix(
-            (
-                (self.xx, self.xy, self.xz),
-                (self.xy, self.yy, self.yz),
-                (self.xz, self.yz, self.zz),
-            )
-        )
+        xx, yy, zz, xy, xz, yz = self
+        return Matrix(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 
     def __matmul__(self, v: Vector) -> Vector:
         return self.matrix() @ v
@@ -374,8 +363,7 @@ def solve_symmetric(A: Matrix, b: Vector) -> Vector:
 
 def invert_symmetric(A: Matrix) -> Matrix:
     """The inverse of a symmetric positive definite matrix."""
-    L, D = factor_ltdl(A.rows)
-    return invert_ltdl(L, D)
+    return invert_ltdl(*factor_ltdl(A.rows))
 
 
 def invert_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> Matrix:

@@ -5,10 +5,13 @@ Everything is the spatial quantity restricted to rotation about z and translatio
 """
 
 from dataclasses import dataclass
-from typing import overload
+from typing import TypeVar
 
 from chasles.expr import Number, cos, sin
 from chasles.mathematics.linear import Additive, Matrix, Vector
+
+Carried = TypeVar("Carried", "PlanarMotion", "PlanarForce")
+Moved = TypeVar("Moved", "PlanarMotion", "PlanarForce", "PlanarTransform", "PlanarInertia")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +26,7 @@ class PlanarMotion(Additive):
         """Power."""
         return self.w * f.n + self.x * f.x + self.y * f.y
 
-    @overload
-    def cross(self, other: "PlanarMotion") -> "PlanarMotion": ...
-    @overload
-    def cross(self, other: "PlanarForce") -> "PlanarForce": ...
-    def cross(self, other: "PlanarMotion | PlanarForce") -> "PlanarMotion | PlanarForce":
+    def cross(self, other: Carried) -> Carried:
         """crm(v) m or crf(v) f (Eq 2.75 and 2.76)."""
         w, x, y = self.w, self.x, self.y
         if isinstance(other, PlanarMotion):
@@ -77,17 +76,7 @@ class PlanarTransform:
         c, s, x, y = self.c, self.s, self.x, self.y
         return PlanarTransform(c, -s, -(c * x + s * y), s * x - c * y)
 
-    @overload
-    def __matmul__(self, other: PlanarMotion) -> PlanarMotion: ...
-    @overload
-    def __matmul__(self, other: PlanarForce) -> PlanarForce: ...
-    @overload
-    def __matmul__(self, other: "PlanarTransform") -> "PlanarTransform": ...
-    @overload
-    def __matmul__(self, other: "PlanarInertia") -> "PlanarInertia": ...
-    def __matmul__(
-        self, other: "PlanarMotion | PlanarForce | PlanarTransform | PlanarInertia"
-    ) -> "PlanarMotion | PlanarForce | PlanarTransform | PlanarInertia":
+    def __matmul__(self, other: Moved) -> Moved:
         c, s, x, y = self.c, self.s, self.x, self.y
         if isinstance(other, PlanarMotion):
             return PlanarMotion(
@@ -140,11 +129,7 @@ class PlanarInertia(Additive):
 
     def matrix(self) -> Matrix:
         return Matrix(
-            (
-                (self.I, -self.hy, self.hx),
-                (-self.hy, self.m, 0.0),
-                (self.hx, 0.0, self.m),
-            )
+            ((self.I, -self.hy, self.hx), (-self.hy, self.m, 0.0), (self.hx, 0.0, self.m))
         )
 
     def __matmul__(self, v: PlanarMotion) -> PlanarForce:

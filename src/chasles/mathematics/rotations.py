@@ -7,10 +7,12 @@ A `Rotation` E maps coordinates of one frame to those of another that is turned 
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, overload
+from typing import ClassVar, TypeVar
 
 from chasles.expr import Number, Scalar, atan2, cos, less, maximum, select, sin, sqrt
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
+
+Turned = TypeVar("Turned", Vector, Symmetric, Matrix, "Rotation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class General:
 
     @property
     def permutes(self) -> bool:
-        """Whether it only reorders axes and changes signs, which costs nothing."""
+        """Return True if it only reorders axes and changes signs, which costs nothing."""
         entries = (e for row in self.E.rows for e in row)
         return all(not isinstance(e, Scalar) and abs(e) in (0.0, 1.0) for e in entries)
 
@@ -150,17 +152,7 @@ class Rotation:
         columns = [self @ Vector(row) for row in Matrix.identity().rows]
         return Matrix(tuple(tuple(v) for v in columns)).T
 
-    @overload
-    def __matmul__(self, other: Vector) -> Vector: ...
-    @overload
-    def __matmul__(self, other: Symmetric) -> Symmetric: ...
-    @overload
-    def __matmul__(self, other: Matrix) -> Matrix: ...
-    @overload
-    def __matmul__(self, other: "Rotation") -> "Rotation": ...
-    def __matmul__(
-        self, other: "Vector | Symmetric | Matrix | Rotation"
-    ) -> "Vector | Symmetric | Matrix | Rotation":
+    def __matmul__(self, other: Turned) -> Turned:
         """E v, E A E', or the product of two rotations as one matrix."""
         if isinstance(other, Vector):
             for f in self.factors:

@@ -12,7 +12,7 @@ from typing import NamedTuple, overload
 
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Number, Scalar, atan2, sqrt
-from chasles.mathematics.linear import Matrix, Symmetric, Vector
+from chasles.mathematics.linear import Mapped, Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import Force, RigidInertia
 
 _INDICES = range(3)
@@ -151,19 +151,13 @@ def left_dual(x: Vector | Matrix) -> Matrix | Vector:
 # Bases and invariants --------------------------------------------------------------------------
 
 
-@overload
-def change_basis(A: Matrix, x: Vector) -> Vector: ...
-@overload
-def change_basis(A: Matrix, x: Matrix) -> Matrix: ...
-def change_basis(A: Matrix, x: Vector | Matrix) -> Vector | Matrix:
+def change_basis(A: Matrix, x: Mapped) -> Mapped:
     """A v or A T A': the components in another orthonormal basis (3.3.1)."""
-    if type(x) is Matrix:
-        return A @ x @ A.T
-    return A @ x
+    return A @ x @ A.T if isinstance(x, Matrix) else A @ x
 
 
 class Invariants(NamedTuple):
-    """What no change of basis alters (3.3.18-21)."""
+    """The invariants of a tensor under changes of basis (3.3.18-21)."""
 
     I1: Number
     I2: Number

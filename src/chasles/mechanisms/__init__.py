@@ -1,20 +1,17 @@
 """Mechanisms: trees, closed loops and motion in time behind one contract."""
 
-from chasles.mechanisms.assembly import Chart, assemble
 from chasles.mechanisms.closed import Closed
-from chasles.mechanisms.closing import CLOSED, Loops
+from chasles.mechanisms.closing import Chart, assemble
 from chasles.mechanisms.dynamics import TOLERANCE
+from chasles.mechanisms.freedoms import CLOSED
 from chasles.mechanisms.mechanism import Coordinates, Mechanism, Named, Timed
 from chasles.mechanisms.mobility import Cluster, check_inertia, clusters, equivalent, mobility
 from chasles.mechanisms.reports import (
     ImpossiblePosition,
-    LockedMechanism,
     LoopError,
     Mobility,
     OpenLoop,
-    OverDetermined,
     SingularPosition,
-    UnderActuated,
 )
 from chasles.model import Model, ModelError
 
@@ -25,16 +22,12 @@ __all__ = [
     "Cluster",
     "Coordinates",
     "ImpossiblePosition",
-    "LockedMechanism",
     "LoopError",
-    "Loops",
     "Mechanism",
     "Mobility",
     "Named",
     "OpenLoop",
-    "OverDetermined",
     "SingularPosition",
-    "UnderActuated",
     "assemble",
     "clusters",
     "equivalent",

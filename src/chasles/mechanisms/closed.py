@@ -55,15 +55,11 @@ class Closed(Constrained):
             return
         worst = int(np.argmax(np.where(bad, size, 0.0)))
         constraint, far = farthest(loops.model, left.reshape(-1, left.shape[-1])[worst])
-        raise OverDetermined(
-            "E-LOOP-012",
-            f"accelerations of {loops.names(loops.confined(given))} are "
-            f"known{at_index(worst, bad.shape)}, which are more than its loops leave free, and "
-            f"they contradict {named(constraint)} by {far:.3g} (rad/s2, and parts of its size)",
-            "take accelerations that complete(q, yd, ydd) gives, or leave some of these joints "
-            "out of known",
-            part=loops.part,
-        )
+        known = f"{loops.names(loops.confined(given))}{at_index(worst, bad.shape)}"
+        error = f"{named(constraint)} by {far:.3g} (rad/s2, and parts of its size)"
+        problem = f"the known accelerations of {known} contradict {error}"
+        remedy = "take those that complete(q, yd, ydd) gives, or let fewer joints be known"
+        raise OverDetermined("E-LOOP-012", problem, remedy, part=loops.part)
 
     # Actuator forces ----------------------------------------------------------------------------
 
@@ -103,11 +99,8 @@ class Closed(Constrained):
         chosen = dict.fromkeys(names, 1.0)
         for name, value in (weights or {}).items():
             if name not in chosen:
-                problem = (
-                    f"weights name {name!r}, which is not among the actuated "
-                    f"{', '.join(map(repr, names))}"
-                )
-                raise InputError("E-LOOP-015", problem, part="inverse_dynamics")
+                problem, known = f"weights name {name!r}, not actuated", ", ".join(map(repr, names))
+                raise InputError("E-LOOP-015", problem, f"name {known}", part="inverse_dynamics")
             if not (isinstance(value, int | float) and np.isfinite(value) and value > 0.0):
                 problem = f"the weight of {name!r} must be positive, not {value!r}"
                 raise InputError("E-LOOP-016", problem, part="inverse_dynamics")
@@ -128,8 +121,12 @@ class Closed(Constrained):
         M = self._inertia(name).first(q, threads=threads)
         return self.closing.carried(np.asarray(q, dtype=float), self.loops.independent)[0], M
 
-    def _mass(self, load: Load, *, method: str = "fastest", **_: Any) -> Run:
+    def _mass(self, load: Load, *, method: str = "fastest", packed: bool = False, **_: Any) -> Run:
         """The mass matrix of the independent coordinates."""
+        if packed:
+            problem = "the matrix of independent coordinates has no packed form"
+            remedy = 'leave packed out, or say coordinates="tree"'
+            raise InputError("E-CALL-096", problem, remedy, part="mass_matrix")
         return self._inertia("mass_matrix", method).first
 
     def _mass_inverse(
@@ -137,10 +134,7 @@ class Closed(Constrained):
     ) -> Run:
         """The inverse mass matrix of the independent coordinates, which must be asked for."""
         if coordinates is None:
-            problem = (
-                f"robot {self.model.name!r} has loops or couplings, and does not accelerate by "
-                "the inverse of its tree"
-            )
+            problem = f"robot {self.model.name!r} has loops or couplings"
             remedy = 'say coordinates="independent", or "tree"'
             raise ModelError("E-ROBOT-017", problem, remedy, part="mass_matrix_inverse")
         M = self._inertia("mass_matrix_inverse", method).first
@@ -217,12 +211,11 @@ def linear_system(
     threads: int | None,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A (..., 2n, 2n) and B (..., 2n, nv) of xdot = A x + B u.
+    """A (..., 2n, 2n) and B (..., 2n, nv) of xdot = A x + B u, x = (y, change of yd).
 
-    motion: q, qd, qdd, multipliers. x = (y, change of yd), where the step
-    G y along `integrate` leads to a neighbouring closed position. With e the three parts of
-    `loop_equations`, neighbouring motions have K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam +
-    de1 = u; G' takes the multipliers out of the last.
+    motion: q, qd, qdd, multipliers. The step G y leads to a neighbouring closed position. With e
+    the three parts of `loop_equations`, K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 = u
+    there; G' takes out the multipliers.
     """
     q, qd, _, _ = motion
     slopes = loops.function("loop_equations", derivative=BY_MOTION, **options)

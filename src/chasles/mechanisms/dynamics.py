@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, wraps
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,15 +11,16 @@ import numpy as np
 from chasles.algorithms import CLOSED_LOOPS, OPEN
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, ChaslesError
-from chasles.functions.compiled import Compiled, Functions
+from chasles.functions.callers import Caller, Guarded
+from chasles.functions.compiled import Compiled
 from chasles.functions.doors import Load, refuse, wrench_arguments
+from chasles.functions.made import Functions
 from chasles.functions.numeric import checked_step, delivered, filled
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import singular_values
-from chasles.mechanisms.assembly import assemble, coordinates
-from chasles.mechanisms.closing import REGULAR, Loops
-from chasles.mechanisms.equations import choose
-from chasles.mechanisms.mechanism import Accelerations, Caller, Mechanism, Timed, check_coordinates
+from chasles.mechanisms.closing import REGULAR, Loops, assemble, coordinates
+from chasles.mechanisms.freedoms import choose
+from chasles.mechanisms.mechanism import Accelerations, Mechanism, Timed, check_coordinates
 from chasles.mechanisms.reports import LoopError, SingularPosition
 from chasles.model import Model, ModelError, build
 
@@ -43,9 +44,8 @@ Run = Callable[..., Any]
 class Solver:
     """A program of closed loops, whose last result says how good each state is.
 
-    name: what was asked for, in messages. again: its other results by singular values, for weak
-    states. forces: wrenches, which follow the other arrays. rates: how many arrays after q (qd, or
-    qd and qdd) must keep the loops closed, to a tolerance.
+    again: its other results by singular values, for weak states. forces: wrenches, after the other
+    arrays. rates: how many arrays after q must keep the loops closed, to a tolerance.
     """
 
     mechanism: Mechanism
@@ -86,11 +86,7 @@ class Solver:
         return tuple(results)
 
     def _mend(
-        self,
-        loops: Loops,
-        results: Sequence[np.ndarray],
-        health: np.ndarray,
-        arrays: Sequence[Any],
+        self, loops: Loops, results: Sequence[np.ndarray], health: np.ndarray, arrays: Sequence[Any]
     ) -> None:
         """Results of weak states in place of those that were compiled; others keep theirs."""
         weak = ~(health[..., 1] > WEAK)
@@ -108,14 +104,10 @@ class Solver:
 
 @dataclass(frozen=True)
 class Closing:
-    """A function of closed loops, ready to be called with arrays.
-
-    solver: of forward dynamics without any option, which have an entry with less overhead.
-    """
+    """A function of closed loops, ready to be called with arrays."""
 
     name: str
     run: Run
-    solver: Solver | None = None
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         found = self.run(*arrays, threads=threads)
@@ -125,27 +117,15 @@ class Closing:
         return put(self.name, found, out)
 
     @property
-    def plain(self) -> bool:
-        return self.solver is not None
-
-    def entry(self, *, holder: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """Take the fallback's place where no option is given and the state is good."""
-        assert self.solver is not None
-        fast = self.solver.compiled.fast
-
-        @wraps(fallback)
-        def forward_dynamics(q: Any, qd: Any, tau: Any, *, out: Any = None, **options: Any) -> Any:
-            if not options and type(q) is np.ndarray:
-                try:
-                    qdd, _, health = fast(q, qd, tau)
-                except (TypeError, ValueError):
-                    return fallback(q, qd, tau, out=out)  # says it of the function asked for
-                gap, margin = _worst(health)
-                if gap <= TOLERANCE * TOLERANCE and margin > WEAK:
-                    return filled("forward_dynamics", qdd, out)
-            return fallback(q, qd, tau, out=out, **options)
-
-        return forward_dynamics
+    def guarded(self) -> Guarded | None:
+        """The program behind it, if it only has to be checked state by state."""
+        solver = getattr(self.run, "__self__", self.run)
+        if not isinstance(solver, Solver) or self.run not in (solver, solver.first):
+            return None
+        here = solver.compiled.at(solver.mechanism.t)
+        shown = 1 if self.run is not solver else len(solver.compiled.interface.outputs) - 1
+        limits = solver.tolerance * solver.tolerance, WEAK
+        return Guarded(here, solver.compiled.recipe.wrenches, shown, *limits)
 
 
 class Constrained(Mechanism):
@@ -197,10 +177,7 @@ class Constrained(Mechanism):
         return self.closed_by().model if name in CLOSED_LOOPS else self.model
 
     def closed_by(self, given: Sequence[int] | np.ndarray = ()) -> Functions:
-        """Functions that take some freedoms as given, or whichever take fewest operations.
-
-        Given ones may be more than are independent: then fewer equations are left to solve.
-        """
+        """Functions that take some freedoms as given, or whichever take fewest operations."""
         key = tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops
@@ -271,11 +248,7 @@ class Constrained(Mechanism):
             return partial(opened)  # which a plain call does not mean
         if name not in self._own or (name in self._trees and self._trees[name](**options)):
             return super().caller(name, f_ext, **options)
-        run = self._own[name](self, wrench_arguments(self.model, f_ext), **options)
-        asked = f_ext or options.get("dissipation") or options.get("method", "fastest") != "fastest"
-        if name != "forward_dynamics" or asked or self.model.timed:
-            return Closing(name, run)
-        return Closing(name, run, self._constrained(name=name))
+        return Closing(name, self._own[name](self, wrench_arguments(self.model, f_ext), **options))
 
     @cached_property
     def _opened(self) -> Mechanism:

@@ -15,19 +15,17 @@ import numpy as np
 from chasles.algorithms import CLOSED_LOOPS
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError
-from chasles.functions.compiled import AtTime, Compiled, Functions
+from chasles.functions.callers import Caller, Loaded
+from chasles.functions.compiled import AtTime, Compiled
 from chasles.functions.doors import checked_time, derivative_names, order_option, wrench_arguments
+from chasles.functions.made import Functions
 from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
-from chasles.mechanisms.assembly import Charts
-from chasles.mechanisms.closing import Loops
+from chasles.mechanisms.closing import Charts, Loops
 from chasles.model import Model, ModelError
 
 Coordinates = Literal["tree", "independent"]
 """All coordinates of the tree, or those that its closed loops leave independent."""
-
-Caller = Callable[..., Any]
-"""Computes a function: called with its arrays, `out=` and `threads=`."""
 
 Accelerations = Callable[..., np.ndarray]
 """qdd of (t, q, qd, tau, *wrenches)."""
@@ -101,6 +99,8 @@ class Mechanism(Named):
         """Compiled steps of its motion, by all that decides them."""
         self.ready: dict[Key, Caller] = {}
         """Functions by arrays alone, with little overhead, that were called before."""
+        self.called: set[str] = set()
+        """Functions that were called with options."""
 
     @property
     def rows(self) -> int:
@@ -267,7 +267,7 @@ class Mechanism(Named):
         here = self.found(key)
         if here is None:
             here = self.keep(key, self.function(name, wrenches=keys, **options).at(self.t))
-        return lambda *arrays, **where: here(*arrays, *forces, **where)
+        return Loaded(here, keys, forces)
 
     def accelerations(
         self, f_ext: Mapping[str, Any] | None, frames: Sequence[str], **options: Any
@@ -315,7 +315,7 @@ class Mechanism(Named):
 class Loose(Loops):
     """The coordinates of a tree: answers about loops for which nothing has to be computed."""
 
-    def at(self, time: np.ndarray) -> Loops:
+    def at(self, time: np.ndarray) -> Self:
         moved = copy(self)
         moved.time = time
         return moved
@@ -352,9 +352,9 @@ class Timed(Mechanism):
         self._compiled: dict[Key, Compiled] = {}
 
     def at(self, t: Any) -> Self:
-        shared = self.loops, self.charts
-        moved = copy(self)
-        moved.t, moved.ready, (moved.loops, moved.charts) = checked_time(t), {}, shared
+        time, moved = checked_time(t), object.__new__(type(self))
+        shared = {"loops": self.loops, "charts": self.charts}
+        moved.__dict__ |= self.__dict__ | shared | {"t": time, "ready": {}, "called": set()}
         return moved
 
     @property

@@ -7,9 +7,8 @@ import numpy as np
 
 from chasles.algorithms.homogeneous import around, loop_coordinates, loop_matrix
 from chasles.errors import InputError, ModelError
-from chasles.mathematics.linear import Vector
 from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.equations import RANK, column_scales, rank_of, row_scales, spans
+from chasles.mechanisms.freedoms import RANK, column_scales, rank_of, row_scales, spans
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.reports import LoopError, Mobility, finite
 from chasles.model import LOOP_JOINTS, Model
@@ -43,10 +42,7 @@ def check_inertia(loops: Loops) -> None:
     if not share[best] > MASSLESS:
         motion = np.abs(free[best] @ vectors[best, :, 0])
         moving = np.flatnonzero(motion > 0.1 * np.max(motion))
-        problem = (
-            f"{loops.around(moving)} lets {loops.names(moving)} move together without any inertia, "
-            "so that a force would accelerate them without bound"
-        )
+        problem = f"{loops.around(moving)} lets {loops.names(moving)} move without any inertia"
         remedy = "give one of their links a mass and an inertia, or a joint an armature"
         raise ModelError("E-LOOP-017", problem, remedy, part=loops.part)
 
@@ -119,11 +115,10 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 
 
 def weaker_joints(model: Model, t: float, q: np.ndarray, spare: dict[str, int]) -> dict[str, str]:
-    """For loops with spare equations at t and q, the weakest joint type that leaves the rank.
+    """For loops with spare equations, the weakest joint type that leaves the rank, all together.
 
-    What it transmits is a part of what the loop's own joint does, so that it allows every motion
-    that this allows (Featherstone 2008, section 8.10). Taken together they still leave the rank;
-    "free" means that the loop says nothing. Loops without such a type are not among them.
+    It transmits a part of what the loop's own joint does (Featherstone 2008, section 8.10); "free"
+    means that the loop says nothing.
     """
     if not any(spare.values()):
         return {}
@@ -154,20 +149,18 @@ def _within(trial: Model, model: Model, k: int, q: np.ndarray) -> bool:
 def _transmitted(model: Model, k: int, q: np.ndarray) -> np.ndarray:
     """T of loop k, its columns in coordinates of the successor body: (6, rows)."""
     loop = model.loops[k]
-    T = loop.joint.constraint(loop_coordinates(loop, around(model, loop, _split(model, q))))
+    T = loop.joint.constraint(
+        loop_coordinates(loop, around(model, loop, model.positions(q.tolist())))
+    )
     columns = [[*(loop.successor.placement.T @ f)] for f in T.columns]
     return np.array(columns, dtype=float).reshape(len(columns), 6).T
 
 
 def _rank(model: Model, q: np.ndarray) -> int:
     """The rank of the dimensionless matrix of all loops and couplings."""
-    K = loop_rows(model, loop_matrix(model, _split(model, q)), model.movers)
+    K = loop_rows(model, loop_matrix(model, model.positions(q.tolist())), model.movers)
     A = np.array(K, dtype=float).reshape(model.loop_rows, model.nv)
     return rank_of(row_scales(model)[:, None] * A * column_scales(model))[0]
-
-
-def _split(model: Model, q: np.ndarray) -> dict[int, Vector]:
-    return model.positions(q.tolist())
 
 
 # Comparison ---------------------------------------------------------------------------------------

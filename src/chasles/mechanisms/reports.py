@@ -8,9 +8,9 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import refuse
-from chasles.mechanisms.equations import size
 from chasles.model import Coupling, Loop, Model
-from chasles.model.joints import traits
+from chasles.model.description import traits
+from chasles.model.model import loop_size
 
 _REMEDY = {"qd": ("1/s", "yd"), "qdd": ("1/s2", "yd, ydd")}
 
@@ -132,10 +132,8 @@ def check_position(
     if len(lost) and not np.all(np.isfinite(q)):
         raise InputError("E-LOOP-019", "q must be finite numbers", part=function)
     if len(lost):
-        problem = (
-            f"{named(farthest(model, residual[lost[0]])[0])} has no value at this "
-            f"q{at_index(lost[0], lead)}"
-        )
+        worst_one, where = farthest(model, residual[lost[0]])[0], at_index(lost[0], lead)
+        problem = f"{named(worst_one)} has no value at this q{where}"
         raise ImpossiblePosition("E-LOOP-020", problem, "stay where it is defined", part=function)
     if np.any(far > tolerance):
         worst = int(np.argmax(far))
@@ -174,7 +172,7 @@ def how_open(model: Model, residual: np.ndarray) -> str:
         return f"{named(worst)} is off by {far:.3g} (rad or m of a coordinate)"
     return (
         f"{named(worst)} stays open by {far:.3g} "
-        f"(rad, and parts of its size {size(model, worst):.3g} m)"
+        f"(rad, and parts of its size {loop_size(model, worst):.3g} m)"
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.equations import RANK, times
+from chasles.mechanisms.freedoms import RANK, times
 from chasles.mechanisms.reports import SingularPosition, at_index
 
 
@@ -85,8 +85,7 @@ def _solved(
 ) -> tuple[np.ndarray, np.ndarray]:
     """qdd of the freedoms `free`, to which H and f belong, with A qdd = k; and multipliers.
 
-    By orthonormal bases of the motions that the loops allow and forbid: whatever rows are good; and
-    H is not divided by, so that light links may be as they are. A is over all freedoms.
+    By orthonormal bases of the motions that loops allow and forbid; H need not be regular.
     """
     rank = loops.rank(free)
     U, s, Vt = np.linalg.svd(loops.scaled(A)[..., free])
@@ -107,9 +106,6 @@ def _check_rank(loops: Loops, q: np.ndarray, s: np.ndarray, rank: int) -> None:
     if np.any(low):
         bad = int(np.flatnonzero(np.ravel(low))[0])
         loops.check_regular(loops.matrix(q))
-        problem = (
-            f"singular position{at_index(bad, s.shape[:-1])}: the loops leave more freedoms here "
-            "than elsewhere"
-        )
-        remedy = "move away from it"
-        raise SingularPosition("E-LOOP-024", problem, remedy, part=loops.part)
+        where = at_index(bad, s.shape[:-1])
+        problem = f"singular position{where}: the loops leave more freedoms than elsewhere"
+        raise SingularPosition("E-LOOP-024", problem, "move away from it", part=loops.part)

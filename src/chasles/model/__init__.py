@@ -1,7 +1,7 @@
 """Bodies, joints, trees and loops."""
 
 from chasles.model.build import build
-from chasles.model.couplings import Coupling, coupling, gear
+from chasles.model.couplings import Coupling, coupling, gear, motion
 from chasles.model.description import (
     ROLES,
     SHAPE_TRAITS,
@@ -17,7 +17,6 @@ from chasles.model.description import (
     ModelError,
     ShapeData,
 )
-from chasles.model.drives import motion
 from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint, Steady
 from chasles.model.model import WORLD, Body, Frame, Loop, Model
 

@@ -10,7 +10,8 @@ from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
-from chasles.model.couplings import Coupling
+from chasles.model import validate
+from chasles.model.couplings import Coupling, Drive
 from chasles.model.description import (
     CouplingData,
     Description,
@@ -19,19 +20,8 @@ from chasles.model.description import (
     faulty,
     freedom_names,
 )
-from chasles.model.drives import Drive
 from chasles.model.joints import JOINTS, Joint, Reversed
 from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
-from chasles.model.validate import (
-    check_custom,
-    check_frames,
-    check_inertias,
-    check_loops,
-    check_numbers,
-    check_regular,
-    check_type,
-    check_unused,
-)
 
 _ROUNDING = 1e-15
 """Entries of constant rotations and positions this near to 0 or +-1 are rounding, not data."""
@@ -43,20 +33,21 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     mimic: followers move with their leader and have no coordinate (False: independent joints).
     strict: an invalid inertia is an error instead of a note.
     """
-    check_custom(source)
+    validate.check_custom(source)
     model = connected(source, mimic=mimic)
     if source.massless:
         return replace(model, notes=(*source.notes, "no masses are given: kinematics only"))
-    notes = source.notes + check_inertias(source, model, strict=strict) + check_unused(source)
-    idle, lossy = check_regular(model)
-    return replace(model, notes=notes + check_frames(model) + lossy, idle=idle)
+    odd = validate.check_inertias(source, model, strict=strict)
+    idle, lossy = validate.check_regular(model)
+    notes = odd + validate.check_unused(source) + validate.check_frames(model) + lossy
+    return replace(model, notes=source.notes + notes, idle=idle)
 
 
 def connected(source: Description, *, mimic: bool) -> Model:
     """The model without checks of its physics; the description may hold symbols for numbers."""
-    check_numbers(source)
+    validate.check_numbers(source)
     children = _connect(source)
-    check_loops(source)
+    validate.check_loops(source)
     links = {link.name: link for link in source.links}
     frames: dict[str, Frame] = {}
     bodies: list[Body] = []
@@ -171,22 +162,15 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     _unique(source, "joints", [joint.name for joint in source.joints])
     if not names:
         raise faulty("E-MODEL-005", source, "it has no links", "give it one")
-    known = set(names)
     children: dict[str | None, list[JointData]] = {None: []} | {name: [] for name in names}
     parent_of: dict[str, JointData] = {}
     for joint in source.joints:
-        for role, link in (("parent", joint.parent), ("child", joint.child)):
-            if link is not None and link not in known:
-                problem = f"its {role} link {link!r} does not exist"
-                remedy = "check the spelling or add the link"
-                raise faulty("E-MODEL-006", joint, problem, remedy)
+        validate.check_ends("E-MODEL-006", joint, children)
         if joint.child in parent_of:
-            problem = (
-                f"link {joint.child!r} already has a parent, by joint "
-                f"{parent_of[joint.child].name!r}"
-            )
+            before = parent_of[joint.child].name
+            problem = f"link {joint.child!r} already has a parent, by joint {before!r}"
             raise faulty("E-MODEL-007", joint, problem, "a tree has one for each link")
-        check_type(joint, ("fixed", *JOINTS))
+        validate.check_type(joint, ("fixed", *JOINTS))
         parent_of[joint.child] = joint
         children[joint.parent].append(joint)
     roots = [name for name in names if name not in parent_of]
@@ -201,10 +185,7 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
         pending.extend(joint.child for joint in children[link])
     if len(reached) < len(names):
         loop = [name for name in names if name not in reached]
-        problem = (
-            f"links {', '.join(map(repr, loop[:8]))} form a cycle: each is the child of another of "
-            "them"
-        )
+        problem = f"links {', '.join(map(repr, loop[:8]))} form a cycle"
         remedy = "a tree needs one link without a parent"
         raise ModelError("E-MODEL-009", problem, remedy, file=parent_of[loop[0]].where)
     for root in roots:
@@ -268,16 +249,11 @@ def _driven(data: JointData, joint: Joint) -> Drive | None:
         problem = f"it is driven in time, so it cannot mimic {data.mimic.joint!r} too"
         raise faulty("E-MODEL-013", data, problem)
     if not joint.holonomic:
-        problem = (
-            f"a {joint.kind} joint forbids velocities only, so no motion can be given to its "
-            "coordinates"
-        )
+        problem = f"a {joint.kind} joint forbids velocities only, so it cannot be driven"
         raise faulty("E-MODEL-014", data, problem, "drive a joint of another type")
     size = len(data.motion.results[0])
     if size != joint.nq:
-        problem = (
-            f"its motion gives {size} numbers, and a {joint.kind} joint has {joint.nq} coordinates"
-        )
+        problem = f"its motion gives {size} numbers for {joint.nq} coordinates ({joint.kind})"
         raise faulty("E-MODEL-015", data, problem, "give as many")
     return Drive(data.motion)
 
@@ -296,8 +272,7 @@ def _couple(bodies: list[Body]) -> list[Body]:
             raise faulty("E-MODEL-016", data, problem, remedy)
         if data.name in seen:
             problem = f"it mimics itself through {' -> '.join((*seen, data.name))}"
-            remedy = "let one of them lead, without mimic"
-            raise faulty("E-MODEL-017", data, problem, remedy)
+            raise faulty("E-MODEL-017", data, problem, "let one of them lead, without mimic")
         leader = number[data.mimic.joint]
         for k in (i, leader):
             if bodies[k].joint.nv != 1:

@@ -1,22 +1,23 @@
-"""Gears and other equations between coordinates, written once with the functions of `chasles.expr`.
+"""Equations between coordinates, and motions of joints in time (rheonomic constraints).
 
-The derivatives that velocities and accelerations need follow from the program of the equation,
-those by time among them.
+Each is a function of the user's, written with the functions of `chasles.expr` and run once, on
+symbols. The derivatives that velocities and accelerations need follow from its program.
 """
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 
-from chasles.errors import ModelError, said
+from chasles.errors import ArgumentError, ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, forward, is_number
 from chasles.expr import jacobian as derivatives
+from chasles.mathematics.derivatives import TRIES, by_time, has_values, replayed
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.description import CouplingData
-from chasles.model.joints.contract import TRIES, has_values, replayed
+from chasles.model.joints import Joint
 
 
 def coupling(
@@ -36,8 +37,7 @@ def coupling(
         return ModelError(code, problem, remedy, part=f"coupling {name!r}", file=where)
 
     if not names or len(set(names)) < len(names):
-        problem = f"its freedoms are {names!r}"
-        raise uncoupled("E-LOOP-025", problem, "name one or more, each once")
+        raise uncoupled("E-LOOP-025", f"its freedoms are {names!r}", "name one or more, each once")
     arena = Arena(RULES)
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
     moment = [arena.input("t", 0)] if timed else []
@@ -122,10 +122,9 @@ def held(data: CouplingData, values: Mapping[str, Number]) -> CouplingData:
 
 @dataclass(frozen=True)
 class Coupling:
-    """A coupling of a model.
+    """A coupling of a model. places: the body of each coordinate, and which of its joint's it is.
 
-    places: for each coordinate, the body and which of the coordinates of its joint it is. t: the
-    time, of one that depends on it; a symbol while a function is traced.
+    t: the time, if the coupling depends on it; a symbol while a function is traced.
     """
 
     places: tuple[tuple[int, int], ...]
@@ -194,3 +193,156 @@ def _rates(residual: Program) -> Program:
 
 def _names(residual: Program) -> list[str]:
     return [variable.name for variable in residual.inputs]
+
+
+# Polynomials: what files can hold ----------------------------------------------------------------
+
+Powers = tuple[int, ...]
+"""Of each of some freedoms, in order."""
+
+Terms = dict[Powers, float]
+"""A polynomial: the factor of each product of powers."""
+
+
+def terms(data: CouplingData) -> Terms | None:
+    """The residual as a polynomial in its freedoms; None where it is none, or depends on time."""
+    if data.timed:
+        return None
+    count = len(data.freedoms)
+    constant = (0,) * count
+    values: list[Terms] = []
+    for op, args, number in data.residual.code:
+        given = [values[a] for a in args]
+        if op == "input":
+            values.append({tuple(int(k == number[1]) for k in range(count)): 1.0})
+        elif op == "const":
+            values.append({constant: number})
+        elif op in ("add", "sub"):
+            values.append(_sum(given[0], given[1], 1.0 if op == "add" else -1.0))
+        elif op == "neg":
+            values.append(_sum({}, given[0], -1.0))
+        elif op == "mul":
+            values.append(_product(*given))
+        elif op == "div" and set(given[1]) == {constant}:
+            values.append({powers: x / given[1][constant] for powers, x in given[0].items()})
+        else:
+            return None
+    (result,) = data.residual.results[0]
+    return {powers: factor for powers, factor in values[result].items() if factor}
+
+
+def _sum(a: Terms, b: Terms, sign: float) -> Terms:
+    return a | {powers: a.get(powers, 0.0) + sign * factor for powers, factor in b.items()}
+
+
+def _product(a: Terms, b: Terms) -> Terms:
+    found: Terms = {}
+    for p, x in a.items():
+        for q, y in b.items():
+            powers = tuple(i + j for i, j in zip(p, q, strict=True))
+            found[powers] = found.get(powers, 0.0) + x * y
+    return found
+
+
+def polynomial(
+    name: str, rows: Sequence[tuple[float, Mapping[str, int]]], *, where: str = ""
+) -> CouplingData:
+    """The equation: a sum of factors times powers of coordinates (rad, m) is zero.
+
+    rows: a factor, and the power of each freedom. Freedoms are in the order of the rows.
+    """
+    freedoms = list(dict.fromkeys(freedom for _, powers in rows for freedom in powers))
+
+    def residual(*q: Number) -> Number:
+        at = dict(zip(freedoms, q, strict=True))
+        total: Number = 0.0
+        for factor, powers in rows:
+            bases = [at[freedom] for freedom, power in powers.items() for _ in range(power)]
+            total = total + factor * math.prod(bases)
+        return total
+
+    return coupling(name, freedoms, residual, where=where)
+
+
+# Motions in time ---------------------------------------------------------------------------------
+
+Motion = Callable[[Number], Number | Sequence[Number]]
+"""A joint's coordinate at time t, or its coordinates where it has several."""
+
+
+def motion(function: Motion, *, joint: str = "") -> Program:
+    """The motion q = function(t) of a joint, as `JointData(motion=...)` takes it.
+
+    function: of the time in s, gives the joint's coordinates in rad and m (four of a quaternion,
+    which need not be of unit length), as one number where it has one. It is run once, on a symbol,
+    and written with arithmetic and the functions of `chasles.expr`; it should be smooth. joint: its
+    name, in messages.
+    """
+    at = f"joint {joint!r}: motion" if joint else "motion"
+    if not callable(function):
+        problem = f"{function!r:.60} is no function"
+        raise ArgumentError("E-JOINT-011", problem, "give one of the time, lambda t: ...", part=at)
+    try:
+        given = function(Arena(RULES).input("t", 0))
+    except Exception as error:
+        problem = f"the function failed on a symbol, {type(error).__name__}: {said(error)}"
+        remedy = "let it take one number, the time, and write it with the functions of chasles.expr"
+        raise ModelError("E-JOINT-012", problem, remedy, part=at) from error
+    entries = [given] if is_number(given) or not isinstance(given, Iterable) else list(given)
+    if not all(map(is_number, entries)):
+        remedy = "return one number, or one for each coordinate of the joint"
+        raise ModelError("E-JOINT-013", f"the function gives {given!r:.60}", remedy, part=at)
+    outputs = [(Variable("q", (len(entries),)), entries)]
+    program = Program.from_outputs("motion", [Variable("t", ())], outputs)
+    if not has_values(program):
+        problem = f"the function gives no finite number at any of {TRIES} times within 3 s of 0"
+        raise ModelError("E-JOINT-014", problem, "check it", part=at)
+    return program
+
+
+@dataclass(frozen=True)
+class Drive:
+    """The motion of a driven joint. ratio, offset: of a joint that mimics the one of this motion.
+
+    t: the time; a symbol while a function is traced, None before anything is asked.
+    """
+
+    motion: Program
+    t: Number | None = None
+    ratio: float = 1.0
+    offset: float = 0.0
+
+    def position(self) -> Vector:
+        """The joint's coordinates."""
+        return self._at(self._time)
+
+    def rate(self, joint: Joint, order: int) -> Vector:
+        """The joint's velocity (order 1), acceleration (2), ...; zero for a step (0)."""
+        return _rate(self._at, joint, order, self._time)
+
+    def _at(self, t: Number) -> Vector:
+        q = Vector(tuple(replayed(self.motion, {"t": [t]})))
+        plain = self.ratio == 1.0 and self.offset == 0.0
+        return q if plain else q * self.ratio + Vector.of(self.offset)
+
+    @property
+    def _time(self) -> Number:
+        assert self.t is not None, "this mechanism is asked for at no time"
+        return self.t
+
+    def geared(self, ratio: float, offset: float) -> "Drive":
+        """The drive of a joint that mimics this one."""
+        return replace(self, ratio=ratio * self.ratio, offset=ratio * self.offset + offset)
+
+
+def _rate(q: Callable[[Number], Vector], joint: Joint, order: int, t: Number) -> Vector:
+    if order == 0:
+        return Vector.zero(joint.nv)
+
+    def changed(s: Number, now: Vector) -> list[Number]:
+        later = now[0] + s
+        if order == 1:
+            return list(joint.difference(q(now[0]), q(later)))
+        return list(_rate(q, joint, order - 1, later))
+
+    return Vector(tuple(by_time(changed, Vector.of(t))))

@@ -86,6 +86,9 @@ class DHRow:
         return _exact(Transform(about(0, self.alpha), Vector.of(self.a, self.b, 0.0)))
 
 
+_SAME = ("armature", "damping", "friction", "where")
+"""The fields that a joint has too."""
+
 REQUIRED = tuple(f.name for f in fields(DHRow) if f.default is MISSING)
 """The fields that every row must have."""
 
@@ -147,16 +150,10 @@ class DHTable:
 
     def description(self) -> Description:
         """The arm, with frames base, dh1, ..., dh<n>, tool."""
-        arm = dh_chain(
-            self.name,
-            self.rows,
-            self.convention,
-            base=transform(self.base),
-            tips={"tool": transform(self.tool)},
-            notes=self.notes,
-        )
-        g = Vector(tuple(self.gravity))
-        return replace(arm, gravity=g, where=self.where, massless=self.massless)
+        base, tips = transform(self.base), {"tool": transform(self.tool)}
+        arm = dh_chain(self.name, self.rows, self.convention, base=base, tips=tips)
+        arm = replace(arm, notes=self.notes, where=self.where, massless=self.massless)
+        return replace(arm, gravity=Vector(tuple(self.gravity)))
 
 
 def _sum(variable: str, constant: float) -> str:
@@ -178,8 +175,7 @@ def _rows(given: Any) -> tuple[DHRow, ...]:
         except ModelError as error:
             raise error.within(f"row {i}") from None
     if not rows:
-        problem = "a table without rows is no arm"
-        raise ModelError("E-DH-004", problem, "give one row for each joint")
+        raise ModelError("E-DH-004", "a table without rows is no arm", "give a row for each joint")
     return tuple(rows)
 
 
@@ -218,20 +214,10 @@ def dh_chain(
         X, none = row.far, Transform.identity()
         before, behind = (behind, X) if convention == "standard" else (X, none)
         link = LinkData(row.link or f"link{i}", swept(behind.T @ row.rigid), row.where)
-        joints.append(
-            JointData(
-                row.name or f"joint{i}",
-                row.kind,
-                links[-1].name,
-                link.name,
-                compose(Z, before),
-                limits=Limits(row.limits[0], row.limits[1], row.velocity, row.effort),
-                armature=row.armature,
-                damping=row.damping,
-                friction=row.friction,
-                where=row.where,
-            )
-        )
+        ends = links[-1].name, link.name, compose(Z, before)
+        same: dict[str, Any] = {key: getattr(row, key) for key in _SAME}
+        same["limits"] = Limits(row.limits[0], row.limits[1], row.velocity, row.effort)
+        joints.append(JointData(row.name or f"joint{i}", row.kind, *ends, **same))
         links.append(link)
         frames.append(FrameData(f"dh{i}", link.name, behind))
     for tip, pose in tips.items():
@@ -251,10 +237,9 @@ def matrix(X: Transform) -> np.ndarray:
 
 
 class Factors(NamedTuple):
-    """The constants of Rx(alpha) Tx(a) Rz(theta) Tz(d), and by how much a pose is none such.
+    """The constants of Rx(alpha) Tx(a) Rz(theta) Tz(d), and how far a pose is from such a product.
 
-    tilt: the cosine between the first x axis and the last z axis. across: how far the two pass each
-    other at a right angle to both (m).
+    tilt: the cosine between the first x axis and the last z axis. across: their distance (m).
     """
 
     a: float
@@ -269,14 +254,8 @@ def factors(T: np.ndarray) -> Factors:
     """The constants of a pose; those of Tx Rx and of Rz Tz commute within each pair."""
     a, y, z = map(float, T[:3, 3])
     sin, cos = float(-T[1, 2]), float(T[2, 2])
-    return Factors(
-        a,
-        math.atan2(sin, cos),
-        math.atan2(float(-T[0, 1]), float(T[0, 0])),
-        z * cos - y * sin,
-        float(T[0, 2]),
-        y * cos + z * sin,
-    )
+    alpha, theta = math.atan2(sin, cos), math.atan2(float(-T[0, 1]), float(T[0, 0]))
+    return Factors(a, alpha, theta, z * cos - y * sin, float(T[0, 2]), y * cos + z * sin)
 
 
 def _exact(X: Transform) -> Transform:

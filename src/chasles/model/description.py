@@ -8,7 +8,7 @@ from chasles.errors import ModelError as ModelError
 from chasles.expr import Program
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model.joints import Joint, traits
+from chasles.model.joints import JOINTS, Fixed, Joint
 
 
 @dataclass(frozen=True)
@@ -189,12 +189,9 @@ SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAI
 class Closure:
     """How the loops of one mechanism are solved: decided once, checked in every state.
 
-    A choice of independent equations, each of which gives one dependent freedom.
-
-    rows: equations of the loops (rows of `loop_matrix`) that say all that they say, in the order
-    in which they are used. dependent: the velocity coordinate that each is solved for; the others
-    are independent. pivots: what each is divided by in that elimination, at the position where the
-    choice was made; where one becomes small beside that, another choice is better. scales: factors
+    rows: independent equations of the loops (rows of `loop_matrix`), in the order of their use.
+    dependent: the velocity coordinate that each is solved for. pivots: what it is divided by, at
+    the position of the choice; where one becomes small, another choice is better. scales: factors
     that make all rows dimensionless (1 for angles, 1/size of the loop for lengths).
     """
 
@@ -244,3 +241,32 @@ def part_of(data: Named) -> str:
 def faulty(code: str, data: Named, problem: str, remedy: str = "") -> ModelError:
     """The error of a part of a mechanism, with its name and its place in the file."""
     return ModelError(code, problem, remedy, part=part_of(data), file=data.where)
+
+
+# Joint types -----------------------------------------------------------------------------------
+
+
+def traits(kind: str) -> type[Joint]:
+    """The class of a joint type by its name; the contract itself for types of your own."""
+    return Fixed if kind == Fixed.kind else JOINTS.get(kind, Joint)
+
+
+def spelled(format: str, *, own: bool = False) -> dict[str, str]:
+    """The joint types by a format's words; own: types without a word go by their own names."""
+    found: dict[str, str] = {}
+    types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
+    for kind, joint in types.items():
+        for word in joint.names.get(format, kind if own else "").split():
+            found.setdefault(word, kind)
+    return found
+
+
+def spelling(kind: str, format: str) -> str:
+    """The word that a file format has for a joint type; "" where it has none."""
+    return traits(kind).names.get(format, "").partition(" ")[0]
+
+
+def as_bounded(kind: str, bounded: bool) -> str:
+    """The type with bounds, or without: a revolute joint without is continuous."""
+    joint = traits(kind)
+    return joint.twin if joint.twin and (joint.bounds == "none") is bounded else kind

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import ModelError
-from chasles.model.joints import spelled
+from chasles.model.description import spelled
 
 _KINDS = tuple(spelled("DH"))
 
@@ -21,8 +21,8 @@ Pose = tuple[tuple[float, ...], ...]
 
 IDENTITY: Pose = tuple(tuple(float(i == k) for k in range(4)) for i in range(4))
 
-_SYMMETRIC = 1e-9
-"""Relative: entries of a matrix that differ by less are equal up to what printing rounded."""
+_ROUNDED = 1e-9
+"""Entries of a matrix that differ by less (relative) are equal up to what printing rounded."""
 
 
 def number(value: Any) -> float:
@@ -44,6 +44,15 @@ def numbers(count: int) -> Callable[[Any], tuple[float, ...]]:
         return entries
 
     return convert
+
+
+def rotation(value: Any) -> tuple[tuple[float, ...], ...]:
+    """The rows of a 3x3 matrix that is a rotation."""
+    rows = tuple(map(numbers(3), value))
+    R: np.ndarray = np.array(rows)
+    if R.shape != (3, 3) or np.max(np.abs(R @ R.T - np.eye(3))) > _ROUNDED or np.linalg.det(R) < 0:
+        raise ValueError
+    return rows
 
 
 def choice(*words: str) -> Callable[[Any], str]:
@@ -83,7 +92,7 @@ def _moments(value: Any) -> tuple[float, ...]:
         return (*numbers(3)(entries), 0.0, 0.0, 0.0)
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = map(numbers(3), entries)
     uneven = max(abs(xy - yx), abs(xz - zx), abs(yz - zy))
-    if uneven > _SYMMETRIC * max(map(abs, (xx, yy, zz, xy, xz, yz))):
+    if uneven > _ROUNDED * max(map(abs, (xx, yy, zz, xy, xz, yz))):
         raise ValueError
     return xx, yy, zz, (xy + yx) / 2.0, (xz + zx) / 2.0, (yz + zy) / 2.0
 
@@ -107,24 +116,15 @@ _BOUND = Field(_bound, "a positive number, or inf")
 _NAME = Field(_text, "a text")
 
 FIELDS: dict[str, Field] = {
-    "theta": _NUMBER,
-    "d": _NUMBER,
-    "a": _NUMBER,
-    "alpha": _NUMBER,
+    **dict.fromkeys(("theta", "d", "a", "alpha", "b"), _NUMBER),
     "kind": Field(choice(*_KINDS), " or ".join(map(repr, _KINDS))),
-    "b": _NUMBER,
-    "mass": _SIZE,
+    **dict.fromkeys(("mass", "armature", "damping", "friction"), _SIZE),
     "center": Field(numbers(3), "three finite numbers"),
     "inertia": Field(_moments, "[xx, yy, zz], [xx, yy, zz, xy, xz, yz] or a symmetric 3x3 matrix"),
     "inertia_about": Field(choice("center", "frame"), "'center' or 'frame'"),
     "limits": Field(_interval, "a lower and an upper limit, in this order"),
-    "velocity": _BOUND,
-    "effort": _BOUND,
-    "armature": _SIZE,
-    "damping": _SIZE,
-    "friction": _SIZE,
-    "name": _NAME,
-    "link": _NAME,
+    **dict.fromkeys(("velocity", "effort"), _BOUND),
+    **dict.fromkeys(("name", "link"), _NAME),
 }
 """The fields of a row, in `DHRow` and in files."""
 
@@ -149,11 +149,8 @@ def checked_pose(what: str, value: Any) -> Pose:
     """A homogeneous matrix that is a displacement, or an error."""
     try:
         rows = tuple(map(numbers(4), value))
-        T: np.ndarray = np.array(rows)
-        if T.shape != (4, 4) or tuple(rows[3]) != IDENTITY[3]:
-            raise ValueError
-        R = T[:3, :3]
-        if np.max(np.abs(R @ R.T - np.eye(3))) > _SYMMETRIC or np.linalg.det(R) < 0.0:
+        rotation([row[:3] for row in rows[:3]])
+        if rows[3:] != IDENTITY[3:]:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         remedy = "give a 4x4 matrix: a rotation with all its digits, a position, and 0 0 0 1 below"

@@ -75,14 +75,8 @@ def dh_table(model: Model, convention: Convention, tool: str | None = None) -> D
         for body, step, x, frame in zip(bodies, steps, X, F[1:], strict=True)
     ]
     last = F[-1] @ matrix(rows[-1].far) if standard else F[-1]
-    return DHTable(
-        tuple(rows),
-        convention,
-        model.name,
-        tuple(map(float, model.gravity_vector)),
-        _pose(F[0]),
-        _pose(_inverse(last) @ tip),
-    )
+    gravity, tool_pose = tuple(map(float, model.gravity_vector)), _pose(_inverse(last) @ tip)
+    return DHTable(tuple(rows), convention, model.name, gravity, _pose(F[0]), tool_pose)
 
 
 _NO_STEP = Factors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -107,8 +101,7 @@ def _serial(model: Model) -> tuple[Body, ...]:
         if body.parent != before:
             raise _refused("E-DH-013", body.data.name, "the arm branches there")
     if not model.bodies:
-        problem = f"robot {model.name!r} has no moving joint"
-        raise ModelError("E-DH-014", problem, "a table needs one or more")
+        raise ModelError("E-DH-014", f"robot {model.name!r} has no moving joint", "add one")
     return model.bodies
 
 
@@ -166,10 +159,7 @@ def _fitted(
     found = []
     for (body, after), ahead in zip(pairwise(bodies), P[1:], strict=True):
         if _ROUNDING < _sine(ahead) < _NEARLY_PARALLEL:
-            problem = (
-                f"its axis encloses {_sine(ahead):.1e} rad with that of {body.data.name!r}, so "
-                "that their common normal is far away"
-            )
+            problem = f"its axis is nearly parallel to {body.data.name!r} ({_sine(ahead):.1e} rad)"
             remedy = "make the two parallel (files: load with snap=True)"
             raise ModelError("E-DH-016", problem, remedy, part=f"joint {after.data.name!r}")
         found.append(_meeting(start, ahead))
@@ -195,9 +185,7 @@ def _meeting(start: OnAxis, ahead: np.ndarray) -> OnAxis:
 
 
 def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
-    """The last frame: the tool's own if that is on the axis, else for a standard row that which
-    meets the tool's z axis.
-    """
+    """The last frame: the tool's if on the axis, else (standard) that which meets the tool's z."""
     f = factors(tip)
     if _fits(f) and max(abs(f.a), abs(f.alpha)) < _ROUNDING:
         return OnAxis(f.theta, f.d)
@@ -221,21 +209,12 @@ def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: boo
     """The row of a joint, whose link's mass data move to the row's frame."""
     data, bounds = body.data, body.data.limits
     try:
-        row = DHRow(
-            _angle(Z.theta),
-            _length(Z.d),
-            _length(X.a),
-            _angle(X.alpha),
-            body.joint.kind,
-            limits=(bounds.lower, bounds.upper),
-            velocity=bounds.velocity,
-            effort=bounds.effort,
-            armature=data.armature,
-            damping=data.damping,
-            friction=data.friction,
-            name=data.name,
-            link="" if _reserved(body.name) else body.name,
-        )
+        constants = _angle(Z.theta), _length(Z.d), _length(X.a), _angle(X.alpha)
+        same = {key: getattr(data, key) for key in ("armature", "damping", "friction", "name")}
+        same |= {"velocity": bounds.velocity, "effort": bounds.effort}
+        same |= {"limits": (bounds.lower, bounds.upper)}
+        link = "" if _reserved(body.name) else body.name
+        row = DHRow(*constants, body.joint.kind, **same, link=link)
         T = frame @ matrix(row.far) if standard else frame
         moved = transform(_pose(T)) @ body.inertia
         m, c, I = moved.about_center()

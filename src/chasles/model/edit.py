@@ -9,7 +9,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import couplings
 from chasles.model.build import compose, swept
-from chasles.model.description import CouplingData, Description, JointData, LinkData, LoopData
+from chasles.model.description import CouplingData, Description, FrameData, JointData, LinkData
 from chasles.model.model import WORLD, Model
 from chasles.model.passes import equivalent
 
@@ -27,20 +27,18 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
             remedy = f"it has {', '.join(map(repr, moving))}"
             raise ModelError("E-MODEL-019", problem, remedy, part=f"robot {model.name!r}")
         if model.bodies[moving[name]].follow is not None:
-            problem = f"joint {name!r} mimics another"
-            raise ModelError("E-MODEL-020", problem, "lock that one instead")
+            raise ModelError("E-MODEL-020", f"joint {name!r} mimics another", "lock that one")
         held[name] = q
     for body in model.bodies:
-        if body.follow is not None:
-            leader = model.bodies[body.follow.leader].data.name
-            if leader in held:
-                value = held[leader][0] * body.follow.ratio + body.follow.offset
-                held[body.data.name] = Vector.of(value)
+        leader = model.bodies[body.follow.leader].data.name if body.follow else ""
+        if body.follow and leader in held:
+            value = held[leader][0] * body.follow.ratio + body.follow.offset
+            held[body.data.name] = Vector.of(value)
     joints = tuple(
         _held(model, moving[joint.name], held[joint.name]) if joint.name in held else joint
         for joint in model.source.joints
     )
-    coupled = tuple(_coupled_still(data, held) for data in model.source.couplings)
+    coupled = (_coupled_still(data, held) for data in model.source.couplings)
     left = tuple(data for data in coupled if data is not None)
     return replace(model.source, joints=joints, couplings=left, independent=())
 
@@ -53,19 +51,14 @@ def _coupled_still(data: CouplingData, held: Mapping[str, Vector]) -> CouplingDa
     fixed = [name for name in data.freedoms if name in values]
     if len(fixed) < len(data.freedoms):
         return couplings.held(data, values) if fixed else data
+    part, locked = f"coupling {data.name!r}", f"{', '.join(map(repr, fixed))} are locked"
     if data.timed:
-        problem = (
-            f"coupling {data.name!r} depends on time, so it cannot hold where "
-            f"{', '.join(map(repr, fixed))} are locked"
-        )
-        raise ModelError("E-MODEL-021", problem, "leave one of them free")
+        problem = f"it depends on time, so it cannot hold where {locked}"
+        raise ModelError("E-MODEL-021", problem, "leave one of them free", part=part)
     error = couplings.residual_at(data, values)
     if abs(error) > _HOLDS:
-        problem = (
-            f"coupling {data.name!r} does not hold where {', '.join(map(repr, fixed))} are locked: "
-            f"it is off by {error:.3g}"
-        )
-        raise ModelError("E-MODEL-022", problem, "lock them where it holds")
+        problem = f"it does not hold where {locked}: it is off by {error:.3g}"
+        raise ModelError("E-MODEL-022", problem, "lock them where it holds", part=part)
     return None
 
 
@@ -100,16 +93,11 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
     if where.body == WORLD:
         problem = f"frame {frame!r} does not move: a payload there has no effect"
         raise ModelError("E-MODEL-024", problem)
-    extra = {f.name: f for f in source.frames}
-    link, pose = (
-        (extra[frame].link, extra[frame].pose) if frame in extra else (frame, Transform.identity())
-    )
-    return replace(
-        source,
-        links=(*source.links, LinkData(name, inertia)),
-        joints=(*source.joints, JointData(f"{name}_attachment", "fixed", link, name, pose)),
-        massless=False,
-    )
+    own = {link.name: FrameData("", link.name, Transform.identity()) for link in source.links}
+    at = (own | {f.name: f for f in source.frames})[frame]
+    held = JointData(f"{name}_attachment", "fixed", at.link, name, at.pose)
+    links = (*source.links, LinkData(name, inertia))
+    return replace(source, links=links, joints=(*source.joints, held), massless=False)
 
 
 def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
@@ -130,12 +118,9 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     names = {j.name for j in inner}
     for joint in inner:
         if joint.mimic is not None and joint.mimic.joint not in names:
-            raise ModelError(
-                "E-MODEL-026",
-                f"joint {joint.name!r} mimics {joint.mimic.joint!r}, which is outside the "
-                f"subtree of {link!r}",
-                "load with mimic=False, or lock that joint first",
-            )
+            problem = f"it mimics {joint.mimic.joint!r}, which is outside the subtree of {link!r}"
+            remedy = "load with mimic=False, or lock that joint first"
+            raise ModelError("E-MODEL-026", problem, remedy, part=f"joint {joint.name!r}")
     cut = [x for x in source.loops if (x.parent in kept) != (x.child in kept)]
     notes = tuple(f"loop {x.name!r} is open: it leads out of the subtree of {link!r}" for x in cut)
     inside = {
@@ -163,8 +148,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
 def simplified(model: Model) -> Description:
     """The same equation of motion with more zeros among the inertias (Featherstone 2008, 9.7).
 
-    What a joint does not feel of its body's inertia moves to the body that carries it, or vanishes
-    where that is the world. All that moves with a joint is put on the joint's own child link.
+    All that moves with a joint is put on its child link, but what the joint does not feel moves on.
     """
     carrier = {link.name: model.frames[link.name].body for link in model.source.links}
     moved = {
@@ -179,23 +163,3 @@ def simplified(model: Model) -> Description:
     )
     note = "inertias are regrouped: joint forces are those of the robot, reactions and momenta not"
     return replace(model.source, links=links, notes=(*model.source.notes, note))
-
-
-def with_independent(model: Model, names: tuple[str, ...]) -> Description:
-    """The same mechanism with other freedoms for the independent ones of its loops."""
-    return replace(model.source, independent=names)
-
-
-def with_loops(model: Model, loops: tuple[LoopData, ...]) -> Description:
-    """The same tree with more loops."""
-    return replace(model.source, loops=model.source.loops + loops, independent=())
-
-
-def with_couplings(model: Model, more: tuple[CouplingData, ...]) -> Description:
-    """The same mechanism with more equations between its coordinates."""
-    return replace(model.source, couplings=model.source.couplings + more, independent=())
-
-
-def with_gravity(model: Model, gravity: Vector) -> Description:
-    """The same mechanism in another field of gravity, in m/s2 along the world's axes."""
-    return replace(model.source, gravity=gravity)

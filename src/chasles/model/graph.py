@@ -1,12 +1,14 @@
-"""From links and joints in any order to a tree and the joints that close it (Featherstone 4.1)."""
+"""The same mechanism in other joints: trees from any graph (Featherstone 2008, 4.1), series."""
 
 import heapq
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 
 from chasles.errors import ArgumentError, ModelError
 from chasles.mathematics.linear import Vector
+from chasles.mathematics.spatial import RigidInertia, Transform, inverted
+from chasles.model.build import compose, natural_axes
 from chasles.model.description import (
     CouplingData,
     Description,
@@ -14,7 +16,9 @@ from chasles.model.description import (
     JointData,
     LinkData,
     LoopData,
+    Mimic,
     faulty,
+    freedom_names,
 )
 from chasles.model.model import suggest
 
@@ -118,10 +122,9 @@ def _tree(
     loops: set[str],
     wanted: set[str],
 ) -> tuple[list[JointData], list[str]]:
-    """The joints of a spanning tree from the world on, and notes.
+    """The joints of a spanning tree from the world on, and notes (Prim's rule).
 
-    Joints are added one by one at the tree's border: wanted ones first (so there are as many as
-    can be, by Prim's rule), then those that lead to the least depth, then in order.
+    At its border wanted joints come first, then those that lead to the least depth, then in order.
     """
     depth: dict[str | None, int] = {}
     tree: list[JointData] = []
@@ -155,10 +158,7 @@ def _tree(
     for link in (link.name for link in links):
         if link not in depth:
             added = JointData(unused_name(f"{link}_free", taken), "free", None, link)
-            notes.append(
-                f"link {link!r} is not connected to the base: joint {added.name!r}, free, "
-                "carries it"
-            )
+            notes.append(f"link {link!r} is not connected: free joint {added.name!r} carries it")
             tree.append(added)
             reach(link, 1)
             grow()
@@ -168,10 +168,7 @@ def _tree(
 def on_free_joint(
     links: Sequence[LinkData], joints: tuple[JointData, ...]
 ) -> tuple[JointData, ...]:
-    """The joints of a tree and, before them, a free one, root_joint, for its root link.
-
-    As they are where there is no root link, or more than one: of that `build` speaks.
-    """
+    """The joints of a tree after a free one, root_joint, for its root link (if it has one root)."""
     children = {joint.child for joint in joints}
     roots = [link for link in links if link.name not in children]
     if len(roots) != 1:
@@ -201,3 +198,104 @@ def _turned_round(joint: JointData) -> JointData:
         axis=-joint.axis if axial else joint.axis,
         reversed=not axial and not joint.reversed and joint.kind != "fixed",
     )
+
+
+# Joints in series --------------------------------------------------------------------------------
+
+
+def in_series(source: Description, keep: str = "") -> Description:
+    """The mechanism with joints of one freedom for all types that are such joints in series.
+
+    Coordinates, velocities and forces are the same, in the same order. Of joint "j" with several
+    freedoms come the joints "j[0]", "j[1]", ..., as `robot.independent` names them; a screw or
+    pinion "j" stays a turn "j", and "j.slide" follows it. Links between them are massless.
+    Reversed axes become opposite ones. keep: a file format, whose own types stay as they are
+    unless reversed.
+    """
+    links, joints = list(source.links), []
+    taken, names = taken_names(source)
+    for joint in source.joints:
+        if joint.traits.series and (joint.reversed or keep not in joint.traits.names):
+            parts = _parts(joint, names)
+            between = [_between(joint, part.name, taken) for part in parts[:-1]]
+            links += between
+            joints += _linked(joint, parts, [link.name for link in between])
+        elif joint.reversed and joint.traits.flips:
+            joints.append(replace(joint, axis=-joint.axis, reversed=False))
+        else:
+            joints.append(joint)
+    return replace(source, links=tuple(links), joints=tuple(joints))
+
+
+def taken_names(source: Description) -> tuple[set[str], set[str]]:
+    """Names of links and frames; names of joints, loops and couplings."""
+    places = {link.name for link in source.links} | {frame.name for frame in source.frames}
+    ties = {joint.name for joint in (*source.joints, *source.loops)}
+    return places, ties | {data.name for data in source.couplings}
+
+
+def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
+    """The joints in series, in the order of the tree; not yet linked."""
+    axes, series = natural_axes(joint).rows, joint.traits.series
+    names = iter(freedom_names(joint.name, sum(not part.ratio for part in series)))
+    parts = []
+    for part in series:
+        own = replace(joint, kind=part.kind, axis=Vector(axes[part.axis]), second_axis=None)
+        own = replace(own, pitch=0.0, radius=0.0, reversed=False)
+        if joint.reversed:
+            own = replace(own, axis=-own.axis)
+        if part.ratio:
+            name = unused_name(f"{joint.name}.slide", taken)
+            parts.append(
+                JointData(
+                    *(name, own.kind, None, "", Transform.identity(), own.axis),
+                    mimic=Mimic(joint.name, getattr(joint, part.ratio)),
+                    where=joint.where,
+                )
+            )
+        else:
+            parts.append(replace(own, name=next(names)))
+    return parts[::-1] if joint.reversed else parts
+
+
+def _linked(whole: JointData, parts: list[JointData], between: list[str]) -> list[JointData]:
+    """The joints from the parent of the whole joint to its child, in the order of its freedoms."""
+    none = Transform.identity()
+    parents, children = [whole.parent, *between], [*between, whole.child]
+    linked = [
+        replace(part, parent=parent, child=child, pose=none, child_pose=none)
+        for part, parent, child in zip(parts, parents, children, strict=True)
+    ]
+    linked[0] = replace(linked[0], pose=whole.pose)
+    linked[-1] = replace(linked[-1], child_pose=whole.child_pose)
+    return linked[::-1] if whole.reversed else linked
+
+
+def _between(joint: JointData, name: str, taken: set[str]) -> LinkData:
+    """A massless link that a part of a joint carries."""
+    link = unused_name(f"{joint.child}.{name}", taken)
+    return LinkData(link, RigidInertia.zero(), joint.where, massless=True)
+
+
+def at_children(source: Description, apart: Callable[[JointData], bool]) -> Description:
+    """The mechanism with the frames of joints where their child links have theirs.
+
+    apart: which joints need it; such a joint carries a massless link that its child is fixed to.
+    """
+    links, joints = list(source.links), []
+    taken, names = taken_names(source)
+    for joint in source.joints:
+        if not apart(joint):
+            joints.append(joint)
+            continue
+        back = inverted(joint.child_pose)
+        moved = replace(joint, child_pose=Transform.identity())
+        if joint.kind == "fixed":
+            joints.append(replace(moved, pose=compose(back, joint.pose)))
+            continue
+        link = _between(joint, joint.name, taken)
+        links.append(link)
+        held = unused_name(f"{joint.name}.fixed", names)
+        joints.append(replace(moved, child=link.name))
+        joints.append(JointData(held, "fixed", link.name, joint.child, back, where=joint.where))
+    return replace(source, links=tuple(links), joints=tuple(joints))

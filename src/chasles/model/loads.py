@@ -10,10 +10,9 @@ from chasles.model.model import Model
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """An external force f on a body, in body coordinates, whose six numbers someone holds fixed.
+    """An external force f on a body, in body coordinates, whose six numbers are held fixed.
 
-    point: what the given moment is about, in the body. moves, turns: whether that point and the
-    axes of the given numbers follow the body when it is displaced.
+    point: of the moment, in the body. moves, turns: that point and the axes follow the body.
     """
 
     body: int
@@ -23,10 +22,9 @@ class Load:
     turns: bool
 
     def change(self, d: Motion) -> Force:
-        """What a small displacement d of the body (its own frame) adds to f.
+        """The change of f by a small displacement d of the body, in its own frame.
 
-        The force stays behind by the part of d in which it does not follow: turning about its
-        point, moving with it. To the body it seems to go the other way.
+        By the part of d in which it does not follow, the force seems to go the other way.
         """
         w = Vector.zero() if self.turns else d.angular
         u = Vector.zero() if self.moves else d.linear + d.angular.cross(self.point)

@@ -1,17 +1,18 @@
 """The tree that algorithms walk: bodies in regular numbering, frames, and where coordinates lie."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from chasles.errors import ArgumentError, ModelError
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
-from chasles.model.couplings import Coupling
+from chasles.model.couplings import Coupling, Drive
 from chasles.model.description import Closure, Description, JointData, LoopData
-from chasles.model.drives import Drive
 from chasles.model.joints import Joint
 
 WORLD = -1
@@ -116,10 +117,8 @@ class Step(NamedTuple):
 class Model:
     """A kinematic tree, the loops that close it, and the couplings between its coordinates.
 
-    A parent's number is below its children's.
-
-    Body frames are chosen for cheap arithmetic (the joint's axis is z); what users see are links
-    and frames, by name. `source` is the description it was built from.
+    A parent's number is below its children's. Body frames are chosen for cheap arithmetic (the
+    joint's axis is z); users see links and frames, by name. source: what it was built from.
     """
 
     name: str
@@ -136,6 +135,8 @@ class Model:
     """For bodies that turn against another one than their parent: which (`passes.py`)"""
     mimic: bool = field(default=True, compare=False)
     """Whether joints that mimic others were to follow them, if there are any"""
+    on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    """Called before each body that an algorithm meets on its way outward or inward"""
 
     @cached_property
     def mimics(self) -> bool:
@@ -170,12 +171,19 @@ class Model:
 
     def outward(self) -> Iterator[Step]:
         """Bodies from the root to the tips."""
-        for i, body in enumerate(self.bodies):
-            yield Step(i, body.parent, body.joint, body.inertia)
+        return self._steps(enumerate(self.bodies))
 
     def inward(self) -> Iterator[Step]:
         """Bodies from the tips to the root."""
-        return reversed(list(self.outward()))
+        return self._steps(reversed(list(enumerate(self.bodies))))
+
+    def _steps(self, numbered: Iterable[tuple[int, Body]]) -> Iterator[Step]:
+        for i, body in numbered:
+            if self.on_step:
+                self.on_step()
+            yield Step(i, body.parent, body.joint, body.inertia)
+        if self.on_step:
+            self.on_step()
 
     def frictionless(self) -> "Model":
         """The same mechanism without damping and friction."""
@@ -192,6 +200,14 @@ class Model:
             path.append(i)
             i = self.bodies[i].parent
         return tuple(path)
+
+    @cached_property
+    def depth(self) -> float:
+        """The mean number of bodies on the way from a body to the base, itself included."""
+        depths = {WORLD: 0}
+        for i, body in enumerate(self.bodies):
+            depths[i] = depths[body.parent] + 1
+        return sum(depths.values()) / max(len(self.bodies), 1)
 
     @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:
@@ -246,15 +262,13 @@ class Model:
     def mover(self, joint: str) -> int:
         """The body whose joint has this name and owns coordinates."""
         part = f"robot {self.name!r}"
-        i, body = next(
-            ((i, body) for i, body in enumerate(self.bodies) if body.data.name == joint),
-            (WORLD, None),
-        )
-        if body is None:
+        i = next((i for i, body in enumerate(self.bodies) if body.data.name == joint), WORLD)
+        if i == WORLD:
             names = (self.bodies[i].data.name for i in self.movers)
             problem = f"no joint {joint!r} with coordinates"
             remedy = f"it has {', '.join(map(repr, names))}"
             raise ModelError("E-MODEL-037", problem, remedy, part=part)
+        body = self.bodies[i]
         if body.drive is not None:
             problem = f"joint {joint!r} has no coordinates, because its motion is given in time"
             remedy = "take it from a robot in which it is not"
@@ -324,10 +338,7 @@ class Model:
         return found
 
     def velocities(self, flat: Sequence[Number], order: int = 0) -> dict[int, Vector]:
-        """Every joint's rate of an order (velocity 1, acceleration 2) from the flat vector.
-
-        Of order 0 it is a step or a difference of rates, in which driven joints have no part.
-        """
+        """Every joint's rate of an order: velocity 1, acceleration 2; a step (driven: none) 0."""
         own = {i: Vector(tuple(flat[s])) for i, s in self.velocity_slices.items()}
         return self.followed(own, order)
 
@@ -381,11 +392,22 @@ def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
     return found
 
 
-def suggest(name: str, known: Mapping[str, object]) -> str:
+def some(names: Iterable[str], most: int = 6) -> str:
+    """The first few of some names, in quotes."""
+    first = list(islice(names, most + 1))
+    return ", ".join(map(repr, first[:most])) + ", ..." * (len(first) > most)
+
+
+def suggest(name: str, known: Collection[str]) -> str:
     """The names that a misspelt one may mean, or those there are."""
     import difflib
 
-    close = difflib.get_close_matches(name, known, n=3)
-    if close:
-        return f"did you mean {', '.join(map(repr, close))}?"
-    return f"it has {', '.join(map(repr, list(known)[:12]))}" + ", ..." * (len(known) > 12)
+    close = difflib.get_close_matches(name, list(known), n=3)
+    return f"did you mean {some(close)}?" if close else f"it has {some(known, 12)}"
+
+
+def loop_size(model: Model, loop: Loop) -> float:
+    """The sum of the fixed distances around a loop, in m; 1 where there are none."""
+    steps = [model.bodies[i].joint.placement.r for i in loop.bodies]
+    steps += [loop.predecessor.placement.r, loop.successor.placement.r]
+    return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0

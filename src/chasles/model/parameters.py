@@ -37,10 +37,7 @@ def shape(source: Description, name: str) -> tuple[int, ...]:
     }
     known["center"] = known["inertia"] = known["mass"]
     if what not in SHAPES or part not in known[what]:
-        remedy = (
-            "parameters are <link>.mass, <link>.center, <link>.inertia, <joint>.placement and "
-            "gravity"
-        )
+        remedy = "it has <link>.mass, .center and .inertia, <joint>.placement, gravity"
         raise ModelError("E-MODEL-038", f"robot {source.name!r} has no parameter {name!r}", remedy)
     return SHAPES[what]
 
@@ -91,8 +88,5 @@ def _joint(joint: JointData, values: Mapping[str, Sequence[Number]]) -> JointDat
     flat = values.get(f"{joint.name}.placement")
     if flat is None:
         return joint
-    rows = [tuple(flat[4 * k : 4 * k + 3]) for k in range(3)]
-    pose = Transform.from_pose(
-        Matrix(tuple(rows)), Vector(tuple(flat[4 * k + 3] for k in range(3)))
-    )
-    return replace(joint, pose=pose)
+    R = Matrix(tuple(tuple(flat[4 * k : 4 * k + 3]) for k in range(3)))
+    return replace(joint, pose=Transform.from_pose(R, Vector(tuple(flat[3:12:4]))))

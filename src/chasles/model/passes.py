@@ -37,10 +37,7 @@ along z (another entry of Omega), and with a joint whose force, not its moment a
 
 
 def sparse_frames(model: Model) -> Model:
-    """The same mechanism in body frames that take fewer operations.
-
-    Coordinates, links and named frames stay what they are; numbers that are symbols too.
-    """
+    """The same mechanism, with the same links and frames, in cheaper body frames."""
     d = _slides(model)
     angles = [_angle(body, bool(model.children[i])) for i, body in enumerate(model.bodies)]
     moves = [Transform(about(2, angle), Z * d[i]) for i, angle in enumerate(angles)]
@@ -70,9 +67,7 @@ def sparse_frames(model: Model) -> Model:
 def _slides(model: Model) -> dict[int, float]:
     """How far each origin goes along z, decided outward; offsets are pushed outward on a tie.
 
-    Origins slide no farther than twice the longest offset between two bodies: along a chain of skew
-    axes, where each offset takes up the slide of the one before, slides would grow without bound,
-    and rounding with them.
+    No farther than twice the longest offset: along skew axes slides would grow without bound.
     """
     offsets = [body.joint.placement.r for body in model.bodies]
     farthest = 2.0 * max((math.sqrt(r.dot(r)) for r in offsets if not _symbolic(*r)), default=0.0)
@@ -105,10 +100,7 @@ def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> t
 
 
 def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
-    """Operations of the offset r of body i, and whether the bodies beyond need forces.
-
-    They do not where all joints so far turn about one point, nor on an axis fixed in the base.
-    """
+    """Operations of the offset r of body i, and whether bodies beyond need forces, not moments."""
     p, slides = model.bodies[i].parent, not model.bodies[i].joint.pivots
     if p == WORLD:
         return 0, slides
@@ -233,10 +225,9 @@ class Rotor(Revolute):
 
 
 def still_rotors(model: Model) -> Model:
-    """The same equation of motion, with last bodies that are round in axes that stay.
+    """The same equation of motion, with round last bodies in axes that do not turn with them.
 
-    Velocities and forces then need not be turned, nor has the angle a sine. Named frames and loops
-    are left out: those on such a body do turn.
+    Named frames and loops are left out: those on such a body do turn.
     """
     bodies = list(model.bodies)
     for i, _, joint, inertia in model.outward():
@@ -252,10 +243,8 @@ def still_rotors(model: Model) -> Model:
 def natural_units(model: Model) -> Model:
     """The same equation of motion, with the most frequent offset between axes as unit of length.
 
-    What is multiplied by that offset is then multiplied by one. The unit of mass changes with the
-    square, so that moments, moments of inertia and accelerations of joints keep theirs. Only where
-    all joints turn, and where no force or position is asked for: named frames and loops are left
-    out.
+    The unit of mass changes with its square, so that moments and accelerations keep theirs. Only
+    where all joints turn and no force or position is asked for: frames and loops are left out.
     """
     lengths = Counter(_offsets(model))
     if not lengths or not all(body.joint.pivots for body in model.bodies):
@@ -289,11 +278,9 @@ def _offsets(model: Model) -> Iterator[Number]:
 
 
 class Turn(NamedTuple):
-    """How a body moves against its carrier.
+    """How a body moves against its carrier, by the parallel joints of the bodies `joints`.
 
-    joints: the bodies of the parallel joints between, its own last. X: from coordinates of the
-    carrier to those of the body. axis: the common axis in both, or zero where the carrier is the
-    parent.
+    X: from coordinates of the carrier to its own. axis: common to both, zero if it is the parent.
     """
 
     carrier: int

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.products import Product
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
 from chasles.model.loads import Load
 from chasles.model.model import WORLD, Model, slices
@@ -36,6 +37,10 @@ class Space:
     def quaternions(self, model: Model) -> dict[int, str]:
         """Where quaternions start in the array, and the joints they belong to."""
         return {}
+
+    def packed(self, model: Model) -> list[tuple[int, int]]:
+        """Row and column of each entry of a packed matrix; nothing if it has no packed form."""
+        return []
 
 
 class PositionSpace(Space):
@@ -85,6 +90,13 @@ class Listed(Space):
 
     def join(self, model: Model, value: Any) -> list[Number]:
         return list(self.entries(model, value))
+
+
+class SymmetricSpace(Listed):
+    """A symmetric matrix over the velocities; packed, the rows of its lower triangle."""
+
+    def packed(self, model: Model) -> list[tuple[int, int]]:
+        return [(row, column) for row in range(model.nv) for column in range(row + 1)]
 
 
 class SpatialMatrixSpace(Space):
@@ -155,11 +167,43 @@ class TreeSpace(Space):
     def shape(self, model: Model) -> tuple[int, ...]:
         return (self.rows * model.nv, self.columns * model.nv)
 
-    def join(self, model: Model, value: Matrix) -> list[Number]:
+    def join(self, model: Model, value: Matrix | Product) -> list[Number]:
+        rows, columns = self._places(model)
+        return [value[r, c] for r in rows for c in columns]
+
+    def factors(self, model: Model, value: Product) -> tuple[Matrix, ...]:
+        """Matrices whose product is what `join` gives."""
+        rows, columns = self._places(model)
+        first, *middle, last = value.chain
+        return (
+            Matrix(tuple(first.rows[r] for r in rows)),
+            *middle,
+            Matrix(tuple(tuple(row[c] for c in columns) for row in last.rows)),
+        )
+
+    def _places(self, model: Model) -> tuple[list[int], list[int]]:
         steps = tree_places(model)
         places = steps + [model.nv + k for k in steps]
         rows, columns = (places[:size] for size in self.shape(model))
-        return [value[r, c] for r in rows for c in columns]
+        return rows, columns
+
+
+class FactorSpace(TreeSpace):
+    """A triangular factor of the mass matrix; packed, the entries of joints on one branch.
+
+    A joint that follows another couples branches, so with such joints it is the whole triangle.
+    """
+
+    def packed(self, model: Model) -> list[tuple[int, int]]:
+        found, before = [], model.in_tree_order
+        for place, i in enumerate(before):
+            inward = before[: place + 1] if model.mimics else model.support(i)
+            where = [model.velocity_slices[j] for j in inward if model.bodies[j].owns]
+            columns = sorted(c for s in where for c in range(s.start, s.stop))
+            own = model.velocity_slices[i]
+            for row in range(own.start, own.stop):
+                found += [(row, c) for c in columns if c <= row or not own.start <= c < own.stop]
+        return sorted(found)
 
 
 class WrenchesSpace(Space):
@@ -339,14 +383,21 @@ JointMatrix = Annotated[
 ]
 """Blocks (i, j) of a matrix over all joints; absent blocks are zero."""
 
-TreeMatrix = Annotated[Matrix, TreeSpace(1, 1)]
+InertiaMatrix = Annotated[
+    Mapping[tuple[int, int], Matrix],
+    SymmetricSpace(lambda m: (m.nv, m.nv), lambda m, value: _flat(assemble(m, value, m.movers))),
+]
+"""The same of a symmetric matrix."""
+
+TreeMatrix = Annotated[Matrix | Product, TreeSpace(1, 1)]
+TreeFactor = Annotated[Matrix, FactorSpace(1, 1)]
 TreeVector = Annotated[
     Vector, Listed(lambda m: (m.nv,), lambda m, value: [value[k] for k in tree_places(m)])
 ]
 """Over the coordinates in tree order, brought into file order."""
 
-StateMatrix = Annotated[Matrix, TreeSpace(2, 2)]
-InputMatrix = Annotated[Matrix, TreeSpace(2, 1)]
+StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
+InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
 """Rows over steps and velocities, both in tree order, brought into file order."""
 
 Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]

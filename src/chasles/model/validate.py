@@ -1,11 +1,8 @@
-"""Checks of a mechanism: what its description says, joints of a user's own, and its physics.
-
-Physics: inertias that no body can have, freedoms without inertia.
-"""
+"""Checks of a mechanism: its description, its physics, and joints of a user's own type."""
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import is_dataclass
 from typing import NamedTuple
 
@@ -13,7 +10,7 @@ import numpy as np
 
 from chasles.errors import ModelError, said
 from chasles.expr import Number
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Matrix, Vector, diagonal
 from chasles.mathematics.spatial import ArticulatedInertia, Forces, Motions, RigidInertia
 from chasles.model.description import (
     Description,
@@ -24,7 +21,7 @@ from chasles.model.description import (
     faulty,
     part_of,
 )
-from chasles.model.joints import LOOP_JOINTS, Joint, diagonal
+from chasles.model.joints import LOOP_JOINTS, Joint
 from chasles.model.model import WORLD, Model
 
 _TOLERANCE = 1e-6
@@ -32,7 +29,6 @@ _TOLERANCE = 1e-6
 
 _SINGULAR = 1e-13
 """A freedom whose inertia is this small beside that of everything it carries has none."""
-
 
 _WEAK = 1e-5
 """A freedom whose inertia is smaller than this beside that of everything it carries loses digits;
@@ -85,8 +81,15 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
         raise faulty("E-MODEL-044", joint, problem, "give a positive one, in m")
     if "pitch" in joint.traits.data and joint.pitch == 0.0:
         problem = f"a {joint.kind} joint has no pitch"
-        remedy = "give metres for one rad, or make it revolute"
-        raise faulty("E-MODEL-045", joint, problem, remedy)
+        raise faulty("E-MODEL-045", joint, problem, "give metres for one rad, or make it revolute")
+
+
+def check_ends(code: str, joint: JointData, links: Container[str | None]) -> None:
+    """The links that a joint connects exist."""
+    for role, link in (("parent", joint.parent), ("child", joint.child)):
+        if link not in links:
+            problem = f"its {role} link {link!r} does not exist"
+            raise faulty(code, joint, problem, "check the spelling or add the link")
 
 
 def check_loops(source: Description) -> None:
@@ -95,14 +98,9 @@ def check_loops(source: Description) -> None:
     names = {joint.name for joint in source.joints}
     for loop in source.loops:
         if loop.name in names:
-            problem = "another joint or loop has this name"
-            raise faulty("E-MODEL-046", loop, problem, "rename one of them")
+            raise faulty("E-MODEL-046", loop, "another joint or loop has this name", "rename one")
         names.add(loop.name)
-        for role, link in (("parent", loop.parent), ("child", loop.child)):
-            if link not in links:
-                problem = f"its {role} link {link!r} does not exist"
-                remedy = "check the spelling or add the link"
-                raise faulty("E-MODEL-047", loop, problem, remedy)
+        check_ends("E-MODEL-047", loop, links)
         if loop.parent == loop.child:
             problem = f"it joins link {loop.child!r} to itself"
             raise faulty("E-MODEL-048", loop, problem, "name two links")
@@ -138,18 +136,15 @@ def check_unused(source: Description) -> tuple[str, ...]:
 def check_frames(model: Model) -> tuple[str, ...]:
     """A note for each body whose frame is so far away that its inertia loses digits.
 
-    Rotational inertia about the origin is then all m c^2, and what is left of that about the centre
-    is what rounding leaves (Featherstone 2008, section 10.1). Impossible inertias have other notes.
+    Its inertia about the origin is then m c^2 and rounding (Featherstone 2008, section 10.1).
     """
     notes = []
     for body in model.bodies:
-        radii = _radii(body.inertia)
-        if radii > _FAR:
-            notes.append(
-                f"link {body.name!r}: its centre of mass is {radii:.0f} radii of gyration from its "
-                f"joint, which can cost {2.0 * math.log10(radii):.0f} of 16 digits; move the "
-                "joint's frame nearer, or check the inertia's units"
-            )
+        if (radii := _radii(body.inertia)) > _FAR:
+            far = f"its centre of mass is {radii:.0f} radii of gyration from its joint"
+            cost = f"which can cost {2.0 * math.log10(radii):.0f} of 16 digits"
+            remedy = "move the joint's frame nearer, or check the inertia's units"
+            notes.append(f"link {body.name!r}: {far}, {cost}; {remedy}")
     return tuple(notes)
 
 
@@ -165,13 +160,10 @@ def _radii(inertia: RigidInertia) -> float:
 def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Every freedom must move some inertia, or the mass matrix is singular.
 
-    The joints that do not, which is an error unless a loop or a coupling may make them move what
-    others do; and a note for each that moves so little beside what it carries that digits are lost.
-
-    Pivots of the articulated-body recursion at an arbitrary configuration, each beside the inertia
-    of everything the joint carries; a pivot that vanishes there vanishes everywhere but on a set of
-    measure zero. A follower moves with its leader and adds to the leader's inertia; a driven joint
-    gives way to nothing.
+    Returns the joints that move none, which only a loop or coupling may excuse, and a note for each
+    that moves so little beside what it carries that digits are lost. Judged by the pivots of the
+    articulated-body recursion at an arbitrary configuration: one that vanishes there does so nearly
+    everywhere. A follower adds to its leader's inertia; a driven joint gives way to nothing.
     """
     rng, notes, idle = random.Random(1), [], []
     held = model.owners(i for constraint in model.constraints for i in constraint.bodies)
@@ -225,10 +217,7 @@ def _moves_little(joint: JointData, share: float) -> str:
 
 def _moves_nothing(joint: JointData) -> ModelError:
     problem = "it moves no inertia, which makes the mass matrix singular"
-    remedy = (
-        f"give link {joint.child!r} a mass and an inertia, give the joint an armature, or make it "
-        "fixed"
-    )
+    remedy = f"give link {joint.child!r} mass and inertia, the joint an armature, or make it fixed"
     return faulty("E-MODEL-052", joint, problem, remedy)
 
 
@@ -352,12 +341,10 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
     """What does not depend on a position."""
     own = vars(type(joint))
     if "__init__" in own and not ("__dataclass_fields__" in own and is_dataclass(type(joint))):
-        problem = f"{name} has an __init__"
-        raise ModelError("E-JOINT-003", problem, "write its numbers as fields of a dataclass")
+        raise ModelError("E-JOINT-003", f"{name} has an __init__", "write its numbers as fields")
     for number in ("nq", "nv", "units"):
         if not hasattr(joint, number):
-            problem = f"{name} has no {number}"
-            raise ModelError("E-JOINT-004", problem, "write nq, nv and units in the class")
+            raise ModelError("E-JOINT-004", f"{name} has no {number}", "write nq, nv and units")
     units, quaternion = joint.units, ("1",) * 4
     if len(units) != joint.nq or set(units) - {"rad", "m", "1"}:
         problem = f"{name} has units {units}"
@@ -372,12 +359,8 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
         problem = f"{name} forbids velocities only, so it cannot close a loop"
         raise ModelError("E-JOINT-008", problem)
     if joint.holonomic == bool(joint.path) or not set(joint.path) <= set(range(joint.nq)):
-        raise ModelError(
-            "E-JOINT-009",
-            f"{name} has holonomic = {joint.holonomic} and path = {joint.path}",
-            "a joint that forbids velocities only names the entries of q that depend on the "
-            "way, others none",
-        )
+        problem = f"{name} has holonomic = {joint.holonomic} and path = {joint.path}"
+        raise ModelError("E-JOINT-009", problem, "path is for joints that are not holonomic")
 
 
 def _agree(name: str, fault: str, actual: object, expected: object) -> None:

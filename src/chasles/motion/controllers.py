@@ -7,7 +7,8 @@ function tau(t, q, qd, p) of parameters too.
 
 import builtins
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -21,6 +22,7 @@ from chasles.functions.doors import leading_shape, numbers
 from chasles.functions.programs import program
 from chasles.mechanisms import TOLERANCE, Mechanism, require_tree
 from chasles.model import Model
+from chasles.model.spaces import PositionSpace
 from chasles.motion.contract import Array, Machine
 from chasles.motion.keywords import renamed
 
@@ -144,8 +146,70 @@ def computed_torque(
     actuated: the freedoms that have forces, as in `Robot.inverse_dynamics`; the independent ones by
     default.
     """
+    mechanism = robot.mechanism
+    key = ("computed_torque", type(stiffness) in _NUMBERS, type(damping) in _NUMBERS)
+    run = mechanism.kept.get(key) if actuated is None else None
+    if run is None:
+        run = partial(_tracked, mechanism, actuated)
+        if actuated is None and not mechanism.traits:
+            run = mechanism.kept[key] = _tracking(mechanism, key[1:], run)
+    found: np.ndarray = run(q, qd, q_wanted, qd_wanted, qdd_wanted, stiffness, damping)
+    return found
+
+
+_NUMBERS = frozenset({float, int, np.float64})
+
+
+def _tracking(
+    mechanism: Mechanism, single: Sequence[bool], fallback: Callable[..., Any]
+) -> Callable[..., Any]:
+    """`computed_torque` of a tree as one compiled function of all its arrays.
+
+    single: whether stiffness and damping are one number each. fallback: for what is not plain.
+    """
+    model = mechanism.model
+    own = any(joint.custom is not None for joint in model.source.joints)
+    trace = partial(_tracking_program, model, single)
+    recipe = ("computed_torque", model.source, model.mimics, single, trace().hash if own else "")
+    kernel = backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
+    return _entry("computed_torque", kernel, fallback)
+
+
+def _tracking_program(model: Model, single: Sequence[bool]) -> Program:
+    arena, spaces = Arena(RULES), {"q": model.nq, "qd": model.nv, "q_wanted": model.nq}
+    spaces |= {"qd_wanted": model.nv, "qdd_wanted": model.nv}
+    inputs = [Variable(name, (n,)) for name, n in spaces.items()]
+    inputs += [
+        Variable(name, () if one else (model.nv,))
+        for name, one in zip(("stiffness", "damping"), single, strict=True)
+    ]
+    given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
+    gains = (given["stiffness"], given["damping"])
+    kp, kd = (x * model.nv if one else x for x, one in zip(gains, single, strict=True))
+    q, qd = given["q"], given["qd"]
+    error = _evaluated(model, "difference", arena, q0=q, q1=given["q_wanted"])
+    rates = zip(kp, error, kd, given["qd_wanted"], qd, given["qdd_wanted"], strict=True)
+    qdd = [a + p * e + d * (wanted - v) for p, e, d, wanted, v, a in rates]
+    tau = _evaluated(model, "inverse_dynamics", arena, q=q, qd=qd, qdd=qdd)
+    traced = Program.from_outputs("computed_torque", inputs, [(Variable("tau", (model.nv,)), tau)])
+    places = PositionSpace().quaternions(model)
+    return replace(traced, nonzero=tuple((k, first) for k in (0, 2) for first in places))
+
+
+def _tracked(
+    mechanism: Mechanism,
+    actuated: Sequence[str] | None,
+    q: Array,
+    qd: Array,
+    q_wanted: Array,
+    qd_wanted: Array,
+    qdd_wanted: Array,
+    stiffness: Array,
+    damping: Array,
+) -> np.ndarray:
+    """`computed_torque` for arrays of any form, and robots with loops."""
     wanted, gains = (q_wanted, qd_wanted, qdd_wanted), (stiffness, damping)
-    return _linear_errors(robot.mechanism, q, qd, wanted, gains, actuated)
+    return _linear_errors(mechanism, q, qd, wanted, gains, actuated)
 
 
 def _linear_errors(
@@ -291,7 +355,14 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
     )
     found = traced(model, control)
     kernel = backends.prepare(("control", found.hash), found)
-    return lambda t, q, qd: call(kernel, "control", (t, q, qd))
+    return _entry("control", kernel, lambda t, q, qd: call(kernel, "control", (t, q, qd)))
+
+
+def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
+    """A fast entry of a kernel; fallback: for what is not plain."""
+    names = ", ".join(variable.name for variable in kernel.interface.inputs)
+    facts = {"name": name, "signature": names, "doc": "", "holder": None}
+    return backends.fast_entry(kernel, fallback=fallback, **facts)
 
 
 def parameter_count(parameters: Any) -> int:

@@ -2,10 +2,10 @@
 
 import dataclasses
 import functools
-import inspect
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 from typing import Any, TypeVar, get_type_hints
 
 from chasles.errors import ArgumentError
@@ -21,21 +21,18 @@ def shown(options: type, defaults: Mapping[str, Any] | None) -> Callable[[T], T]
     known = defaults or {}
 
     def showing(function: T) -> T:
-        own = inspect.signature(function)
+        own = signature(function)
         given = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
         named = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=known.get(name, inspect.Parameter.empty),
-                annotation=annotation,
+            Parameter(
+                name, Parameter.KEYWORD_ONLY, default=known.get(name, Parameter.empty), annotation=a
             )
-            for name, annotation in get_type_hints(options).items()
+            for name, a in get_type_hints(options).items()
         ]
         last = [p for p in given if p.kind is p.KEYWORD_ONLY and p.default is not p.empty]
         first = [p for p in given if p not in last]
-        signature = own.replace(parameters=[*first, *named, *last])
-        function.__signature__ = signature  # type: ignore[attr-defined]
+        whole = own.replace(parameters=[*first, *named, *last])
+        function.__signature__ = whole  # type: ignore[attr-defined]
         return function
 
     return showing

@@ -60,11 +60,9 @@ class Event:
             state = []
         fits = [part.shape for part in state] == [q.shape, qd.shape]
         if not fits or not all(np.isfinite(part).all() for part in state):
-            problem = (
-                f"what event {self.name!r} does at t = {t:.6g} s must give (q, qd), finite numbers "
-                f"of shapes {q.shape} and {qd.shape}"
-            )
-            raise InputError("E-MOTION-042", problem, part="simulate")
+            problem = f"event {self.name!r} does not give a state (q, qd) at t = {t:.6g} s"
+            remedy = f"return finite numbers of shapes {q.shape} and {qd.shape}"
+            raise InputError("E-MOTION-042", problem, remedy, part="simulate")
         return state[0], state[1]
 
 

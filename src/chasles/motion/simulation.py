@@ -12,7 +12,6 @@ from chasles.expr import RULES, Arena
 from chasles.functions.doors import check_robot, library_of
 from chasles.functions.numeric import checked_step
 from chasles.model import Model
-from chasles.motion.adjoint import RolloutGradient
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, MayRemember, apart
@@ -23,6 +22,7 @@ from chasles.motion.keywords import renamed, shown
 from chasles.motion.options import DT, GROUPS, NAMES, Options, Plan, planned
 from chasles.motion.records import End, Trajectory
 from chasles.motion.steps.integrators import known
+from chasles.motion.steps.traced import RolloutGradient
 
 DEFAULTS = NAMES | dict.fromkeys(["tau", *GROUPS])
 """Options of `simulate` that are not given."""
@@ -279,10 +279,7 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
             problem = f"{name} is for compiled motions, and this is not one: {why}"
             raise InputError("E-MOTION-098", problem, part="simulate")
     if not callable(control) and np.ndim(control) > max(np.ndim(q), np.ndim(qd), 1):
-        problem = (
-            f"tau has leading shape {np.shape(control)[:-1]}, which does not broadcast to that of "
-            "the states"
-        )
+        problem = f"leading shape {np.shape(control)[:-1]} of tau does not broadcast to q and qd"
         remedy = f"a row for each step needs a compiled motion: {why}"
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
 

@@ -101,8 +101,7 @@ def lemke(M: Array, d: Array) -> np.ndarray:
 def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Which z are basic in a solution of w = A z + b.
 
-    Variables are numbered w, z, z0 in w - A z - e z0 = b. The complement of what left the basis
-    enters it until the artificial z0 has left. Each basis is inverted anew: no rounding adds up.
+    Variables are numbered w, z, z0 in w - A z - e z0 = b; z0 leaves last, and no basis is updated.
     """
     n = len(b)
     columns, right = np.hstack([np.eye(n), -A, -np.ones((n, 1))]), np.column_stack([b, np.eye(n)])
@@ -240,10 +239,7 @@ def _polished(A: np.ndarray, b: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def _ray(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """u >= 0 with A u = 0 and b.u < 0, or None where there is none.
-
-    By Farkas' lemma that is where A'x + b >= 0 has no solution x.
-    """
+    """u >= 0 with A u = 0 and b.u < 0; None where A'x + b >= 0 has a solution (Farkas)."""
     u, miss = scipy.optimize.nnls(np.vstack([A, b]), np.append(np.zeros(len(A)), -1.0))
     return u if miss < CERTAIN else None
 
@@ -288,8 +284,7 @@ def solve_quadratic(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """x that minimises x'H x / 2 + f'x with A x >= lower, its multipliers, DAQP's exit flag.
 
-    Where A has no rows the bounds are those of x itself. x means something only if the flag is
-    `OPTIMAL`; the multipliers are >= 0.
+    Without rows in A the bounds are those of x. x is the answer only if the flag is `OPTIMAL`.
     """
     daqp = optional("daqp")
     x, _, flag, info = daqp.solve(
@@ -305,10 +300,7 @@ def solve_quadratic(
 
 
 def cones_program(P: np.ndarray, c: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
-    """The x that minimises x'P x / 2 + x'c, each block of rows times its part of x in a cone.
-
-    Clarabel's second-order cone is first entry >= length of the others; a block of 1 is a ray.
-    """
+    """The x that minimises x'P x / 2 + x'c, each block of rows times its part of x in a cone."""
     clarabel = optional("clarabel")
     settings = clarabel.DefaultSettings()
     settings.verbose = False

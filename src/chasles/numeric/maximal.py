@@ -31,6 +31,12 @@ CONSISTENT = 1e-7
 """Beside the largest acceleration: the residual above which equations contradict each other."""
 
 
+_AXES = [Vector(tuple(row)) for row in np.eye(3).tolist()]
+
+UNITS = [*(Motion(e, Vector.zero()) for e in _AXES), *(Motion(Vector.zero(), e) for e in _AXES)]
+"""Unit motions about and along the axes."""
+
+
 class Bridge(NamedTuple):
     """A joint of the tree, or of a loop: sum of X a over its ends = S qdd + c.
 
@@ -85,7 +91,7 @@ def system(
         force = given.get(i, Vector.zero(joint.nv)) - joint.resistance(xd[i])
         c = bridge.c + _numbers(joint.bias(x[i], xd[i]) + v[i].cross(vJ))
         tree.append(bridge._replace(c=c, force=_numbers(force), armature=_numbers(joint.armature)))
-        blocks.append((6 * i, 6 * i, _inertia(I)))
+        blocks.append((6 * i, 6 * i, _dense(I)))
         f[6 * i : 6 * i + 6] += _numbers(f_ext.get(i, Force.zero()) - v[i].cross(I @ v[i]))
     for joint_of in tree:
         push = joint_of.Ta @ (joint_of.force + joint_of.armature * (joint_of.Ta.T @ joint_of.c))
@@ -126,10 +132,9 @@ class Solution(NamedTuple):
 
 
 def solved(equations: System) -> Solution:
-    """All accelerations and multipliers.
+    """All accelerations and multipliers, by the proximal method.
 
-    [M K'; K -mu] is regular whatever the rank of K; the residual of the equations without mu is
-    solved again until it is rounding (the proximal method).
+    [M K'; K -mu] is regular whatever the rank of K; what mu leaves is solved again.
     """
     from scipy.sparse import block_array, eye_array
     from scipy.sparse.linalg import splu
@@ -233,17 +238,6 @@ def _columns(vectors: Sequence[Any]) -> np.ndarray:
     return np.array([list(v) for v in vectors], dtype=float).reshape(len(vectors), 6).T
 
 
-def _dense(X: Transform) -> np.ndarray:
-    """The 6x6 matrix of motion coordinates [[E, 0], [-E r x, E]] (Eq 2.24)."""
-    E, r = np.array(X.E.matrix().rows, dtype=float), _numbers(X.r)
-    return np.block([[E, np.zeros((3, 3))], [-E @ _skew(r), E]])
-
-
-def _inertia(I: RigidInertia) -> np.ndarray:
-    """The 6x6 matrix of an inertia (Eq 2.63)."""
-    h = _skew(_numbers(I.h))
-    return np.block([[np.array(I.I.matrix().rows, dtype=float), h], [h.T, I.m * np.eye(3)]])
-
-
-def _skew(r: np.ndarray) -> np.ndarray:
-    return np.cross(np.eye(3), r).T * -1.0
+def _dense(A: Transform | RigidInertia) -> np.ndarray:
+    """The 6x6 matrix of a map of motions (Eq 2.24 and 2.63)."""
+    return _columns([A @ unit for unit in UNITS])

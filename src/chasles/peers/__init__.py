@@ -17,7 +17,7 @@ from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
 from chasles.errors import InputError, ModelError, said
 from chasles.functions.doors import check_robot
-from chasles.model.joints import as_bounded
+from chasles.model.description import as_bounded
 from chasles.peers.terms import TERMS, Peer, Side, Term, cause_of, unlike_joints
 from chasles.robot import Robot
 

@@ -47,30 +47,15 @@ class Drake:
         plant, context, world = self.plant, self.context, self.plant.world_frame()
         plant.SetPositions(context, x)
         plant.SetVelocities(context, v)
-        bodies = {self._name(body): body for body in self._bodies()}
-        fixed = {self._name(body) for body in plant.GetBodiesWeldedTo(plant.world_body())}
-        gravity = -plant.CalcGravityGeneralizedForces(context)
-        return Answers(
-            {
-                name: plant.EvalBodyPoseInWorld(context, body).GetAsMatrix4()
-                for name, body in bodies.items()
-            },
-            {
-                name: self._inertia(body)
-                for name, body in bodies.items()
-                if body.index() not in fixed
-            },
-            {
-                name: plant.CalcJacobianSpatialVelocity(
-                    context, self._by_v, body.body_frame(), np.zeros(3), world, world
-                )
-                for name, body in bodies.items()
-            },
-            plant.CalcMassMatrix(context),
-            gravity,
-            plant.CalcBiasTerm(context) + gravity,
-            None,
-        )
+        poses, inertias, jacobians = {}, {}, {}
+        for body in self._bodies():
+            name, at = self._name(body), (body.body_frame(), np.zeros(3), world, world)
+            poses[name] = plant.EvalBodyPoseInWorld(context, body).GetAsMatrix4()
+            inertias[name] = self._inertia(body)
+            jacobians[name] = plant.CalcJacobianSpatialVelocity(context, self._by_v, *at)
+        M, gravity = plant.CalcMassMatrix(context), -plant.CalcGravityGeneralizedForces(context)
+        bias = plant.CalcBiasTerm(context) + gravity
+        return Answers(poses, inertias, jacobians, M, gravity, bias, None)
 
     def _bodies(self) -> list[Any]:
         """All but the world, which is the first."""

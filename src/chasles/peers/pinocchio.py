@@ -25,10 +25,8 @@ class Pinocchio:
             self.model = build(str(path), free)
         self.data = self.model.createData()
         self.joints = tuple(self.model.names)[1:]
-        sizes = {
-            name: (self.model.nqs[k], self.model.nvs[k]) for k, name in enumerate(self.model.names)
-        }
-        self.circles = tuple(name for name in self.joints if sizes[name] == (2, 1))
+        sizes = zip(self.model.names, self.model.nqs, self.model.nvs, strict=True)
+        self.circles = tuple(name for name, *size in sizes if size == [2, 1])
         self.nv = int(self.model.nv)
 
     @property

@@ -173,8 +173,7 @@ def frame_of(robot: Robot, frame: str | None) -> str:
 
 
 def span(robot: Robot, joint: str) -> tuple[float, float]:
-    """The lowest and highest position of a joint of one coordinate: its limits, or a turn or 1 m
-    each way where it has none, as `Robot.random` takes them."""
+    """Limits of a joint of one coordinate; half a turn or 1 m each way where it has none."""
     body = robot.model.bodies[robot.model.mover(joint)]
     if body.joint.nq != 1:
         problem = f"joint {joint!r} has {body.joint.nq} coordinates"

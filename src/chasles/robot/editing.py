@@ -1,6 +1,7 @@
 """Changed robots: every edit makes a new one."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from chasles.functions.doors import check_robot
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import CouplingData, Description, LoopData, edit
-from chasles.model.drives import Motion, motion
+from chasles.model.couplings import Motion, motion
 from chasles.robot.derived import Deriving
 from chasles.robot.identity import Array, rebuilt
 
@@ -26,10 +27,9 @@ class Editing(Deriving):
         for name, value in positions.items():
             entries = np.atleast_1d(np.asarray(value, dtype=float))
             where = self.position_slice(name)
-            if entries.shape != (where.stop - where.start,) or not np.all(np.isfinite(entries)):
-                problem = (
-                    f"joint {name!r} needs {where.stop - where.start} finite numbers, not {value!r}"
-                )
+            count = where.stop - where.start
+            if entries.shape != (count,) or not np.all(np.isfinite(entries)):
+                problem = f"joint {name!r} needs {count} finite numbers, not {value!r}"
                 raise InputError("E-ROBOT-006", problem, part="lock")
             values[name] = Vector(tuple(map(float, entries)))
         return self._changed(edit.lock(self.model, values))
@@ -80,7 +80,7 @@ class Editing(Deriving):
         if g.shape != (3,) or not np.all(np.isfinite(g)):
             problem = f"give three finite numbers, not {gravity!r}"
             raise InputError("E-ROBOT-009", problem, part="with_gravity")
-        return self._changed(edit.with_gravity(self.model, Vector(tuple(map(float, g)))))
+        return self._changed(gravity=Vector(tuple(map(float, g))))
 
     def simplified(self) -> Self:
         """A robot with the same equation of motion and fewer inertia parameters that are not zero.
@@ -100,7 +100,7 @@ class Editing(Deriving):
         Raises `chasles.LockedMechanism` for a freedom that the loops lock.
         """
         self.mechanism.loops.select(freedoms)
-        return self._changed(edit.with_independent(self.model, freedoms))
+        return self._changed(independent=freedoms)
 
     def with_loops(self, *loops: LoopData) -> Self:
         """The robot with more loops closed, each by a joint of any type or a weld.
@@ -112,7 +112,7 @@ class Editing(Deriving):
             if not isinstance(loop, LoopData):
                 problem = f"give LoopData(...), not {type(loop).__name__}"
                 raise ArgumentError("E-ROBOT-011", problem, part="with_loops")
-        return self._changed(edit.with_loops(self.model, loops))
+        return self._changed(loops=self.model.source.loops + loops, independent=())
 
     def with_couplings(self, *couplings: CouplingData) -> Self:
         """The robot with more equations between its coordinates.
@@ -125,11 +125,10 @@ class Editing(Deriving):
         """
         for data in couplings:
             if not isinstance(data, CouplingData):
-                problem = (
-                    f"give gear(...) or coupling(...) of chasles.model, not {type(data).__name__}"
-                )
+                problem = f"give gear(...) or coupling(...), not {type(data).__name__}"
                 raise ArgumentError("E-ROBOT-012", problem, part="with_couplings")
-        return self._changed(edit.with_couplings(self.model, couplings))
+        more = self.model.source.couplings + couplings
+        return self._changed(couplings=more, independent=())
 
     def is_equivalent(
         self,
@@ -155,5 +154,7 @@ class Editing(Deriving):
         rng = np.random.default_rng(rng)
         return mechanisms.equivalent(self.mechanism, other.mechanism, tolerance, rng)
 
-    def _changed(self, source: Description) -> Self:
-        return rebuilt(type(self), source, self.mimic, self.mechanism.t)
+    def _changed(self, source: Description | None = None, **fields: Any) -> Self:
+        """The robot of another description, or of its own with other fields."""
+        changed = replace(source or self.model.source, **fields)
+        return rebuilt(type(self), changed, self.mimic, self.mechanism.t)

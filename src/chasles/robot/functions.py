@@ -414,6 +414,7 @@ class Computing(Identity):
         self,
         q: Array,
         *,
+        packed: bool = False,
         coordinates: Coordinates = "tree",
         method: str = "fastest",
         out: Array = None,
@@ -425,13 +426,21 @@ class Computing(Identity):
         "independent" for that of the `independent` freedoms of closed loops (Featherstone 2008, Eq
         8.44): (..., n, n), where 1/2 yd' M yd is the kinetic energy.
 
+        packed: only the lower triangle, row by row: (..., nv (nv + 1) / 2), entries
+        `packed_entries("mass_matrix")`. Large batches take half the memory, and are written faster.
+
         method: "spatial" (composite bodies, Featherstone 2008, table 6.2), "homogeneous" (joint
         actions) or "lagrange" (traces, both Legnani et al. 1996, part II), "augmented-tensor",
         "composite-3x3", "orthogonal-complement", "unit-acceleration" or "spatial-operator"
         (Balafoutis, Patel 1991, chapter 6), or "fastest".
         """
         return self._call(
-            "mass_matrix", (q,), ("coordinates", coordinates, "method", method), None, out, threads
+            "mass_matrix",
+            (q,),
+            ("packed", packed, "coordinates", coordinates, "method", method),
+            None,
+            out,
+            threads,
         )
 
     def mass_matrix_inverse(
@@ -491,18 +500,28 @@ class Computing(Identity):
         )
 
     def ltdl_factors(
-        self, q: Array, *, out: tuple[Array, Array] | None = None, threads: int | None = None
+        self,
+        q: Array,
+        *,
+        packed: bool = False,
+        out: tuple[Array, Array] | None = None,
+        threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """L (..., nv, nv), unit lower triangular, and D (..., nv) with M = L' D L.
 
         As sparse as M (Featherstone 2008, section 6.5). Triangular in tree order: where a file
         lists a child before its parent, rows and columns of L are permuted with the coordinates.
-        """
-        return self._call("ltdl_factors", (q,), (), None, out, threads)
 
-    def ltl_factor(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
-        """L (..., nv, nv), lower triangular, with M = L' L; ordered as in `ltdl_factors`."""
-        return self._call("ltl_factor", (q,), (), None, out, threads)
+        packed: of L only entries of joints on one branch, since all others are zero: (..., k),
+        at the rows and columns `packed_entries("ltdl_factors")`.
+        """
+        return self._call("ltdl_factors", (q,), ("packed", packed), None, out, threads)
+
+    def ltl_factor(
+        self, q: Array, *, packed: bool = False, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """L (..., nv, nv), lower triangular, with M = L' L; else as `ltdl_factors`."""
+        return self._call("ltl_factor", (q,), ("packed", packed), None, out, threads)
 
     def operator_factors(
         self, q: Array, *, out: tuple[Array, Array, Array] | None = None, threads: int | None = None

@@ -1,13 +1,18 @@
 """The identity of a robot: names, numbers and limits, and calls of its mechanism."""
 
+import operator
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from chasles import mechanisms
+from chasles.backends import learn
+from chasles.functions.callers import learnable, target
+from chasles.functions.compiled import entry_of
 from chasles.mechanisms import Cluster, Mechanism, Named, clusters
 from chasles.model import Description, JointData, ModelError, build
 from chasles.model.parameters import nominal, shape
@@ -107,10 +112,7 @@ class Identity(Named):
 
     @cached_property
     def limits(self) -> Limits:
-        """The limits of its joints: `lower` and `upper` (nq,), `velocity` and `effort` (nv,).
-
-        Joints with several coordinates have none.
-        """
+        """The limits of all joints; those with several coordinates have none."""
         model = self.model
         q, v = np.full((2, model.nq), np.inf), np.full((2, model.nv), np.inf)
         q[0] = -np.inf
@@ -173,10 +175,7 @@ class Identity(Named):
         out: Array,
         threads: int | None,
     ) -> Any:
-        """Compute a function; from the second call on, by what is ready for its options.
-
-        options: names and values in turn, a key without further ado.
-        """
+        """Compute a function; options: names and values in turn, which are its key from then on."""
         key = (function, options)
         mechanism = self.mechanism
         ready = mechanism.found(key) if f_ext is None else mechanism.asked(key, f_ext)
@@ -186,14 +185,63 @@ class Identity(Named):
                 self._install(function, caller)
             ready = mechanism.keep(key, caller)
         if out is None and threads is None:
-            return ready(*arrays)
-        return ready(*arrays, out=out, threads=threads)
+            answer = ready(*arrays)
+        else:
+            answer = ready(*arrays, out=out, threads=threads)
+        if _HEARD.call is not None:
+            _HEARD.call = (self, function, arrays, ready, f_ext, answer)
+        elif function not in self.__dict__:
+            self._install(function, ready)
+        return answer
 
-    def _install(self, function: str, caller: Any) -> None:
-        """From the first plain call on, the method is the function's fast entry."""
-        if function not in self.__dict__:
-            method = getattr(self, function)
-            self.__dict__[function] = caller.entry(holder=self, fallback=method)
+    def _install(self, function: str, ready: Any) -> None:
+        """From the first plain call on, or the second of any other, the method is a fast entry.
+
+        It learns what options lead to from calls that it does not know.
+        """
+        plain = getattr(ready, "plain", False)
+        if not plain and function not in self.mechanism.called:
+            self.mechanism.called.add(function)
+            return
+        method = getattr(type(self), function, None)
+        own = method is not None and method.__module__.startswith("chasles.")  # not a subclass's
+        if function in self.__dict__ or not own or not (plain or learnable(ready)):
+            return
+        method = getattr(self, function)
+        facts = {"holder": self, "fallback": partial(self._by_python, function, method)}
+        if plain:
+            entry = ready.entry(method=method, **facts)
+        else:
+            entry = entry_of(method, function, **facts)
+        if entry is not facts["fallback"]:  # there are entries on this Python
+            self.__dict__[function] = entry
+
+    def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:
+        """Call a method, and let its fast entry learn where the call led.
+
+        That can be learned if the method handed on its arguments and handed back the answer.
+        """
+        _HEARD.call = ()
+        try:
+            answer = method(*arguments, **named)
+            heard = _HEARD.call
+        finally:
+            _HEARD.call = None
+        if heard and heard[0] is self and heard[1] == function and heard[-1] is answer:
+            _, _, arrays, ready, f_ext, _ = heard
+            if len(arrays) == len(arguments) and all(map(operator.is_, arrays, arguments)):
+                owner = getattr(self.__dict__.get(function), "__self__", None)
+                learn(owner, arguments, named, lambda: target(ready, arrays, f_ext))
+        return answer
+
+
+class _Heard(threading.local):
+    """What the last call led to, in this thread, while somebody listens."""
+
+    call: tuple[Any, ...] | None = None
+
+
+_HEARD = _Heard()
 
 
 Kind = TypeVar("Kind", bound=Identity)

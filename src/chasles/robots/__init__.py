@@ -21,7 +21,7 @@ from typing import ParamSpec
 from chasles.formats.registry import find, installed
 from chasles.model import Description
 from chasles.robot import Robot
-from chasles.robots import arms, legged, mechanisms, synthetic, trees
+from chasles.robots import arms, legged, mechanisms, synthetic
 
 P = ParamSpec("P")
 
@@ -57,6 +57,6 @@ five_bar = _robot(mechanisms.five_bar)
 six_bar = _robot(mechanisms.six_bar)
 stewart = _robot(mechanisms.stewart)
 delta = _robot(mechanisms.delta)
-random_tree = _robot(trees.random_tree)
+random_tree = _robot(synthetic.random_tree)
 
 __all__ = ["ROBOTS", "find", "installed", *ROBOTS]

@@ -52,10 +52,7 @@ def mirrored(inertia: RigidInertia) -> RigidInertia:
 
 
 def rod(mass: float, length: float) -> RigidInertia:
-    """A slender rod from the origin along x: m l^2 / 12 about its centre, across its axis.
-
-    Its axial moment is a fiftieth of that: a rod without any would be no body in space.
-    """
+    """A slender rod from the origin along x; its axial moment is 1/50 of the transverse one."""
     transverse = mass * length * length / 12.0
     return _round(mass, transverse / 50.0, transverse, 0, Vector.of(0.5 * length, 0.0, 0.0))
 

@@ -57,15 +57,11 @@ def _read(name: str) -> Description:
 def _row(joint: dict[str, Any], inertia_about: str) -> DHRow:
     gear = abs(joint.get("gear", 1.0))
     unit = math.radians if JOINTS[joint["kind"]].units == ("rad",) else float
+    theta, alpha = math.radians(joint["theta"]), math.radians(joint["alpha"])
+    same = {key: joint[key] for key in ("kind", "mass", "center", "inertia")}
     return DHRow(
-        math.radians(joint["theta"]),
-        joint["d"],
-        joint["a"],
-        math.radians(joint["alpha"]),
-        joint["kind"],
-        mass=joint["mass"],
-        center=joint["center"],
-        inertia=joint["inertia"],
+        *(theta, joint["d"], joint["a"], alpha),
+        **same,
         inertia_about=inertia_about,
         limits=[unit(x) for x in joint.get("limits", (-math.inf, math.inf))],
         effort=joint.get("effort", math.inf),

@@ -6,6 +6,7 @@ solids of plausible size and mass. At q = 0 every limb hangs straight down.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from chasles.mathematics.linear import Vector
@@ -119,8 +120,7 @@ def _limb(
 ) -> tuple[list[LinkData], list[JointData]]:
     """The links and joints of a limb; on the right, mirrored in the plane y = 0.
 
-    Axes are not mirrored: equal angles about y and opposite ones about x and z move both sides
-    alike, so ranges about x and z change sides. Rotor inertia and losses grow with the torque.
+    Axes are not mirrored, so ranges about x and z change sides. Losses grow with the torque.
     """
     links: list[LinkData] = []
     joints: list[JointData] = []
@@ -130,20 +130,12 @@ def _limb(
         if right:
             at, inertia = _at(at[0], -at[1], at[2]), mirrored(inertia)
             lower, upper = (lower, upper) if part.axis == _Y else (-upper, -lower)
-        joints.append(
-            JointData(
-                prefix + part.joint,
-                "revolute",
-                links[-1].name if links else root,
-                prefix + part.link,
-                Transform(Rotation(), at),
-                part.axis,
-                limits=Limits(lower, upper, effort=part.effort),
-                armature=2e-4 * part.effort,
-                damping=2e-3 * part.effort,
-                friction=5e-3 * part.effort,
-            )
-        )
+        ends = links[-1].name if links else root, prefix + part.link, Transform(Rotation(), at)
+        torque = part.effort
+        limits = Limits(lower, upper, effort=torque)
+        joint = JointData(prefix + part.joint, "revolute", *ends, part.axis, limits=limits)
+        joint = replace(joint, armature=2e-4 * torque, damping=2e-3 * torque)
+        joints.append(replace(joint, friction=5e-3 * torque))
         links.append(LinkData(prefix + part.link, inertia))
     return links, joints
 

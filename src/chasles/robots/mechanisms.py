@@ -58,10 +58,7 @@ def four_bar(
     _check("four_bar", **lengths)
     longest = max(lengths, key=lambda name: lengths[name])
     if lengths[longest] >= sum(lengths.values()) - lengths[longest]:
-        problem = (
-            f"{longest} ({lengths[longest]:g} m) is longer than the other three bars together, "
-            "which cannot meet"
-        )
+        problem = f"{longest} ({lengths[longest]:g} m) is longer than the other bars together"
         raise ModelError("E-ROBOT-028", problem, "make it shorter", part="robot 'four_bar'")
     bars = {
         "crank": (crank, "base", 0.0),
@@ -111,10 +108,7 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
     """
     _check("five_bar", ground=ground, crank=crank, coupler=coupler)
     if ground >= 2.0 * (crank + coupler):
-        problem = (
-            f"ground ({ground:g} m) is longer than both cranks and couplers together, which cannot "
-            "meet"
-        )
+        problem = f"ground ({ground:g} m) is longer than both cranks and couplers together"
         raise ModelError("E-ROBOT-029", problem, "make it shorter", part="robot 'five_bar'")
     bars = {
         "left": (crank, "base", 0.0),
@@ -162,13 +156,9 @@ def _linkage(
         LoopData(pin, "revolute", a, b, _along(bars[a][0]), child_pose=_along(bars[b][0]))
         for pin, (a, b) in pins.items()
     )
+    links.insert(0, LinkData("base", _BASE))
     return Description(
-        name,
-        (LinkData("base", _BASE), *links),
-        joints,
-        gravity=_DOWN,
-        loops=loops,
-        independent=independent,
+        name, tuple(links), joints, gravity=_DOWN, loops=loops, independent=independent
     )
 
 
@@ -250,17 +240,8 @@ def delta() -> Description:
             links.append(LinkData(thin, cylinder(0.3, 0.01, 0.8, 2, _Z * 0.4)))
             elbow = _facing(Vector.of(0.5, side, 0.0), Vector.of(-inward, 0.0, -depth))
             joints.append(_universal(thin, arm, thin, elbow))
-            ball = _at(outward * 0.15 + tangent * side)
-            loops.append(
-                LoopData(
-                    f"ball{k + 1}{name}",
-                    "spherical",
-                    thin,
-                    "platform",
-                    _at(_Z * 0.8),
-                    child_pose=ball,
-                )
-            )
+            ends, ball = (thin, "platform", _at(_Z * 0.8)), _at(outward * 0.15 + tangent * side)
+            loops.append(LoopData(f"ball{k + 1}{name}", "spherical", *ends, child_pose=ball))
     arms = tuple(f"arm{k + 1}" for k in range(3))
     return Description("delta", tuple(links), tuple(joints), loops=tuple(loops), independent=arms)
 

@@ -1,18 +1,29 @@
-"""Made for study: equal rods in a plane, and chains and trees in which nothing is special."""
+"""Made for study: equal rods in a plane, chains and trees of arbitrary numbers, random trees.
+
+Only `Random.random` and `Random.uniform` are drawn from, whose sequences Python keeps from version
+to version, so that a seed means the same tree everywhere.
+"""
 
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from chasles.errors import ModelError
-from chasles.mathematics.linear import Vector
+from chasles.mathematics import rotations
+from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation, about
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, FrameData, JointData, LinkData
+from chasles.model import JOINTS, Description, FrameData, JointData, Limits, LinkData, Mimic
+from chasles.model.build import compose
 from chasles.model.denavit_hartenberg import DHRow, dh_chain
 from chasles.robots._solids import points, rod
 
+T = TypeVar("T")
 _TIP = Vector.of(1.0, 0.0, 0.0)
+_SCALAR = tuple(kind for kind, joint in JOINTS.items() if joint.nv == 1)
+"""Kinds with one freedom: those that can mimic and be mimicked."""
 
 
 def planar(n: int) -> Description:
@@ -39,17 +50,9 @@ def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
     _require(name, len(angles))
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i, angle in enumerate(angles, start=1):
-        place = Vector.zero() if i == 1 else _TIP
-        joints.append(
-            JointData(
-                f"joint{i}",
-                "revolute",
-                links[-1].name,
-                f"link{i}",
-                Transform(about(1, -angle) if angle else Rotation(), place),
-                Vector.of(0.0, -1.0, 0.0),
-            )
-        )
+        turn, place = about(1, -angle) if angle else Rotation(), Vector.zero() if i == 1 else _TIP
+        ends = links[-1].name, f"link{i}", Transform(turn, place)
+        joints.append(JointData(f"joint{i}", "revolute", *ends, Vector.of(0.0, -1.0, 0.0)))
         links.append(LinkData(f"link{i}", rod(1.0, 1.0)))
     tip = FrameData("tip", links[-1].name, Transform(Rotation(), _TIP))
     return Description(name, tuple(links), tuple(joints), (tip,), gravity)
@@ -114,3 +117,130 @@ def _require(name: str, n: int) -> None:
     if n < 1:
         problem = f"it has {n} joints"
         raise ModelError("E-ROBOT-032", problem, "ask for one or more", part=f"robot {name!r}")
+
+
+# Random trees ------------------------------------------------------------------------------------
+
+
+def random_tree(
+    n: int,
+    seed: int,
+    *,
+    floating: bool | None = None,
+    fixed: bool = True,
+    mimics: bool = False,
+) -> Description:
+    """A tree of n moving joints, the same for the same arguments.
+
+    With n >= 13 every joint type occurs; with n >= 3 it branches. Axes and poses are along the
+    coordinate axes for a part of the joints and general for the others; inertias are those of point
+    masses, so they are valid; a part of the joints has armature, damping and friction. Frame "tip"
+    is on the last link.
+    floating: the root joint is free (True), is not (False), or as the seed decides (None).
+    fixed: adds links on fixed joints, some without inertia, some that carry other joints.
+    mimics: some joints with one freedom follow another one, if there are two.
+    """
+    if n < 1:
+        problem = f"it has {n} joints"
+        raise ModelError("E-ROBOT-033", problem, "ask for one or more", part="robot 'random_tree'")
+    rng = random.Random(seed)
+    chance = rng.random() < 0.5
+    kinds = _kinds(rng, n, chance if floating is None else floating)
+    rooted = JOINTS[kinds[0]].floating
+    links = [] if rooted else [LinkData("base", _inertia(rng))]
+    joints: list[JointData] = []
+    for k, kind in enumerate(kinds, start=1):
+        parent = None if rooted and k == 1 else _parent(rng, k, links)
+        links.append(LinkData(f"link{k}", _inertia(rng)))
+        joints.append(_joint(rng, f"joint{k}", kind, parent, links[-1].name))
+        if mimics and kind in _SCALAR:
+            joints[-1] = _follower(rng, joints)
+        if fixed and rng.random() < 0.25:
+            inertia = _inertia(rng) if rng.random() < 0.5 else RigidInertia.zero()
+            links.append(LinkData(f"plate{k}", inertia))
+            joints.append(JointData(f"weld{k}", "fixed", f"link{k}", f"plate{k}", _pose(rng)))
+    tip = FrameData("tip", links[-1].name, _pose(rng))
+    return Description("random_tree", tuple(links), tuple(joints), (tip,))
+
+
+def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
+    """The joint types in order: all of them shuffled, then any; the first is free if floating."""
+    left, kinds = list(JOINTS), []
+    while left:
+        kinds.append(left.pop(int(rng.random() * len(left))))
+    if floating:
+        kinds.sort(key=lambda kind: not JOINTS[kind].floating)
+    elif JOINTS[kinds[0]].floating:
+        kinds.append(kinds.pop(0))
+    while len(kinds) < n:
+        kinds.append(_pick(rng, tuple(JOINTS)))
+    return kinds[:n]
+
+
+def _parent(rng: random.Random, k: int, links: Sequence[LinkData]) -> str:
+    """A link to hang joint k on: the first twice, then one of the last three or any."""
+    if k in (2, 3):
+        return "link1"
+    return _pick(rng, links[-3:] if rng.random() < 0.6 else links).name
+
+
+def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: str) -> JointData:
+    axis = _axis(rng)
+    second = Vector(rotations.aligned_to_z(axis).rows[0]) if rng.random() < 0.5 else None
+    joint = JointData(name, kind, parent, child, _pose(rng), axis)
+    traits = joint.traits
+    if len(traits.along) == 2:
+        joint = replace(joint, second_axis=second)
+    numbers: dict[str, Any] = {name: rng.uniform(0.02, 0.2) for name in traits.data}
+    if traits.flips and traits.nv == 1 and traits.bounds != "none":
+        sides = (-2, -1), (1, 2), (2, 4), (20, 90)
+        numbers["limits"] = Limits(*(rng.uniform(*side) for side in sides))
+    if not traits.floating and rng.random() < 0.5:
+        ranges = {"armature": (0.01, 0.1), "damping": (0.05, 0.5), "friction": (0.05, 0.5)}
+        numbers |= {name: rng.uniform(*ends) for name, ends in ranges.items()}
+    return replace(joint, **numbers)
+
+
+def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
+    """The last joint, following an earlier one: the first that can, then half of them."""
+    leaders = [joint.name for joint in joints[:-1] if joint.kind in _SCALAR]
+    first = not any(joint.mimic for joint in joints)
+    if not leaders or (rng.random() < 0.5 and not first):
+        return joints[-1]
+    mimic = Mimic(_pick(rng, leaders), rng.uniform(-2.0, 2.0), rng.uniform(-0.5, 0.5))
+    return replace(joints[-1], mimic=mimic)
+
+
+def _axis(rng: random.Random) -> Vector:
+    """A unit vector: along a coordinate axis, or uniform on the sphere."""
+    if rng.random() < 0.5:
+        k, sign = int(rng.random() * 3.0), 1.0 if rng.random() < 0.7 else -1.0
+        return Vector.of(*(sign if i == k else 0.0 for i in range(3)))
+    z, turn = rng.uniform(-1.0, 1.0), rng.uniform(0.0, math.tau)
+    r = math.sqrt(1.0 - z * z)
+    return Vector.of(r * math.cos(turn), r * math.sin(turn), z)
+
+
+def _pose(rng: random.Random) -> Transform:
+    """A placement within half a metre: turned by right angles, by any angle, or not at all."""
+    place = Vector.of(*(rng.uniform(-0.3, 0.3) for _ in range(3)))
+    style = rng.random()
+    if style < 0.3:
+        R = Matrix.identity()
+    elif style < 0.6:
+        R = rotations.matrix_from_rpy(*(math.pi / 2.0 * int(rng.random() * 4.0) for _ in range(3)))
+    else:
+        R = rotations.matrix_from_vector(_axis(rng) * rng.uniform(-math.pi, math.pi))
+    return compose(Transform.from_pose(R, place), Transform.identity())
+
+
+def _inertia(rng: random.Random) -> RigidInertia:
+    """Six point masses about a random centre."""
+    center = Vector.of(*(rng.uniform(-0.1, 0.1) for _ in range(3)))
+    masses = [rng.uniform(0.1, 0.6) for _ in range(6)]
+    around = [Vector.of(*(rng.uniform(-0.15, 0.15) for _ in range(3))) for _ in masses]
+    return points(masses, [center + place for place in around])
+
+
+def _pick(rng: random.Random, options: Sequence[T]) -> T:
+    return options[int(rng.random() * len(options))]

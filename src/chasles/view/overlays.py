@@ -8,16 +8,7 @@ import numpy as np
 from chasles.errors import said
 from chasles.model import WORLD
 from chasles.robot import Robot
-from chasles.view.posture import (
-    arrows,
-    joint_vectors,
-    of_inertia,
-    of_manipulability,
-    poses,
-    quaternions,
-    reaction_vectors,
-    start,
-)
+from chasles.view import posture
 from chasles.view.solids import Solid, joined, solids
 
 LONGEST = 0.3
@@ -38,7 +29,7 @@ class Figure:
 
     def __init__(self, server: Any, robot: Robot, root: str, offset: np.ndarray) -> None:
         self.server, self.whole, self.root, self.t = server, robot, root, 0.0
-        self.q = start(self.robot)
+        self.q = posture.start(self.robot)
         self.size = _size(self.robot, self.q)
         self.overlays: list[Any] = []
         self._lay_out(offset)
@@ -76,8 +67,8 @@ class Figure:
     def move(self, q: np.ndarray, t: float | None = None) -> None:
         """Put the robot into a configuration, at a time."""
         self.q, self.t = q, self.t if t is None else t
-        R, p = poses(self.whole.model.at(self.t), q)
-        turns = quaternions(R) if len(R) else R
+        R, p = posture.poses(self.whole.model.at(self.t), q)
+        turns = posture.quaternions(R) if len(R) else R
         with self.server.atomic():
             for i, (turn, place) in enumerate(zip(turns, p, strict=True)):
                 self.nodes[i].wxyz, self.nodes[i].position = turn, place
@@ -87,7 +78,7 @@ class Figure:
 
 def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
     """Bounds of all triangles, in the world."""
-    R, p = poses(robot.model.at(0.0), q)
+    R, p = posture.poses(robot.model.at(0.0), q)
     points = [
         solid.vertices if solid.body == WORLD else solid.vertices @ R[solid.body].T + p[solid.body]
         for solid in drawn
@@ -99,7 +90,7 @@ def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
 def _size(robot: Robot, q: np.ndarray) -> float:
     """The diagonal of the box around all joints, frames and centres of mass."""
     model = robot.model.at(0.0)
-    R, p = poses(model, q)
+    R, p = posture.poses(model, q)
     points = [np.zeros(3), *joined(model, WORLD)]
     for i, body in enumerate(model.bodies):
         inside = [np.zeros(3), *joined(model, i)]
@@ -142,7 +133,7 @@ class Overlay:
                 node.visible = False
 
     def made(self, figure: Figure) -> Iterator[Any]:
-        """Its nodes of the scene."""
+        """Make its nodes of the scene."""
         raise NotImplementedError
 
     def update(self, figure: Figure) -> None:
@@ -172,7 +163,9 @@ class Frames(Overlay):
             if here:
                 yield figure.server.scene.add_batched_axes(
                     f"{node.name}/axes",
-                    batched_wxyzs=quaternions(np.array([x.R.rows for x in here], dtype=float)),
+                    batched_wxyzs=posture.quaternions(
+                        np.array([x.R.rows for x in here], dtype=float)
+                    ),
                     batched_positions=np.array([tuple(x.r) for x in here], dtype=float),
                     axes_length=0.08 * figure.size,
                     axes_radius=0.004 * figure.size,
@@ -203,7 +196,7 @@ class InertiaEllipsoids(Overlay):
     def made(self, figure: Figure) -> Iterator[Any]:
         model = figure.whole.model
         for link in model.source.links:
-            found, frame = of_inertia(link.inertia), model.frames[link.name]
+            found, frame = posture.of_inertia(link.inertia), model.frames[link.name]
             if found is None:
                 continue
             R: np.ndarray = np.array(frame.placement.R.rows, dtype=float)
@@ -212,7 +205,7 @@ class InertiaEllipsoids(Overlay):
                 color=(120, 90, 200),
                 opacity=0.45,
                 scale=tuple(np.maximum(found.half, 1e-3 * figure.size)),
-                wxyz=quaternions(R @ found.R),
+                wxyz=posture.quaternions(R @ found.R),
                 position=R @ found.center + list(frame.placement.r),
             )
 
@@ -236,7 +229,7 @@ class Arrows(Overlay):
     def put(self, figure: Figure, where: np.ndarray, vectors: list[np.ndarray]) -> None:
         """Draw vectors of each set from the same places, the largest of a set as `LONGEST`."""
         for node, found in zip(self.nodes, vectors, strict=True):
-            points = arrows(where, found, LONGEST * figure.size)
+            points = posture.arrows(where, found, LONGEST * figure.size)
             node.visible = bool(len(points))
             if len(points):
                 node.points = points.astype(np.float32)
@@ -249,7 +242,7 @@ class HoldingForces(Arrows):
     colors: ClassVar = {"holding torques": (240, 140, 20), "holding forces": (30, 120, 220)}
 
     def update(self, figure: Figure) -> None:
-        where, torques, forces = joint_vectors(figure.robot, figure.q)
+        where, torques, forces = posture.joint_vectors(figure.robot, figure.q)
         self.put(figure, where, [torques, forces])
         self.said = f"at most {_largest(torques):.4g} N m, {_largest(forces):.4g} N"
 
@@ -261,7 +254,7 @@ class Reactions(Arrows):
     colors: ClassVar = {"reactions": (20, 150, 90)}
 
     def update(self, figure: Figure) -> None:
-        where, forces = reaction_vectors(figure.robot, figure.q)
+        where, forces = posture.reaction_vectors(figure.robot, figure.q)
         self.put(figure, where, [forces])
         self.said = f"at most {_largest(forces):.4g} N"
 
@@ -280,9 +273,9 @@ class Manipulability(Overlay):
         yield figure.server.scene.add_icosphere(name, color=(230, 200, 40), opacity=0.5)
 
     def update(self, figure: Figure) -> None:
-        found = of_manipulability(figure.robot, figure.q, self.frame)
+        found = posture.of_manipulability(figure.robot, figure.q, self.frame)
         node = self.nodes[0]
-        node.wxyz, node.position = quaternions(found.R), found.center
+        node.wxyz, node.position = posture.quaternions(found.R), found.center
         node.scale = tuple(np.maximum(PER_RATE * found.half, 1e-3 * figure.size))
         node.visible = True
         self.said = "{:.4g}, {:.4g}, {:.4g} m".format(*found.half)

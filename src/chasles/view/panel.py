@@ -1,5 +1,6 @@
 """The panel of a page: sliders and checkboxes of robots, and the playing of a motion."""
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -118,18 +119,15 @@ class Motion:
 
     def at(self, robot: Robot, t: float) -> np.ndarray:
         """The configuration at a time, on the way that is straight between instants."""
-        k = int(np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.t) - 1))
-        after = min(k + 1, len(self.t) - 1)
-        span = self.t[after] - self.t[k]
-        if not span > 0.0 or t <= self.t[k]:
-            return np.array(self.q[k])
-        share = min((t - self.t[k]) / span, 1.0)
-        return robot.integrate(self.q[k], share * robot.difference(self.q[k], self.q[after]))
+        share, k = math.modf(np.interp(t, self.t, np.arange(len(self.t))))
+        here = np.array(self.q[int(k)])
+        if share == 0.0:
+            return here
+        return robot.integrate(here, share * robot.difference(here, self.q[int(k) + 1]))
 
 
 def read(path: Path, robot: Robot) -> Motion:
-    """The motion of a file of `chasles simulate` (or its folder), or of one that docs/motion.md
-    describes."""
+    """Read a motion file (docs/motion.md), or the file or folder of `chasles simulate`."""
     path = path / "motion.npz" if path.is_dir() else path
     if path.suffix.lower() == ".npz":
         return Motion(*motions.read_archive(path, robot.nq))

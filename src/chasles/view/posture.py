@@ -89,7 +89,7 @@ def poses(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Ellipsoid(NamedTuple):
-    """Its axes as columns of a rotation R, its center, and half its lengths along them, in m."""
+    """An ellipsoid: axes as columns of a rotation R, center, and half lengths along them, in m."""
 
     R: np.ndarray
     center: np.ndarray

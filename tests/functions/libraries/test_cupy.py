@@ -15,7 +15,7 @@ import pytest
 from support import raises
 
 import chasles
-from chasles.functions import compiled
+from chasles.functions import compiled, libraries
 from chasles.functions.compiled import Compiled
 from chasles.robots import planar
 
@@ -38,6 +38,8 @@ class Array:
     def __init__(self, values: Any, dtype: Any = float, device: int = 0) -> None:
         self.values = np.asarray(values, dtype=dtype)
         self.dtype, self.shape, self.device = self.values.dtype, self.values.shape, Device(device)
+        self.ndim, self.data = self.values.ndim, SimpleNamespace(device_id=device)
+        self.flags = self.values.flags
 
 
 def asarray(a: Any, dtype: Any) -> Array:
@@ -48,6 +50,7 @@ def asarray(a: Any, dtype: Any) -> Array:
 def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     module = ModuleType("cupy")
     vars(module).update(ndarray=Array, asarray=asarray, float32=np.float32, float16=np.float16)
+    module.cuda = SimpleNamespace(get_current_stream=None)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "cupy", module)
     monkeypatch.delitem(sys.modules, "chasles.functions.libraries.cupy", raising=False)
     monkeypatch.delitem(compiled._TAKERS, "cupy", raising=False)
@@ -56,29 +59,43 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.modules.pop("chasles.functions.libraries.cupy", None)
 
 
+CALLS: list[tuple[Any, ...]] = []
+"""What kernels were called with: their type of numbers, arrays, out."""
+
+
 @pytest.fixture
 def inverse(monkeypatch: pytest.MonkeyPatch) -> Compiled:
     def cuda(self: Compiled) -> Any:
         dtype = np.dtype(self.recipe.dtype)
-        kernel = SimpleNamespace(dtype=dtype, call=lambda _, arrays, out: (dtype, arrays, out))
+
+        def call(_: str, arrays: Any, out: Any) -> Array:
+            CALLS.append((dtype, arrays, out))
+            return arrays[0] if out is None else out
+
+        kernel = SimpleNamespace(dtype=dtype, call=call, interface=self.interface)
+        kernel.plan = lambda device, count: None  # nothing is prepared
         return SimpleNamespace(kernel=kernel)
 
     monkeypatch.setattr(Compiled, "cuda", property(cuda))
+    monkeypatch.setattr(libraries, "resident", lambda *_: None)
     return chasles.compile(planar(2), "inverse_dynamics")
 
 
 def test_arrays_reach_the_gpu_as_they_are(inverse: Compiled) -> None:
     given = [Array(np.zeros((3, 2))) for _ in range(3)]
     out = Array(np.zeros((3, 2)))
-    assert inverse(*given, out=out) == (np.float64, tuple(given), out)
+    assert inverse(*given, out=out) is out
+    assert CALLS[-1] == (np.float64, tuple(given), out)
 
 
 def test_numbers_follow_the_arrays(inverse: Compiled) -> None:
     single = Array([0.0, 0.0], np.float32)
-    dtype, arrays, _ = inverse(single, [1, 2], single)
+    inverse(single, [1, 2], single)
+    dtype, arrays, _ = CALLS[-1]
     assert dtype == "float32"
     assert [a.dtype for a in arrays] == [np.float32] * 3
-    dtype, arrays, _ = inverse(single, Array([0.0, 0.0]), Array([1, 2], int))
+    inverse(single, Array([0.0, 0.0]), Array([1, 2], int))
+    dtype, arrays, _ = CALLS[-1]
     assert dtype == "float64"
     assert [a.dtype for a in arrays] == [np.float64] * 3
 

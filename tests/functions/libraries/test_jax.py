@@ -224,3 +224,28 @@ def test_bad_arguments() -> None:
     slow = chasles.compile(robot, "mass_matrix", backend="numpy")
     with raises("E-CALL-046"):
         slow(good)
+
+
+def test_arrays_outside_jit_are_compiled_as_a_whole() -> None:
+    """Whatever the first call was: one that is traced, one with lists, one with numbers alone."""
+    from chasles.functions.libraries.jax import concrete
+
+    kinds: list[type] = []
+    jax.jit(lambda x: kinds.append(concrete()) or x)(1.0)
+    assert kinds == [type(jnp.zeros(2))]
+    function = chasles.compile(puma560(), "inverse_dynamics")
+    q, qd, qdd = state(puma560(), 1, 4)
+    arrays = [jnp.asarray(a) for a in (q, qd, qdd)]
+    right = function(q, qd, qdd)
+    np.testing.assert_allclose(jax.jit(function)(*arrays), right)
+    assert not function.quick
+    for given in ((arrays[0], qd, [1.0] * 6), arrays, arrays):
+        expected = function(q, qd, given[2]) if given is not arrays else right
+        np.testing.assert_allclose(function(*given), expected)
+        assert kinds[0] in function.quick
+    with raises("E-CALL-043", kind=TypeError):
+        function(*arrays, threads=2)
+    with raises("E-CALL-035", kind=TypeError):
+        function(*arrays[:2])
+    with raises("E-CALL-009", kind=ValueError):
+        function(arrays[0][:, :3], *arrays[1:])

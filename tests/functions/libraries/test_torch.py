@@ -288,6 +288,20 @@ def test_one_graph_for_all_batches_and_several_results() -> None:
         equal(compiled(q), factors((q + 1.0).numpy()))
 
 
+def test_prepared_calls_are_not_in_graphs() -> None:
+    """Calls outside a graph go to what was prepared for them; those inside stay one operation."""
+    robot = puma560()
+    function, called = chasles.compile(robot, "gravity_forces"), list[Any]()
+    (q,) = tensors(robot, 1, 4)
+    function.quick[torch.Tensor] = lambda *a, **_: called.append(a)
+    compiled = torch.compile(lambda x: 2.0 * function(x), fullgraph=True, backend="aot_eager")
+    equal(compiled(q), 2.0 * robot.gravity_forces(q.numpy()))
+    assert not called
+    function(q)
+    robot.gravity_forces(q)
+    assert len(called) == 2
+
+
 def test_the_operation_keeps_pytorchs_rules() -> None:
     from chasles.functions.libraries import torch as library
 

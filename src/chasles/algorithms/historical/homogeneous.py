@@ -7,15 +7,15 @@ from chasles.algorithms.spatial.dynamics import accelerations
 from chasles.expr import Number
 from chasles.mathematics import homogeneous
 from chasles.mathematics.homogeneous import Acceleration, Action, Block, Inertia, Screw, action
-from chasles.mathematics.linear import Matrix, Vector
-from chasles.model.joints import Joint, diagonal
+from chasles.mathematics.linear import Matrix, Vector, diagonal
+from chasles.model.joints import Joint
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import (
     ABSENT,
     Blocks,
     Effort,
     Energy,
-    JointMatrix,
+    InertiaMatrix,
     Position,
     Velocity,
     Wrenches,
@@ -106,7 +106,7 @@ def inverse_dynamics_link(
     return tau
 
 
-def mass_matrix(model: Model, q: Position) -> JointMatrix:
+def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
     """The action that unit acceleration of one joint asks of another: L_j (x) skew(L_i J).
 
     J is that of all bodies beyond joint i (section 2.3, with one qdd equal to one and W zero).
@@ -114,7 +114,7 @@ def mass_matrix(model: Model, q: Position) -> JointMatrix:
     return _paired(model, q, lambda LJ: Action(*LJ.skew()).pseudo)
 
 
-def mass_matrix_lagrange(model: Model, q: Position) -> JointMatrix:
+def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
     """M[i, j] = trace(L_i (sum of J_h) L_j'), over the bodies h beyond both joints (section 3)."""
     return _paired(model, q, lambda LJ: LJ.trace)
 

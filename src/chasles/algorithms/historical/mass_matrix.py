@@ -9,17 +9,16 @@ from chasles.algorithms.tensor.dynamics import (
     columns,
 )
 from chasles.expr import Number, less, select
-from chasles.mathematics.linear import Matrix, Vector, orthogonalize, solve_ltdl
+from chasles.mathematics.linear import Matrix, Vector, diagonal, orthogonalize, solve_ltdl
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
 from chasles.mathematics.tensor import Center
-from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import (
     ABSENT,
     Blocks,
     Effort,
-    JointMatrix,
+    InertiaMatrix,
     Position,
     Velocity,
     Wrenches,
@@ -28,7 +27,7 @@ from chasles.model.spaces import (
 )
 
 
-def mass_matrix_unit_acceleration(model: Model, q: Position) -> JointMatrix:
+def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
     """The forces of unit acceleration of one freedom, all else at rest and without gravity.
 
     Walker and Orin's first methods (1982; Balafoutis and Patel 1991, Eq 6.2.4), by algorithm 5.7.
@@ -44,7 +43,7 @@ def mass_matrix_unit_acceleration(model: Model, q: Position) -> JointMatrix:
     return M
 
 
-def mass_matrix_composite_3x3(model: Model, q: Position) -> JointMatrix:
+def mass_matrix_composite_3x3(model: Model, q: Position) -> InertiaMatrix:
     """Walker and Orin's third method (1982; Balafoutis and Patel 1991, algorithm 6.1).
 
     mbar, R, E: mass, centre and inertia about the centre of all bodies beyond a joint, frozen into
@@ -67,7 +66,7 @@ def mass_matrix_composite_3x3(model: Model, q: Position) -> JointMatrix:
     return columns(model, X, S, F)
 
 
-def mass_matrix_orthogonal_complement(model: Model, q: Position) -> JointMatrix:
+def mass_matrix_orthogonal_complement(model: Model, q: Position) -> InertiaMatrix:
     """D = T' M T (Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.10-15).
 
     T[k] has the twists of body k, in its own axes, for unit rates of the joints that move it; at

@@ -4,7 +4,15 @@ from chasles.algorithms.tensor.operators import congruence, gains, links, operat
 from chasles.mathematics.linear import invert_symmetric, solve_symmetric
 from chasles.mathematics.spatial import Force, Motion
 from chasles.model.model import WORLD, Model
-from chasles.model.spaces import ABSENT, Effort, JointMatrix, Position, Velocity, Wrenches
+from chasles.model.spaces import (
+    ABSENT,
+    Effort,
+    InertiaMatrix,
+    JointMatrix,
+    Position,
+    Velocity,
+    Wrenches,
+)
 
 
 def spatial_operator(
@@ -35,7 +43,7 @@ def spatial_operator(
     return tau
 
 
-def mass_matrix_spatial_operator(model: Model, q: Position) -> JointMatrix:
+def mass_matrix_spatial_operator(model: Model, q: Position) -> InertiaMatrix:
     """(1 + H Psi L) D (1 + H Psi L)' (Balafoutis and Patel 1991, Eq 6.2.18)."""
     A, _, D = operator_factors(model, q)
     return congruence(A, D)

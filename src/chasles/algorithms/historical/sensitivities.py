@@ -4,11 +4,10 @@ from chasles.algorithms.spatial.derivatives import load_efforts
 from chasles.algorithms.spatial.kinematics import body_transforms
 from chasles.algorithms.tensor.dynamics import augmented, chain, transmitted
 from chasles.algorithms.tensor.sensitivities import Change, changes, generalised
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Matrix, Vector, diagonal
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Motion, Transform
 from chasles.mathematics.tensor import GeneralisedLink
-from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
 

@@ -1,5 +1,6 @@
 """Derivatives of inverse and forward dynamics, and linear models."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 from chasles.algorithms.spatial.dynamics import (
@@ -8,7 +9,8 @@ from chasles.algorithms.spatial.dynamics import (
     net_forces,
     tree_mass_matrix,
 )
-from chasles.mathematics.linear import Matrix, Vector, factor_ltdl, invert_ltdl, solve_ltdl
+from chasles.mathematics.linear import Matrix, Vector, diagonal, factor_ltdl, solve_ltdl
+from chasles.mathematics.products import InverseFactors, beside
 from chasles.mathematics.spatial import (
     CoriolisInertia,
     Force,
@@ -18,7 +20,6 @@ from chasles.mathematics.spatial import (
     RigidInertia,
     Transform,
 )
-from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import (
     Blocks,
@@ -130,19 +131,23 @@ def forward_dynamics_derivatives(
 
     At the accelerations that the forces cause, a change of forces that inverse dynamics would ask
     for is one that forward dynamics does not get: -M^-1 times its derivatives (Carpentier and
-    Mansard 2018), by the sparse factors of M.
+    Mansard 2018), by the inverse of the sparse factors of M.
     """
+    W, P, V = _acceleration_slopes(model, q, qd, tau, f_ext)
+    return W @ P, W @ V, W.inverse
+
+
+def _acceleration_slopes(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads
+) -> tuple[InverseFactors, Matrix, Matrix]:
+    """M^-1, and the forces that are missing by a change of q and of qd: -M d qdd."""
     order = model.in_tree_order
     L, D = factor_ltdl(tree_mass_matrix(model, q).rows)
     f = net_forces(model, _bias_forces(model, q, qd, f_ext), tau)
     qdd = unstack(model, solve_ltdl(L, D, f), order)
     dq, dqd, _ = inverse_dynamics_derivatives(model, q, qd, model.followed(qdd, 2), f_ext)
-
-    def missing(blocks: JointMatrix) -> Matrix:
-        columns = zip(*assemble(model, blocks, order), strict=True)
-        return Matrix(tuple(tuple(solve_ltdl(L, D, -Vector(c))) for c in columns)).T
-
-    return missing(dq), missing(dqd), invert_ltdl(L, D)
+    P, V = (Matrix(tuple(map(tuple, assemble(model, d, order)))) for d in (dq, dqd))
+    return InverseFactors.of(L, D), -P, -V
 
 
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
@@ -171,10 +176,9 @@ def linearize(
     The step is along `integrate`, so the top left block of A is -ad(qd), which is zero for joints
     whose steps add.
     """
-    dq, dqd, dtau = forward_dynamics_derivatives(model, q, qd, tau, f_ext)
+    W, P, V = _acceleration_slopes(model, q, qd, tau, f_ext)
     order = model.in_tree_order
     drift = assemble(model, {(i, i): model.bodies[i].joint.drift(qd[i]) for i in order}, order)
     one, zero = Matrix.identity(model.nv), Matrix.zero(model.nv, model.nv)
-    above = tuple((*a, *b) for a, b in zip(drift, one.rows, strict=True))
-    below = tuple((*a, *b) for a, b in zip(dq.rows, dqd.rows, strict=True))
-    return Matrix(above + below), Matrix(zero.rows + dtau.rows)
+    above = beside(Matrix(tuple(map(tuple, drift))), one).rows
+    return replace(W @ beside(P, V), above=above), replace(W.inverse, above=zero.rows)

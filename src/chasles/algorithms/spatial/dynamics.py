@@ -5,13 +5,14 @@ from itertools import pairwise
 from chasles.mathematics.linear import (
     Matrix,
     Vector,
+    diagonal,
     factor_ltdl,
     factor_ltl,
-    invert_ltdl,
     invert_symmetric,
     solve_ltdl,
     solve_symmetric,
 )
+from chasles.mathematics.products import InverseFactors
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import (
     ArticulatedInertia,
@@ -22,15 +23,16 @@ from chasles.mathematics.spatial import (
     RigidInertia,
     Transform,
 )
-from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import (
     ABSENT,
     Blocks,
     Effort,
+    InertiaMatrix,
     JointMatrix,
     Position,
     Reactions,
+    TreeFactor,
     TreeMatrix,
     TreeVector,
     Velocity,
@@ -171,7 +173,7 @@ def coriolis_matrix(model: Model, q: Position, qd: Velocity) -> JointMatrix:
     return C
 
 
-def mass_matrix(model: Model, q: Position) -> JointMatrix:
+def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
     """Composite bodies (Featherstone 2008, table 6.2); armature on the diagonal."""
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
@@ -193,20 +195,20 @@ def tree_mass_matrix(model: Model, q: Position) -> Matrix:
     return Matrix(tuple(map(tuple, assemble(model, mass_matrix(model, q), model.in_tree_order))))
 
 
-def ltdl_factors(model: Model, q: Position) -> tuple[TreeMatrix, TreeVector]:
+def ltdl_factors(model: Model, q: Position) -> tuple[TreeFactor, TreeVector]:
     """L and D with M = L' D L, without fill-in (Featherstone 2008, table 6.3)."""
     L, D = factor_ltdl(tree_mass_matrix(model, q).rows)
     return Matrix(tuple(map(tuple, L))), Vector(tuple(D))
 
 
-def ltl_factor(model: Model, q: Position) -> TreeMatrix:
+def ltl_factor(model: Model, q: Position) -> TreeFactor:
     """L with M = L' L, without fill-in (Featherstone 2008, table 6.3)."""
     return Matrix(tuple(map(tuple, factor_ltl(tree_mass_matrix(model, q).rows))))
 
 
 def mass_matrix_inverse(model: Model, q: Position) -> TreeMatrix:
     """By the sparse factors: M^-1 = L^-1 D^-1 L^-T (Featherstone 2008, section 6.5)."""
-    return invert_ltdl(*factor_ltdl(tree_mass_matrix(model, q).rows))
+    return InverseFactors.of(*factor_ltdl(tree_mass_matrix(model, q).rows)).inverse
 
 
 def accelerations(model: Model, M: JointMatrix, h: Effort, tau: Effort) -> dict[int, Vector]:

@@ -5,13 +5,13 @@ from dataclasses import replace
 from chasles.algorithms.spatial.dynamics import mass_matrix, newton_euler_vector
 from chasles.mathematics.linear import (
     Vector,
+    diagonal,
     factor_ltdl,
     invert_symmetric,
     solve_ltdl,
     solve_symmetric,
 )
 from chasles.mathematics.spatial import ArticulatedInertia, Force, Motion
-from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import (
     ABSENT,

@@ -151,23 +151,13 @@ def jacobian_rate(
         Jdot[i] = v[i].cross(S[i]) + view.from_body(X0[i], joint.subspace_rate(q[i], qd[i]))
     w, Pdot = v[frame.body].angular, v[frame.body].linear * float(view.moves)
     spin = w * float(view.turns)
-    return {
-        i: Motions(
-            tuple(
-                view.turned(_seen_moving(rate, s, spin, Pdot))
-                for rate, s in zip(Jdot[i].columns, S[i].columns, strict=True)
-            )
-        )
-        for i in Jdot
-    }
 
+    def _seen(rate: Motion, s: Motion) -> Motion:
+        """The rate of s as written at P along axes that turn with `spin`."""
+        linear = rate.linear + s.angular.cross(Pdot) - spin.cross(s.linear)
+        return view.turned(Motion(rate.angular - spin.cross(s.angular), linear))
 
-def _seen_moving(rate: Motion, s: Motion, spin: Vector, Pdot: Vector) -> Motion:
-    """The rate of s as written at a point with velocity Pdot along axes that turn with `spin`."""
-    return Motion(
-        rate.angular - spin.cross(s.angular),
-        rate.linear + s.angular.cross(Pdot) - spin.cross(s.linear),
-    )
+    return {i: Motions(tuple(map(_seen, Jdot[i].columns, S[i].columns))) for i in Jdot}
 
 
 def integrate(model: Model, q: Position, v: Velocity) -> Position:

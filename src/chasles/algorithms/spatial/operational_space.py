@@ -8,13 +8,13 @@ from chasles.expr import Number
 from chasles.mathematics.linear import (
     Matrix,
     Vector,
+    diagonal,
     factor_ltdl,
     invert_symmetric,
     solve_ltdl,
     symmetric_products,
 )
 from chasles.mathematics.spatial import ArticulatedInertia, Force, Motion, Motions, Transform
-from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Frame, Handles, Model, each_of
 from chasles.model.spaces import Jacobian, Position, SpatialMatrix, stack
 

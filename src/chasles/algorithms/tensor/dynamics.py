@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from chasles.algorithms.spatial.dynamics import accelerations
 from chasles.expr import Scalar
-from chasles.mathematics.linear import Vector
+from chasles.mathematics.linear import Vector, diagonal
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import (
     Force,
@@ -17,10 +17,17 @@ from chasles.mathematics.spatial import (
     shift_of_inertia,
 )
 from chasles.mathematics.tensor import AngularAcceleration, euler_from_inertia, point_mass
-from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.passes import Turn, turns
-from chasles.model.spaces import ABSENT, Blocks, Effort, JointMatrix, Position, Velocity, Wrenches
+from chasles.model.spaces import (
+    ABSENT,
+    Blocks,
+    Effort,
+    InertiaMatrix,
+    Position,
+    Velocity,
+    Wrenches,
+)
 
 
 def parallel_axes(
@@ -158,7 +165,7 @@ def bias_forces_augmented_tensor(
     return augmented_tensor(model, q, qd, model.undriven(2), f_ext)
 
 
-def mass_matrix_parallel_axes(model: Model, q: Position) -> JointMatrix:
+def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
     """Composite bodies (Featherstone 2008, table 6.2); armature on the diagonal.
 
     Inertias and forces of bodies on parallel joints go at once to the carrier of the first of them.
@@ -200,7 +207,7 @@ def _carriers(
             yield j, child, X[child]
 
 
-def mass_matrix_augmented_tensor(model: Model, q: Position) -> JointMatrix:
+def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
     """The generalised link of a joint is all beyond it (Balafoutis and Patel 1991, algorithm 6.2).
 
     U, E: its first and second moment about the joint's origin. What the augmented links hold of

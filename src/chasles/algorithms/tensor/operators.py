@@ -9,10 +9,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from chasles.algorithms.spatial.kinematics import body_transforms
-from chasles.mathematics.linear import Matrix, Vector, invert_symmetric
+from chasles.mathematics.linear import Matrix, Vector, diagonal, invert_symmetric
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import ArticulatedInertia, Forces, Motions, RigidInertia, Transform
-from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import Blocks, JointMatrix, Position
 

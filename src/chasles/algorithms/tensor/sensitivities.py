@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from chasles.algorithms.spatial.derivatives import load_efforts
 from chasles.algorithms.tensor.dynamics import Chain, augmented, chain, transmitted
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Matrix, Vector, diagonal
 from chasles.mathematics.spatial import Force, Motion, RigidInertia, shift_of_inertia
 from chasles.mathematics.tensor import (
     AngularAcceleration,
@@ -14,7 +14,6 @@ from chasles.mathematics.tensor import (
     dual,
     euler_from_inertia,
 )
-from chasles.model.joints import diagonal
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
 

@@ -6,17 +6,15 @@ several cores it is the one on the wall. Pinocchio is called from Python for eac
 answers were compared; it keeps no result, which favours it.
 """
 
-import gc
 import os
 import re
 import tempfile
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import starmap
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -29,6 +27,8 @@ from chasles.api import compile
 from chasles.backends.arrays import cores
 from chasles.cli.command import Answer, check_new_picture, steps, table, write_picture, write_saved
 from chasles.cli.options import Asked, option
+from chasles.cli.roofline import Roofline, Row
+from chasles.cli.timing import CALLS, Way, interleaved, loop
 from chasles.errors import InputError, ModelError, said
 from chasles.functions.compiled import Compiled
 from chasles.peers.pinocchio import Pinocchio
@@ -57,14 +57,14 @@ FUNCTIONS = (
     Function("mass_matrix", ("q",), "crba"),
 )
 
-STEPS = 2 * len(FUNCTIONS)
+STEPS = 2 * len(FUNCTIONS) + 1
 """Number of messages from `run`."""
-
-CALLS = 256
-"""States in a loop of single calls."""
 
 CHECKED = 32
 """States whose results are compared with Pinocchio's."""
+
+LARGE = 2**27
+"""Bytes of the arrays of a batch that no cache holds."""
 
 SECONDS = 0.7
 """Duration of the timing of one function, in s."""
@@ -98,21 +98,17 @@ class Speed:
 
 @dataclass(frozen=True)
 class Bench:
-    """All speeds of a robot; note: why Pinocchio is not beside them, empty if it is."""
+    """All speeds of a robot, and how far they are from what the machine can do.
+
+    note: why Pinocchio is not beside them, empty if it is.
+    """
 
     robot: Robot
     batch: int
     cores: int
     speeds: tuple[Speed, ...]
+    roofline: Roofline
     note: str
-
-
-class Way(NamedTuple):
-    """Something to time: how many states a run computes, the run, and the clock for it."""
-
-    states: int
-    run: Callable[[], object]
-    clock: Callable[[], float]
 
 
 class Peer(NamedTuple):
@@ -152,23 +148,28 @@ def bench(
     output: Annotated[
         Path, option("The plot to write (.png, .svg, .pdf).", "--output", "-o")
     ] = Path("bench.png"),
+    gpu: Annotated[bool, option("Time kernels on a GPU too, if there is one.")] = True,
 ) -> Answer:
     """Time a robot's main functions and their derivatives on this machine.
 
-    One call from Python, batches on one core and on all, and in float32.
+    One call from Python, batches on one core and on all, and in float32, each
+    beside what the machine's arithmetic and memory allow.
 
     Beside Pinocchio for .urdf files, where it is installed; answers must agree.
 
     Examples:
 
-    chasles bench puma560
+    chasles bench panda
 
     chasles bench robot.urdf --floating --output bench.png
     """
     check_new_picture(output)
-    robot = asked.robot()
+    robot, target = asked.robot(), str(asked.file or asked.target)
+    if robot.moving_joints != robot.joints and _has_peer(target):
+        robot = replace(asked, how=replace(asked.how, mimic=False)).robot()
+    floating = asked.how.floating
     with steps(STEPS) as step:
-        result = run(robot, asked.target, floating=asked.how.floating, batch=batch, step=step)
+        result = run(robot, target, floating=floating, batch=batch, gpu=gpu, step=step)
     _plot(result, output)
     return Answer(_data(result) | {"files": {"plot": output}}, partial(show, result, output))
 
@@ -180,14 +181,22 @@ def run(
     floating: bool = False,
     batch: int = 4096,
     seconds: float = SECONDS,
+    large: int = LARGE,
+    gpu: bool = True,
     step: Callable[[str], None] = lambda _: None,
 ) -> Bench:
-    """Compile, check and time every function; `step` is told what comes next."""
+    """Compile, check and time every function; `step` is told what comes next.
+
+    large: bytes of the arrays of the largest batch. gpu: time kernels on a GPU if there is one.
+    """
     rng = np.random.default_rng(0)
     qd, qdd, tau = rng.normal(size=(3, batch, robot.nv))
     states = {"q": robot.random(rng, size=batch), "qd": qd, "qdd": qdd, "tau": tau}
     peer, note = _peer(robot, target, floating)
-    speeds = []
+    step("measuring the machine")
+    roofline = Roofline.measured(gpu=gpu)
+    speeds: list[Speed] = []
+    rows: list[Row] = []
     with _empty_cache():
         for function in FUNCTIONS:
             step(f"compiling {function.title}")
@@ -196,8 +205,19 @@ def run(
             compiled = compile(robot, function.name, wrt=wrt)
             taken = time.perf_counter() - begin
             step(f"timing {function.title}")
-            speeds.append(_speed(robot, function, compiled, taken, states, peer, seconds))
-    return Bench(robot, batch, cores(), tuple(speeds), note)
+            speed = _speed(robot, function, compiled, taken, states, peer, seconds)
+            arrays = {name: states[name] for name in function.inputs}
+            rows += roofline.known(function.title, compiled, batch, _taken(speed))
+            rows += roofline.large(function.title, compiled, arrays, large)
+            rows += roofline.on_gpu(function.title, compiled, arrays)
+            speeds.append(speed)
+    roofline = replace(roofline, rows=tuple(rows))
+    return Bench(robot, batch, cores(), tuple(speeds), roofline, note)
+
+
+def _has_peer(target: str) -> bool:
+    """Return True if Pinocchio is installed and reads the robot's file."""
+    return Path(target).suffix.lower() == ".urdf" and find_spec("pinocchio") is not None
 
 
 def _peer(robot: Robot, target: str, floating: bool) -> tuple[Peer | None, str]:
@@ -275,31 +295,6 @@ def _checked(
     return worst
 
 
-def loop(call: Callable[..., Any], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Call for every row and keep nothing: the loop itself runs in C."""
-    deque(starmap(call, rows), maxlen=0)
-
-
-def interleaved(ways: Sequence[Way], seconds: float) -> list[float]:
-    """The least seconds of each way for a state: in turns for about so long, at least three."""
-    least = [float("inf")] * len(ways)
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        end, turns = time.perf_counter() + seconds, 0
-        while turns < 3 or time.perf_counter() < end:
-            for k, way in enumerate(ways):
-                way.run()  # so that none pays for what another left in the caches
-                begin = way.clock()
-                way.run()
-                least[k] = min(least[k], (way.clock() - begin) / way.states)
-            turns += 1
-    finally:
-        if collecting:
-            gc.enable()
-    return least
-
-
 @contextmanager
 def _empty_cache() -> Iterator[None]:
     """Nothing is on disk at first, so that compiling takes what it takes."""
@@ -323,6 +318,8 @@ def _data(bench: Bench) -> dict[str, Any]:
         "cores": bench.cores,
         "speeds": [vars(speed) | {"function": speed.function.title} for speed in bench.speeds],
         "note": bench.note or None,
+        "machine": bench.roofline.data(),
+        "roofline": [row.data() for row in bench.roofline.rows],
     }
 
 
@@ -351,7 +348,14 @@ def show(bench: Bench, output: Path, console: Console) -> None:
                 call = f"{1e6 * speed.pinocchio:.2f}"
                 rows.add_row(_label(speed), call, *ratios, f"{speed.error:.0e}")
         console.print(rows)
+        if bench.robot.moving_joints == bench.robot.joints and _mimics(bench.robot):
+            console.print("Mimic joints have coordinates of their own, as in Pinocchio.")
+    bench.roofline.show(console)
     write_saved(console, {"plot": output})
+
+
+def _mimics(robot: Robot) -> bool:
+    return any(joint.mimic is not None for joint in robot.model.source.joints)
 
 
 def _label(speed: Speed) -> str:

@@ -22,18 +22,14 @@ UNITS = ((2.0**30, "GB"), (2.0**20, "MB"), (2.0**10, "kB"))
 PERIODS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 
 
-def cache(
-    clear: Annotated[bool, option("Remove all entries.", "--clear")] = False,
-) -> Answer:
+def cache(clear: Annotated[bool, option("Remove all entries.")] = False) -> Answer:
     """Show, or clear, the compiled code that is kept on disk.
 
     The folder is the platform's own, or what CHASLES_CACHE says.
 
     Examples:
-
-    chasles cache
-
-    chasles cache --clear
+        chasles cache
+        chasles cache --clear
     """
     place = store.folder()
     trouble = problem(place)

@@ -18,15 +18,10 @@ def compare(
     asked: Asked,
     library: Annotated[
         str,
-        option(
-            "pinocchio, mujoco or drake.",
-            "--with",
-            show_default=False,
-            autocompletion=among(LIBRARIES),
-        ),
+        option("pinocchio, mujoco or drake.", "--with", autocompletion=among(LIBRARIES)),
     ] = "",
     file: Annotated[
-        Path | None, option("The file that it reads. Default: the same, or one written.", "--file")
+        Path | None, option("The file that it reads. Default: the same, or one written.")
     ] = None,
     seed: Annotated[int, option("Of the random state.", min=0)] = 0,
 ) -> Answer:
@@ -37,14 +32,10 @@ def compare(
     The first difference is named with its likely cause; exit status 1 then.
 
     Examples:
-
-    chasles compare robot.urdf --with pinocchio --no-mimic --no-snap
-
-    chasles compare robot.xml --with mujoco
-
-    chasles compare panda --with drake --no-mimic --no-snap
-
-    chasles compare robot.xml --with pinocchio --file robot.urdf --json
+        chasles compare robot.urdf --with pinocchio --no-mimic --no-snap
+        chasles compare robot.xml --with mujoco
+        chasles compare panda --with drake --no-mimic --no-snap
+        chasles compare robot.xml --with pinocchio --file robot.urdf --json
     """
     if not library:
         problem = f"name the library to compare with: {', '.join(LIBRARIES)}"

@@ -20,19 +20,15 @@ def convert(
 ) -> Answer:
     """Write a robot in another format, with all digits.
 
-    What would change its motion and has no place in the format is an error.
+    An error names what the format cannot represent if it changes the motion.
 
-    What would not is left out, and said. The file is whole or not there at all.
+    A note names everything else that is left out. No partial file is written.
 
     Examples:
-
-    chasles convert robot.urdf robot.xml
-
-    chasles convert robot.xml robot.toml
-
-    chasles convert planar:4 planar.urdf --floating
-
-    chasles convert robot.xacro robot.sdf --argument arm=left
+        chasles convert robot.urdf robot.xml
+        chasles convert robot.xml robot.toml
+        chasles convert planar:4 planar.urdf --floating
+        chasles convert robot.xacro robot.sdf --argument arm=left
     """
     check_folder(output)
     robot = asked.robot()

@@ -46,11 +46,9 @@ Row = tuple[str, str, Cost | None]
 def cost(
     asked: Asked,
     function: Functions,
-    method: Annotated[str, method_option("Default: every method.", show_default=False)] = "",
+    method: Annotated[str, method_option("Default: every method.")] = "",
     frame: Frame = "",
-    steps: Annotated[
-        bool, option("Also by statement of each algorithm. Not of --table.", "--steps")
-    ] = False,
+    steps: Annotated[bool, option("Also by statement of each algorithm. Not of --table.")] = False,
     compare: Annotated[
         bool, option("Methods side by side: both rules, ratio to the best.", "--table")
     ] = False,
@@ -70,18 +68,12 @@ def cost(
     free, and nothing is shared between two equations.
 
     Examples:
-
-    chasles cost puma560
-
-    chasles cost robot.urdf --floating --function mass_matrix
-
-    chasles cost puma560 --function inverse_dynamics --method spatial --steps
-
-    chasles cost puma560 --table
-
-    chasles cost puma560 --table -f closed_form,inverse_dynamics_sensitivities
-
-    chasles cost general_chain:6 -f inverse_dynamics --rules book
+        chasles cost puma560
+        chasles cost robot.urdf --floating --function mass_matrix
+        chasles cost puma560 --function inverse_dynamics --method spatial --steps
+        chasles cost puma560 --table
+        chasles cost puma560 --table -f closed_form,inverse_dynamics_sensitivities
+        chasles cost general_chain:6 -f inverse_dynamics --rules book
     """
     functions, robot = listed(function), asked.robot()
     where = frame or robot.frames[-1]
@@ -130,8 +122,7 @@ def _listed(
 
 
 def _compared(robot: Robot, functions: Sequence[str], method: str, frame: str) -> Answer:
-    """One row a function and method: operations as they run and by the book's rules, and how many
-    times those of the best method run (divisions, roots, sines and cosines count as eight)."""
+    """One row a method: operations by both rules, and the ratio of its work to the least."""
     plain, book = (list(rows(robot, functions, method, frame, r)) for r in get_args(Rules))
     best: dict[str, int] = {}
     for function, _, count in plain:
@@ -189,10 +180,7 @@ def rows(
 
 
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
-    """The methods to compare, "fastest" too where there is something to choose.
-
-    Without those for other robots, or too steep for many freedoms, unless wanted by name.
-    """
+    """Return the methods that suit a robot, or the wanted one, and "fastest" if it chooses."""
     methods = [
         m
         for m in METHODS[that_runs(robot.model, function)]

@@ -11,8 +11,8 @@ import numpy as np
 from rich.console import Console
 
 from chasles.cli.command import FOUND, Answer, check_new_picture, table, write_picture, write_saved
-from chasles.cli.commands.bench import CALLS, Way, interleaved, loop
 from chasles.cli.options import option
+from chasles.cli.timing import CALLS, Way, interleaved, loop
 from chasles.functions.compiled import Compiled
 from chasles.plots.paper import energies, finish, forces, legend, sheet
 from chasles.robot import Robot
@@ -39,10 +39,8 @@ def demo(
     Forward dynamics must give the motion back, and work must become energy.
 
     Examples:
-
-    chasles demo
-
-    chasles demo --output puma.svg
+        chasles demo
+        chasles demo --output puma.svg
     """
     check_new_picture(output)
     result = run()

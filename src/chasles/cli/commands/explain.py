@@ -23,9 +23,7 @@ def explain(
     ],
     method: Annotated[str, method_option("The method's name.")] = "fastest",
     frame: Frame = "",
-    program: Annotated[
-        bool, option("Every line of the program, also with --json.", "--program")
-    ] = False,
+    program: Annotated[bool, option("Every line of the program, also with --json.")] = False,
 ) -> Answer:
     """Explain what runs when a function is called.
 
@@ -33,12 +31,9 @@ def explain(
     model, operations after each, the algorithm's source, and the program.
 
     Examples:
-
-    chasles explain puma560 inverse_dynamics
-
-    chasles explain robot.urdf mass_matrix --program
-
-    chasles explain four_bar forward_dynamics --json
+        chasles explain puma560 inverse_dynamics
+        chasles explain robot.urdf mass_matrix --program
+        chasles explain four_bar forward_dynamics --json
     """
     robot = asked.robot()
     if function not in METHODS:

@@ -20,17 +20,13 @@ def export(
     functions: Functions,
     output: Annotated[Path, option("The folder to write to.", "--output", "-o")],
     dtype: Annotated[str, option("double or float.")] = "double",
-    own_sine: Annotated[
-        bool, option("Sines and cosines without the C library.", "--own-sine")
-    ] = False,
-    prefix: Annotated[
-        str, option("Of all names. Default: the robot's name.", show_default=False)
-    ] = "",
+    own_sine: Annotated[bool, option("Sines and cosines without the C library.")] = False,
+    prefix: Annotated[str, option("Of all names. Default: the robot's name.")] = "",
     frame: Frame = "",
-    axes: Annotated[str, option("world or frame.", show_default=False)] = "",
-    at: Annotated[str, option("frame, world or x,y,z.", show_default=False)] = "",
-    dissipation: Annotated[bool, option("With friction.", "--dissipation")] = False,
-    overwrite: Annotated[bool, option("Replace files.", "--overwrite")] = False,
+    axes: Annotated[str, option("world or frame.")] = "",
+    at: Annotated[str, option("frame, world or x,y,z.")] = "",
+    dissipation: Annotated[bool, option("With friction.")] = False,
+    overwrite: Annotated[bool, option("Replace files.")] = False,
 ) -> Answer:
     """Write functions of a robot as plain C99, with a test.
 
@@ -39,10 +35,8 @@ def export(
     NAME_derivatives are the derivatives of NAME by all its arguments.
 
     Examples:
-
-    chasles export puma560 --function inverse_dynamics,mass_matrix --output puma
-
-    chasles export robot.urdf -f jacobian --frame hand --dtype float -o hand
+        chasles export puma560 -f inverse_dynamics,mass_matrix --output puma
+        chasles export robot.urdf -f jacobian --frame hand --dtype float -o hand
     """
     names = listed(functions)
     if not names:

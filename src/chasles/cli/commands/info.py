@@ -23,14 +23,10 @@ def info(asked: Asked) -> Answer:
     Built-in robots that need numbers take them after a colon.
 
     Examples:
-
-    chasles info puma560
-
-    chasles info planar:4
-
-    chasles info robot.urdf --floating --strict
-
-    chasles info robot.xacro --argument arm=left --json
+        chasles info puma560
+        chasles info planar:4
+        chasles info robot.urdf --floating --strict
+        chasles info robot.xacro --argument arm=left --json
     """
     robot = asked.robot()
     return Answer(_facts(robot), partial(_show, robot))

@@ -1,22 +1,29 @@
-"""The command `chasles lint`."""
+"""The command `chasles lint`: what is found in each file, and copies that are repaired."""
 
+import difflib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
 
-from chasles.cli.command import Answer
-from chasles.cli.lint_report import Task, plain, show
+from chasles.cli.command import FOUND, WRONG, Answer, write
 from chasles.cli.options import Arguments, given, installed, option
+from chasles.errors import ChaslesError, FileError, ModelError
+from chasles.formats.files import store
+from chasles.lint import CHECKS, SEVERITIES, Finding, at_least, findings, surveyed
+from chasles.lint.repair import repaired, unrepaired
+from chasles.lint.sheet import Sheet
 
+_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
-class FailOn(StrEnum):
-    """From which findings on the exit status is 1."""
-
-    error = "error"
-    warning = "warning"
-    note = "note"
-    never = "never"
+FailOn = StrEnum("FailOn", ["error", "warning", "note", "never"])
+"""The least severity at which the exit status is 1."""
 
 
 def lint(
@@ -30,14 +37,10 @@ def lint(
     ],
     argument: Arguments,
     fix: Annotated[
-        bool, option("Write NAME.fixed.urdf beside the file; show the changes.", "--fix")
+        bool, option("Write NAME.fixed.urdf beside the file; show the changes.")
     ] = False,
-    fail_on: Annotated[
-        FailOn, option("Exit status 1 from such findings on.", "--fail-on")
-    ] = FailOn.warning,
-    no_meshes: Annotated[
-        bool, option("Do not open the mesh files that a file names.", "--no-meshes")
-    ] = False,
+    fail_on: Annotated[FailOn, option("Exit status 1 from such findings on.")] = FailOn.warning,
+    no_meshes: Annotated[bool, option("Do not open the mesh files that a file names.")] = False,
 ) -> Answer:
     """Find what is wrong or odd in robot files, also in those that do not load.
 
@@ -46,17 +49,112 @@ def lint(
     Exit status: 0 clean, 1 findings, 2 a file cannot be read.
 
     Examples:
-
-    chasles lint robot.urdf
-
-    chasles lint robots/*.urdf --json --fail-on error
-
-    chasles lint robot.urdf --fix
+        chasles lint robot.urdf
+        chasles lint robots/*.urdf --json --fail-on error
+        chasles lint robot.urdf --fix
     """
-    task = Task(fix, fail_on.value, not no_meshes, given(argument))
-    reports = [task.report(target) for target in files]
-    return Answer(
-        {"reports": [plain(report) for report in reports]},
-        lambda console: show(reports, console),
-        task.status(reports),
+    arguments = given(argument)
+    reports = [_report(file, fix=fix, meshes=not no_meshes, arguments=arguments) for file in files]
+
+    def show(console: Console) -> None:
+        for report in reports:
+            _show(report, console)
+
+    return Answer({"reports": list(map(_plain, reports))}, show, _status(reports, fail_on.value))
+
+
+@dataclass(frozen=True)
+class Report:
+    """The findings of a file, and its repaired copy.
+
+    unreadable: why the file cannot be read. asked: a repair was asked for. copy, diff: of the
+    repair, if one was made. left: what could not be repaired, and why. unwritten: why the copy
+    could not be written.
+    """
+
+    file: str
+    findings: tuple[Finding, ...] = ()
+    unreadable: ChaslesError | None = None
+    copy: str = ""
+    diff: str = ""
+    left: tuple[str, ...] = ()
+    asked: bool = False
+    unwritten: ChaslesError | None = None
+
+
+def _report(target: str, *, fix: bool, meshes: bool, arguments: Mapping[str, str]) -> Report:
+    """Look at a file, and repair a copy of it if that was asked."""
+    try:
+        sheet = surveyed(target, meshes=meshes, arguments=arguments)
+    except ModelError as error:
+        return Report(target, unreadable=error)
+    left = tuple(map(str, unrepaired(sheet))) if fix else ()
+    report = Report(target, findings(sheet), left=left, asked=fix)
+    if not fix or not any(finding.repairable for finding in report.findings):
+        return report
+    try:
+        copy, diff = _fixed(sheet, Path(target))
+        return replace(report, copy=copy, diff=diff)
+    except (ModelError, FileError) as error:
+        return replace(report, unwritten=error)
+
+
+def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
+    """The name of the repaired copy, and its difference to the file; the file itself stays.
+
+    The copy of a file stands beside it, that of an installed robot in the present folder.
+    """
+    copy = target.with_name(f"{target.stem}.fixed{Path(sheet.file).suffix}")
+    if copy.exists():
+        problem = "it is there already"
+        raise ModelError("E-CLI-017", problem, "remove it, or give it another name", file=copy)
+    old, new = repaired(sheet)
+    if old == new:
+        return "", ""
+    store(copy, new)
+    lines = difflib.unified_diff(
+        old.splitlines(keepends=True), new.splitlines(keepends=True), sheet.file, str(copy)
     )
+    return str(copy), "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def _status(reports: Sequence[Report], fail_on: str) -> int:
+    """2 where a file cannot be read, or its copy not be written, 1 where findings count, else 0."""
+    if any(report.unreadable or report.unwritten for report in reports):
+        return WRONG
+    found = [finding for report in reports for finding in report.findings]
+    return FOUND if fail_on != "never" and any(at_least(f, fail_on) for f in found) else 0
+
+
+def _plain(report: Report) -> dict[str, Any]:
+    """A report for programs; errors as their fields."""
+    errors = {"unreadable": report.unreadable, "unwritten": report.unwritten}
+    told = {key: None if error is None else error.fields() for key, error in errors.items()}
+    return asdict(replace(report, unreadable=None, unwritten=None)) | told
+
+
+def _show(report: Report, console: Console) -> None:
+    """The findings of a file by check, the gravest first; then the repair."""
+    if report.unreadable:
+        told = " ".join(str(report.unreadable).split())
+        console.print(f"[red]unreadable[/] {escape(told)}", soft_wrap=True)
+        return
+    counts = Counter(finding.severity for finding in report.findings)
+    words = [f"{n} {key}{'s' if n > 1 else ''}" for key in SEVERITIES if (n := counts[key])]
+    summary = ", ".join(words) or "clean"
+    console.print(f"[bold]{escape(report.file)}[/]: {summary}", soft_wrap=True)
+    for name, row in sorted(CHECKS.items(), key=lambda item: SEVERITIES.index(item[1].severity)):
+        found = [finding for finding in report.findings if finding.check == name]
+        if found:
+            head = f"[{_COLOURS[row.severity]}]{row.severity}[/] [bold]{name}[/]: {row.why}"
+            console.print(f"{head}; {escape(found[0].remedy)}", soft_wrap=True)
+            write(console, *(f"  {x.where}: {x.part}: {x.what}" for x in found))
+    if report.diff:
+        write(console, report.diff, end="")
+        write(console, f"Repaired copy saved to {report.copy}")
+    elif report.unwritten:
+        why = escape(str(report.unwritten))
+        console.print(f"[red]no copy was written[/] {why}", soft_wrap=True)
+    elif report.asked and report.findings:
+        console.print("No copy was written: only you can put these right.")
+    write(console, *report.left)

@@ -10,17 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from chasles.cli.command import (
-    Answer,
-    bar,
-    check_new_picture,
-    check_new_table,
-    table,
-    write_picture,
-    write_saved,
-)
+from chasles.cli import command
 from chasles.cli.motion import Summary, Task, run
-from chasles.cli.options import Asked, option
+from chasles.cli.options import Asked, option, repeatable
 from chasles.formats.files import size
 from chasles.plots.paper import efforts, finish, sheet
 from chasles.plots.paper import forces as draw_forces
@@ -32,38 +24,19 @@ def motion(
         Path, typer.Argument(metavar="MOTION", help="A .csv with a header, or plain q qd qdd.")
     ],
     frame: Annotated[
-        list[str],
-        option(
-            "A frame to follow; repeatable. Default: the last.",
-            "--frame",
-            metavar="NAME",
-            default_factory=list,
-            show_default=False,
-        ),
+        list[str], repeatable("A frame to follow; repeatable. Default: the last.", metavar="NAME")
     ],
-    all_links: Annotated[
-        bool, option("Follow every link and frame of the robot.", "--all-links")
-    ] = False,
+    all_links: Annotated[bool, option("Follow every link and frame of the robot.")] = False,
     output: Annotated[
         Path | None, option("The table to write (.csv, .parquet).", "--output", "-o")
     ] = None,
-    plot: Annotated[Path | None, option("A picture to draw (.png, .svg, .pdf).", "--plot")] = None,
-    forces: Annotated[
-        Path | None, option("External force and couple: one, or each.", "--forces")
-    ] = None,
-    forces_on: Annotated[
-        str, option("The frame they act on. Default: the last.", "--forces-on", show_default=False)
-    ] = "",
-    at_world: Annotated[
-        bool, option("Of the point at the world's origin, as in W and H.", "--at-world")
-    ] = False,
-    step: Annotated[
-        float | None, option("Seconds between instants without times.", "--step")
-    ] = None,
-    differentiate: Annotated[
-        bool, option("Compute missing rates by differences.", "--differentiate")
-    ] = False,
-) -> Answer:
+    plot: Annotated[Path | None, option("A picture to draw (.png, .svg, .pdf).")] = None,
+    forces: Annotated[Path | None, option("External force and couple: one, or each.")] = None,
+    forces_on: Annotated[str, option("The frame they act on. Default: the last.")] = "",
+    at_world: Annotated[bool, option("Of the point at the world's origin, as in W and H.")] = False,
+    step: Annotated[float | None, option("Seconds between instants without times.")] = None,
+    differentiate: Annotated[bool, option("Compute missing rates by differences.")] = False,
+) -> command.Answer:
     """Compute poses, velocities, accelerations and forces along a motion.
 
     Direct kinematics and inverse dynamics at every instant of a motion file.
@@ -71,17 +44,14 @@ def motion(
     Writes them as a table and shows peaks; docs/motion.md says what files hold.
 
     Examples:
-
-    chasles motion robot.dat robot.mot --output table.csv
-
-    chasles motion puma560 moves.csv --frame tool --plot moves.png
-
-    chasles motion robot.urdf moves.csv --differentiate --forces push.csv
+        chasles motion robot.dat robot.mot --output table.csv
+        chasles motion puma560 moves.csv --frame tool --plot moves.png
+        chasles motion robot.urdf moves.csv --differentiate --forces push.csv
     """
     if output is not None:
-        check_new_table(output)
+        command.check_new_table(output)
     if plot is not None:
-        check_new_picture(plot)
+        command.check_new_picture(plot)
     robot = asked.robot()
     task = Task(
         robot,
@@ -98,13 +68,13 @@ def motion(
     for path in files.values():
         task.check_not_read(path)
     columns = (TaskProgressColumn(), TimeRemainingColumn(), TextColumn("left"))
-    with bar(size(str(motion)), *columns) as told:
+    with command.bar(size(str(motion)), *columns) as told:
         summary = run(task, output, lambda count: told(completed=count))
     if plot is not None:
         _draw(task, summary, plot)
 
     data = _data(task, summary) | {"files": files}
-    return Answer(data, partial(_show, task, summary, files))
+    return command.Answer(data, partial(_show, task, summary, files))
 
 
 def _data(task: Task, summary: Summary) -> dict[str, Any]:
@@ -133,7 +103,7 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
     robot, frame = task.robot, task.frames[0]
     length = "" if summary.end is None else f", {summary.start:g} to {summary.end:g} s"
     console.print(f"[bold]{escape(robot.name)}[/]: {summary.instants} instants{length}")
-    rows = table(["joint force"], ["peak", "rms", "unit"])
+    rows = command.table(["joint force"], ["peak", "rms", "unit"])
     forces = zip(efforts(robot), summary.peak, summary.rms, strict=True)
     for (name, unit), peak, rms in forces:
         rows.add_row(f"[cyan]{escape(name)}[/]", f"{peak:.5g}", f"{rms:.5g}", unit)
@@ -149,7 +119,7 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
     if summary.work is not None:
         joints, outside = summary.work
         console.print(f"work: {joints:.5g} J of the joints, {outside:.5g} J of external forces")
-    write_saved(console, files)
+    command.write_saved(console, files)
 
 
 def _draw(task: Task, summary: Summary, path: Path) -> None:
@@ -164,4 +134,4 @@ def _draw(task: Task, summary: Summary, path: Path) -> None:
     draw_forces(robot, rest[:, robot.nq : -1], t, forces)
     speed.plot(samples, rest[:, -1], "k")
     finish(speed, f"speed of {task.frames[0]!r} (m/s)", across)
-    write_picture(figure, path)
+    command.write_picture(figure, path)

@@ -22,10 +22,8 @@ def robots() -> Answer:
     Installed are those of example-robot-data and of robot_descriptions' cache.
 
     Examples:
-
-    chasles robots
-
-    chasles info panda
+        chasles robots
+        chasles info panda
     """
     built_in = [
         {

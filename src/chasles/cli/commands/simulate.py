@@ -8,29 +8,12 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich import progress
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
-from chasles.cli.command import (
-    INTERRUPTED,
-    TABLES,
-    Answer,
-    Terminal,
-    bar,
-    check_new_table,
-    said,
-    vector,
-    write,
-    write_picture,
-    write_saved,
-)
-from chasles.cli.command import table as new_table
+from chasles.cli import command
+from chasles.cli import simulate as work
 from chasles.cli.options import (
     Arguments,
     Floating,
@@ -45,9 +28,6 @@ from chasles.cli.options import (
 )
 from chasles.cli.recording import MOTION, Recording
 from chasles.cli.scenario import CONTROLS
-from chasles.cli.simulate import Task, contacts, coordinates, gains, interruptible, run
-from chasles.cli.simulate import disturbance as pushes
-from chasles.cli.simulate import said as flags
 from chasles.formats.files import whole
 from chasles.formats.motion import numbered
 from chasles.plots.paper import curves, energies, finish, sheet
@@ -59,6 +39,8 @@ MOST_SHOWN = 4000
 
 Arrays = Mapping[str, np.ndarray]
 
+FOLDER = Path("simulation")
+
 NUMBERS = "X,...|JOINT=X"
 """Form of coordinates on the command line."""
 
@@ -68,9 +50,7 @@ def simulate(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="ROBOT|SCENARIO",
-            help="A robot, or a scenario (.toml).",
-            autocompletion=names,
+            metavar="ROBOT|SCENARIO", help="A robot, or a scenario (.toml).", autocompletion=names
         ),
     ] = "",
     duration: Annotated[float | None, option("Seconds; 1 if not said.")] = None,
@@ -86,11 +66,10 @@ def simulate(
     atol: Annotated[float | None, option("Of dopri5's steps.")] = None,
     every: Annotated[int | None, option("Keep one state of so many.")] = None,
     q: Annotated[
-        list[str] | None,
-        option("Start: all numbers, or some joints'; repeat.", "--q", metavar=NUMBERS),
+        list[str] | None, option("Start: all numbers, or some joints'; repeat.", metavar=NUMBERS)
     ] = None,
-    qd: Annotated[list[str] | None, option("The same of rates.", "--qd", metavar=NUMBERS)] = None,
-    random: Annotated[int | None, option("Start at random.", "--random", metavar="SEED")] = None,
+    qd: Annotated[list[str] | None, option("The same of rates.", metavar=NUMBERS)] = None,
+    random: Annotated[int | None, option("Start at random.", metavar="SEED")] = None,
     control: Annotated[
         str | None,
         option("pd, gravity, computed-torque or none.", autocompletion=among((*CONTROLS, "none"))),
@@ -108,30 +87,25 @@ def simulate(
         str | None, option("Random joint forces.", metavar="effort=X,hold=X,seed=N")
     ] = None,
     foot: Annotated[
-        list[str] | None,
-        option("What may touch z = 0; repeat.", "--foot", metavar="FRAME[:RADIUS]"),
+        list[str] | None, option("What may touch z = 0; repeat.", metavar="FRAME[:RADIUS]")
     ] = None,
     ground: Annotated[
         str | None, option("rigid,friction=0.8 or another law.", metavar="LAW,KEY=X,...")
     ] = None,
-    dissipation: Annotated[bool, option("With joint friction.", "--dissipation")] = False,
-    limits: Annotated[bool, option("Joints stop at their limits.", "--limits")] = False,
+    dissipation: Annotated[bool, option("With joint friction.")] = False,
+    limits: Annotated[bool, option("Joints stop at their limits.")] = False,
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
     strict: Strict = False,
-    output: Annotated[Path, option("The folder to write to.", "--output", "-o")] = Path(
-        "simulation"
-    ),
-    table: Annotated[Path | None, option("Also a table (.csv, .parquet).", "--table")] = None,
-    no_plots: Annotated[bool, option("Draw nothing.", "--no-plots")] = False,
-    resume: Annotated[bool, option("Go on in the folder.", "--resume")] = False,
-    overwrite: Annotated[bool, option("Replace what it holds.", "--overwrite")] = False,
+    output: Annotated[Path, option("The folder to write to.", "--output", "-o")] = FOLDER,
+    table: Annotated[Path | None, option("Also a table (.csv, .parquet).")] = None,
+    no_plots: Annotated[bool, option("Draw nothing.")] = False,
+    resume: Annotated[bool, option("Go on in the folder.")] = False,
+    overwrite: Annotated[bool, option("Replace what it holds.")] = False,
     save: Annotated[float, option("Seconds of real time between parts on disk.", min=0.0)] = 5.0,
-    write_scenario: Annotated[
-        Path | None, option("Write a scenario; do no more.", "--write-scenario")
-    ] = None,
-) -> Answer:
+    write_scenario: Annotated[Path | None, option("Write a scenario; do no more.")] = None,
+) -> command.Answer:
     """Let a robot move, and keep its motion in a folder.
 
     From flags, or from a scenario, whose values flags replace.
@@ -139,16 +113,11 @@ def simulate(
     Ctrl-C keeps what was computed; --resume goes on, to the same bits.
 
     Examples:
-
-    chasles simulate puma560 --random 1 --duration 2
-
-    chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
-
-    chasles simulate puma560 --control gravity --write-scenario hold.toml
-
-    chasles simulate hold.toml --duration 2 --output hold --table hold.csv
-
-    chasles simulate --output hold --resume
+        chasles simulate puma560 --random 1 --duration 2
+        chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
+        chasles simulate puma560 --control gravity --write-scenario hold.toml
+        chasles simulate hold.toml --duration 2 --output hold --table hold.csv
+        chasles simulate --output hold --resume
     """
     values = {
         "duration": duration,
@@ -164,50 +133,54 @@ def simulate(
         "snap": False if no_snap else None,
         "strict": strict or None,
         "arguments": given(argument),
-        "start": {"q": coordinates("--q", q), "qd": coordinates("--qd", qd), "random": random},
+        "start": {
+            "q": work.coordinates("--q", q),
+            "qd": work.coordinates("--qd", qd),
+            "random": random,
+        },
         "control": {
             "law": control,
-            "stiffness": gains("--stiffness", stiffness),
-            "damping": gains("--damping", damping),
-            "target": coordinates("--target", goal),
+            "stiffness": work.gains("--stiffness", stiffness),
+            "damping": work.gains("--damping", damping),
+            "target": work.coordinates("--target", goal),
         },
-        "disturbance": pushes(disturbance),
-        "contact": contacts(foot or [], ground),
+        "disturbance": work.disturbance(disturbance),
+        "contact": work.contacts(foot or [], ground),
     }
     if table is not None:
-        check_new_table(table)
-    task = Task(target, flags(values), output, resume, overwrite, save, table)
+        command.check_new_table(table)
+    task = work.Task(target, work.said(values), output, resume, overwrite, save, table)
     if write_scenario is None:
         return _carried_out(task, plots=not no_plots)
     check_folder(write_scenario)
     task.scenario().write(write_scenario)
     saved = f"Scenario saved to {write_scenario}"
-    return Answer({"files": {"scenario": write_scenario}}, said(saved))
+    return command.Answer({"files": {"scenario": write_scenario}}, command.said(saved))
 
 
-def _carried_out(task: Task, *, plots: bool) -> Answer:
+def _carried_out(task: work.Task, *, plots: bool) -> command.Answer:
     """Do a task, to its end or until it is interrupted."""
     recording = task.recording()
-    aside = Terminal(stderr=True)
-    write(aside, *(f"note: {note}" for note in recording.notes))
+    aside = command.Terminal(stderr=True)
+    command.write(aside, *(f"note: {note}" for note in recording.notes))
     begun = time.monotonic()
     whole_time = recording.scene.scenario.top["duration"]
     columns = (
-        TaskProgressColumn(),
-        TextColumn("{task.completed:.3g} of {task.total:g} s simulated in"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("left"),
+        progress.TaskProgressColumn(),
+        progress.TextColumn("{task.completed:.3g} of {task.total:g} s simulated in"),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+        progress.TextColumn("left"),
     )
-    with bar(whole_time, *columns) as told, interruptible() as stop:
+    with command.bar(whole_time, *columns) as told, work.interruptible() as stop:
         if not recording.finished:
-            run(recording, lambda t: told(completed=t), stop, task.save)
+            work.run(recording, lambda t: told(completed=t), stop, task.save)
     wall = time.monotonic() - begun
     if not recording.over:
         found = _summary(recording, None, wall)
         kept = f"Stopped at t = {found['t']:.6g} s of {whole_time:g} s, which are kept."
-        write(aside, f"{kept} Go on with: {recording.how_to_go_on}")
-        return Answer(found, said(), INTERRUPTED)
+        command.write(aside, f"{kept} Go on with: {recording.how_to_go_on}")
+        return command.Answer(found, command.said(), command.INTERRUPTED)
     arrays, robot = recording.finish(), recording.scene.robot
     files = {"motion": recording.folder / MOTION}
     if task.table is not None:
@@ -216,7 +189,7 @@ def _carried_out(task: Task, *, plots: bool) -> Answer:
     if plots:
         files |= {f"{path.stem}_plot": path for path in _draw(arrays, recording.folder)}
     found = _summary(recording, arrays, wall) | {"files": files}
-    return Answer(found, partial(_show, found, robot))
+    return command.Answer(found, partial(_show, found, robot))
 
 
 def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[str, Any]:
@@ -258,7 +231,7 @@ def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[s
 def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
     """The summary of a motion that is over, for people."""
     console.print(f"[bold]{escape(robot.name)}[/]: {found['states']} states, to {found['t']:g} s")
-    rows = new_table(["joint"])
+    rows = command.table(["joint"])
     for column in ("q", "qd"):  # vectors of free joints are broken into lines
         rows.add_column(column, justify="right", overflow="fold")
     for joint in robot.joints:
@@ -273,14 +246,14 @@ def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
     if "contact" in found:
         contact = found["contact"]
         console.print(
-            f"contact: {vector(contact['last_force'])} N at last, largest "
+            f"contact: {command.vector(contact['last_force'])} N at last, largest "
             f"{contact['largest_force']:.4g} N, deepest {contact['deepest']:.2g} m"
         )
-    write_saved(console, found["files"])
+    command.write_saved(console, found["files"])
 
 
 def _numbers(values: np.ndarray) -> str:
-    return f"{values[0]:.5g}" if len(values) == 1 else vector(values)
+    return f"{values[0]:.5g}" if len(values) == 1 else command.vector(values)
 
 
 # Tables and plots ------------------------------------------------------------------------------
@@ -299,7 +272,7 @@ def _write_table(arrays: Arrays, robot: Robot, path: Path) -> None:
         for k in range(arrays["contact_gaps"].shape[1]):
             names += [f"contact{k}.{entry}" for entry in ("gap", "fx", "fy", "fz")]
             columns += [arrays["contact_gaps"][:, k], *arrays["contact_forces"][:, k].T]
-    with whole(path) as part, TABLES[path.suffix.lower()](part, names) as add:
+    with whole(path) as part, command.TABLES[path.suffix.lower()](part, names) as add:
         add(np.column_stack(columns))
 
 
@@ -313,7 +286,7 @@ def _draw(arrays: Arrays, folder: Path) -> list[Path]:
     total = some["kinetic"] + some["potential"]
     drift.plot(t, total - total[0])
     finish(drift, "change of the total (J)", "time (s)")
-    write_picture(figure, paths[0])
+    command.write_picture(figure, paths[0])
     if "contact_gaps" in some:
         paths.append(folder / "contact.png")
         figure, (forces, gaps) = sheet(2)
@@ -322,5 +295,5 @@ def _draw(arrays: Arrays, folder: Path) -> list[Path]:
         gaps.plot(t, some["contact_gaps"])
         finish(forces, "contact forces (N)", "time (s)")
         finish(gaps, "gaps (m)", "time (s)")
-        write_picture(figure, paths[1])
+        command.write_picture(figure, paths[1])
     return paths

@@ -19,9 +19,7 @@ def verify(
     asked: Asked,
     seed: Annotated[int, option("Of the first random state.", min=0)] = 0,
     states: Annotated[int, option("How many random states.", min=1)] = 2,
-    full: Annotated[
-        bool, option("Also what takes long: closed forms of large robots.", "--full")
-    ] = False,
+    full: Annotated[bool, option("Also what takes long: closed forms of large robots.")] = False,
 ) -> Answer:
     """Check a robot's functions against each other and against physics.
 
@@ -30,19 +28,14 @@ def verify(
     At random states of this robot; the exit status is 1 where something differs.
 
     Examples:
-
-    chasles verify puma560
-
-    chasles verify robot.urdf --floating --states 5
-
-    chasles verify robot.xml --full --json
+        chasles verify puma560
+        chasles verify robot.urdf --floating --states 5
+        chasles verify robot.xml --full --json
     """
     robot = asked.robot()
     with steps(len(CHECKS)) as step:
         found = checked(robot, seed=seed, states=states, full=full, step=step)
-    results = [
-        vars(result) | {"ok": result.ok, "checked": result.checked} for result in found.results
-    ]
+    results = [vars(x) | {"ok": x.ok, "checked": x.checked} for x in found.results]
     data = vars(found) | {"ok": found.ok, "results": results}
     return Answer(data, partial(show, found), 0 if found.ok else FOUND)
 

@@ -20,15 +20,9 @@ def view(
         Path | None, option("A motion to play: .npz or folder of simulate, .csv, or plain.")
     ] = None,
     beside: Annotated[
-        str,
-        option(
-            "Another robot beside it.",
-            metavar="FILE|NAME",
-            show_default=False,
-            autocompletion=names,
-        ),
+        str, option("Another robot beside it.", metavar="FILE|NAME", autocompletion=names)
     ] = "",
-    host: Annotated[str, option("Where to listen; 0.0.0.0 is everywhere.")] = ("127.0.0.1"),
+    host: Annotated[str, option("Where to listen; 0.0.0.0 is everywhere.")] = "127.0.0.1",
     port: Annotated[
         int, option("The first to try; the next free one is taken.", min=0, max=65535)
     ] = 8080,
@@ -43,12 +37,9 @@ def view(
     Ctrl-C ends it.
 
     Examples:
-
-    chasles view puma560 --open
-
-    chasles view robot.urdf --motion simulation
-
-    chasles view robot.urdf --beside robot.xml --motion moves.csv
+        chasles view puma560 --open
+        chasles view robot.urdf --motion simulation
+        chasles view robot.urdf --beside robot.xml --motion moves.csv
     """
     robot = asked.robot()
     other = find(beside, asked.how) if beside else None

@@ -3,6 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from chasles.backends.arrays import COMPILING
+from chasles.backends.cuda_resident import Library, resident
+
 
 def in_front(
     function: Any, arrays: Sequence[Any], places: Sequence[int | None], move: Callable[..., Any]
@@ -23,3 +26,19 @@ def in_front(
             a = a.reshape(a.shape[0], *[1] * (max(ranks) - rank), *a.shape[1:])
         moved.append(a)
     return moved
+
+
+def learn(
+    function: Any, library: Library, kernel: Any, device: int, count: int, *, rows: bool
+) -> None:
+    """Prepare calls with arrays of a library on a GPU, of about so many states, in rows or not."""
+    known, bits = function.residents, 8 * kernel.dtype.itemsize
+    with COMPILING:
+        if library.name not in known:
+            known[library.name] = resident(function.interface, library, function.call)
+        found = known[library.name]
+        if found is not None and found.lacks(bits, device, count, rows=rows):
+            plan = kernel.plan(device, count, rows=rows)
+            if plan is not None:
+                found.add(plan)
+                function.quick.update(dict.fromkeys(library.types, found.call))

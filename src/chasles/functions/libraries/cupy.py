@@ -1,24 +1,86 @@
 """CuPy's arrays: given to the CUDA backend, on CuPy's current stream."""
 
-from collections.abc import Sequence
+import contextlib
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import cupy
+import numpy as np
 
+from chasles import backends
+from chasles.backends.cuda_resident import Library
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
+from chasles.functions.graphs import Graph
+from chasles.functions.libraries import learn
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
     """A function of CuPy's arrays, all on one device: float32 if all are (numbers follow)."""
     title = function.recipe.function
     if threads is not None:
-        problem = "threads= is for processors"
-        raise ArgumentError("E-GPU-021", problem, "leave it out on a GPU", part=title)
+        raise ArgumentError("E-GPU-021", "threads= is for CPUs", "leave it out", part=title)
     kernel = (function.single if single(arguments) else function).cuda.kernel
     if not all(isinstance(a, cupy.ndarray) and a.dtype == kernel.dtype for a in arguments):
         arguments = converted(title, function.interface.inputs, arguments, kernel.dtype)
-    return kernel.call(title, arguments, out)
+    return run(function, kernel, arguments, out)
+
+
+def run(function: Any, kernel: Any, arguments: Sequence[Any], out: Any) -> Any:
+    """Run a function's kernel, and prepare calls like this one."""
+    found = kernel.call(function.recipe.function, arguments, out)
+    result, variable = found[0] if isinstance(found, tuple) else found, kernel.interface.outputs[0]
+    count = math.prod(result.shape[: result.ndim - len(variable.shape)])
+    rows = all(a.flags.c_contiguous for a in arguments)
+    learn(function, _LIBRARY, kernel, result.data.device_id, count, rows=rows)
+    return found
+
+
+def _new(like: Any, *shape: int) -> Any:
+    return cupy.ndarray(shape, like.dtype)
+
+
+def _turned(like: Any, *shape: int) -> Any:
+    """In columns: the first axis, that of the states, is the last in memory."""
+    ahead = cupy.ndarray((*shape[1:], shape[0]), like.dtype)
+    return ahead.transpose(ahead.ndim - 1, *range(ahead.ndim - 1))
+
+
+_LIBRARY = Library("cupy", (cupy.ndarray,), _new, _turned, cupy.cuda.get_current_stream)
+"""Arrays as machine code reads them."""
+
+
+def captured(
+    function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None
+) -> Graph:
+    """A function captured in a graph; memory that it takes on the way stays the graph's own."""
+    backends.described("cuda")  # which says so where no GPU can be used
+    pool, place = cupy.cuda.MemoryPool(), cupy.cuda.Device(device)
+    with place, cupy.cuda.using_allocator(pool.malloc):
+        inputs = {name: cupy.asarray(a) for name, a in values.items()}
+        place.synchronize()
+        stream = cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            for _ in range(2):  # compile, and take memory
+                function(*inputs.values())
+            stream.synchronize()
+            stream.begin_capture()
+            try:
+                outputs = function(*inputs.values())
+            except BaseException:
+                with contextlib.suppress(RuntimeError):
+                    stream.end_capture()
+                raise
+            graph = stream.end_capture()
+
+    def launch() -> None:
+        graph.launch(cupy.cuda.get_current_stream())
+
+    def copy(target: Any, given: Any) -> None:
+        target[...] = cupy.asarray(given)
+
+    return Graph(inputs, outputs, launch, copy, pool)
 
 
 def single(arguments: Sequence[Any]) -> bool:

@@ -30,12 +30,35 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     title = function.recipe.function
     for name, given in (("out", out), ("threads", threads)):
         if given is not None:
-            problem = f"JAX's arrays allow no {name}="
-            raise ArgumentError("E-CALL-043", problem, "leave it out", part=title)
+            raise ArgumentError("E-CALL-043", f"JAX allows no {name}=", "leave it out", part=title)
+    if type(arguments[0]) is _CONCRETE and _CONCRETE not in function.quick:
+        function.quick[_CONCRETE] = _direct(function)
+        return function.quick[_CONCRETE](*arguments)
     arrays = _arrays(function, arguments)
     chosen = function.single if arrays[0].dtype == np.float32 else function
     results = _EVALUATE.bind(*_aligned(chosen, arrays), function=chosen)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _direct(function: Any) -> Callable[..., Any]:
+    """A function of arrays that are nothing but numbers: compiled by XLA as a whole."""
+    whole = jax.jit(function.call)
+
+    def direct(*arguments: Any, **named: Any) -> Any:
+        if named or not all(type(a) is _CONCRETE for a in arguments):
+            return function.call(*arguments, **named)
+        return whole(*arguments)
+
+    return direct
+
+
+def concrete() -> type:
+    """The type of arrays that no transformation of JAX follows, asked for within one or not."""
+    with jax.ensure_compile_time_eval():
+        return type(jnp.zeros(()))
+
+
+_CONCRETE = concrete()
 
 
 def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
@@ -144,9 +167,7 @@ def _minor_version() -> int:
     header = Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text("utf-8")
     found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", header))
     if int(found["MAJOR"]) != xla.MAJOR:
-        problem = (
-            f"version {found['MAJOR']} of jaxlib's foreign function interface is not supported"
-        )
+        problem = f"version {found['MAJOR']} of jaxlib's interface to functions is not supported"
         raise StateError("E-CALL-048", problem, f"use a jaxlib with version {xla.MAJOR}")
     return int(found["MINOR"])
 

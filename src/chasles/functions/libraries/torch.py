@@ -6,7 +6,8 @@ compiled functions again, to any order. Inside, the call is the operation `chasl
 """
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,12 @@ from torch.autograd import forward_ad
 
 from chasles.backends.arrays import check_shape, leads
 from chasles.backends.cuda_layout import Look
-from chasles.errors import ArgumentError, InputError
+from chasles.backends.cuda_resident import Library, exchange
+from chasles.errors import ArgumentError, InputError, StateError
+from chasles.functions import compiled
 from chasles.functions.compiled import recall
-from chasles.functions.libraries import in_front
+from chasles.functions.graphs import Graph
+from chasles.functions.libraries import in_front, learn
 
 _SINGLE, _DOUBLE = torch.float32, torch.float64
 _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
@@ -27,12 +31,66 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     """A function of tensors, on the device where they are; `out` only where nothing is recorded."""
     tensors = _tensors(function, arguments)
     if out is not None:
-        return _fill(function, tensors, out, threads)
-    if torch.compiler.is_compiling():
+        results = _fill(function, tensors, out, threads)
+    elif torch.compiler.is_compiling():
         results = torch.ops.chasles.evaluate(*_address(function), tensors, threads)
+        return results[0] if len(results) == 1 else tuple(results)
+    elif not _bare(tensors):
+        results = _Evaluate.apply(function, threads, *tensors)
+        return results[0] if len(results) == 1 else results
     else:
-        results = _evaluated(function, tensors, threads)
-    return results[0] if len(results) == 1 else tuple(results)
+        results = _run(function, tensors, threads)
+    if tensors[0].is_cuda:
+        _learn(function, tensors, results[0])
+    return out if out is not None else results[0] if len(results) == 1 else tuple(results)
+
+
+def _learn(function: Any, tensors: Sequence[Any], result: Any) -> None:
+    """Prepare calls like one that was made, where this PyTorch allows that."""
+    if _LIBRARY is not None:
+        chosen = function.single if tensors[0].dtype == _SINGLE else function
+        rows = all(t.is_contiguous() for t in tensors)
+        variable = function.interface.outputs[0]
+        count = math.prod(result.shape[: result.ndim - len(variable.shape)])
+        kernel, device = chosen.cuda.kernel, tensors[0].get_device()
+        learn(function, _LIBRARY, kernel, device, count, rows=rows)
+
+
+def _library() -> Library | None:
+    """Tensors as machine code reads them: by functions of C that PyTorch has since version 2.10."""
+    read = exchange(torch.Tensor)
+    if read is None or not hasattr(forward_ad, "_current_level"):
+        return None
+    types, new = (torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty
+    return Library("torch", types, new, new, forward_ad, *read)  # results are in rows
+
+
+_LIBRARY = _library()
+compiled.is_traced = torch.compiler.is_compiling
+
+
+def captured(
+    function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None
+) -> Graph:
+    """A function captured in a graph, of tensors that record nothing."""
+    if not torch.cuda.is_available():
+        remedy = "check torch.cuda.is_available()"
+        raise StateError("E-GPU-031", "PyTorch finds no GPU", remedy, part="graph")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.device(device), torch.no_grad():
+        inputs = {name: torch.from_numpy(a).cuda() for name, a in values.items()}
+        torch.cuda.synchronize()
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for _ in range(2):  # compile
+                function(*inputs.values())
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph):
+            outputs = function(*inputs.values())
+    return Graph(inputs, outputs, graph.replay, _copy)
+
+
+def _copy(target: Any, given: Any) -> None:
+    target.copy_(torch.as_tensor(given))
 
 
 # At the door -------------------------------------------------------------------------------------
@@ -69,8 +127,7 @@ def _checked(function: Any, arguments: Sequence[Any]) -> Any:
             problem = f"{first[0]} is on {first[1]} and {variable.name} on {a.device}"
             raise InputError("E-CALL-049", problem, "bring them together", part=title)
         if a.device.type not in ("cpu", "cuda"):
-            problem = f"no code for device {a.device}"
-            raise InputError("E-CALL-050", problem, "use cpu or cuda", part=title)
+            raise InputError("E-CALL-050", f"no code for {a.device}", "use cpu or cuda", part=title)
         if a.dtype == _DOUBLE or a.dtype in _WHOLE:
             dtype = _DOUBLE
         elif a.dtype != _SINGLE:
@@ -94,7 +151,8 @@ def _bare(tensors: Sequence[Any]) -> bool:
     return True
 
 
-def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) -> Any:
+def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) -> Sequence[Any]:
+    """Write the results to tensors that are given."""
     title = function.recipe.function
     if torch.compiler.is_compiling() or not _bare(tensors):
         problem = "out= cannot be differentiated, mapped or compiled"
@@ -108,8 +166,7 @@ def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) 
             first = function.interface.inputs[0].name
             problem = f"out is on {target.device}, and {first} on {tensors[0].device}"
             raise InputError("E-CALL-054", problem, "bring them together", part=title)
-    _run(function, tensors, threads, out=outs)
-    return out
+    return _run(function, tensors, threads, out=outs)
 
 
 # Running -----------------------------------------------------------------------------------------
@@ -163,15 +220,6 @@ class _OnGPU:
 
     def rows(self, tensor: Any, shape: tuple[int, ...]) -> Any:
         return tensor.expand(shape).clone(memory_format=torch.contiguous_format)
-
-
-def _empty(function: Any, tensors: Sequence[Any]) -> list[Any]:
-    """Tensors for the results, of unknown content, of a compiler's tensors without any."""
-    inputs = function.interface.inputs
-    for v, t in zip(inputs, tensors, strict=True):
-        check_shape(function.recipe.function, v, tuple(t.shape))
-    batch = torch.broadcast_shapes(*leads(inputs, tensors))
-    return [tensors[0].new_empty((*batch, *v.shape)) for v in function.interface.outputs]
 
 
 # Derivatives -------------------------------------------------------------------------------------
@@ -255,7 +303,12 @@ def _operation(
 
 
 def _shapes(key: str, chain: str, inputs: Any, threads: int | None) -> list[Any]:
-    return _empty(_found(key, chain), inputs)
+    """Tensors for the results, of unknown content, of a compiler's tensors without any."""
+    function = _found(key, chain)
+    for v, t in zip(function.interface.inputs, inputs, strict=True):
+        check_shape(function.recipe.function, v, tuple(t.shape))
+    batch = torch.broadcast_shapes(*leads(function.interface.inputs, inputs))
+    return [inputs[0].new_empty((*batch, *v.shape)) for v in function.interface.outputs]
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

@@ -7,7 +7,7 @@ works on floats and on symbols.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeVar, overload
+from typing import Any, Protocol, Self, TypeVar
 
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Number, Scalar
@@ -64,7 +64,7 @@ def _cell(x: Number) -> str:
 
 
 class Factor(Dense):
-    """What can stand on the right of a velocity or an acceleration in a product."""
+    """A matrix that can stand on the right of a velocity or an acceleration in a product."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ class Factor(Dense):
 
 
 class Framed(Dense):
-    """What is written in a frame; a position M, with rotation R and origin t, changes it."""
+    """A matrix written in a frame, which a position M with rotation R and origin t changes."""
 
     __slots__ = ()
 
@@ -88,6 +88,8 @@ class Framed(Dense):
 
 
 AnyFramed = TypeVar("AnyFramed", bound=Framed)
+Placed = TypeVar("Placed", "Position", Vector)
+Displaced = TypeVar("Displaced", "Rototranslation", "Position", Vector)
 
 
 class Rate(Protocol):
@@ -197,11 +199,7 @@ class Position(_Placed, Factor):
         """[R' -R't; 0 1]: the first frame in the second."""
         return Position(self.R.T, -(self.R.T @ self.t))
 
-    @overload
-    def __matmul__(self, other: "Position") -> "Position": ...
-    @overload
-    def __matmul__(self, other: Vector) -> Vector: ...
-    def __matmul__(self, other: "Position | Vector") -> "Position | Vector":
+    def __matmul__(self, other: Placed) -> Placed:
         if type(other) is Vector:
             return self.R @ other + self.t
         if type(other) is Position:
@@ -234,15 +232,7 @@ class Rototranslation(_Placed, Framed):
         R = M02.R @ M01.R.T
         return Rototranslation(R, M02.t - R @ M01.t)
 
-    @overload
-    def __matmul__(self, other: "Rototranslation") -> "Rototranslation": ...
-    @overload
-    def __matmul__(self, other: Position) -> Position: ...
-    @overload
-    def __matmul__(self, other: Vector) -> Vector: ...
-    def __matmul__(
-        self, other: "Rototranslation | Position | Vector"
-    ) -> "Rototranslation | Position | Vector":
+    def __matmul__(self, other: Displaced) -> Displaced:
         """One displacement after another, a displaced frame, or a displaced point."""
         if type(other) is Vector:
             return self.R @ other + self.t

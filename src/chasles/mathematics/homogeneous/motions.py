@@ -20,6 +20,7 @@ from chasles.mathematics.tensor import (
     AngularAcceleration,
     euler_from_inertia,
     inertia_from_euler,
+    tensor_product,
 )
 
 
@@ -203,8 +204,7 @@ class Inertia(Framed, Factor, Additive):
 
     def from_left(self, left: Block) -> Block:
         A, b = left.A, left.b
-        outer = Matrix(tuple(tuple(x * h for h in self.h) for x in b))
-        return Block(A @ self.K.matrix() + outer, A @ self.h + b * self.m)
+        return Block(A @ self.K.matrix() + tensor_product(b, self.h), A @ self.h + b * self.m)
 
     def to_first(self, R: Rotation, t: Vector) -> "Inertia":
         carried = R @ self.h
@@ -225,10 +225,7 @@ class Inertia(Framed, Factor, Additive):
 
 def _outer_sum(a: Vector, t: Vector, h: Vector) -> Symmetric:
     """a t' + t h' with h = a + m t, which is symmetric."""
-    (x, y, z), (p, q, s), (u, v, w) = a, t, h
-    return Symmetric(
-        x * p + p * u, y * q + q * v, z * s + s * w, x * q + p * v, x * s + p * w, y * s + q * w
-    )
+    return Symmetric.of(tensor_product(a, t) + tensor_product(t, h))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

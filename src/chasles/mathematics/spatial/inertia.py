@@ -13,6 +13,7 @@ from chasles.mathematics.linear import (
     Matrix,
     Symmetric,
     Vector,
+    diagonal,
     invert_symmetric,
     mismatch,
 )
@@ -120,17 +121,11 @@ class ArticulatedInertia(Additive):
 
 def _remaining(A: Symmetric, u: Vector, k: Vector) -> Symmetric:
     (x, y, z), (a, b, c) = u, k
-    products = (x * a, y * b, z * c, x * b, x * c, y * c)
-    entries = (A.xx, A.yy, A.zz, A.xy, A.xz, A.yz)
-    return Symmetric(*map(_left, entries, products))
+    return Symmetric(*map(_left, A, (x * a, y * b, z * c, x * b, x * c, y * c)))
 
 
 def _left(whole: Number, taken: Number) -> Number:
-    """What is left; nothing where two constants differ by rounding only.
-
-    A freedom removes its own inertia exactly; what remained of a constant one would cost operations
-    all the way to the root.
-    """
+    """The difference; 0 where two constants differ by rounding, which would cost operations."""
     if isinstance(whole, float) and isinstance(taken, float):
         return 0.0 if math.isclose(whole, taken, rel_tol=1e-15) else whole - taken
     return whole - taken
@@ -149,7 +144,7 @@ class CoriolisInertia(Additive):
 
     @staticmethod
     def of(inertia: RigidInertia, v: Motion) -> "CoriolisInertia":
-        """Of a body with velocity v; linear in v."""
+        """The Coriolis inertia of a body with velocity v; linear in v."""
         half = v * 0.5
         p = inertia @ half
         rate = Matrix.skew(half.angular) @ inertia.I.matrix()  # its symmetric part moves I
@@ -164,12 +159,8 @@ class CoriolisInertia(Additive):
 
     def transposed(self, S: Motions) -> Forces:
         """B' S."""
-        return Forces(
-            tuple(
-                Force(self.A.T @ m.angular + self.l.cross(m.linear), Vector.zero())
-                for m in S.columns
-            )
-        )
+        moments = (self.A.T @ m.angular + self.l.cross(m.linear) for m in S.columns)
+        return Forces(tuple(Force(moment, Vector.zero()) for moment in moments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,17 +175,16 @@ class InverseInertia:
 
     @staticmethod
     def zero() -> "InverseInertia":
-        """Of the world, which no force accelerates; or between bodies that are not connected."""
+        """The inverse inertia of the world, or between bodies that are not connected."""
         return InverseInertia(Matrix.zero(6, 6))
 
     @staticmethod
     def of(rigid: RigidInertia) -> "InverseInertia":
-        """Of a free body (Eq 2.73); it must have a mass and three moments about its centre."""
+        """The inverse inertia of a free body with a mass and three moments (Eq 2.73)."""
         m, c, Ic = rigid.about_center()
         turn = invert_symmetric(Ic.matrix())
         mixed = Matrix.skew(c) @ turn
-        w = 1.0 / m
-        slide = mixed @ Matrix.skew(c).T + Matrix(((w, 0.0, 0.0), (0.0, w, 0.0), (0.0, 0.0, w)))
+        slide = mixed @ Matrix.skew(c).T + diagonal(Vector((1.0 / m,) * 3))
         return InverseInertia(_blocks(turn, mixed.T, mixed, slide))
 
     @staticmethod

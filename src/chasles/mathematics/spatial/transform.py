@@ -1,9 +1,9 @@
 """Pluecker coordinate transforms, kept as a rotation and a translation (Featherstone 2008, A.3)."""
 
 from dataclasses import dataclass
-from typing import overload
+from typing import TypeVar
 
-from chasles.mathematics.linear import Matrix, Vector, mismatch
+from chasles.mathematics.linear import Matrix, Symmetric, Vector, mismatch
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial.inertia import (
     ArticulatedInertia,
@@ -12,6 +12,10 @@ from chasles.mathematics.spatial.inertia import (
     shift_of_inertia,
 )
 from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
+
+Outward = TypeVar("Outward", Motion, Force, Motions, "Transform", RigidInertia, ArticulatedInertia)
+Back = TypeVar("Back", Motion, Motions, Force)
+Inward = TypeVar("Inward", Force, Forces, RigidInertia, ArticulatedInertia, CoriolisInertia)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +58,14 @@ class Transform:
 
     @property
     def is_identity(self) -> bool:
-        """Whether it leaves everything where it is, exactly."""
+        """Return True if it is exactly the identity."""
         return self.r == Vector.zero() and Matrix.identity() == self.R
 
     def locate(self, point: Vector) -> Vector:
         """The coordinates in A of a point given in B."""
         return self.r + self.E.T @ point
 
-    @overload
-    def __matmul__(self, other: Motion) -> Motion: ...
-    @overload
-    def __matmul__(self, other: Force) -> Force: ...
-    @overload
-    def __matmul__(self, other: Motions) -> Motions: ...
-    @overload
-    def __matmul__(self, other: "Transform") -> "Transform": ...
-    @overload
-    def __matmul__(self, other: RigidInertia) -> RigidInertia: ...
-    @overload
-    def __matmul__(self, other: ArticulatedInertia) -> ArticulatedInertia: ...
-    def __matmul__(
-        self,
-        other: "Motion | Force | Motions | Transform | RigidInertia | ArticulatedInertia",
-    ) -> "Motion | Force | Motions | Transform | RigidInertia | ArticulatedInertia":
+    def __matmul__(self, other: Outward) -> Outward:
         E, r = self.E, self.r
         if type(other) is Motion:
             w, v = other.angular, other.linear
@@ -105,13 +94,7 @@ class Inverse:
 
     X: Transform
 
-    @overload
-    def __matmul__(self, other: Motion) -> Motion: ...
-    @overload
-    def __matmul__(self, other: Motions) -> Motions: ...
-    @overload
-    def __matmul__(self, other: Force) -> Force: ...
-    def __matmul__(self, other: Motion | Motions | Force) -> Motion | Motions | Force:
+    def __matmul__(self, other: Back) -> Back:
         E, r = self.X.E.T, self.X.r
         if type(other) is Motion:
             w = E @ other.angular
@@ -129,19 +112,7 @@ class Transposed:
 
     X: Transform
 
-    @overload
-    def __matmul__(self, other: Force) -> Force: ...
-    @overload
-    def __matmul__(self, other: Forces) -> Forces: ...
-    @overload
-    def __matmul__(self, other: RigidInertia) -> RigidInertia: ...
-    @overload
-    def __matmul__(self, other: ArticulatedInertia) -> ArticulatedInertia: ...
-    @overload
-    def __matmul__(self, other: CoriolisInertia) -> CoriolisInertia: ...
-    def __matmul__(
-        self, other: Force | Forces | RigidInertia | ArticulatedInertia | CoriolisInertia
-    ) -> Force | Forces | RigidInertia | ArticulatedInertia | CoriolisInertia:
+    def __matmul__(self, other: Inward) -> Inward:
         E, r = self.X.E.T, self.X.r
         if type(other) is Force:
             f = E @ other.force
@@ -178,7 +149,7 @@ def _shift_articulated(r: Vector, A: ArticulatedInertia) -> ArticulatedInertia:
     H = A.H + Matrix.skew(r) @ A.M.matrix()
     (_, b, c), (d, e, f), (g, h, i) = A.H.rows
     (p, q, s), (t, u, v), (k, l, _) = H.rows
-    added = (
+    added = Symmetric(
         y * (c + s) - z * (b + q),
         z * (d + t) - x * (f + v),
         x * (h + l) - y * (g + k),
@@ -186,6 +157,4 @@ def _shift_articulated(r: Vector, A: ArticulatedInertia) -> ArticulatedInertia:
         x * q - z * h + y * (i - p),
         z * g - y * t + x * (u - i),
     )
-    I = A.I
-    total = [entry + more for entry, more in zip(I, added, strict=True)]
-    return ArticulatedInertia(A.M, H, type(I)(*total))
+    return ArticulatedInertia(A.M, H, A.I + added)

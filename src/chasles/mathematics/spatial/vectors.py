@@ -14,6 +14,8 @@ from chasles.mathematics.linear import (
     solve_ltdl,
 )
 
+Moved = TypeVar("Moved", "Motion", "Force", "Motions")
+
 
 class _Six(Additive):
     """Two vectors of space, angular before linear: six numbers."""
@@ -46,13 +48,7 @@ class Motion(_Six):
             raise mismatch("take the power of", self, f)
         return self.angular.dot(f.moment) + self.linear.dot(f.force)
 
-    @overload
-    def cross(self, other: "Motion") -> "Motion": ...
-    @overload
-    def cross(self, other: "Force") -> "Force": ...
-    @overload
-    def cross(self, other: "Motions") -> "Motions": ...
-    def cross(self, other: "Motion | Force | Motions") -> "Motion | Force | Motions":
+    def cross(self, other: Moved) -> Moved:
         """crm(v) m or crf(v) f: the rate of a vector that moves with velocity v (Eq 2.31, 2.32)."""
         w, v = self.angular, self.linear
         if type(other) is Motion:

@@ -7,13 +7,12 @@ by a type's name. The tests in tests/model/test_joints.py hold it to the contrac
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from chasles.expr import Number, cos, sin
-from chasles.mathematics.leibniz import leibniz
-from chasles.mathematics.linear import Matrix, Vector, diagonal
+from chasles.expr import cos, sin
+from chasles.mathematics.derivatives import leibniz
+from chasles.mathematics.linear import Vector, diagonal
 from chasles.mathematics.rotations import Rotation, about
-from chasles.mathematics.spatial import Forces, Motion, Motions, RigidInertia, Transform, inverted
+from chasles.mathematics.spatial import Forces, Motion, Motions, Transform, inverted
 from chasles.model.joints.contract import (
     FX,
     FY,
@@ -25,11 +24,12 @@ from chasles.model.joints.contract import (
     VY,
     VZ,
     WZ,
-    Bounds,
+    Continuous,
     Joint,
     Natural,
     Numbers,
     Part,
+    Revolute,
     Steady,
     Z,
     turn_about_z,
@@ -65,44 +65,6 @@ class Fixed(Natural):
 
 
 @dataclass(frozen=True)
-class Revolute(Natural):
-    """Rotation about z by q (rad); at q = 0 the body's frame is turned by `offset`."""
-
-    offset: float = 0.0
-
-    kind = "revolute"
-    nq = nv = 1
-    units = ("rad",)
-    unfelt = "m h k"
-    free = (WZ,)
-    flips = hinge = pivots = True
-    bounds: ClassVar[Bounds] = "needed"
-    twin = "continuous"
-    names = {"URDF": "revolute", "SDF": "revolute", "MJCF": "hinge", "DH": "revolute", "DAT": "0"}
-    numbers = Numbers("angle", "rate")
-    elsewhere = {"Pinocchio": numbers, "MuJoCo": numbers, "Drake": numbers}
-
-    def motion(self, q: Vector) -> Transform:
-        return Transform(about(2, q[0] + self.offset), Vector.zero())
-
-    def neutral(self) -> Vector:
-        return Vector.of(-self.offset)
-
-    def fit(self, X: Transform) -> Vector:
-        return Vector.of(turn_about_z(X) - self.offset)
-
-
-@dataclass(frozen=True)
-class Continuous(Revolute):
-    """A revolute joint without stops, whose angle wraps."""
-
-    bounds = "none"
-    twin = "revolute"
-    names = Revolute.names | {"URDF": "continuous", "SDF": "continuous"}
-    elsewhere = Revolute.elsewhere | {"Pinocchio": Numbers("cos sin", "rate")}
-
-
-@dataclass(frozen=True)
 class Prismatic(Natural):
     """Translation along z by q (m)."""
 
@@ -113,13 +75,8 @@ class Prismatic(Natural):
     free = (VZ,)
     flips = True
     bounds = "needed"
-    names = {
-        "URDF": "prismatic",
-        "SDF": "prismatic",
-        "MJCF": "slide",
-        "DH": "prismatic",
-        "DAT": "1",
-    }
+    names = Revolute.names | {"URDF": "prismatic", "SDF": "prismatic", "DH": "prismatic"}
+    names |= {"MJCF": "slide", "DAT": "1"}
     numbers = Numbers("distance", "rate")
     elsewhere = {"Pinocchio": numbers, "MuJoCo": numbers, "Drake": numbers}
 
@@ -200,14 +157,16 @@ class Reversed(Joint):
     """Another joint with its two frames exchanged (Featherstone 2008, table 4.2).
 
     X is the inverse; S, c_J and T are the negative ones, as the other frame sees them. Coordinates
-    and the forces on them stay what they are, as does the power.
+    and the forces on them stay what they are, as does the power, and so does what is not felt.
     """
 
     inner: Joint
 
     def __post_init__(self) -> None:
-        for trait in ("nq", "nv", "units", "additive", "holonomic", "path"):
-            object.__setattr__(self, trait, getattr(self.inner, trait))
+        traits = ("nq", "nv", "units", "additive", "holonomic", "path")
+        same = ("neutral", "integrate", "difference", "drift", "transferable")
+        for name in (*traits, *same):
+            object.__setattr__(self, name, getattr(self.inner, name))
         object.__setattr__(self, "kind", f"reversed {self.inner.kind}")
 
     def motion(self, q: Vector) -> Transform:
@@ -220,11 +179,11 @@ class Reversed(Joint):
         """What the one frame sees as A with rate Ad, the other sees with rate Ad + vJ x A."""
         back = self.inner.motion(q).inverse()
         A = self.inner.subspace_rates(q, rates)
-        vJ = [leibniz(_velocity, rates, A, k) for k in range(len(rates))]
+        vJ = [leibniz(lambda qd, S: S @ qd, rates, A, k) for k in range(len(rates))]
         found = []
         while A:
             found.append(back @ _negative(A[0]))
-            A = [A[k + 1] + leibniz(_cross, vJ, A, k) for k in range(len(A) - 1)]
+            A = [A[k + 1] + leibniz(Motion.cross, vJ, A, k) for k in range(len(A) - 1)]
         return found
 
     def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
@@ -239,33 +198,9 @@ class Reversed(Joint):
     def fit(self, X: Transform) -> Vector:
         return self.inner.fit(inverted(X))
 
-    def neutral(self) -> Vector:
-        return self.inner.neutral()
-
-    def integrate(self, q: Vector, v: Vector) -> Vector:
-        return self.inner.integrate(q, v)
-
-    def difference(self, q0: Vector, q1: Vector) -> Vector:
-        return self.inner.difference(q0, q1)
-
-    def drift(self, qd: Vector) -> Matrix:
-        return self.inner.drift(qd)
-
-    def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
-        """What does not change with q and is not felt by one frame is not felt by the other."""
-        return self.inner.transferable(inertia, k)
-
 
 def _negative(S: Motions) -> Motions:
     return Motions(tuple(-column for column in S.columns))
-
-
-def _velocity(qd: Vector, S: Motions) -> Motion:
-    return S @ qd
-
-
-def _cross(v: Motion, A: Motions) -> Motions:
-    return v.cross(A)
 
 
 # The table ----------------------------------------------------------------------------------------
@@ -292,36 +227,6 @@ LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
 }
 """Every type that can close a loop: one that forbids positions, not only velocities."""
 
-
-def traits(kind: str) -> type[Joint]:
-    """The class of a joint type by its name; the contract itself for types of your own."""
-    return Fixed if kind == Fixed.kind else JOINTS.get(kind, Joint)
-
-
-def spelled(format: str, *, own: bool = False) -> dict[str, str]:
-    """The joint types by a file format's words for them; the first row where two share a word.
-
-    own: types that the format has no word for go by their own names.
-    """
-    found: dict[str, str] = {}
-    types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
-    for kind, joint in types.items():
-        for word in joint.names.get(format, kind if own else "").split():
-            found.setdefault(word, kind)
-    return found
-
-
-def spelling(kind: str, format: str) -> str:
-    """The word that a file format has for a joint type; "" where it has none."""
-    return traits(kind).names.get(format, "").partition(" ")[0]
-
-
-def as_bounded(kind: str, bounded: bool) -> str:
-    """The type with bounds, or without: a revolute joint without is continuous."""
-    joint = traits(kind)
-    return joint.twin if joint.twin and (joint.bounds == "none") is bounded else kind
-
-
 __all__ = [
     "JOINTS",
     "LOOP_JOINTS",
@@ -331,9 +236,5 @@ __all__ = [
     "Revolute",
     "Steady",
     "Z",
-    "as_bounded",
     "diagonal",
-    "spelled",
-    "spelling",
-    "traits",
 ]

@@ -14,26 +14,16 @@ Where S is constant in the body's frame, `Steady` is the class to start from; wh
 units along or about the natural axes, `Natural` needs their names only.
 """
 
-import math
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar, Literal, NamedTuple
 
 from chasles.errors import UnsupportedError
-from chasles.expr import (
-    RULES,
-    Arena,
-    Number,
-    Program,
-    Scalar,
-    Variable,
-    atan2,
-    jacobian,
-    less,
-)
+from chasles.expr import Number, atan2, less
+from chasles.mathematics.derivatives import by_step, by_time
 from chasles.mathematics.linear import Matrix, Symmetric, Vector, invert_symmetric
+from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
 
 UNITS = tuple(Motion.of(*(float(i == k) for i in range(6))) for k in range(6))
@@ -277,12 +267,8 @@ class Joint:
 
     def resistance(self, qd: Vector) -> Vector:
         """Viscous damping and dry friction: the force that keeps the joint moving."""
-        return Vector(
-            tuple(
-                d * x + f * (less(0.0, x) - less(x, 0.0))
-                for d, f, x in zip(self.damping, self.friction, qd, strict=True)
-            )
-        )
+        each = zip(self.damping, self.friction, qd, strict=True)
+        return Vector(tuple(d * x + f * (less(0.0, x) - less(x, 0.0)) for d, f, x in each))
 
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         """A part of the body's inertia that acts the same when it is moved to the parent body.
@@ -333,6 +319,44 @@ class Natural(Steady):
         return super().drift(qd) if self.additive else group_drift(self.subspace(qd), qd)
 
 
+@dataclass(frozen=True)
+class Revolute(Natural):
+    """Rotation about z by q (rad); at q = 0 the body's frame is turned by `offset`."""
+
+    offset: float = 0.0
+
+    kind = "revolute"
+    nq = nv = 1
+    units = ("rad",)
+    unfelt = "m h k"
+    free = (WZ,)
+    flips = hinge = pivots = True
+    bounds: ClassVar[Bounds] = "needed"
+    twin = "continuous"
+    names = {"URDF": "revolute", "SDF": "revolute", "MJCF": "hinge", "DH": "revolute", "DAT": "0"}
+    numbers = Numbers("angle", "rate")
+    elsewhere = {"Pinocchio": numbers, "MuJoCo": numbers, "Drake": numbers}
+
+    def motion(self, q: Vector) -> Transform:
+        return Transform(about(2, q[0] + self.offset), Vector.zero())
+
+    def neutral(self) -> Vector:
+        return Vector.of(-self.offset)
+
+    def fit(self, X: Transform) -> Vector:
+        return Vector.of(turn_about_z(X) - self.offset)
+
+
+@dataclass(frozen=True)
+class Continuous(Revolute):
+    """A revolute joint without stops, whose angle wraps."""
+
+    bounds = "none"
+    twin = "revolute"
+    names = Revolute.names | {"URDF": "continuous", "SDF": "continuous"}
+    elsewhere = Revolute.elsewhere | {"Pinocchio": Numbers("cos sin", "rate")}
+
+
 def group_drift(S: Motions, qd: Vector) -> Matrix:
     """-ad(qd) of a joint whose motions form a group and whose S has unit columns."""
     brackets = (S @ qd).cross(S)
@@ -350,51 +374,3 @@ def turn_about_z(XJ: Transform) -> Number:
 
 def _along(turned: Sequence[Motions], rates: Vector) -> Motions:
     return Motions(tuple(dS @ rates for dS in turned))
-
-
-# Exact derivatives along a step, for numbers and for symbols alike ------------------------------
-#
-# What is differentiated is traced on symbols of its own, and the derivative is run again on the
-# arguments, which may be symbols of the trace that is being made.
-
-TRIES = 64
-"""Inputs at which a user's function is tried; it is in earnest where none gives numbers."""
-
-
-def by_step(
-    value: Callable[..., Sequence[Number]], size: int, *arguments: Vector
-) -> list[list[Number]]:
-    """d value(step, *arguments) / d step[k] at a zero step of `size` entries, for each k."""
-    arena = Arena(RULES)
-    inputs = [Variable("step", (size,))]
-    inputs += [Variable(f"x{k}", (len(x),)) for k, x in enumerate(arguments)]
-    symbols = [Vector(tuple(arena.input(v.name, k) for k in range(v.size))) for v in inputs]
-    entries = value(*symbols)
-    traced = Program.from_outputs("value", inputs, [(Variable("y", (len(entries),)), entries)])
-    slopes = jacobian(traced, ["step"])
-    given = dict(zip((v.name for v in inputs), (Vector.zero(size), *arguments), strict=True))
-    flat = replayed(slopes, {name: x.entries for name, x in given.items()})
-    return [flat[k::size] for k in range(size)]
-
-
-def by_time(value: Callable[..., Sequence[Number]], *arguments: Vector) -> list[Number]:
-    """d value(t, *arguments) / dt at t = 0."""
-    return by_step(lambda t, *rest: value(t[0], *rest), 1, *arguments)[0]
-
-
-def replayed(program: Program, inputs: Mapping[str, Sequence[Number]]) -> list[Number]:
-    """The entries of a program's outputs: numbers, or expressions in the trace of its inputs."""
-    symbols = (x for entries in inputs.values() for x in entries if isinstance(x, Scalar))
-    arena = next((x.arena for x in symbols), Arena(RULES))
-    values = program.replay(inputs, arena)
-    return [values[r] for refs in program.results for r in refs]
-
-
-def has_values(program: Program) -> bool:
-    """Whether all outputs are numbers anywhere: at one of some inputs within 3 rad, m or s."""
-    rng = random.Random(1)
-    tried: list[dict[str, list[Number]]] = [
-        {v.name: [rng.uniform(-3.0, 3.0) for _ in range(v.size)] for v in program.inputs}
-        for _ in range(TRIES)
-    ]
-    return any(all(map(math.isfinite, replayed(program, x))) for x in tried)

@@ -4,22 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chasles.expr import atan2, cos, sin
-from chasles.mathematics.leibniz import leibniz
+from chasles.mathematics import rotations
+from chasles.mathematics.derivatives import leibniz
 from chasles.mathematics.linear import Matrix, Vector
-from chasles.mathematics.rotations import (
-    General,
-    Rotation,
-    about,
-    conjugate,
-    matrix_from_quaternion,
-    quaternion_from_matrix,
-    quaternion_from_vector,
-    quaternion_product,
-    rpy_from_matrix,
-    screw_of_translation,
-    translation_of_screw,
-    vector_from_quaternion,
-)
+from chasles.mathematics.rotations import General, Rotation, about
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
 from chasles.model.joints.contract import (
     FX,
@@ -97,7 +85,7 @@ class Spherical(Natural):
         return Transform(_orientation(q), Vector.zero())
 
     def fit(self, X: Transform) -> Vector:
-        return quaternion_from_matrix(X.R)
+        return rotations.quaternion_from_matrix(X.R)
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
         return _turned(q, v)
@@ -135,7 +123,7 @@ class YawPitchRoll(Joint):
         return Forces((FX, FY, FZ))
 
     def fit(self, X: Transform) -> Vector:
-        roll, pitch, yaw = rpy_from_matrix(X.R)
+        roll, pitch, yaw = rotations.rpy_from_matrix(X.R)
         return Vector.of(yaw, pitch, roll)
 
 
@@ -187,14 +175,14 @@ class Planar(Natural):
         return Vector.of(turn_about_z(X), X.r[0], X.r[1])
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
-        step = translation_of_screw(Z * v[0], Vector.of(v[1], v[2], 0.0))
+        step = rotations.translation_of_screw(Z * v[0], Vector.of(v[1], v[2], 0.0))
         x, y, _ = about(2, q[0]).T @ step
         return Vector.of(q[0] + v[0], q[1] + x, q[2] + y)
 
     def difference(self, q0: Vector, q1: Vector) -> Vector:
         angle = q1[0] - q0[0]
         step = about(2, q0[0]) @ Vector.of(q1[1] - q0[1], q1[2] - q0[2], 0.0)
-        x, y, _ = screw_of_translation(Z * angle, step)
+        x, y, _ = rotations.screw_of_translation(Z * angle, step)
         return Vector.of(angle, x, y)
 
 
@@ -223,17 +211,17 @@ class Free(Natural):
         return Transform(_orientation(q), Vector(q.entries[4:]))
 
     def fit(self, X: Transform) -> Vector:
-        return Vector((*quaternion_from_matrix(X.R), *X.r))
+        return Vector((*rotations.quaternion_from_matrix(X.R), *X.r))
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
         w, u = _first(v, 3), Vector(v.entries[3:])
-        place = Vector(q.entries[4:]) + _orientation(q).T @ translation_of_screw(w, u)
+        place = Vector(q.entries[4:]) + _orientation(q).T @ rotations.translation_of_screw(w, u)
         return Vector((*_turned(q, w), *place))
 
     def difference(self, q0: Vector, q1: Vector) -> Vector:
         w = _turn(q0, q1)
         step = _orientation(q0) @ (Vector(q1.entries[4:]) - Vector(q0.entries[4:]))
-        return Vector((*w, *screw_of_translation(w, step)))
+        return Vector((*w, *rotations.screw_of_translation(w, step)))
 
 
 @dataclass(frozen=True)
@@ -276,7 +264,7 @@ class SphereInCylinder(Joint):
         return Forces(tuple(Force(Vector.zero(), Vector(axis)) for axis in (x, y)))
 
     def fit(self, X: Transform) -> Vector:
-        return Vector((*quaternion_from_matrix(X.R), X.r[2]))
+        return Vector((*rotations.quaternion_from_matrix(X.R), X.r[2]))
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
         return Vector((*_turned(q, _first(v, 3)), q[4] + v[3]))
@@ -333,7 +321,7 @@ class Rolling(Joint):
         return Forces(tuple(Force(f.force.cross(n), f.force) for f in (FX, FY, FZ)))
 
     def fit(self, X: Transform) -> Vector:
-        return Vector((*quaternion_from_matrix(X.R), X.r[0], X.r[1]))
+        return Vector((*rotations.quaternion_from_matrix(X.R), X.r[0], X.r[1]))
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
         """What turns about one axis rolls along a line."""
@@ -353,24 +341,22 @@ def _first(q: Vector, n: int) -> Vector:
 
 def _orientation(q: Vector) -> Rotation:
     """E of the quaternion that stands first."""
-    return Rotation((General(matrix_from_quaternion(_first(q, 4)).T),))
+    return Rotation((General(rotations.matrix_from_quaternion(_first(q, 4)).T),))
 
 
 def _turned(q: Vector, w: Vector) -> Vector:
     """The quaternion that stands first, turned by a rotation vector."""
-    return quaternion_product(_first(q, 4), quaternion_from_vector(w))
+    return rotations.quaternion_product(_first(q, 4), rotations.quaternion_from_vector(w))
 
 
 def _turn(q0: Vector, q1: Vector) -> Vector:
     """The rotation vector from one quaternion to another."""
-    return vector_from_quaternion(quaternion_product(conjugate(_first(q0, 4)), _first(q1, 4)))
+    back = rotations.conjugate(_first(q0, 4))
+    return rotations.vector_from_quaternion(rotations.quaternion_product(back, _first(q1, 4)))
 
 
 def _left_behind(n: Vector, spins: Sequence[Vector]) -> list[Vector]:
-    """n and its derivatives as a body sees them that turns, where n itself does not: n' = n x w.
-
-    spins: w in body axes and its derivatives, as many as are wanted of n.
-    """
+    """n, fixed in space, and its derivatives in a body with spins w, w', ...: n' = n x w."""
     found = [n]
     for k in range(len(spins)):
         found.append(leibniz(Vector.cross, found, spins, k))

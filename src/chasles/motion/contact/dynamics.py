@@ -1,26 +1,30 @@
-"""Accelerations of a robot or a body in contact, without friction and with it."""
+"""Rigid contact: the equation of motion with one-sided constraints, of a body or of a robot.
+
+    H qdd = force + T lambda,   zetadot = T' qdd + bias
+    zetadot >= 0,   lambda >= 0,   zetadot'lambda = 0
+
+The columns of T are the contact normals in joint space, zetadot are separation accelerations and
+lambda the magnitudes of contact forces (Featherstone 2008, sections 11.1 to 11.5). With friction
+there are two tangents before each normal.
+"""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chasles.errors import InputError
+from chasles.functions.doors import numbers
 from chasles.mechanisms import Mechanism
+from chasles.mechanisms.closing import REGULAR
 from chasles.model import Model
-from chasles.motion.contact.rigid import (
-    Motion,
-    Problem,
-    State,
-    constrained_problem,
-    contact_moves,
-    limit_rows,
-    one_state,
-    state,
-    touch,
-)
 from chasles.motion.contract import Machine
-from chasles.motion.geometry.features import Contact, listed
+from chasles.motion.geometry.closed_forms import applied
+from chasles.motion.geometry.features import listed
+from chasles.motion.geometry.kinematics import Contact, Frame, Moves, contact_moves
 from chasles.motion.laws.approximations import polyhedral
 from chasles.motion.laws.friction import convex, coulomb, out_of_reach
 from chasles.motion.solvers import Infeasible, accelerations_program, forces_program, lemke
@@ -35,59 +39,187 @@ LAWS: dict[str, Callable[..., np.ndarray]] = {
 """Laws of friction: one row each. They take G, c, mu, slip and give forces (nc, 3 or 4)."""
 
 
-# Directions of contacts --------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Problem:
+    """The equation of motion of one state and its constraints, in independent coordinates.
 
-
-class _Rows(NamedTuple):
-    """The directions of one contact in joint space, normal last: zetadot = T' qdd + bias.
-
-    velocity: along them. arm (m): what a turn about the normal is multiplied with, so that its
-    moment has the bound mu times the normal force; zero without torsion.
+    H (n, n), force (n,): of everything but contacts, less velocity products. T (n, m), bias (m,).
+    G (nv, n), g (nv,): qdd = G ydd + g, where ydd are the accelerations of the independent
+    coordinates; the identity and zero of a tree. gap (m,): distances, in m or rad.
     """
 
+    H: np.ndarray
+    force: np.ndarray
     T: np.ndarray
-    velocity: np.ndarray
     bias: np.ndarray
-    gap: float
-    mu: float = 0.0
-    axes: np.ndarray = np.eye(3)
-    arm: float = 0.0
+    G: np.ndarray
+    g: np.ndarray
+    gap: np.ndarray
+
+    @cached_property
+    def _answers(self) -> tuple[np.ndarray, np.ndarray]:
+        """H^-1 T, and the accelerations without contact."""
+        found = np.linalg.solve(self.H, np.column_stack([self.T, self.force]))
+        return found[:, :-1], found[:, -1]
+
+    @cached_property
+    def M(self) -> np.ndarray:
+        """T' H^-1 T (Eq 11.35): (m, m), symmetric."""
+        product = self.T.T @ self._answers[0]
+        return 0.5 * (product + product.T)
+
+    @cached_property
+    def d(self) -> np.ndarray:
+        """T' H^-1 force + bias (Eq 11.36): separation accelerations without contact forces."""
+        return self.T.T @ self._answers[1] + self.bias
+
+    def motion(self, forces: np.ndarray) -> "Motion":
+        """Return the motion under forces (m,) along the columns of T."""
+        turned, free = self._answers
+        ydd = free + turned @ forces
+        return Motion(self.G @ ydd + self.g, forces, self.T.T @ ydd + self.bias)
+
+    def only(self, which: Array) -> "Problem":
+        """The problem with some of its constraints, by number."""
+        index = np.asarray(which, dtype=int)
+        return replace(self, T=self.T[:, index], bias=self.bias[index], gap=self.gap[index])
 
 
-def _rows(mechanism: Mechanism, q: Array, qd: Array, contact: Contact, wide: int) -> _Rows:
-    """The normal of a contact, after two tangents if `wide` is 3 or more, and the turn if 4."""
-    gap, E, velocity, J, bias, _ = contact_moves(mechanism, q, qd, contact)
-    arm = contact.torsion / contact.friction if contact.torsion else 0.0
-    if wide == 4:
-        n, turns = contact.normal, touch(mechanism, q, qd, contact, turning=True)
-        rate = n @ turns.bias + contact.normal_rate @ turns.velocity
-        J = np.insert(J, 2, arm * (n @ turns.J), axis=0)
-        velocity = np.insert(velocity, 2, arm * (n @ turns.velocity))
-        bias = np.insert(bias, 2, arm * rate)
-    last = slice(-1 if wide == 1 else 0, None)
-    return _Rows(J[last].T, velocity[last], bias[last], float(gap), contact.friction, E, arm)
+class Motion(NamedTuple):
+    """Accelerations qdd (nv,), forces of the constraints (m,), separation accelerations (m,)."""
+
+    qdd: np.ndarray
+    forces: np.ndarray
+    separation: np.ndarray
 
 
-def _limit(model: Model, freedom: int, sign: float, gap: float, wide: int) -> _Rows:
-    """A joint limit as a contact without friction."""
-    T = np.zeros((model.nv, wide))
-    T[freedom, -1] = sign
-    return _Rows(T, np.zeros(wide), np.zeros(wide), gap)
+class State(Enum):
+    """The state of a constraint gap >= 0 (Featherstone 2008, figure 11.4)."""
+
+    APART = "1"
+    """gap > 0: no force, nothing to do."""
+    COLLIDING = "2a"
+    """gap = 0 and closing: an impulse acts at this instant."""
+    LEAVING = "2b"
+    """gap = 0 and opening: as if apart."""
+    TOUCHING = "3"
+    """gap = 0 and staying so: a force may act."""
 
 
-def _assembled(
-    mechanism: Mechanism,
-    q: np.ndarray,
-    qd: np.ndarray,
-    tau: np.ndarray,
-    rows: Sequence[_Rows],
-    **options: Any,
+def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float = 1e-9) -> State:
+    """The state of a constraint; distance (m or rad) and speed (per s) that count as zero.
+
+    A gap below -distance is penetration that is tolerated: it counts as zero.
+    """
+    if not (np.isfinite(gap) and np.isfinite(gap_rate)):
+        problem = f"gap and gap_rate must be finite, not {gap} and {gap_rate}"
+        raise InputError("E-CONTACT-074", problem, part="state")
+    if gap > distance:
+        return State.APART
+    if abs(gap_rate) <= speed:
+        return State.TOUCHING
+    return State.COLLIDING if gap_rate < 0.0 else State.LEAVING
+
+
+def constrained_problem(
+    mechanism: Mechanism, q: Array, qd: Array, tau: Array, moves: Moves, **options: Any
 ) -> Problem:
-    """The problem with the directions of some contacts and limits."""
-    T = np.column_stack([np.zeros((mechanism.model.nv, 0)), *(row.T for row in rows)])
-    bias = np.concatenate([np.zeros(0), *(row.bias for row in rows)])
-    gap = np.concatenate([np.zeros(0), *(np.full(len(row.bias), row.gap) for row in rows)])
-    return constrained_problem(mechanism, q, qd, tau, T, bias, gap, **options)
+    """The problem with all directions of some points, carried over to independent coordinates.
+
+    qdd = G ydd + g gives G'H G ydd = G'(force - H g) + (G'T) lambda (Featherstone 2008, 8.43).
+    """
+    H, loops = mechanism.mass_matrix(q), mechanism.closing
+    force = tau - mechanism.inverse_dynamics(q, qd, np.zeros(len(tau)), **options)
+    G = loops.directions(q)
+    g = loops.accelerated(q, qd, np.zeros(G.shape[-1]), REGULAR)
+    J, bias = moves.J.reshape(-1, mechanism.nv), moves.bias.ravel()
+    return Problem(G.T @ H @ G, G.T @ (force - H @ g), G.T @ J.T, bias + J @ g, G, g, moves.gap)
+
+
+def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
+    """The steps of qd by joint-space impulses, the columns of forces (..., nv, k).
+
+    G (G'M G)^-1 G' with qd = G yd (Featherstone 2008, Eq 8.44); M^-1 of a tree.
+    """
+    M, G = mechanism.mass_matrix(q), mechanism.closing.directions(q)
+    Gt = np.swapaxes(G, -1, -2)
+    steps: np.ndarray = G @ np.linalg.solve(Gt @ M @ G, Gt @ forces)
+    return steps
+
+
+def limit_rows(
+    model: Model, q: Array, qd: Array, *, within: float = 0.0, speed: float = np.inf
+) -> list[tuple[int, float, float]]:
+    """Joint limits within a distance: freedom, sign (1 lower, -1 upper) and distance (rad or m).
+
+    Only joints with one coordinate count. Limits that the joint leaves faster than `speed` are left
+    out; one that it runs into faster is refused.
+    """
+    rows = []
+    q, qd = numbers("q", q, model.nq), numbers("qd", qd, model.nv)
+    for i, where in model.position_slices.items():
+        body, k = model.bodies[i], model.velocity_slices[i].start
+        if not body.joint.nq == body.joint.nv == 1:
+            continue
+        limits, x = body.data.limits, float(q[where.start])
+        for sign, gap in ((1.0, x - limits.lower), (-1.0, limits.upper - x)):
+            if gap <= within and -sign * qd[k] > speed:
+                name, rate = body.data.name, f"{-sign * qd[k]:.3g} a second"
+                remedy = "apply an impact first, or give a larger speed="
+                problem = f"joint {name!r} runs into its limit with {rate}"
+                raise InputError("E-CONTACT-072", problem, remedy)
+            if gap <= within and sign * qd[k] <= speed:
+                rows.append((k, sign, gap))
+    return rows
+
+
+def one_state(
+    function: str, model: Model, q: Array, qd: Array, tau: Array
+) -> tuple[np.ndarray, ...]:
+    """q, qd and tau of one state, finite; function: who says so."""
+    sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv}
+    given = zip(sizes.items(), (q, qd, tau), strict=True)
+    found = tuple(numbers(f"{function}: {x}", a, n).astype(float) for (x, n), a in given)
+    if any(a.ndim != 1 or not np.all(np.isfinite(a)) for a in found):
+        problem = "q, qd and tau must be finite, of one state"
+        raise InputError("E-CONTACT-073", problem, part=function)
+    return found
+
+
+def _moves(
+    mechanism: Mechanism,
+    state: tuple[np.ndarray, np.ndarray],
+    contacts: Sequence[Contact],
+    stops: Sequence[tuple[int, float, float]],
+    wide: int,
+) -> Moves:
+    """Contacts and joint limits as points that move along `wide` axes, the normal last.
+
+    There are two tangents before it if 3 or more, and if 4 the turn about it, times `_arm`.
+    """
+    n, k = len(contacts), len(contacts) + len(stops)
+    J, room = np.zeros((k, wide, mechanism.nv)), np.full(k, np.inf)
+    gap, (velocity, bias) = np.zeros(k), np.zeros((2, k, wide))
+    found = Moves(gap, np.zeros((k, 3, 3)), velocity, J, bias, room)
+    last = slice(-min(wide, 3), None)
+    rows = [0, 1, 3] if wide == 4 else list(range(wide))
+    for i, contact in enumerate(contacts):
+        over, under = (Frame.of(mechanism, *state, frame) for frame in contact[:2])
+        gap[i], found.axes[i], v, along, rate, _ = contact_moves(over, under, contact)
+        velocity[i, rows], J[i, rows], bias[i, rows] = v[last], along[last], rate[last]
+        if wide == 4:
+            normal, spin = _arm(contact) * contact.normal, over.motion.w - under.motion.w
+            velocity[i, 2], J[i, 2] = normal @ spin, normal @ (over.J - under.J)[:3]
+            turned = _arm(contact) * contact.normal_rate @ spin
+            bias[i, 2] = normal @ (over.rate - under.rate)[:3] + turned
+    for i, (freedom, sign, distance) in enumerate(stops, start=n):
+        J[i, -1, freedom], gap[i] = sign, distance
+    return found
+
+
+def _arm(contact: Contact) -> float:
+    """The length (m) with which a moment about the normal has the bound mu times its force."""
+    return contact.torsion / contact.friction if contact.torsion else 0.0
 
 
 # Without friction --------------------------------------------------------------------------------
@@ -166,9 +298,8 @@ def contact_problem(
     mechanism, contacts = robot.mechanism, listed("contact_problem", contacts)
     q, qd, tau = one_state("contact_problem", mechanism.model, q, qd, tau)
     stops = limit_rows(mechanism.model, q, qd, within=-np.inf if limits is None else limits)
-    rows = [_rows(mechanism, q, qd, contact, 1) for contact in contacts]
-    rows += [_limit(mechanism.model, *stop, 1) for stop in stops]
-    return _assembled(mechanism, q, qd, tau, rows, f_ext=f_ext, dissipation=dissipation)
+    moves, options = _moves(mechanism, (q, qd), contacts, stops, 1), {"dissipation": dissipation}
+    return constrained_problem(mechanism, q, qd, tau, moves, f_ext=f_ext, **options)
 
 
 # With friction -----------------------------------------------------------------------------------
@@ -222,45 +353,40 @@ def contact_dynamics(
     model = mechanism.model
     q, qd, tau = one_state("contact_dynamics", model, q, qd, tau)
     wide = 4 if any(contact.torsion for contact in contacts) else 3
-    found = {
-        k: _rows(mechanism, q, qd, contact, wide)
-        for k, contact in enumerate(contacts)
-        if contact.gap <= distance
-    }
-    touching = [k for k in found if _touches(k, contacts[k], found[k], distance, speed)]
+    near = [k for k, contact in enumerate(contacts) if contact.gap <= distance]
     within = -np.inf if limits is None else limits
     stops = limit_rows(model, q, qd, within=within, speed=speed)
-    rows = [*(found[k] for k in touching), *(_limit(model, *stop, wide) for stop in stops)]
-    problem = _assembled(mechanism, q, qd, tau, rows, f_ext=f_ext, dissipation=dissipation)
+    moves = _moves(mechanism, (q, qd), [contacts[k] for k in near], stops, wide)
+    touches = [_touches(k, contacts[k], moves.velocity[i, -1], speed) for i, k in enumerate(near)]
+    moves = moves.of(np.array([*touches, *[True] * len(stops)], dtype=bool))
+    touching = [k for k, here in zip(near, touches, strict=True) if here]
+    options = {"f_ext": f_ext, "dissipation": dissipation}
+    problem = constrained_problem(mechanism, q, qd, tau, moves, **options)
     for i in out_of_reach(problem.M, problem.d, wide):
         names = [f"contact {k} of {contacts[k].successor!r}" for k in touching]
         rate = f"closes at {-problem.d[wide * i + wide - 1]:.3g} m/s2"
         what = f"{[*names, *['a joint limit'] * len(stops)][i]} {rate}, and no force can move it"
         remedy, part = "look at its bodies and at their joints", "contact_dynamics"
         raise Infeasible("E-CONTACT-014", what, remedy, part=part)
-    f, mu = np.zeros((0, wide)), np.array([row.mu for row in rows])
-    if rows:
-        slip = np.array([row.velocity[:-1] for row in rows])
+    f, mu = np.zeros((0, wide)), [contacts[k].friction for k in touching] + [0.0] * len(stops)
+    if mu:
+        slip = moves.velocity[:, :-1]
         fast = np.linalg.norm(slip, axis=-1, keepdims=True)
         slip = np.where(fast > speed, slip / np.where(fast > speed, fast, 1.0), 0.0)
         f = LAWS[friction](problem.M, problem.d, mu, slip)
-    motion = problem.motion(f.ravel())
+    motion, n = problem.motion(f.ravel()), len(touching)
     forces, separation = np.zeros((len(contacts), 3)), np.full(len(contacts), np.nan)
+    forces[touching] = applied(np.swapaxes(moves.axes[:n], 1, 2), f[:n, [0, 1, -1]])
+    separation[touching] = motion.separation[wide - 1 :: wide][:n]
     moments = np.zeros(len(contacts))
-    for i, k in enumerate(touching):
-        forces[k] = rows[i].axes.T @ f[i, [0, 1, -1]]
-        moments[k] = rows[i].arm * f[i, 2] if wide == 4 else 0.0
-        separation[k] = motion.separation[wide * i + wide - 1]
-    stopped = np.zeros(model.nv)
-    for row, force in zip(rows[len(touching) :], f[len(touching) :], strict=True):
-        stopped += row.T @ force
+    moments[touching] = [_arm(contacts[k]) * f[i, 2] for i, k in enumerate(touching)]
+    stopped = np.tensordot(f[n:], moves.J[n:], axes=2)
     return ContactMotion(motion.qdd, forces, stopped, separation, moments)
 
 
-def _touches(k: int, contact: Contact, row: _Rows, distance: float, speed: float) -> bool:
-    """Return True for a contact in state 3; one that collides is an error."""
-    rate = float(row.velocity[-1])
-    now = state(row.gap, rate, distance=distance, speed=speed)
+def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
+    """Return True for a near contact in state 3; one that collides is an error."""
+    now = state(0.0, float(rate), speed=speed)
     if now is State.COLLIDING:
         problem = f"contact {k} of {contact.successor!r} closes at {-rate:.3g} m/s"
         remedy = "apply an impact first, or give a larger speed="

@@ -16,11 +16,11 @@ from chasles.errors import InputError, NotFiniteError
 from chasles.functions.doors import leading_shape, numbers
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
-from chasles.motion.contact.rigid import point_jacobian, response
+from chasles.motion.contact.dynamics import response
 from chasles.motion.contract import Machine
-from chasles.motion.geometry.features import Contact, listed
-from chasles.motion.geometry.kinematics import applied
-from chasles.motion.geometry.shapes import contact_axes
+from chasles.motion.geometry.closed_forms import applied, contact_axes
+from chasles.motion.geometry.features import listed
+from chasles.motion.geometry.kinematics import Contact, jacobian_at
 from chasles.motion.laws.restitution import ImpactLaw, Moreau, Newton, check_law
 from chasles.motion.solvers import lemke
 
@@ -121,6 +121,15 @@ def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.nda
     return turned
 
 
+def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Array) -> np.ndarray:
+    """J (..., 3, nv) of a body's point that passes a place (..., 3), along the world's axes."""
+    place = np.asarray(point, dtype=float)
+    if frame is None:
+        return np.zeros((*place.shape, mechanism.model.nv))
+    r = place - mechanism.forward_kinematics(q, frame=frame)[..., :3, 3]
+    return jacobian_at(mechanism.jacobian(q, frame=frame), r)
+
+
 Given = tuple[np.ndarray, np.ndarray]
 """W (..., 3k, 3k) and zeta (..., 3k) of k contacts; or p changes of both: (..., 3k, 3k, p), ..."""
 
@@ -145,11 +154,8 @@ def _impulses(
         rows = np.flatnonzero(np.repeat(touching[place], 3))
         if rows.size:
             square, solve = np.ix_(rows, rows), _changed if isinstance(law, Moreau) else _together
-            found = solve(
-                law,
-                (W[place][square], zeta[place][rows]),
-                (dW[place][square], dzeta[place][rows]),
-            )
+            here = W[place][square], zeta[place][rows]
+            found = solve(law, here, (dW[place][square], dzeta[place][rows]))
             impulses[place][rows], changed[place][rows] = found
     return impulses, changed
 
@@ -164,10 +170,7 @@ def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, 
 
 
 def _together(law: Newton, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's law at all contacts of one state: a complementarity problem.
-
-    Those that are pushed keep the velocity that the law gives them.
-    """
+    """Newton's law at all contacts of one state, by a complementarity problem."""
     (W, zeta), (dW, dzeta) = given, changes
     normal = zeta[2::3]
     impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)
@@ -257,7 +260,7 @@ def impact_derivatives(
     dq, free_rates = (np.concatenate(x, -1) for x in ((G, 0.0 * G), (0.0 * G, G)))
     slopes = np.concatenate([_jacobian_slopes(mechanism, q, c) for c in contacts], axis=-3)
     dJ, dM, dA = (
-        _product("...ikl,...lp->...ikp", by_q, dq)
+        np.einsum("...ikl,...lp->...ikp", by_q, dq)
         for by_q in (
             slopes,
             mechanism.derivatives("mass_matrix", q, wrt="q"),
@@ -265,15 +268,15 @@ def impact_derivatives(
         )
     )
     # A G = 0, and the picked rows of G are constant: A dG = -dA G
-    dG = -_product("...im,...mkp,...kj->...ijp", loose, dA, G)
-    dqd = free_rates - _product("...im,...mkp,...k->...ip", loose, dA, qd)
+    dG = -np.einsum("...im,...mkp,...kj->...ijp", loose, dA, G)
+    dqd = free_rates - np.einsum("...im,...mkp,...k->...ip", loose, dA, qd)
     B, dB = _response_slopes((M, dM), (G, dG), (J, dJ))
     W, zeta = J @ B, applied(J, qd)
-    dW = _product("...ikp,...kj->...ijp", dJ, B) + _product("...ik,...kjp->...ijp", J, dB)
-    dzeta = _product("...ikp,...k->...ip", dJ, qd) + J @ dqd
+    dW = np.einsum("...ikp,...kj->...ijp", dJ, B) + np.einsum("...ik,...kjp->...ijp", J, dB)
+    dzeta = np.einsum("...ikp,...k->...ip", dJ, qd) + J @ dqd
     touching = _near(contacts, zeta.shape[:-1], distance)
     impulses, changes = _impulses(law, treatment, (W, zeta), (dW, dzeta), touching)
-    after = dqd + _product("...ijp,...j->...ip", dB, impulses) + B @ changes
+    after = dqd + np.einsum("...ijp,...j->...ip", dB, impulses) + B @ changes
     half = dq.shape[-1] // 2
     return after[..., :half], after[..., half:]
 
@@ -284,19 +287,14 @@ def _response_slopes(inertia: Given, loops: Given, contacts: Given) -> Given:
     Jt, Gt = np.swapaxes(J, -1, -2), np.swapaxes(G, -1, -2)
     H = Gt @ M @ G
     X = np.linalg.solve(H, Gt @ Jt)
-    B, bent = G @ X, _product("...ikp,...kj->...ijp", dG, X)
-    force = np.moveaxis(dJ, -3, -2) - _product("...ikp,...kj->...ijp", dM, B)
-    force -= _product("...ik,...kjp->...ijp", M, bent)
-    right = _product("...kip,...kj->...ijp", dG, Jt - M @ B)
-    right += _product("...ik,...kjp->...ijp", Gt, force)
+    B, bent = G @ X, np.einsum("...ikp,...kj->...ijp", dG, X)
+    force = np.moveaxis(dJ, -3, -2) - np.einsum("...ikp,...kj->...ijp", dM, B)
+    force -= np.einsum("...ik,...kjp->...ijp", M, bent)
+    right = np.einsum("...kip,...kj->...ijp", dG, Jt - M @ B)
+    right += np.einsum("...ik,...kjp->...ijp", Gt, force)
     dX = np.linalg.solve(H, right.reshape(*right.shape[:-2], -1)).reshape(right.shape)
-    dB = bent + _product("...ik,...kjp->...ijp", G, dX)
+    dB = bent + np.einsum("...ik,...kjp->...ijp", G, dX)
     return B, dB
-
-
-def _product(axes: str, *arrays: np.ndarray) -> np.ndarray:
-    """Einstein's sum."""
-    return np.asarray(np.einsum(axes, *arrays))
 
 
 def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> np.ndarray:
@@ -307,7 +305,7 @@ def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> n
         for frame in (contact.successor, contact.predecessor)
     )
     axes = contact_axes(contact.normal)
-    return _product("...ij,...jkl->...ikl", axes, over - under)
+    return np.einsum("...ij,...jkl->...ikl", axes, over - under)
 
 
 def _point_slopes(

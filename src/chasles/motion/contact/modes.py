@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import ConvergenceError
+from chasles.motion.contact.dynamics import Motion, Problem, State, state
 from chasles.motion.contact.pairs import Rigid
-from chasles.motion.contact.rigid import Motion, Problem, State, state
-from chasles.motion.geometry.kinematics import Moves, applied
+from chasles.motion.geometry.closed_forms import applied
+from chasles.motion.geometry.kinematics import Moves
 from chasles.motion.laws.friction import coulomb
 
 Array = Any
@@ -115,11 +116,9 @@ def heading(mode: Mode, moves: Moves) -> Mode:
 def held_forces(
     problem: Problem, axes: np.ndarray, mode: Mode, mu: np.ndarray, drag: np.ndarray
 ) -> np.ndarray:
-    """Forces (k, 3), along the axes of contact, that hold k points as if they could pull.
+    """Forces (k, 3) along the axes of contact that hold k points, as if they could pull.
 
-    problem: in three directions of each. A point that sticks has three unknowns; one that slides
-    has its normal force, which takes friction -mu lambda v/|v| with it (`drags`), so that the
-    matrix is not symmetric.
+    A point that slides takes its friction with it (`drags`), so the matrix is not symmetric.
     """
     slides = mode.slides
     sticks = (mu > 0.0) & ~slides
@@ -145,10 +144,9 @@ def drags(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
 
 
 def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
-    """Which way points slide: vectors (k, 2) along tangents, of velocities and of `FAINT`; lengths.
+    """Directions of slip (k, 2) along the tangents, and their lengths (k, 1).
 
-    Beyond the moment at which slip ends its direction stays, for whoever looks for that moment: the
-    velocity is mirrored.
+    Where slip has turned back its velocity is mirrored, so that the moment of turning can be found.
     """
     along = applied(moves.axes, mode.slip)[:, :2]
     u = moves.velocity[:, :2]
@@ -159,10 +157,7 @@ def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) -> np.ndarray:
-    """The most that friction at k points may accelerate each along its tangents: (k,), m/s2.
-
-    Zero of a point that others hold, at the bound of its own friction: it does not begin to move.
-    """
+    """The largest acceleration that friction at k points may give each along its tangents: (k,)."""
     bound = np.repeat(mu * np.maximum(forces[:, 2], 0.0), 3).reshape(-1, 3) * [1.0, 1.0, 0.0]
     most = np.max((np.abs(problem.M) @ bound.ravel()).reshape(-1, 3)[:, :2], axis=-1)
     a = (problem.M @ forces.ravel() + problem.d).reshape(-1, 3)[:, :2]
@@ -172,11 +167,7 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
 
 
 def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
-    """The ease of pushing each of k points away, friction included, beside without it: (k,).
-
-    The normal acceleration by its own force. Where it falls to zero Painleve's paradox begins.
-    drag: see `drags`.
-    """
+    """The share of a point's mobility that friction leaves: (k,); 0 at Painleve's paradox."""
     own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
     pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]
     return pushed
@@ -214,15 +205,10 @@ def _spread(axes: np.ndarray, u: np.ndarray) -> np.ndarray:
 def impulses(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Impulses (3k,) at k points that touch, along their axes of contact, in N s.
 
-    W (3k, 3k): what impulses change velocities v (k, 3) by. By restitution alone all act at once:
-    Newton's law and Coulomb's, for the velocities after the impact (Moreau 1988). By laws of one
-    point they act in turn, where it closes fastest.
+    By restitution all act at once (Moreau 1988); by laws of one point in turn, the fastest first.
     """
-    in_turn = any(law.impact is not None for law in laws)
-    return (_in_turn if in_turn else _newton_at_once)(laws, W, v)
-
-
-def _newton_at_once(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
+    if any(law.impact is not None for law in laws):
+        return _in_turn(laws, W, v)
     c, mu, e = v.copy(), *np.transpose([(law.friction, law.restitution) for law in laws])
     c[:, 2] += e * np.minimum(v[:, 2], 0.0)
     return coulomb(W, c.ravel(), mu).ravel()

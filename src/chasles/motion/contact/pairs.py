@@ -9,11 +9,12 @@ from functools import cached_property
 from numbers import Real
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import program
 from chasles.functions.tracing import WrenchKey
-from chasles.mathematics.linear import Vector
 from chasles.model import Model
 from chasles.motion.geometry.closed_forms import (
     Box,
@@ -22,17 +23,18 @@ from chasles.motion.geometry.closed_forms import (
     Plane,
     Point,
     Sphere,
-    scaled,
-    tangents,
+    applied,
+    contact_axes,
+    cross,
 )
-from chasles.motion.geometry.kinematics import FrameMotion, replayed
-from chasles.motion.geometry.meetings import Capsules, Meeting, Polyhedra, Standing
+from chasles.motion.geometry.features import Capsules, Meeting, Polyhedra, Standing
+from chasles.motion.geometry.kinematics import STILL, Carrier, result, symbols
 from chasles.motion.geometry.patches import check_shapes
 from chasles.motion.geometry.shapes import Body, ConvexMesh, Cylinder, Surface
 from chasles.motion.laws.restitution import ImpactLaw, Newton, check_law
 from chasles.motion.laws.soft import SoftContact
 
-Numbers = Sequence[Number]
+Numbers = Sequence[Number] | np.ndarray
 
 MEETINGS: list[tuple[Any, Any, Any]] = [
     (Point | Box | ConvexMesh, Box | ConvexMesh, Polyhedra),
@@ -87,13 +89,12 @@ class Rigid:
 class Spot(NamedTuple):
     """A point C where a body may touch another, and how it moves past it.
 
-    axes: two tangents and the normal, from the other body to this one. gap: their distance (m).
-    rate: that of the gap, slip: velocities along the tangents, of this body at C beside the other's
-    (m/s).
+    axes: two tangents and the normal, from the other body to this one, as rows. gap: their distance
+    (m). rate, slip: velocities of this body at C relative to the other, along normal and tangents.
     """
 
-    point: Vector
-    axes: tuple[Vector, Vector, Vector]
+    point: np.ndarray
+    axes: np.ndarray
     gap: Number
     rate: Number
     slip: list[Number]
@@ -131,10 +132,7 @@ class Pair:
             raise InputError("E-CONTACT-046", problem, remedy, part="Pair")
         if not self.traced and not self.varies and not isinstance(self.body, Point | Sphere):
             problem = f"{shapes} is not known in motion"
-            remedy = (
-                "give the hull of a few points (ConvexMesh), of a Cylinder those of its rims, "
-                "[at for at, _ in cylinder.balls()], and the Capsule as body"
-            )
+            remedy = "give a ConvexMesh (of a Cylinder: its balls()), and the Capsule as body"
             raise InputError("E-CONTACT-047", problem, remedy, part="Pair")
 
     @property
@@ -160,22 +158,17 @@ class Pair:
         """The number of contacts; 1 where these vary: all of them together."""
         return 1 if self.varies else len(self.body.balls())
 
-    def spots(self, over: FrameMotion, under: FrameMotion) -> list[Spot]:
-        """The spots where they may touch, from the motion of the frames of body and surface.
-
-        Tangents belong to the surface: they turn with its frame, and with its normal.
-        """
+    def spots(self, over: Carrier, under: Carrier) -> list[Spot]:
+        """The spots where they may touch; tangents turn with the frame of the surface."""
         assert not isinstance(self.surface, Cylinder | ConvexMesh), "refused above"
         found = []
         for at, radius in self.body.balls():
             c, rate = over.point(at)
             distance, n, _ = self.surface.near(*under.seen(c, rate))
-            first, second, normal = (under.along(axis) for axis in (*tangents(n), n))
-            point = c - scaled(normal, radius)
-            u = over.velocity(point) - under.velocity(point)
-            slip = [first.dot(u), second.dot(u)]
-            axes = first, second, normal
-            found.append(Spot(point, axes, distance - radius, normal.dot(u), slip))
+            axes = contact_axes(n) @ under.R.T
+            point = c - radius * axes[2]
+            *slip, rate = applied(axes, over.velocity(point) - under.velocity(point))
+            found.append(Spot(point, axes, distance - radius, rate, slip))
         return found
 
 
@@ -192,10 +185,7 @@ def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
 
 
 class Pressed(NamedTuple):
-    """The response of all spots to a state.
-
-    forces: along each spot's axes. rates: of the states. touching: where there may be a force.
-    """
+    """Spots, forces along their axes, rates of the states, and where there may be a force."""
 
     spots: list[Spot]
     forces: list[list[Number]]
@@ -247,12 +237,7 @@ class Contacts:
         return [s for p in self.pairs for s in p.spots(*(motions[f] for f in p.frames))]
 
     def pressed(
-        self,
-        arena: Arena,
-        q: Numbers,
-        qd: Numbers,
-        state: Numbers,
-        touching: Sequence[Number] | None = None,
+        self, arena: Arena, q: Numbers, qd: Numbers, state: Numbers, touching: Numbers | None = None
     ) -> Pressed:
         """The response to a state; touching: as at the beginning of a step, by default as it is."""
         spots, states = self.spots(arena, q, qd), self.split(state)
@@ -269,24 +254,19 @@ class Contacts:
     def wrenches(self, arena: Arena, q: Numbers, found: Pressed) -> dict[str, list[Number]]:
         """Six numbers for each of `frames`, by the name that a program has for them."""
         motions = self._motions(arena, q, [0.0] * self.model.nv)
-        total = {frame: (Vector.zero(), Vector.zero()) for frame in self.frames}
+        total = {frame: np.zeros(6) for frame in self.frames}
         sides = [pair.frames for pair in self.pairs for _ in range(pair.points)]
         spots = zip(sides, found.spots, self.forces(found), strict=True)
         for (body, surface), spot, force in spots:
             for frame, f in ((body, force), (surface, -force)):
                 if frame is not None:
-                    moment, push = total[frame]
-                    arm = spot.point - motions[frame].o
-                    total[frame] = moment + arm.cross(f), push + f
-        return {f"f_ext[{frame!r}]": [*m, *f] for frame, (m, f) in total.items()}
+                    moment = cross(spot.point - motions[frame].o, f)
+                    total[frame] = total[frame] + np.concatenate([moment, f])
+        return {f"f_ext[{frame!r}]": wrench.tolist() for frame, wrench in total.items()}
 
-    def forces(self, found: Pressed) -> list[Vector]:
+    def forces(self, found: Pressed) -> list[np.ndarray]:
         """The force on the body at every spot, along the world's axes (N)."""
-        forces = []
-        for parts, spot in zip(found.forces, found.spots, strict=True):
-            a, b, c = (axis * part for axis, part in zip(spot.axes, parts, strict=True))
-            forces.append(a + b + c)
-        return forces
+        return [f @ spot.axes for f, spot in zip(found.forces, found.spots, strict=True)]
 
     def advanced(
         self, arena: Arena, state: Numbers, found: Pressed, q: Numbers, h: float
@@ -306,15 +286,13 @@ class Contacts:
 
         All that a step knows of its contacts is in it, so its hash names them.
         """
-        arena = Arena(RULES)
+        arena, points = Arena(RULES), len(self.laws)
         sizes = {"q": self.model.nq, "qd": self.model.nv, "states": self.states}
-        q, qd, state = ([arena.input(name, k) for k in range(n)] for name, n in sizes.items())
+        q, qd, state = (symbols(arena, name, (n,)) for name, n in sizes.items())
         found = self.pressed(arena, q, qd, state)
-        forces = [x for force in self.forces(found) for x in force]
-        gaps = [spot.gap for spot in found.spots]
         outputs = [
-            (Variable("forces", (len(gaps), 3)), forces),
-            (Variable("gaps", (len(gaps),)), gaps),
+            (Variable("forces", (points, 3)), np.ravel(self.forces(found)).tolist()),
+            (Variable("gaps", (points,)), [spot.gap for spot in found.spots]),
             (Variable("after", (self.states,)), self.advanced(arena, state, found, q, h)),
         ]
         inputs = [Variable(name, (n,)) for name, n in sizes.items()]
@@ -340,9 +318,9 @@ class Contacts:
         functions = ("forward_kinematics", "frame_velocity")
         return {f: [program(self.model, name, frame=f) for name in functions] for f in self.frames}
 
-    def _motions(self, arena: Arena, q: Numbers, qd: Numbers) -> dict[str | None, FrameMotion]:
-        motions: dict[str | None, FrameMotion] = {None: FrameMotion.still()}
+    def _motions(self, arena: Arena, q: Numbers, qd: Numbers) -> dict[str | None, Carrier]:
+        motions: dict[str | None, Carrier] = {None: STILL}
         for frame, programs in self._programs.items():
-            found = (replayed(traced, arena, {"q": q, "qd": qd}) for traced in programs)
-            motions[frame] = FrameMotion.of(*found)
+            pose, velocity = (result(traced, arena, {"q": q, "qd": qd}) for traced in programs)
+            motions[frame] = Carrier.of(pose, velocity, frame)
         return motions

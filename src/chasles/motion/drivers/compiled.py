@@ -16,19 +16,20 @@ from chasles.functions.doors import leading_shape, refuse
 from chasles.functions.numeric import checked_step
 from chasles.mechanisms import require_tree
 from chasles.model import Description, Model
-from chasles.motion.adjoint import (
-    RolloutGradient,
-    adjoint_program,
-    check_holonomic,
-    checked_weights,
-    gone_back,
-)
 from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import BUILT_IN, parameter_count, traced
 from chasles.motion.drivers.places import Place, place_of
 from chasles.motion.records import End, Touching, Trajectory
-from chasles.motion.steps.traced import STEPS, step_program
+from chasles.motion.steps.traced import (
+    STEPS,
+    RolloutGradient,
+    adjoint_program,
+    check_holonomic,
+    checked_weights,
+    gone_back,
+    step_program,
+)
 
 DONE = "compiled steps"
 """What a compiled motion remembers: how many steps are behind."""
@@ -49,10 +50,9 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Course:
-    """Where and when a motion begins, and its steps.
+    """Where and when a motion begins, and its steps; done: steps before, of `total`.
 
-    tau: as in `Robot.rollout`, None where a controller gives it. done: steps that came before,
-    whose last state is not kept again. total: of the motion. function: as messages call it.
+    tau: None where a controller gives it. function: as messages call it.
     """
 
     q: Any
@@ -71,11 +71,7 @@ class Course:
 
 
 class Rollout:
-    """A step of a robot by one integrator, under one controller or given forces, compiled.
-
-    contacts: soft ones, for steps of dt seconds, which are then part of the code. parameters: how
-    many the controller takes.
-    """
+    """The compiled step of a robot; parameters: how many the controller takes."""
 
     def __init__(
         self,
@@ -120,15 +116,9 @@ class Rollout:
         return self._loops[target]
 
     def _program(self) -> Program:
-        given = self.recipe
-        return step_program(
-            self.model,
-            given.integrator,
-            self.control,
-            dissipation=given.dissipation,
-            contacts=self.contacts,
-            dt=given.dt,
-        )
+        given, contacts = self.recipe, self.contacts
+        own = (self.model, given.integrator, self.control)
+        return step_program(*own, dissipation=given.dissipation, contacts=contacts, dt=given.dt)
 
     def __call__(self, course: Course) -> Trajectory:
         """The motion."""
@@ -265,10 +255,7 @@ def prepared(
     *,
     again: bool = False,
 ) -> Rollout:
-    """A compiled step, made once for a controller and contacts that can be told from others.
-
-    again: trace the controller again, which is a function that may have changed.
-    """
+    """A compiled step, kept for the next call; again: the controller may have changed, trace it."""
     control, count = control if callable(control) else None, parameter_count(parameters)
     pairs = None if contacts is None else given_pairs("rollout", contacts)
     constant, known = None if pairs is None else dt, robot.mechanism.kept
@@ -318,18 +305,12 @@ def _forces(place: Place, lead: tuple[int, ...], steps: int, nv: int) -> Any:
     if array.ndim == 1:
         return place.flat(array, (1,), (1, nv))
     if array.shape[-2] not in (1, steps):
-        problem = (
-            f"tau must have shape ({nv},) or (..., {steps}, {nv}), one row a step, not "
-            f"{array.shape}"
-        )
+        problem = f"tau must have shape ({nv},) or (..., {steps}, {nv}), not {array.shape}"
         raise InputError("E-MOTION-023", problem, part=place.function)
     if array.ndim == 2:
         return place.flat(array, (1,), array.shape)
     try:
         return place.flat(array, lead, array.shape[-2:])
     except ValueError:
-        problem = (
-            f"tau has leading shape {array.shape[:-2]}, which does not broadcast to that of the "
-            f"states, {lead}"
-        )
+        problem = f"leading shape {array.shape[:-2]} of tau does not broadcast to {lead} of q, qd"
         raise InputError("E-MOTION-024", problem, part=place.function) from None

@@ -16,28 +16,14 @@ from chasles.mechanisms.mechanism import Accelerations
 from chasles.motion.contact.pairs import Rigid, given_pairs
 from chasles.motion.contract import Array
 from chasles.motion.controllers import BUILT_IN, controlled
+from chasles.motion.drivers import running
+from chasles.motion.drivers.contacts import Surfaces, check_rigid, touched
 from chasles.motion.drivers.loops import ByFunction, Closed
 from chasles.motion.drivers.rigid import RigidContact
-from chasles.motion.drivers.running import (
-    Begin,
-    Controlled,
-    Even,
-    Keep,
-    Pace,
-    Remembering,
-    Step,
-    checked_events,
-    other_motion,
-    remembered,
-    resumed,
-    run,
-)
-from chasles.motion.drivers.slots import check_rigid, touched
-from chasles.motion.drivers.surfaces import Surfaces
 from chasles.motion.options import DT, Forces, Plan
 from chasles.motion.records import Occurrence, Trajectory
 from chasles.motion.steps.integrators import Integrator, chosen
-from chasles.motion.steps.system import Accelerate, Local, Place, Taken, Tree, path, take
+from chasles.motion.steps.system import Accelerate, Local, Place, State, Taken, Tree, path, take
 
 LOOSE = 1e-2
 """Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""
@@ -57,7 +43,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         raise ArgumentError("E-MOTION-030", problem, part="simulate")
     start = _beginning(mechanism, plan.start)
     end = start + whole
-    events = checked_events(plan.events, q)
+    events = running.checked_events(plan.events, q)
     contacts = given_pairs("simulate", plan.contacts)
     integrator, advance = chosen(mechanism, plan.integrator, plan.free)
     firm = rigid_contacts(plan)
@@ -67,7 +53,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
     elif plan.contact_states is not None:
         problem = "contact_states are of contacts, and there are none"
         raise InputError("E-MOTION-064", problem, part="simulate")
-    dynamics = _dynamics(mechanism, plan, () if soft is None else soft.frames)
+    dynamics = _dynamics(mechanism, plan, () if soft is None else soft.contacts.frames)
     force = _joint_forces(mechanism, plan.control, qd)
     accelerate = _under(dynamics, force, soft)
     rigid: RigidContact | None = None
@@ -76,54 +62,48 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         loads = (plan.f_ext, plan.dissipation)
         rigid = RigidContact(mechanism, contacts, plan.limits, accelerate, force, *loads)
         accelerate = rigid.accelerate
-    mover, way = _mover(mechanism, plan), path(mechanism.model)
-    begin: Begin = mover.begin
-    q, qd = begin(start, q, qd)
+    mover, way, nv = _mover(mechanism, plan), path(mechanism.model), mechanism.nv
+    begin: running.Begin = mover.begin
+    at = begin(State(start, q, qd))
 
-    def step(place: Place, t: float, h: float, q: np.ndarray, qd: np.ndarray) -> Taken:
-        return take(advance, Local(mechanism, way, place, accelerate, t, q, soft), h, qd)
+    def step(place: Place, at: State, goal: float) -> Taken:
+        local = Local(mechanism, nv, way, place, accelerate, at.t, at.q, soft)
+        return take(advance, local, at.qd, goal)
 
     if soft is not None:
-        q, begin = soft.begin(q, qd, plan.contact_states), soft.beginning(begin)
-        events = tuple(map(soft.seen_by, events))
+        at = at._replace(q=soft.begin(at.q, at.qd, plan.contact_states))
+        begin, events = soft.beginning(begin), tuple(map(soft.seen_by, events))
     even = _paced(partial(mover.step, step), integrator, start, whole, plan)
-    pace: Pace = even
+    pace: running.Pace = even
     if rigid is not None:
         rigid.pace, pace = even, rigid
-    beside = (lambda t, q, qd: None) if rigid is None else rigid.kept
-    keep = Keep(start, end, every, plan.times, beside)
-    parts = [p for p in (even, keep, mover, rigid) if isinstance(p, Remembering)]
+    keep = running.Keep(start, end, every, plan.times, rigid.kept if rigid else lambda at: None)
+    parts = [p for p in (even, keep, mover, rigid) if isinstance(p, running.Remembering)]
     happened: list[Occurrence] = []
-    t = start
     if plan.resume is None:
-        if rigid is not None and rigid.collides(t, q, qd):
-            keep.now(t, q, qd)
-        happened, q, qd = pace.changed(t, q, qd)
-        keep.now(t, q, qd)
+        if rigid is not None and rigid.collides(at):
+            keep.now(at)
+        happened, at = pace.changed(at)
+        keep.now(at)
     else:
-        last = resumed(plan.resume)
-        alike = (last.q.shape, last.qd.shape) == (q.shape, qd.shape)
-        if not alike or not start <= last.t < end or set(last.memory) != set(remembered(parts)):
-            raise other_motion("E-MOTION-052")
+        last = running.resumed(plan.resume)
+        alike = (last.q.shape, last.qd.shape) == (at.q.shape, at.qd.shape)
+        same = set(last.memory) == set(running.remembered(parts))
+        if not (alike and same and start <= last.t < end):
+            raise running.other_motion("E-MOTION-052")
         for part in parts:
             part.recall(last.memory)
-        t, q, qd = last.t, last.q.copy(), last.qd.copy()
-    more, stop = run(pace, begin, events, keep, (t, end), q, qd, plan.progress, steps)
-    times, q, qd = keep.states(q, qd)
+        at = State(last.t, last.q.copy(), last.qd.copy())
+    more, stop = running.run(pace, begin, events, keep, at, end, plan.progress, steps)
+    times, q, qd = keep.states(at.q, at.qd)
     happened, touching = sorted([*happened, *more], key=lambda one: one.t), None
     if soft is not None:
-        happened, touching = soft.occurred(happened), soft.touching(q, qd)
+        happened = [one._replace(q=one.q[..., : mechanism.nq]) for one in happened]
+        touching = soft.touching(q, qd)
     if rigid is not None and contacts:
         touching = touched(keep.others, sum(pair.points for pair in contacts))
-    return Trajectory(
-        times,
-        q[..., : mechanism.nq],
-        qd,
-        tuple(mover.rechosen),
-        tuple(happened),
-        touching,
-        stop._replace(memory=remembered(parts)),
-    )
+    rest = tuple(happened), touching, stop._replace(memory=running.remembered(parts))
+    return Trajectory(times, q[..., : mechanism.nq], qd, tuple(mover.rechosen), *rest)
 
 
 def rigid_contacts(plan: Plan) -> bool:
@@ -163,15 +143,15 @@ def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.nd
 
 
 def _paced(
-    step: Step, integrator: Integrator, start: float, whole: float, plan: Plan
-) -> Even | Controlled:
+    step: running.Step, integrator: Integrator, start: float, whole: float, plan: Plan
+) -> running.Even | running.Controlled:
     """The steps of an integrator from `start` for `whole` seconds, none longer than dt."""
     longest = None if plan.dt is None else checked_step(plan.dt, "simulate: dt")
     if not integrator.adaptive:
-        return Even(step, start, whole, step_count(whole, longest or DT))
+        return running.Even(step, start, whole, step_count(whole, longest or DT))
     rtol, atol = (checked_step(getattr(plan, n), f"simulate: {n}") for n in ("rtol", "atol"))
     end, first = start + whole, longest or DT
-    return Controlled(step, end, longest or whole, rtol, atol, integrator.order, first)
+    return running.Controlled(step, end, longest or whole, rtol, atol, integrator.order, first)
 
 
 def step_count(whole: float, longest: float) -> int:
@@ -194,10 +174,8 @@ def _joint_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable
     try:
         constant = np.array(np.broadcast_to(given, qd.shape), dtype=float)
     except ValueError:
-        problem = (
-            f"tau has leading shape {given.shape[:-1]}, which does not broadcast to that of the "
-            f"states, {qd.shape[:-1]}"
-        )
+        lead = qd.shape[:-1]
+        problem = f"leading shape {given.shape[:-1]} of tau does not broadcast to {lead} of q, qd"
         raise InputError("E-MOTION-034", problem, part="simulate") from None
     return lambda t, q, qd: constant
 
@@ -220,11 +198,7 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
 
 
 def _dynamics(mechanism: Mechanism, plan: Plan, frames: Sequence[str]) -> Accelerations:
-    """The dynamics of a robot, with its loops closed; these stabilized, if that is asked for.
-
-    frames: those that feel wrenches given with the state, (..., 6) along the world's axes about
-    their origins.
-    """
+    """Accelerations with loops closed, or stabilized; frames: where contacts exert wrenches."""
     for name in frames:
         if name in (plan.f_ext or {}):
             problem = f"f_ext acts on frame {name!r}, and so do contacts"

@@ -21,7 +21,7 @@ from chasles.mechanisms import (
 )
 from chasles.motion.contract import Array, Machine
 from chasles.motion.drivers.running import Memory, Remembering
-from chasles.motion.steps.system import Placed, Taken, Tree
+from chasles.motion.steps.system import Placed, State, Taken, Tree
 
 FALLEN = 0.1
 """Other coordinates are chosen where the margin of a chart, which is the square of a pivot, falls
@@ -62,12 +62,9 @@ class ClosureFunction:
         robot.mechanism.require_loops("ClosureFunction", "there is nothing to close")
         for body in (model.bodies[i] for i in model.movers):
             if not body.joint.additive:
-                problem = (
-                    f"joint {body.data.name!r} of robot {model.name!r} has velocities that are not "
-                    "rates of its q"
-                )
-                remedy = "leave the loops to simulate"
-                raise ModelError("E-MOTION-026", problem, remedy, part="ClosureFunction")
+                problem = f"the velocities of joint {body.data.name!r} are not rates of its q"
+                part = f"ClosureFunction: robot {model.name!r}"
+                raise ModelError("E-MOTION-026", problem, "leave the loops to simulate", part=part)
         loops = robot.mechanism.loops
         self.independent, self.freedoms = loops.independent, loops.freedoms
         self._kernel = backends.compile(_program(gamma, len(self.independent), model.nq))
@@ -127,8 +124,8 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
 class Looped(Tree):
     """Closed loops: begin with a state near enough to closed, and close it to rounding."""
 
-    def begin(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mechanism = self._mechanism
+    def begin(self, at: State) -> State:
+        (t, q, qd), mechanism = at, self._mechanism
         mechanism.at(t).closing.check_closed("simulate", q, CONSISTENT)
         there, speed, _ = self.place(t, q, np.zeros_like(qd), qd)
         scale = np.maximum(1.0, np.max(np.abs(qd), axis=-1, initial=0.0))
@@ -141,12 +138,12 @@ class Looped(Tree):
             bad = error > limit[..., None]
             if np.any(bad):
                 *member, freedom = map(int, np.argwhere(bad)[0])
-                at = f" at index {tuple(member)}" if member else ""
+                index = f" at index {tuple(member)}" if member else ""
                 joint, size = mechanism.loops.freedoms[freedom], error[(*member, freedom)]
-                problem = f"{name}{at}: {joint!r} is off by {size:.3g}"
+                problem = f"{name}{index}: {joint!r} is off by {size:.3g}"
                 remedy = f"give what {remedy} gives"
                 raise OpenLoop("E-MOTION-054", problem, remedy, part="simulate")
-        return there, speed
+        return State(t, there, speed)
 
 
 class ByFunction(Looped):
@@ -187,34 +184,31 @@ class Closed(Looped, Remembering):
         self._charts: list[Chart] = []
         self._which, self._start = np.zeros(0, int), np.zeros(0)
 
-    def begin(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def begin(self, at: State) -> State:
         """As `Tree.begin`, with charts for all members."""
-        self._charts = []
-        self._which, self._start = np.full(q.shape[:-1], -1), np.ones(q.shape[:-1])
-        self._choose(t, q, self._which < 0)
-        return super().begin(t, q, qd)
+        self._charts, lead = [], at.q.shape[:-1]
+        self._which, self._start = np.full(lead, -1), np.ones(lead)
+        self._choose(at.t, at.q, self._which < 0)
+        return super().begin(at)
 
-    def step(
-        self, step: Callable[..., Taken], t: float, h: float, q: np.ndarray, qd: np.ndarray
-    ) -> Taken:
+    def step(self, step: Callable[..., Taken], at: State, goal: float) -> Taken:
         """As `Tree.step`, in other coordinates where those of a member will not do."""
         chosen: Any = False
         while True:
             try:
-                return step(self.place, t, h, q, qd)
+                return step(self.place, at, goal)
             except Lost as lost:
-                alone = q[..., : self._mechanism.nq]
+                alone = at.q[..., : self._mechanism.nq]
                 if np.any(lost.members & chosen):
-                    raise self._singular(t, alone, lost.members & chosen) from None
-                self._choose(t, alone, lost.members)
+                    raise self._singular(at.t, alone, lost.members & chosen) from None
+                self._choose(at.t, alone, lost.members)
                 chosen = chosen | lost.members
-                self.rechosen.append(t)
+                self.rechosen.append(at.t)
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        """The closed position with these independent entries of d, its velocity, the rate of d.
+        """The closed position with these independent entries of d, its velocity, and the rate of d.
 
-        Newton's method from integrate(q, d); on rotations its steps add up to d but for a factor
-        1 + O(d), so that it converges a little slower there. Raises `Lost`.
+        Newton's method from integrate(q, d). Raises `Lost`.
         """
         for _ in range(STEPS):
             there = self._integrate(q, d)
@@ -274,12 +268,7 @@ class Closed(Looped, Remembering):
         at = np.unravel_index(int(np.argmax(members)), members.shape)
         loops, chart = self._mechanism.at(t).closing, self._charts[self._which[at]]
         index = f" at index {tuple(map(int, at))}" if at else ""
-        return SingularPosition(
-            "E-MOTION-055",
-            f"singular position{index}: "
-            f"{loops.undetermined(loops.matrix(q[at]), chart.independent)}, and no other choice "
-            "does",
-            "the motion can go on in more than one way: stop before it, or start so that it is "
-            "not met",
-            part=f"robot {self._mechanism.name!r}",
-        )
+        loose = loops.undetermined(loops.matrix(q[at]), chart.independent)
+        problem = f"singular position{index}: {loose}, and no other choice does"
+        remedy = "stop before it, or start elsewhere: the motion can go on in more than one way"
+        return SingularPosition("E-MOTION-055", problem, remedy, part=loops.part)

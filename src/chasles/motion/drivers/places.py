@@ -88,10 +88,9 @@ class Place:
 
 
 class _GPU(Place):
-    """CuPy's arrays on one device: in float32 if all are, else in float64.
+    """CuPy's arrays on one device, in float32 if all are; not checked, which would have to wait.
 
-    Numbers are not looked at, which would have to wait for them. Records are in rows if all states
-    are, else in columns.
+    Records are in rows if all states are, else in columns.
     """
 
     backend = "cuda"

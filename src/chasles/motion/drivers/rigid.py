@@ -10,8 +10,6 @@
 6  and the complementarity problem of all that touches says
    which stay, stick and slide                                      `next_mode`
 7  go on
-
-Long because the procedure is kept in one place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,25 +20,13 @@ import scipy
 
 from chasles.errors import InputError, NotFiniteError
 from chasles.mechanisms import Mechanism
-from chasles.motion.contact.modes import (
-    FAINT,
-    SLOW,
-    Mode,
-    apart,
-    dragged,
-    drags,
-    ease,
-    heading,
-    held_forces,
-    impulses,
-    next_mode,
-)
+from chasles.motion.contact import modes
+from chasles.motion.contact.dynamics import Problem, constrained_problem, response
 from chasles.motion.contact.pairs import Pair
-from chasles.motion.contact.rigid import Problem, constrained_problem, response
+from chasles.motion.drivers.contacts import Slots
 from chasles.motion.drivers.running import Changed, Memory, Pace, other_motion
-from chasles.motion.drivers.slots import Slots, State
 from chasles.motion.geometry.kinematics import NEAR, Moves
-from chasles.motion.steps.system import Accelerate, Taken
+from chasles.motion.steps.system import Accelerate, State, Taken
 
 DEPTH = 1e-12
 """How deep (m, rad) a point is when its gain is noticed: beyond rounding."""
@@ -77,11 +63,10 @@ TINY = 1e-300
 
 
 class RigidContact(Pace):
-    """Points of contact and joint limits of a robot in one state, and what they do at present.
+    """Points of contact and joint limits of a robot in one state; steps end where they change.
 
-    free: accelerations without contact. force: joint forces of (t, q, qd). f_ext and dissipation:
-    as in `inverse_dynamics`, which is faster without. pace: steps as they are without contact,
-    given later. Steps end where something changes at a contact; then a change is due.
+    free: accelerations without contact. force: joint forces of (t, q, qd). pace: steps without
+    contact, set later. f_ext, dissipation: as in `inverse_dynamics`.
     """
 
     pace: Pace
@@ -101,7 +86,7 @@ class RigidContact(Pace):
         self._options |= {"dissipation": True} if dissipation else {}
         self._slots = Slots(mechanism, pairs, limits)
         self._friction = self._slots.friction
-        self._mode = apart(len(self._friction))
+        self._mode = modes.apart(len(self._friction))
         self._last: _Found | None = None
 
     def memory(self) -> dict[str, np.ndarray]:
@@ -110,7 +95,7 @@ class RigidContact(Pace):
 
     def recall(self, memory: Memory) -> None:
         """Go on in a mode."""
-        mode = Mode(*(memory[f"contact {name}"].copy() for name in Mode._fields))
+        mode = modes.Mode(*(memory[f"contact {name}"].copy() for name in modes.Mode._fields))
         if len(mode.current) != len(self._friction):
             raise other_motion("E-MOTION-058")
         self._mode = mode
@@ -123,9 +108,9 @@ class RigidContact(Pace):
             return self._free(t, q, qd)
         return self._found(State(t, q, qd)).qdd
 
-    def kept(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def kept(self, at: State) -> tuple[np.ndarray, np.ndarray]:
         """Forces and gaps of contacts in a state, as `Slots.seen`."""
-        found = self._found(State(t, q, qd))
+        found = self._found(at)
         return self._slots.seen(found.moves, found.forces)
 
     def _moves(self, at: State) -> Moves:
@@ -144,7 +129,8 @@ class RigidContact(Pace):
         if not active.size:
             return _Found(at, mode, moves, forces, np.empty(0), None)
         problem, drag = self._problem(at, moves, active), self._drag(moves, active)
-        f = held_forces(problem, moves.axes[active], mode.of(active), self._friction[active], drag)
+        some, mu = mode.of(active), self._friction[active]
+        f = modes.held_forces(problem, moves.axes[active], some, mu, drag)
         qdd = problem.motion(f.ravel()).qdd
         if not np.isfinite(qdd).all():
             held, t = self._slots.named(active), at.t
@@ -156,15 +142,12 @@ class RigidContact(Pace):
 
     def _problem(self, at: State, moves: Moves, which: np.ndarray) -> Problem:
         """The equation of motion with three directions of each of some points."""
-        some, (t, q, qd) = moves.of(which), at
-        T = some.J.reshape(-1, self._mechanism.nv).T
-        touch = (T, some.bias.ravel(), some.gap)
-        tau, here = self._force(t, q, qd), self._mechanism.at(t)
-        return constrained_problem(here, q, qd, tau, *touch, **self._options)
+        tau, here = self._force(*at), self._mechanism.at(at.t)
+        return constrained_problem(here, at.q, at.qd, tau, moves.of(which), **self._options)
 
     def _drag(self, moves: Moves, active: np.ndarray) -> np.ndarray:
         """Friction (k, 2) for a normal force of 1, of active points."""
-        return drags(moves.of(active), self._mode.of(active), self._friction[active])
+        return modes.drags(moves.of(active), self._mode.of(active), self._friction[active])
 
     @property
     def _sticks(self) -> np.ndarray:
@@ -174,9 +157,8 @@ class RigidContact(Pace):
     def _margins(self, at: State) -> np.ndarray:
         """The room left to all bounds until something changes, negative beyond (step 2).
 
-        Gaps of points that are apart, and of current ones the room to part and to stay what they
-        are; normal forces; friction of those that stick; slip, along its direction, of those that
-        slide, and their `ease`.
+        Gaps, and the room of current points to part and to stay nearest; normal forces; friction of
+        points that stick; slip of those that slide along its direction, and their `ease`.
         """
         found, mode = self._found(at), self._mode
         moves, f, slack = found.moves, found.forces, self._slack(found)
@@ -187,7 +169,7 @@ class RigidContact(Pace):
         )
         eased = np.empty(0)
         if found.problem is not None and slides.any():
-            eased = ease(found.problem.M, self._drag(moves, np.flatnonzero(active)))
+            eased = modes.ease(found.problem.M, self._drag(moves, np.flatnonzero(active)))
         rooms = [
             np.where(mode.current, DEEPEST - np.abs(moves.gap), moves.gap + DEPTH),
             moves.room[mode.current] + NEAR,
@@ -199,10 +181,8 @@ class RigidContact(Pace):
         return np.concatenate(rooms)
 
     def _slack(self, found: "_Found") -> np.ndarray:
-        """How far forces may be beyond their bounds: (k,).
-
-        A part of the largest, or of what would stop the largest acceleration at that point: where
-        all are next to none, no force is large beside the others.
+        """How far forces may exceed their bounds (k,): a part of the largest force, or of the force
+        that would stop the largest acceleration at the point.
         """
         size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
         slack = np.full(len(self._friction), size)
@@ -215,108 +195,90 @@ class RigidContact(Pace):
 
     # Steps -------------------------------------------------------------------------------------
 
-    def __call__(
-        self, t: float, q: np.ndarray, qd: np.ndarray, most: float = np.inf
-    ) -> tuple[float, Taken]:
+    def __call__(self, at: State, most: float = np.inf) -> Taken:
         """As `Pace`; the step is gone back to the earliest change (step 3)."""
-        goal, step = self._paced(State(t, q, qd))
-        passed = self._margins(State(goal, step.q, step.qd)) < 0.0
+        step = self._paced(at)
+        passed = self._margins(step.last) < 0.0
         self.due = bool(passed.any())
         if not self.due:
-            return goal, self._restored(goal, step)
-
-        def at(part: float) -> State:
-            return State(t + part * (goal - t), *(step.at(part) if part else (q, qd)))
+            return self._restored(step)
 
         def left(part: float, which: int) -> float:
-            return min(float(self._margins(at(part))[which]), 1.0)
+            return min(float(self._margins(step.at(part))[which]), 1.0)
 
         part, found = 1.0, np.zeros_like(passed)
         while passed.any():
             roots = {int(k): _root(left, int(k), part) for k in np.flatnonzero(passed)}
             part = min(roots.values())
             found[[k for k in roots if roots[k] == part]] = True
-            passed = (self._margins(at(part)) < 0.0) & ~found
+            passed = (self._margins(step.at(part)) < 0.0) & ~found
             if not passed.any() and part > JUST:  # features that others have replaced by then
-                passed = (self._margins(at(part - JUST)) < 0.0) & ~found
+                passed = (self._margins(step.at(part - JUST)) < 0.0) & ~found
                 part -= JUST * passed.any()
         for _ in range(NEWTON):
-            part = max(part - self._overdue(at(part)) / (goal - t), 0.0)
-        last = at(part)
-        shorter = Taken(last.q, last.qd, None, step.ends, lambda less: step.at(less * part))
-        return last.t, self._restored(last.t, shorter)
+            part = max(part - self._overdue(step.at(part)) / (step.last.t - at.t), 0.0)
+        return self._restored(
+            Taken(step.at(part), None, step.ends, lambda less: step.at(less * part))
+        )
 
-    def _paced(self, at: State) -> tuple[float, Taken]:
-        """The next step as it is made, none of whose errors takes held points off their surfaces.
-
-        It is tried shorter where it does; where that does not help, it is left to `_margins`.
-        """
-        first = goal, step = self.pace(*at, self._longest(at))
+    def _paced(self, at: State) -> Taken:
+        """The next step, shortened while its error takes held points off their surfaces."""
+        first = step = self.pace(at, self._longest(at))
         for _ in range(HALVINGS):
-            gap = self._found(State(goal, step.q, step.qd)).moves.gap[self._mode.active]
+            gap = self._found(step.last).moves.gap[self._mode.active]
             if not np.any(np.abs(gap) > ASTRAY):
-                return goal, step
-            goal, step = self.pace(*at, 0.5 * (goal - at.t))
+                return step
+            step = self.pace(at, 0.5 * (step.last.t - at.t))
         return first
 
     def _longest(self, at: State) -> float:
-        """How long the next step may be (s), once slip has turned.
-
-        Friction turns slow slip fast. In a step it may change velocities by twice what they are:
-        beyond, explicit methods are unstable.
-        """
+        """The longest stable step (s): friction may change slip velocities by twice their size."""
         if not self._mode.slides.any():
             return np.inf
-        self._mode = heading(self._mode, self._moves(at))
+        self._mode = modes.heading(self._mode, self._moves(at))
         found, active = self._found(at), np.flatnonzero(self._mode.active)
         if found.problem is None:
             return np.inf
         some, f, slides = found.moves.of(active), found.forces[active], self._mode.slides[active]
-        drag = dragged(found.problem, some, f, self._friction[active])[slides]
+        drag = modes.dragged(found.problem, some, f, self._friction[active])[slides]
         speed = np.linalg.norm(some.velocity[slides, :2], axis=-1)
-        return float(np.min(2.0 * (speed + FAINT) / (drag + TINY), initial=np.inf))
+        return float(np.min(2.0 * (speed + modes.FAINT) / (drag + TINY), initial=np.inf))
 
     def _overdue(self, at: State) -> float:
-        """How long ago (s) a point that is apart was at its surface, which it is below: the most.
+        """The time (s) since a point that is noticed at a depth was at its surface: the longest.
 
-        A gain is noticed at a depth, but happens where the gap is zero. Of slow ones, which may be
-        no more than rounding, the depth says nothing about time.
+        The depth of slow points may be rounding, and is not counted.
         """
         moves = self._found(at).moves
         gap, rate = moves.gap, moves.velocity[:, 2]
-        below = ~self._mode.current & (gap < 0.0) & (rate < -SLOW)
+        below = ~self._mode.current & (gap < 0.0) & (rate < -modes.SLOW)
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
-    def _restored(self, t: float, step: Taken) -> Taken:
-        """After a step: held points that have drifted are put back, by the least kinetic energy.
-
-        The shift is along M^-1 J', as an impulse would make it: it is of the size of the error of
-        the step, and its work is that times the velocity that was wrong.
-        """
-        at, current = State(t, step.q, step.qd), self._mode.current
+    def _restored(self, step: Taken) -> Taken:
+        """The step with held points that have drifted put back, along M^-1 J' as by an impulse."""
+        at, current = step.last, self._mode.current
         moves, rows = self._found(at).moves, _directions(self._sticks, current)
         off = np.max(np.abs(moves.gap[current]), initial=0.0)
         if max(off, np.max(np.abs(moves.velocity[rows]), initial=0.0)) <= DRIFT:
             return step
-        q = self._slots.onto(at, moves, current)
-        return step._replace(q=q, qd=self._slots.stopped(at, moves, rows))
+        q, qd = self._slots.onto(at, moves, current), self._slots.stopped(at, moves, rows)
+        return step._replace(last=State(at.t, q, qd))
 
     # Changes -----------------------------------------------------------------------------------
 
-    def changed(self, t: float, q: np.ndarray, qd: np.ndarray) -> Changed:
-        """The state after impulses and with a new mode (steps 4 to 6), and what happened.
+    def changed(self, at: State) -> Changed:
+        """The state after impulses, with a new mode (steps 4 to 6), and what happened.
 
-        Where a change is due, points that are current were held until now, and do not collide.
+        Where a change is due, current points were held until now and do not collide.
         """
-        at, state = State(t, q, qd), (q, qd)
-        moves = self._moves(at)
+        state, moves = at, self._moves(at)
         if not self.due:
-            self._check(t, moves.gap)
+            self._check(at.t, moves.gap)
         if (near := moves.touch).any():
             at = at._replace(q=self._slots.onto(at, moves, near))
             moves = self._moves(at)
         before = moves.velocity[:, 2]
-        hits = near & (before < -SLOW) & ~(self.due & self._mode.current)
+        hits = near & (before < -modes.SLOW) & ~(self.due & self._mode.current)
         alike = moves.alike(near)
         if hits.any():
             at = at._replace(qd=self._struck(at, moves, np.unique(alike[near])))
@@ -326,21 +288,19 @@ class RigidContact(Pace):
             rest = _slow(moves) & self._mode.active & (self._friction > 0.0)
             rows = _directions(rest, self._mode.current)
             at = at._replace(qd=self._slots.stopped(at, moves, rows))
-        return self._slots.told(t, state, hits, old, self._mode, late), at.q, at.qd
+        return self._slots.told(state, hits, old, self._mode, late), at
 
-    def collides(self, t: float, q: np.ndarray, qd: np.ndarray) -> bool:
+    def collides(self, at: State) -> bool:
         """Return True if points that touch approach each other."""
-        moves = self._moves(State(t, q, qd))
-        return bool(np.any(moves.touch & (moves.velocity[:, 2] < -SLOW)))
+        moves = self._moves(at)
+        return bool(np.any(moves.touch & (moves.velocity[:, 2] < -modes.SLOW)))
 
     def _check(self, t: float, gap: np.ndarray) -> None:
         """Refuse a state to begin with in which bodies penetrate."""
         deep = np.flatnonzero(gap < -DEEPEST)
         if deep.size:
-            name = self._slots.named(deep)
-            problem = (
-                f"at t = {t:.6g} s {name} penetrates by {-np.min(gap):.3g} (m, or rad of a limit)"
-            )
+            depth = f"{-np.min(gap):.3g} (m, or rad of a limit)"
+            problem = f"at t = {t:.6g} s {self._slots.named(deep)} penetrates by {depth}"
             remedy = "begin with bodies apart or touching"
             raise InputError("E-MOTION-059", problem, remedy, part="simulate")
 
@@ -350,41 +310,35 @@ class RigidContact(Pace):
         B = response(self._mechanism.at(at.t), at.q, J.T)
         laws = [self._slots.laws[k] for k in self._slots.row[which]]
         with self._slots.said(at.t, which):
-            return at.qd + B @ impulses(laws, J @ B, moves.velocity[which])
+            return at.qd + B @ modes.impulses(laws, J @ B, moves.velocity[which])
 
     def _choose(self, at: State, moves: Moves, alike: np.ndarray, before: np.ndarray) -> np.ndarray:
         """Take the new mode (step 6), and return how long each point takes to come to rest: (k,).
 
-        alike (k,): of points that touch, the one that stands for each; -1 of others. Rebounds of v,
-        v e, v e^2 ... under an acceleration a last 2 v/(a (1 - e)) together, and are left out where
-        the first is slow: e is the ratio of the last impact, and a what the point's force resists
-        from now on.
+        alike (k,): the point that stands for each that touches, else -1. Slow rebounds of v, v e,
+        v e^2 ... under an acceleration a are left out: together they last 2 v/(a (1 - e)).
         """
         late = np.zeros(len(alike))
-        stays = (alike == np.arange(len(alike))) & (moves.velocity[:, 2] <= SLOW)
-        which, self._mode = np.flatnonzero(stays), apart(len(alike))
+        stays = (alike == np.arange(len(alike))) & (moves.velocity[:, 2] <= modes.SLOW)
+        which, self._mode = np.flatnonzero(stays), modes.apart(len(alike))
         if not which.size:
             return late
         some, calm = moves.of(which), self._calm(at, moves, stays)
         still = moves if calm is at else self._moves(calm)
         problem = self._problem(calm, still, which)
         with self._slots.said(at.t, which):
-            mode, forces = next_mode(problem, some, self._friction[which])
+            mode, forces = modes.next_mode(problem, some, self._friction[which])
         for whole, part in zip(self._mode, mode, strict=True):
             whole[which] = part
         self._mode.current[alike >= 0] = self._mode.current[alike[alike >= 0]]
         after, pressed = some.velocity[:, 2], np.diagonal(problem.M)[2::3] * forces[:, 2]
-        again = (before[which] < -SLOW) & (after > 0.0) & (pressed > 0.0)
+        again = (before[which] < -modes.SLOW) & (after > 0.0) & (pressed > 0.0)
         rate = np.where(again, pressed * (1.0 + after / np.where(again, before[which], 1.0)), 1.0)
         late[which] = np.where(again, 2.0 * after / rate, 0.0)
         return late
 
     def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
-        """The state without velocities that are taken for none.
-
-        Of points at rest on one body these would contradict each other: what turns by 1e-4 rad/s
-        draws them apart, by more than Coulomb's law is solved to.
-        """
+        """The state without slow velocities, which may contradict each other on one body."""
         rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
             return at
@@ -392,19 +346,16 @@ class RigidContact(Pace):
 
 
 class _Found(NamedTuple):
-    """A state in a mode: how points move, forces along axes of contact, accelerations.
-
-    problem: of the active points, if there are any.
-    """
+    """A state in a mode: moves, forces, accelerations, and the problem of active points."""
 
     at: State
-    mode: Mode
+    mode: modes.Mode
     moves: Moves
     forces: np.ndarray
     qdd: np.ndarray
     problem: Problem | None
 
-    def of(self, at: State, mode: Mode) -> bool:
+    def of(self, at: State, mode: modes.Mode) -> bool:
         """Return True if it belongs to a state and a mode."""
         same = self.mode is mode and self.at.t == at.t
         return same and np.array_equal(self.at.q, at.q) and np.array_equal(self.at.qd, at.qd)
@@ -412,7 +363,7 @@ class _Found(NamedTuple):
 
 def _slow(moves: Moves) -> np.ndarray:
     """Which points do not slide: (k,)."""
-    return np.linalg.norm(moves.velocity[:, :2], axis=-1) <= SLOW
+    return np.linalg.norm(moves.velocity[:, :2], axis=-1) <= modes.SLOW
 
 
 def _directions(tangents: np.ndarray, normals: np.ndarray) -> np.ndarray:
@@ -421,10 +372,9 @@ def _directions(tangents: np.ndarray, normals: np.ndarray) -> np.ndarray:
 
 
 def _root(left: Callable[[float, int], float], which: int, end: float) -> float:
-    """The part of a step after which a margin is negative; none, where it is from the start.
+    """The part of a step after which a margin is negative; 0 if it is from the start.
 
-    One that is nothing at the start, as the force of a body that rests without weight, is negative
-    where it is so beyond a part of what it comes to: there it can be told which way it goes.
+    A margin that starts at zero counts as negative beyond a small part of its value at the end.
     """
     first = left(0.0, which)
     slack = 0.0 if first > 0.0 else -SLIGHT * min(left(end, which), left(1.0, which))

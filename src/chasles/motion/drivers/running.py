@@ -12,7 +12,7 @@ from chasles.errors import ArgumentError, InputError, NotFiniteError, StateError
 from chasles.mechanisms import LoopError
 from chasles.motion.contract import Array
 from chasles.motion.records import End, Event, Occurrence
-from chasles.motion.steps.system import Taken
+from chasles.motion.steps.system import State, Taken
 
 HALVINGS = 52
 """Of the step, to find an event: to rounding, whatever its length."""
@@ -20,13 +20,13 @@ HALVINGS = 52
 REPEATED = 1000
 """So many events that each begin the motion anew may stop one step; more have no end."""
 
-Begin = Callable[[float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-"""begin(t, q, qd): the state that a motion can begin with."""
+Begin = Callable[[State], State]
+"""The state near a given one that a motion can begin with."""
 
-Step = Callable[[float, float, np.ndarray, np.ndarray], Taken]
-"""step(t, h, q, qd): a step of h seconds from time t."""
+Step = Callable[[State, float], Taken]
+"""step(at, goal): a step from a state until a time."""
 
-Changed = tuple[list[Occurrence], np.ndarray, np.ndarray]
+Changed = tuple[list[Occurrence], State]
 """What happened, and the state from which the motion goes on."""
 
 
@@ -81,15 +81,13 @@ class Pace(Remembering):
 
     due = False
 
-    def __call__(
-        self, t: float, q: np.ndarray, qd: np.ndarray, most: float = math.inf
-    ) -> tuple[float, Taken]:
-        """The time of the next state, at most so many seconds away, and the step there."""
+    def __call__(self, at: State, most: float = math.inf) -> Taken:
+        """The step to the next state, at most so many seconds away."""
         raise NotImplementedError
 
-    def changed(self, t: float, q: np.ndarray, qd: np.ndarray) -> Changed:
+    def changed(self, at: State) -> Changed:
         """What happens at the beginning, at events and where a change is due: nothing."""
-        return [], q, qd
+        return [], at
 
 
 @dataclass
@@ -103,13 +101,10 @@ class Even(Pace):
     steps: int
     done: int = 0
 
-    def __call__(
-        self, t: float, q: np.ndarray, qd: np.ndarray, most: float = math.inf
-    ) -> tuple[float, Taken]:
-        while self._next <= t:
+    def __call__(self, at: State, most: float = math.inf) -> Taken:
+        while self._next <= at.t:
             self.done += 1
-        goal = min(self._next, t + most)
-        return goal, self.step(t, goal - t, q, qd)
+        return self.step(at, min(self._next, at.t + most))
 
     @property
     def _next(self) -> float:
@@ -135,11 +130,9 @@ class Controlled(Pace):
     power: int
     h: float
 
-    def __call__(
-        self, t: float, q: np.ndarray, qd: np.ndarray, most: float = math.inf
-    ) -> tuple[float, Taken]:
+    def __call__(self, at: State, most: float = math.inf) -> Taken:
         """As `Pace`; a step is tried again while its error is large."""
-        largest = 5.0
+        t, largest = at.t, 5.0
         while True:
             h = min(self.h, self.longest, most)
             goal = self.end if t + 1.01 * h >= self.end else t + h
@@ -147,14 +140,14 @@ class Controlled(Pace):
                 problem = f"no step is short enough at t = {t:.6g} s"
                 remedy = "make rtol and atol larger, take 'sdirk2', or look at tau"
                 raise NotFiniteError("E-MOTION-056", problem, remedy, part="simulate")
-            taken = self.step(t, goal - t, q, qd)
+            taken = self.step(at, goal)
             assert taken.error is not None
             allowed = self.atol + self.rtol * np.maximum(*np.abs(taken.ends))
             error = float(np.max(np.abs(taken.error) / allowed, initial=0.0))
             factor = 0.9 * error ** (-1.0 / self.power) if error else largest
             self.h = (goal - t) * min(largest, max(0.2, factor))
             if error <= 1.0:
-                return goal, taken
+                return taken
             largest = 1.0
 
 
@@ -169,46 +162,38 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
             problem = f"events must be chasles.Event(function), not {event!r:.60}"
             raise ArgumentError("E-MOTION-043", problem, part="simulate")
     if given and q.ndim > 1:
-        problem = (
-            f"events are of one state, not of a batch {q.shape[:-1]}, whose members would meet "
-            "them at different times"
-        )
+        problem = f"events need one state, not a batch {q.shape[:-1]}"
         raise InputError("E-MOTION-044", problem, "simulate them one by one", part="simulate")
     return given
 
 
 def _occurred(
-    events: Sequence[Event], t: float, goal: float, q: np.ndarray, qd: np.ndarray, step: Taken
+    events: Sequence[Event], at: State, step: Taken
 ) -> tuple[list[Occurrence], Event | None]:
-    """The events in a step from t to goal, in order, and the one that interrupts it, if any.
-
-    Whatever comes after that one does not happen: the step is gone back to it.
-    """
+    """The events in a step, in order, up to the one that interrupts it, and that one."""
     found = []
     for event in events:
-        before, after = event.value(t, q, qd), event.value(goal, step.q, step.qd)
+        before, after = event.value(*at), event.value(*step.last)
         if (before > 0.0 >= after and event.direction < 1) or (
             before < 0.0 <= after and event.direction > -1
         ):
-            found.append((_located(event, t, goal - t, step, before), event))
+            found.append((_located(event, step, before), event))
     happened = []
     for part, event in sorted(found, key=lambda pair: pair[0]):
-        state = step.at(part) if part else (q, qd)
-        happened.append(Occurrence(event.name, t + part * (goal - t), *state))
+        happened.append(Occurrence(event.name, *step.at(part)))
         if event.interrupts:
             return happened, event
     return happened, None
 
 
-def _located(event: Event, t: float, h: float, step: Taken, before: float) -> float:
-    """The last part of the step at which the function still has its sign, by halving.
-
-    On that side a motion that turns back there, as a ball does, begins with the right sign.
+def _located(event: Event, step: Taken, before: float) -> float:
+    """The last part of the step at which the function still has its sign, by halving, so that a
+    motion that turns back there begins with the right sign.
     """
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        if event.value(t + middle * h, *step.at(middle)) * before > 0.0:
+        if event.value(*step.at(middle)) * before > 0.0:
             low = middle
         else:
             high = middle
@@ -221,8 +206,7 @@ def _located(event: Event, t: float, h: float, step: Taken, before: float) -> fl
 class Keep(Remembering):
     """The states that are kept: one of so many steps, or those at given times.
 
-    beside: a function of (t, q, qd), whose value for each of them is kept in `others`. steps: how
-    many there were. repeated: events since the last that came to its end. left: of given times.
+    others: beside(state) of each. repeated: events since the last full step. left: given times.
     """
 
     numbers = ("steps", "repeated", "left")
@@ -233,7 +217,7 @@ class Keep(Remembering):
         self._times = None if times is None else _checked_times(times, start, end)
         self.steps, self.repeated, self.left = 0, 0, len(self._times or ())
         self._every, self._beside = every, beside
-        self._kept: list[tuple[float, np.ndarray, np.ndarray]] = []
+        self._kept: list[State] = []
         self.others: list[Any] = []
 
     @property
@@ -241,46 +225,42 @@ class Keep(Remembering):
         """The next of given times."""
         return self._times[-self.left] if self._times and self.left else math.inf
 
-    def now(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
+    def now(self, at: State) -> None:
         """The state at which the motion begins or ends, or an event is: kept once."""
-        if self._times is None:
-            if not self._kept or self._kept[-1][1] is not q or self._kept[-1][2] is not qd:
-                self._keep(t, q, qd)
-        elif self._next == t:
-            self._keep(t, q, qd)
+        new = not self._kept or self._kept[-1] is not at
+        if new if self._times is None else self._next == at.t:
+            self._keep(at)
 
-    def step(self, t: float, goal: float, reached: float, step: Taken) -> None:
-        """What to keep of a step from t to goal, of which only the part until `reached` is gone."""
+    def step(self, t: float, step: Taken, reached: float) -> None:
+        """What to keep of a step from time t, of which only the part until `reached` is gone."""
         self.steps += 1
+        goal = step.last.t
         if self._times is None and self.steps % self._every == 0 and reached == goal:
-            self._keep(goal, step.q, step.qd)
+            self._keep(step.last)
         while (time := self._next) <= reached:
-            state = (step.q, step.qd) if time == goal else step.at((time - t) / (goal - t))
-            self._keep(time, *state)
+            at = step.last if time == goal else step.at((time - t) / (goal - t))
+            self._keep(at._replace(t=time))
 
     def repeat(self, event: str | None, goal: float) -> None:
         """Count events before a step comes to its goal: too many of them have no end."""
         self.repeated = self.repeated + 1 if event else 0
         if self.repeated > REPEATED:
-            problem = (
-                f"event {event!r} came {REPEATED} times before t = {goal:.6g} s and has no end"
-            )
+            problem = f"event {event!r} came {REPEATED} times before t = {goal:.6g} s, without end"
             remedy = "let it come to rest, or stop there (terminal=True)"
             raise StateError("E-MOTION-061", problem, remedy, part="simulate")
 
-    def _keep(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
-        self._kept.append((t, q, qd))
-        self.others.append(self._beside(t, q, qd))
+    def _keep(self, at: State) -> None:
+        self._kept.append(at)
+        self.others.append(self._beside(at))
         self.left -= self._times is not None
 
     def states(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Times (n,), positions (..., n, nq), velocities (..., n, nv); q and qd say the shapes."""
-        axis = q.ndim - 1
-        t = np.array([t for t, _, _ in self._kept])
+        t = np.array([at.t for at in self._kept])
         if not self._kept:
-            return t, np.expand_dims(q, axis)[..., :0, :], np.expand_dims(qd, axis)[..., :0, :]
-        _, positions, velocities = zip(*self._kept, strict=True)
-        return t, np.stack(positions, axis), np.stack(velocities, axis)
+            return t, q[..., None, :][..., :0, :], qd[..., None, :][..., :0, :]
+        q, qd = (np.stack([at[k] for at in self._kept], axis=-2) for k in (1, 2))
+        return t, q, qd
 
 
 def _checked_times(times: Array, start: float, end: float) -> list[float]:
@@ -289,10 +269,8 @@ def _checked_times(times: Array, start: float, end: float) -> list[float]:
         problem = "times must be increasing numbers (n,), one or more"
         raise InputError("E-MOTION-062", problem, part="simulate")
     if not (start <= given[0] and given[-1] <= end):
-        problem = (
-            f"times must be between {start:.6g} and {end:.6g} s, not from {given[0]:.6g} to "
-            f"{given[-1]:.6g} s"
-        )
+        asked = f"{given[0]:.6g} to {given[-1]:.6g} s"
+        problem = f"times must be between {start:.6g} and {end:.6g} s, not from {asked}"
         raise InputError("E-MOTION-063", problem, part="simulate")
     return [float(time) for time in given]
 
@@ -302,48 +280,45 @@ def run(
     begin: Begin,
     events: Sequence[Event],
     keep: Keep,
-    span: tuple[float, float],
-    q: np.ndarray,
-    qd: np.ndarray,
+    at: State,
+    end: float,
     progress: bool,
     steps: int | None = None,
 ) -> tuple[list[Occurrence], End]:
-    """Steps over a span of time, or until an event that ends them, or `steps` of them.
-
-    Returns what happened, and where the steps stopped, with nothing remembered.
-    """
-    (t, end), happened, taken, stopped = span, [], 0, False
-    with _bar(progress, span) as show:
-        while t < end and taken != steps and not stopped:
+    """Steps until a time, an event that ends them, or `steps`; what happened, and the end."""
+    happened, taken, stopped = [], 0, False
+    with _bar(progress, at.t, end) as show:
+        while at.t < end and taken != steps and not stopped:
             taken += 1
             try:
-                goal, step = pace(t, q, qd)
-                found, event = _occurred(events, t, goal, q, qd, step)
+                step = pace(at)
+                found, event = _occurred(events, at, step)
             except LoopError as error:
-                raise error.within(f"simulate: after t = {t:.6g} s") from None
+                raise error.within(f"simulate: after t = {at.t:.6g} s") from None
             happened += found
-            before, (t, q, qd) = t, found[-1][1:] if event else (goal, step.q, step.qd)
-            keep.step(before, goal, t, step)
-            show(t)
+            before, at = at.t, State(*found[-1][1:]) if event else step.last
+            keep.step(before, step, at.t)
+            show(at.t)
             stopped = event is not None and event.stops
             due = pace.due and event is None
-            keep.repeat(event.name if event and not stopped else "contact" if due else None, goal)
+            again = event.name if event and not stopped else "contact" if due else None
+            keep.repeat(again, step.last.t)
             if event is None and not due:
                 continue
-            keep.now(t, q, qd)
+            keep.now(at)
             if event is None or event.then is not None:
-                q, qd = begin(t, *(event.after(t, q, qd) if event else (q, qd)))
-                found, q, qd = pace.changed(t, q, qd)
+                at = begin(State(at.t, *event.after(*at)) if event else at)
+                found, at = pace.changed(at)
                 happened += found
-                keep.now(t, q, qd)
-    over = stopped or t >= end
+                keep.now(at)
+    over = stopped or at.t >= end
     if over:
-        keep.now(t, q, qd)
-    return happened, End(t, q, qd, over, {})
+        keep.now(at)
+    return happened, End(*at, over, {})
 
 
 @contextmanager
-def _bar(progress: bool, span: tuple[float, float]) -> Iterator[Callable[[float], None]]:
+def _bar(progress: bool, start: float, end: float) -> Iterator[Callable[[float], None]]:
     """A function that shows how far the time is, where a bar is asked for."""
     if not progress:
         yield lambda t: None
@@ -351,5 +326,5 @@ def _bar(progress: bool, span: tuple[float, float]) -> Iterator[Callable[[float]
     from rich.progress import Progress
 
     with Progress() as bar:
-        task = bar.add_task("simulate", total=span[1] - span[0])
-        yield lambda t: bar.update(task, completed=t - span[0])
+        task = bar.add_task("simulate", total=end - start)
+        yield lambda t: bar.update(task, completed=t - start)

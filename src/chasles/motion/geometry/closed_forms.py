@@ -6,7 +6,7 @@ its own frame, for the point nearest to a ball's moving centre; what a pair does
 whatever the two frames do (`features.py`). Lengths in m; centres, ends and poses are
 in the frame that carries the shape. frame: of the robot, or None for the world.
 
-Everything is written in operations that floats, NumPy arrays and symbols share.
+Everything is written in operations that arrays of floats and of symbols share.
 """
 
 import math
@@ -23,15 +23,12 @@ from chasles import backends, expr
 from chasles.backends.arrays import call
 from chasles.errors import InputError, said
 from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, is_number, jacobian
-from chasles.mathematics.linear import Vector
 
 Value = Any
 """A float, an array of them, or a symbol: laws and shapes take and give any of the three."""
 Place = tuple[float, float, float]
-Near = tuple[Value, Vector, Vector]
-"""Distance, normal and the normal's rate, of a moving point before a surface."""
 Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""The same as arrays: (...), (..., 3) and (..., 3)."""
+"""Distance (...), normal and the normal's rate (..., 3), of a moving point before a surface."""
 
 ROUNDING = 1e-14
 STEPS = 50
@@ -45,55 +42,69 @@ a ball's centre the error is squared by each, so that slopes of 1 end at roundin
 
 
 def _on_any(on_arrays: Callable[..., Value], on_numbers: Callable[..., Value]) -> Any:
-    """An operation by its spelling for arrays, where an argument is one, else for numbers."""
+    """An operation on numbers and symbols, arrays of floats, and arrays of symbols."""
 
     def operation(*arguments: Value) -> Value:
-        arrays = any(isinstance(a, np.ndarray | np.generic) for a in arguments)
-        return (on_arrays if arrays else on_numbers)(*arguments)
+        kinds = {a.dtype.kind for a in arguments if isinstance(a, np.ndarray | np.generic)}
+        if "O" in kinds:
+            return np.frompyfunc(on_numbers, len(arguments), 1)(*arguments)
+        return (on_arrays if kinds else on_numbers)(*arguments)
 
     return operation
-
-
-def _where(condition: Value, a: Value, b: Value) -> Value:
-    """NumPy's choice; of single numbers a number, which vectors can be scaled by."""
-    return np.asarray(np.where(condition, a, b))[()]
 
 
 maximum = _on_any(np.maximum, expr.maximum)
 minimum = _on_any(np.minimum, expr.minimum)
 absolute = _on_any(np.abs, expr.absolute)
 sqrt = _on_any(np.sqrt, expr.sqrt)
-less = _on_any(lambda a, b: _where(np.less(a, b), 1.0, 0.0), expr.less)
-less_equal = _on_any(lambda a, b: _where(np.less_equal(a, b), 1.0, 0.0), expr.less_equal)
-select = _on_any(lambda c, a, b: _where(np.not_equal(c, 0.0), a, b), expr.select)
+less = _on_any(lambda a, b: 1.0 * np.less(a, b), expr.less)
+less_equal = _on_any(lambda a, b: 1.0 * np.less_equal(a, b), expr.less_equal)
+select = _on_any(lambda c, a, b: np.where(np.not_equal(c, 0.0), a, b), expr.select)
 
 
-def scaled(v: Vector, factor: Value) -> Vector:
-    """v times a factor, which may be an array as the entries of v may."""
-    return Vector(tuple([x * factor for x in v]))
+def applied(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Matrices (..., m, n) times vectors (..., n)."""
+    product: np.ndarray = (matrix @ vector[..., None])[..., 0]
+    return product
 
 
-def chosen(condition: Value, a: Vector, b: Vector) -> Vector:
-    """a where the condition is non-zero, b elsewhere."""
-    return Vector(tuple([select(condition, x, y) for x, y in zip(a, b, strict=True)]))
+NEXT, LAST = [1, 2, 0], [2, 0, 1]
+"""The axis after each, and the one after that."""
 
 
-def _across(n: Vector, v: Vector) -> Vector:
-    """v without its part along n."""
-    return v - scaled(n, n.dot(v))
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a x b (..., 3); NumPy's own takes five times as long for a few vectors."""
+    turned: np.ndarray = a[..., NEXT] * b[..., LAST] - a[..., LAST] * b[..., NEXT]
+    return turned
 
 
-def tangents(n: Vector) -> tuple[Vector, Vector]:
-    """Two unit vectors across a unit vector; of (0, 0, 1) those along x and y.
+def across(n: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """v (..., 3) without its part along unit vectors n (..., 3)."""
+    rest: np.ndarray = v - n * np.sum(n * v, axis=-1, keepdims=True)
+    return rest
 
-    They jump where n is horizontal and nowhere else (Duff and others 2017, *Building an orthonormal
-    basis, revisited*).
+
+def unit(r: np.ndarray, rate: np.ndarray) -> Nearest:
+    """Length (...), direction (..., 3) and the direction's rate, of a vector; NaN of none."""
+    length = sqrt(np.sum(r * r, axis=-1, keepdims=True))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        over = 1.0 / length
+        n = r * over
+        return length[..., 0][()], n, across(n, rate) * over
+
+
+def contact_axes(normal: np.ndarray) -> np.ndarray:
+    """Tangent, tangent and normal as rows (..., 3, 3), of unit normals (..., 3) (Eq 11.68).
+
+    The tangents of (0, 0, 1) are along x and y. They jump where the normal is horizontal and
+    nowhere else (Duff and others 2017, *Building an orthonormal basis, revisited*).
     """
-    x, y, z = n
-    up: Value = select(less(z, 0.0), -1.0, 1.0)
+    x, y, z = (normal[..., k][()] for k in range(3))
+    up = select(less(z, 0.0), -1.0, 1.0)
     a = -1.0 / (up + z)
     b = x * y * a
-    return Vector.of(1.0 + up * x * x * a, up * b, -up * x), Vector.of(b, up + y * y * a, -y)
+    first = np.stack([1.0 + up * x * x * a, up * b, -up * x], axis=-1)
+    return np.stack([first, np.stack([b, up + y * y * a, -y], axis=-1), normal], axis=-2)
 
 
 # Shapes ----------------------------------------------------------------------------------------
@@ -102,20 +113,14 @@ def tangents(n: Vector) -> tuple[Vector, Vector]:
 class _ClosedForm:
     """A surface that knows the point nearest to a moving one."""
 
-    def near(self, c: Vector, v: Vector) -> Near:
-        """Distance, normal and its rate at a place c that moves with v, in the shape's frame."""
+    def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        """As `nearest`, of arrays of floats or of symbols."""
         raise NotImplementedError
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """The same for arrays (..., 3) of places and velocities."""
+        """Distance, normal and its rate at places c (..., 3) that move with v, in its frame."""
         with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centres: not a number
-            places = (Vector(tuple([x[..., k] for k in range(3)])) for x in (c, v))
-            distance, n, rate = self.near(*places)
-        shape = np.broadcast_shapes(np.shape(c), np.shape(v))
-        turned, turn = (
-            np.stack([np.broadcast_to(x, shape[:-1]) for x in u], -1) for u in (n, rate)
-        )
-        return np.broadcast_to(distance, shape[:-1])[()], turned, turn
+            return self.near(*np.broadcast_arrays(c, v))
 
 
 def check_places(shape: Any, *names: str) -> None:
@@ -170,9 +175,9 @@ class Sphere(_ClosedForm):
         """Itself."""
         return [(self.center, self.radius)]
 
-    def near(self, c: Vector, v: Vector) -> Near:
+    def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """From the centre."""
-        return _from_point(c - Vector(self.center), v, self.radius)
+        return _around(self.radius, c - self.center, v)
 
 
 @dataclass(frozen=True)
@@ -193,15 +198,10 @@ class Capsule(_ClosedForm):
         """Its ends, which touch a plane first."""
         return [(self.start, self.radius), (self.end, self.radius)]
 
-    def near(self, c: Vector, v: Vector) -> Near:
+    def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """From the nearest point of the segment, which follows along it between the ends."""
-        start, along = Vector(self.start), Vector(self.end) - Vector(self.start)
-        length = along.dot(along)
-        part = (c - start).dot(along) / length
-        inside = less(0.0, part) * less(part, 1.0)
-        r = c - start - scaled(along, minimum(maximum(part, 0.0), 1.0))
-        follow = scaled(along, select(inside, v.dot(along) / length, 0.0))
-        return _from_point(r, v - follow, self.radius)
+        along = np.subtract(self.end, self.start)
+        return _around(self.radius, *from_segment(c, v, np.array(self.start), along))
 
 
 @dataclass(frozen=True)
@@ -224,22 +224,21 @@ class Box(_ClosedForm):
             for sx, sy, sz in product((-1.0, 1.0), repeat=3)
         ]
 
-    def near(self, c: Vector, v: Vector) -> Near:
+    def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """From outside the nearest point of face, edge or corner; from inside the nearest face."""
-        c, half = c - Vector(self.center), [0.5 * size for size in self.size]
-        sides = list(zip(c, half, strict=True))
-        depths = [h - absolute(x) for x, h in sides]
-        beyond = [less(d, 0.0) for d in depths]
-        outside = maximum(maximum(beyond[0], beyond[1]), beyond[2])
-        first = less_equal(depths[0], depths[1]) * less_equal(depths[0], depths[2])
-        second = (1.0 - first) * less_equal(depths[1], depths[2])
-        faces = first, second, (1.0 - first) * (1.0 - second)
-        normal = [f * select(less(x, 0.0), -1.0, 1.0) for f, x in zip(faces, c, strict=True)]
-        r = Vector(tuple([x - minimum(maximum(x, -h), h) for x, h in sides]))
-        v = Vector(tuple([b * u for b, u in zip(beyond, v, strict=True)]))
-        distance, n, rate = _from_point(chosen(outside, r, Vector(tuple(normal))), v, 0.0)
-        depth = minimum(minimum(depths[0], depths[1]), depths[2])
-        return select(outside, distance, -depth), n, rate
+        c, half = c - self.center, 0.5 * np.array(self.size)
+        depths = half - absolute(c)
+        beyond = less(depths, 0.0)
+        outside = maximum(maximum(beyond[..., :1], beyond[..., 1:2]), beyond[..., 2:])
+        x, y, z = (depths[..., k : k + 1] for k in range(3))
+        first = less_equal(x, y) * less_equal(x, z)
+        second = (1.0 - first) * less_equal(y, z)
+        faces = np.concatenate([first, second, (1.0 - first) * (1.0 - second)], axis=-1)
+        normal = faces * select(less(c, 0.0), -1.0, 1.0)
+        r = c - minimum(maximum(c, -half), half)
+        distance, n, rate = unit(select(outside, r, normal), beyond * v)
+        depth = minimum(minimum(x, y), z)
+        return select(outside[..., 0][()], distance, -depth[..., 0][()]), n, rate
 
 
 @dataclass(frozen=True)
@@ -254,10 +253,10 @@ class Plane(_ClosedForm):
         check_places(self, "normal", "point")
         _check("Plane: the length of its normal", math.hypot(*self.normal))
 
-    def near(self, c: Vector, v: Vector) -> Near:
+    def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """Straight down."""
-        n = Vector(self.normal) * (1.0 / math.hypot(*self.normal))
-        return (c - Vector(self.point)).dot(n), n, Vector.zero()
+        n = np.array(self.normal) / math.hypot(*self.normal)
+        return np.sum((c - self.point) * n, axis=-1), np.broadcast_to(n, c.shape), np.zeros(c.shape)
 
 
 @dataclass(frozen=True)
@@ -305,14 +304,14 @@ class Ground(_ClosedForm):
         replayed = [(p, p.replay({"at": [x, y]}, arena)) for p in self._programs]
         return [values[r] for p, values in replayed for r in p.results[0]]
 
-    def near(self, c: Vector, v: Vector) -> Near:
+    def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """From the point p = (x, y, height) at which c - p is along the normal."""
-        x, y = c[0], c[1]
-        traced = any(isinstance(a, Scalar) for a in c)
+        (cx, cy, cz), (vx, vy, vz) = ([a[..., k][()] for k in range(3)] for a in (c, v))
+        x, y, traced = cx, cy, c.dtype == object
         for _ in range(TRACED if traced else STEPS):
             h, gx, gy, *K = self._slopes(x, y)
-            above = c[2] - h
-            dx, dy = _solved(gx, gy, above, K, c[0] - x + above * gx, c[1] - y + above * gy)
+            above = cz - h
+            dx, dy = _solved(gx, gy, above, K, cx - x + above * gx, cy - y + above * gy)
             x, y = x + dx, y + dy
             if not traced and np.all(
                 maximum(absolute(dx), absolute(dy)) <= ROUNDING * (1.0 + absolute(x) + absolute(y))
@@ -323,11 +322,12 @@ class Ground(_ClosedForm):
                 remedy = "is the ball beyond the curvature?"
                 raise InputError("E-CONTACT-027", "no nearest point found", remedy, part="Ground")
         h, gx, gy, *K = self._slopes(x, y)
-        mx, my = _solved(gx, gy, c[2] - h, K, v[0] + v[2] * gx, v[1] + v[2] * gy)
-        rise = Vector.of(-(K[0] * mx + K[1] * my), -(K[2] * mx + K[3] * my), 0.0)
+        mx, my = _solved(gx, gy, cz - h, K, vx + vz * gx, vy + vz * gy)
         over = 1.0 / sqrt(1.0 + gx * gx + gy * gy)
-        n = Vector.of(-gx * over, -gy * over, over)
-        return n.dot(c - Vector.of(x, y, h)), n, scaled(_across(n, rise), over)
+        n = np.stack([-gx * over, -gy * over, over], axis=-1)
+        bend = [-over * (K[0] * mx + K[1] * my), -over * (K[2] * mx + K[3] * my), 0.0 * over]
+        away = np.stack([cx - x, cy - y, cz - h], axis=-1)
+        return np.sum(n * away, axis=-1), n, across(n, np.stack(bend, axis=-1))
 
 
 def _solved(
@@ -340,12 +340,21 @@ def _solved(
     return (yy * bx - xy * by) * over, (xx * by - xy * bx) * over
 
 
-def _from_point(r: Vector, v: Vector, radius: float) -> Near:
-    """Before a ball around the origin: r is a place, v its rate. Of the centre it is NaN."""
-    distance = sqrt(r.dot(r))
-    over = 1.0 / distance
-    n = scaled(r, over)
-    return distance - radius, n, scaled(_across(n, v), over)
+def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
+    """What is nearest on a ball around the origin, to r that moves with v."""
+    distance, n, rate = unit(r, v)
+    return distance - radius, n, rate
+
+
+def from_segment(
+    c: np.ndarray, v: np.ndarray, start: np.ndarray, along: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors (..., 3) from the nearest points of segments to moving places, and their rates."""
+    r, square = c - start, np.sum(along * along, axis=-1, keepdims=True)
+    part, rate = (np.sum(x * along, axis=-1, keepdims=True) / square for x in (r, v))
+    inside = less(0.0, part) * less(part, 1.0)
+    follow = select(inside, rate, 0.0)
+    return r - minimum(maximum(part, 0.0), 1.0) * along, v - follow * along
 
 
 class Nearby(Protocol):

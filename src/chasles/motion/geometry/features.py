@@ -1,21 +1,26 @@
-"""Contacts, and those of features: a ball before a surface, a rim on one, two edges that cross.
+"""Features by which two bodies touch: rims, edges that cross, and all pairs of them in motion.
 
-What the carriers of both bodies do is known, and with it all rates. Where two bodies touch by
-edges, the point of contact slides along both. It is where the distance of p(s), on the one, and
-p(t), on the other, is stationary; the rates of s and t, and with them those of point and normal,
-follow by differentiating that condition.
+Where two bodies touch by edges, the point of contact slides along both. It is where the distance of
+p(s), on the one, and p(t), on the other, is stationary; the rates of s and t, and with them those
+of point and normal, follow by differentiating that condition.
+
+Of bodies that touch by other features as they move, each pair of features (a corner and a face, two
+edges, a rim and the ground) is a possible contact of its own. Its gap is that of the features,
+wherever they are; its `room` says how far it is from handing over to its neighbours: beyond an edge
+of the face, an end of an edge, or where another feature is turned towards the other body.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
 
 from chasles.errors import ArgumentError, InputError
-from chasles.motion.geometry.closed_forms import Ground, Nearby, Nearest, Plane
-from chasles.motion.geometry.kinematics import Array, Carrier
-from chasles.motion.geometry.shapes import Rim, across, cross
+from chasles.motion.geometry import polyhedra
+from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Plane, across, cross
+from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact, nearest_on
+from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, Rim
 
 ONE = 1e-12
 """Points of contact as near as this (m) are one."""
@@ -35,31 +40,6 @@ is along another: the normal is then that of their distance."""
 
 Curve = tuple[np.ndarray, np.ndarray, np.ndarray]
 """A point of an edge, and its first and second derivative along it."""
-
-Frames = tuple[str | None, str | None]
-"""The frames of successor and predecessor."""
-
-
-class Contact(NamedTuple):
-    """A point where two bodies touch, or would touch first; along the world's axes.
-
-    successor, predecessor: the frames that carry the two bodies, None for the world. point C
-    (..., 3): on the successor, where it is nearest; normal (..., 3): a unit vector from the
-    predecessor to the successor. gap (...): their distance, negative where they penetrate.
-    point_rate, normal_rate (..., 3): how C and the normal move, as places, in m/s and 1/s. C slides
-    and rolls over both bodies. friction: Coulomb's coefficient mu. torsion: that of the moment
-    about the normal, in m: alone it is at most torsion times the normal force.
-    """
-
-    successor: str | None
-    predecessor: str | None
-    point: np.ndarray
-    normal: np.ndarray
-    gap: np.ndarray
-    point_rate: np.ndarray
-    normal_rate: np.ndarray
-    friction: float = 0.0
-    torsion: float = 0.0
 
 
 def listed(function: str, contacts: Any) -> list[Contact]:
@@ -110,23 +90,6 @@ def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Con
 # Features ---------------------------------------------------------------------------------------
 
 
-def ball_contact(
-    frames: Frames, over: Carrier, ball: tuple[Array, float], under: Carrier, surface: Nearby
-) -> Contact:
-    """The contact of a ball (centre and radius, in its frame) with a surface; of batches too.
-
-    Of one state there may be many centres (m, 3).
-    """
-    center, radius = ball
-    c, rate = over.point(center)
-    distance, normal, normal_rate = _nearest(under, surface, c, rate)
-    if np.any(np.isnan(normal)) and np.all(np.isfinite(c)):
-        problem = "two centres coincide, so that no normal is nearest"
-        raise InputError("E-CONTACT-016", problem, part="contact_points")
-    point, point_rate = c - radius * normal, rate - radius * normal_rate
-    return Contact(*frames, point, normal, distance - radius, point_rate, normal_rate)
-
-
 class Straight(NamedTuple):
     """An edge from `start` to `start + along`; `sweep`: the radius of what lies around it."""
 
@@ -143,7 +106,6 @@ Edge = Straight | Rim
 
 
 def crossing(
-    frames: Frames,
     carriers: tuple[Carrier, Carrier],
     edges: tuple[Edge, Edge],
     guess: tuple[float, float],
@@ -151,9 +113,8 @@ def crossing(
 ) -> tuple[np.ndarray, Contact] | None:
     """The nearest points of two edges: s and t, and the contact; None if they do not cross.
 
-    frames, carriers, edges: of both bodies, the successor first. guess: s and t near the answer, if
-    edges are round. toward: a direction of the world, from the second body to the first, that tells
-    the side; None where the edges themselves do not touch, so that their distance does.
+    carriers, edges: the successor's first. guess: s and t near the answer. toward: a direction of
+    the world from the second body to the first, or None where their distance tells the side.
     """
     x = np.array(guess, dtype=float)
     for _ in range(STEPS):
@@ -183,7 +144,8 @@ def crossing(
     n_rate = across(n, normal_rate / size)
     sweep = edges[0].sweep
     gap = n @ (p - r) - sweep - edges[1].sweep
-    return x, Contact(*frames, p - sweep * n, n, gap, u + ds * a - sweep * n_rate, n_rate)
+    over, under = (c.frame for c in carriers)
+    return x, Contact(over, under, p - sweep * n, n, gap, u + ds * a - sweep * n_rate, n_rate)
 
 
 def _carried(c: Carrier, curve: Curve) -> Curve:
@@ -192,20 +154,13 @@ def _carried(c: Carrier, curve: Curve) -> Curve:
     return c.point(point)[0], c.turned(first), c.turned(second)
 
 
-def rim_contact(
-    frames: Frames,
-    over: Carrier,
-    rim: Rim,
-    under: Carrier,
-    surface: Plane | Ground,
-) -> Contact:
-    """The point of a rim that is nearest to a surface, or any that is where all are; batches too.
+def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground) -> Contact:
+    """The point of a rim that is nearest to a surface; of batches too.
 
-    frames: of the rim's body and of the surface. On a plane it is the lowest point; it moves around
-    the rim, ever faster the more level the rim is. On a level rim it stays where it is.
+    On a plane it is the lowest point, which moves around the rim; on a level rim it stays.
     """
     center, rate = over.point(rim.center)
-    _, below, _ = _nearest(under, surface, center, rate)
+    _, below, _ = nearest_on(under, surface, center, rate)
     direction = -over.back(below)
     level = np.hypot(direction @ rim.x, direction @ rim.y) <= UPRIGHT
     s = np.where(level, 0.0, rim.angle(direction))
@@ -213,7 +168,7 @@ def rim_contact(
         p, a, k = rim.at(s)
         place, v = over.point(p)
         a, k = over.turned(a), over.turned(k)
-        _, n, follow = _nearest(under, surface, place, v)
+        _, n, follow = nearest_on(under, surface, place, v)
         slope = np.sum(n * k, axis=-1) + _bend(under, surface, place, a)
         step = np.where(level, 0.0, -np.sum(n * a, axis=-1) / np.where(level, 1.0, slope))
         s = s + step
@@ -225,18 +180,159 @@ def rim_contact(
     turned = np.sum(follow * a, axis=-1) + np.sum(n * cross(over.w, a), axis=-1)
     ds = np.where(level, 0.0, -turned / np.where(level, 1.0, slope))[..., None]
     v = v + ds * a
-    distance, normal, normal_rate = _nearest(under, surface, place, v)
-    return Contact(*frames, place, normal, distance, v, normal_rate)
-
-
-def _nearest(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray) -> Nearest:
-    """Distance, normal and its rate before a moving place of the world."""
-    distance, n, turn = surface.nearest(*under.seen(place, v))
-    normal = under.turned(n)
-    return distance, normal, under.turned(turn) + cross(under.w, normal)
+    distance, normal, normal_rate = nearest_on(under, surface, place, v)
+    return Contact(over.frame, under.frame, place, normal, distance, v, normal_rate)
 
 
 def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndarray) -> np.ndarray:
     """The turn of the normal along a direction a, times a: the surface's own part of a slope."""
     _, _, turn = surface.nearest(under.back(place - under.o), under.back(a))
     return np.asarray(np.sum(under.turned(turn) * a, axis=-1))
+
+
+# Pairs of features in motion ---------------------------------------------------------------------
+
+
+class Meeting:
+    """The pairs of features of two bodies, numbered."""
+
+    size: int
+
+    def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
+        """gap (k,) and room (k,) in m, from how the bodies move; room < 0: others are nearer."""
+        raise NotImplementedError
+
+    def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
+        """Some of them, by their numbers (m,), as contacts: (m, 3) of each."""
+        raise NotImplementedError
+
+
+class _Kind(NamedTuple):
+    """Pairs of features, numbered by fields of two solids; swapped: the solids are exchanged."""
+
+    first: str
+    second: str
+    pairs: Callable[[polyhedra.Solid, polyhedra.Solid], polyhedra.Pairs]
+    contacts: Callable[[polyhedra.Some, polyhedra.Some], Contact]
+    swapped: bool = False
+
+
+class _Features(Meeting):
+    """All pairs of features of two solids that may touch, numbered by kind."""
+
+    kinds: ClassVar[tuple[_Kind, ...]]
+
+    def __init__(self, body: Any, surface: Any) -> None:
+        self._solids = polyhedra.solid(body), polyhedra.solid(surface)
+        self._length = max(one.size for one in self._solids)
+        self._counts = []
+        for kind in self.kinds:
+            names, solids = (kind.first, kind.second), self._solids[:: -1 if kind.swapped else 1]
+            self._counts.append(
+                [len(getattr(s, name)) for s, name in zip(solids, names, strict=True)]
+            )
+        self._starts = np.cumsum([0, *(first * second for first, second in self._counts)])
+        self.size = int(self._starts[-1])
+
+    def _pairs(self, over: Carrier, under: Carrier) -> polyhedra.Pairs:
+        """All pairs, in the frame of the second solid."""
+        a, b = self._solids
+        a = a.moved(under.R.T @ over.R, under.back(over.o - under.o))
+        found = [k.pairs(b, a).back() if k.swapped else k.pairs(a, b) for k in self.kinds]
+        return polyhedra.Pairs(*map(np.concatenate, zip(*found, strict=True)))
+
+    def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
+        a, b = self._solids
+        numbers = np.searchsorted(self._starts, which, side="right") - 1
+        found = []
+        for number, kind in enumerate(self.kinds):
+            count = max(self._counts[number][1], 1)
+            i, j = np.divmod(which[numbers == number] - self._starts[number], count)
+            if kind.swapped:
+                back = kind.contacts((b, i, under), (a, j, over))
+                found.append(flipped(back, under, over))
+            else:
+                found.append(kind.contacts((a, i, over), (b, j, under)))
+        return polyhedra.joined(found, np.argsort(numbers, kind="stable"))
+
+
+class Polyhedra(_Features):
+    """The pairs of two polyhedra: corners and faces, either way, and edges.
+
+    The outward pair with the largest gap tells the direction in which the bodies part; of pairs
+    along other directions only the gaps count.
+    """
+
+    kinds = (
+        _Kind("corners", "normals", polyhedra.on_faces, polyhedra.corners_on_faces),
+        _Kind("corners", "normals", polyhedra.on_faces, polyhedra.corners_on_faces, True),
+        _Kind("starts", "starts", polyhedra.edges_across, polyhedra.crossings),
+    )
+
+    def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
+        found, slack = self._pairs(over, under), polyhedra.SAME * self._length
+        astray = found.astray(found.outward >= -polyhedra.SAME)
+        astray[found.gap > slack] = np.inf
+        turned = self._length * np.minimum(found.outward + found.lack, astray)
+        return found.gap, np.minimum(found.inside + slack, turned)
+
+
+class Capsules(_Features):
+    """The pairs of a capsule and a polyhedron: ends before faces, edges and corners, and the side.
+
+    Two features whose common normal both bodies allow are the nearest, by convexity: the gap is
+    their distance less the radius. Before faces and across edges distances have a sign, so that a
+    deep step is seen too. Each pair hands over to its neighbours with the same gap and normal. A
+    side along a face or an edge touches by its ends, or those of the other.
+    """
+
+    kinds = (
+        _Kind("corners", "normals", polyhedra.on_faces, polyhedra.corners_on_faces),
+        _Kind("corners", "starts", polyhedra.ends_before_edges, polyhedra.corners_on_edges),
+        _Kind("corners", "corners", polyhedra.ends_before_corners, polyhedra.corners_on_corners),
+        _Kind("starts", "starts", polyhedra.side_across, polyhedra.crossings),
+        _Kind("corners", "starts", polyhedra.corners_before_side, polyhedra.corners_on_edges, True),
+    )
+
+    def __init__(self, body: Capsule, surface: Box | ConvexMesh) -> None:
+        super().__init__(body, surface)
+        self._radius = body.radius
+
+    def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
+        found = self._pairs(over, under)
+        turned = found.outward + found.lack
+        turned = self._length * np.minimum(turned, found.astray(turned >= 0.0))
+        inside = found.inside + polyhedra.SAME * self._length
+        return found.gap - self._radius, np.minimum(inside, turned)
+
+    def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
+        c, r = super().contacts(which, over, under), self._radius
+        point, rate = c.point - r * c.normal, c.point_rate - r * c.normal_rate
+        return c._replace(point=point, gap=c.gap - r, point_rate=rate)
+
+
+class Standing(Meeting):
+    """A cylinder on a plane or a ground: the lowest point of each rim, and fixed ones of both.
+
+    The fixed ones take its place where the rim is level.
+    """
+
+    def __init__(self, body: Cylinder, surface: Plane | Ground) -> None:
+        self._body, self._surface = body, surface
+        self._places = np.array([at for at, _ in body.balls()])
+        self.size = 2 + len(self._places)
+
+    def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
+        body, lowest = self._body, self.contacts(np.arange(2), over, under)
+        axis = over.turned(body.rims[0].out)
+        leans = np.linalg.norm(cross(axis, lowest.normal), axis=-1)
+        fixed, _, _ = self._surface.nearest(*under.seen(*over.point(self._places)))
+        gap = np.concatenate([lowest.gap, fixed])
+        level = np.repeat(polyhedra.LEANS - leans, body.rim)
+        return gap, body.radius * np.concatenate([leans - 2.0 * UPRIGHT, level])
+
+    def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
+        rims, fixed = self._body.rims, which[which >= 2] - 2
+        found = [rim_contact(over, rims[k], under, self._surface) for k in which[which < 2]]
+        found.append(ball_contact(over, (self._places[fixed], 0.0), under, self._surface))
+        return polyhedra.joined(found, np.argsort(which >= 2, kind="stable"))

@@ -1,10 +1,11 @@
-"""Motion of frames and of points of contact, as arrays and as one compiled function.
+"""Motion of points of contact, as arrays and as one compiled function.
 
 The compiled function has the surfaces in it. Surfaces without a closed form stand between two: the
 first gives the centres of balls as they see them, `Surface.nearest` gives distances and normals,
 and the second what these mean for the robot's velocities and accelerations.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,19 +17,21 @@ from chasles.errors import InputError
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import program
 from chasles.functions.tracing import clock
-from chasles.mathematics.linear import Matrix, Vector
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
 from chasles.motion.geometry.closed_forms import (
     Box,
     Capsule,
     Nearby,
+    Nearest,
     Place,
     Plane,
     Sphere,
-    tangents,
+    applied,
+    contact_axes,
+    cross,
 )
-from chasles.motion.geometry.shapes import Body, Surface, cross
+from chasles.motion.geometry.shapes import Body, Surface
 
 Array = Any
 
@@ -39,22 +42,17 @@ ALIKE = 1e-9
 """Points that move alike, but for this part, are one: a corner on a corner."""
 
 
-# Frames -----------------------------------------------------------------------------------------
-
-
-def applied(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """Matrices (..., m, n) times vectors (..., n)."""
-    product: np.ndarray = (matrix @ vector[..., None])[..., 0]
-    return product
+# Frames and contacts ---------------------------------------------------------------------------
 
 
 class Carrier(NamedTuple):
-    """The motion of a frame: rotation, place, angular velocity and velocity, in the world."""
+    """Rotation, place, angular velocity and velocity of a frame in the world, or their symbols."""
 
     R: np.ndarray
     o: np.ndarray
     w: np.ndarray
     v: np.ndarray
+    frame: str | None = None
 
     def point(self, at: Array) -> tuple[np.ndarray, np.ndarray]:
         """A point of the frame in the world, and its velocity."""
@@ -77,59 +75,66 @@ class Carrier(NamedTuple):
         """A point of the world in the frame, and its velocity there."""
         return self.back(c - self.o), self.back(v - self.velocity(c))
 
+    @staticmethod
+    def of(pose: np.ndarray, velocity: np.ndarray, frame: str) -> "Carrier":
+        """The motion with poses (..., 4, 4) and velocities (..., 6), angular part first."""
+        R, o = pose[..., :3, :3], pose[..., :3, 3]
+        return Carrier(R, o, velocity[..., :3], velocity[..., 3:], frame)
+
+
+STILL = Carrier(np.eye(3), *np.zeros((3, 3)))
+"""The world."""
+
 
 def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Carrier:
     """The motion of a frame as arrays; None is the world."""
     if frame is None:
-        return Carrier(np.eye(3), *np.zeros((3, 3)))
+        return STILL
     pose = mechanism.forward_kinematics(q, frame=frame)
-    velocity = mechanism.frame_velocity(q, qd, frame=frame)
-    return Carrier(pose[..., :3, :3], pose[..., :3, 3], velocity[..., :3], velocity[..., 3:])
+    return Carrier.of(pose, mechanism.frame_velocity(q, qd, frame=frame), frame)
 
 
-class FrameMotion(NamedTuple):
-    """The motion of a frame: its axes and origin o, angular velocity w and velocity v of o.
+class Contact(NamedTuple):
+    """A point where two bodies touch, or would touch first; along the world's axes.
 
-    All in the world. Entries are numbers, symbols, or arrays of a batch.
+    successor, predecessor: the frames that carry the two bodies, None for the world. point C
+    (..., 3): on the successor, where it is nearest; normal (..., 3): a unit vector from the
+    predecessor to the successor. gap (...): their distance, negative where they penetrate.
+    point_rate, normal_rate (..., 3): how C and the normal move, as places, in m/s and 1/s. C slides
+    and rolls over both bodies. friction: Coulomb's coefficient mu. torsion: that of the moment
+    about the normal, in m: alone it is at most torsion times the normal force.
     """
 
-    axes: tuple[Vector, Vector, Vector]
-    o: Vector
-    w: Vector
-    v: Vector
+    successor: str | None
+    predecessor: str | None
+    point: np.ndarray
+    normal: np.ndarray
+    gap: np.ndarray
+    point_rate: np.ndarray
+    normal_rate: np.ndarray
+    friction: float = 0.0
+    torsion: float = 0.0
 
-    @staticmethod
-    def of(pose: Sequence[Number], velocity: Sequence[Number]) -> "FrameMotion":
-        """The motion with a pose (4, 4), by rows, and a velocity (6,), angular part first."""
-        x, y, z, o = (Vector(tuple(pose[k:12:4])) for k in range(4))
-        return FrameMotion((x, y, z), o, Vector(tuple(velocity[:3])), Vector(tuple(velocity[3:])))
 
-    @staticmethod
-    def still() -> "FrameMotion":
-        """The world."""
-        axes = Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0), Vector.of(0.0, 0.0, 1.0)
-        return FrameMotion(axes, Vector.zero(), Vector.zero(), Vector.zero())
+def ball_contact(
+    over: Carrier, ball: tuple[Array, float], under: Carrier, surface: Nearby
+) -> Contact:
+    """The contact of a ball (centre and radius) with a surface; of batches and symbols too."""
+    center, radius = ball
+    c, rate = over.point(center)
+    distance, normal, normal_rate = nearest_on(under, surface, c, rate)
+    if normal.dtype == float and np.any(np.isnan(normal)) and np.all(np.isfinite(c)):
+        problem = "two centres coincide, so that no normal is nearest"
+        raise InputError("E-CONTACT-016", problem, part="contact_points")
+    point, moved, gap = c - radius * normal, rate - radius * normal_rate, distance - radius
+    return Contact(over.frame, under.frame, point, normal, gap, moved, normal_rate)
 
-    def along(self, direction: Vector) -> Vector:
-        """A direction of the frame along the world's axes."""
-        rows = zip(*self.axes, strict=True)
-        return Vector(tuple([Vector(row).dot(direction) for row in rows]))
 
-    def point(self, at: Sequence[Number]) -> tuple[Vector, Vector]:
-        """A point of the frame in the world, and its velocity."""
-        c = self.o + self.along(Vector(tuple(at)))
-        return c, self.velocity(c)
-
-    def velocity(self, point: Vector) -> Vector:
-        """The velocity of the frame's body at a point of the world."""
-        return self.v + self.w.cross(point - self.o)
-
-    def seen(self, c: Vector, v: Vector) -> tuple[Vector, Vector]:
-        """A moving point of the world in the frame, and its velocity there."""
-        place, rate = (
-            Vector(tuple([a.dot(x) for a in self.axes])) for x in (c - self.o, v - self.velocity(c))
-        )
-        return place, rate
+def nearest_on(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray) -> Nearest:
+    """Distance, normal and its rate before a moving place of the world."""
+    distance, n, turn = surface.nearest(*under.seen(place, v))
+    normal = under.turned(n)
+    return distance, normal, under.turned(turn) + cross(under.w, normal)
 
 
 # Points -----------------------------------------------------------------------------------------
@@ -175,10 +180,7 @@ Closed = Sphere | Capsule | Box | Plane
 
 
 class Ball(NamedTuple):
-    """A ball of a body (its frame, its centre there, its radius), and the frame of a surface.
-
-    surface: itself, where it has a closed form.
-    """
+    """A ball of a body, the frame of a surface, and the surface if it has a closed form."""
 
     over: str | None
     at: Place
@@ -188,10 +190,7 @@ class Ball(NamedTuple):
 
 
 class Points:
-    """The points of contact of some pairs, of a robot in one state.
-
-    They are those of `contact_points`, and move as `touch` says.
-    """
+    """The points of contact of some pairs, as in `contact_points`, of a robot in one state."""
 
     def __init__(self, model: Model, pairs: Sequence[tuple[Body, Surface]]) -> None:
         def name(frame: str | None) -> str | None:
@@ -254,32 +253,63 @@ def _compiled(
     return backends.fast_entry(kernel, fallback=slow, **facts)
 
 
+# Motion of contacts ------------------------------------------------------------------------------
+
+
+class Frame(NamedTuple):
+    """The motion of a frame, its acceleration (6,) at qdd = 0, and its Jacobian (6, nv)."""
+
+    motion: Carrier
+    rate: np.ndarray
+    J: np.ndarray
+
+    @staticmethod
+    def of(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> "Frame":
+        """The motion of a frame as arrays; None is the world."""
+        motion, nv = carrier(mechanism, q, qd, frame), mechanism.nv
+        if frame is None:
+            return Frame(motion, np.zeros(6), np.zeros((6, nv)))
+        rate = mechanism.frame_acceleration(q, qd, np.zeros(nv), frame=frame)
+        return Frame(motion, rate, mechanism.jacobian(q, frame=frame))
+
+    def passing(self, point: np.ndarray, rate: np.ndarray) -> np.ndarray:
+        """The rate, at qdd = 0, of the velocity of the body's point at a place that moves."""
+        (_, o, w, v, _), alpha, a = self.motion, self.rate[:3], self.rate[3:]
+        return a + cross(alpha, point - o) + cross(w, rate - v)
+
+    def columns(self, point: np.ndarray) -> np.ndarray:
+        """The Jacobian (..., 3, nv) of the body's point at a place."""
+        return jacobian_at(self.J, point - self.motion.o)
+
+
+def jacobian_at(J: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """The Jacobian (..., 3, nv) of a body's point, r (..., 3) from the origin of J (..., 6, nv)."""
+    turned = cross(np.swapaxes(J[..., :3, :], -1, -2), r[..., None, :])
+    moved: np.ndarray = J[..., 3:, :] + np.swapaxes(turned, -1, -2)
+    return moved
+
+
+def contact_moves(over: Frame, under: Frame, contact: Contact) -> Moves:
+    """A contact of one state, or several of the same bodies, as points that move.
+
+    Accelerations are those of the points that pass C (Featherstone 2008, Eq 11.25 and 11.30).
+    """
+    point, rate, E = contact.point, contact.point_rate, contact_axes(contact.normal)
+    velocity = over.motion.velocity(point) - under.motion.velocity(point)
+    bias = applied(E, over.passing(point, rate) - under.passing(point, rate))
+    bias[..., 2] += np.sum(contact.normal_rate * velocity, axis=-1)
+    J = E @ (over.columns(point) - under.columns(point))
+    room = np.full(np.shape(contact.gap), np.inf)
+    return Moves(contact.gap, E, applied(E, velocity), J, bias, room)
+
+
 # Programs --------------------------------------------------------------------------------------
 
 
-def replayed(traced: Program, arena: Arena, given: Mapping[str, Sequence[Number]]) -> list[Number]:
-    """The first result of a program, recorded in an arena for given inputs."""
-    values = traced.replay(given, arena)
-    return [values[r] for r in traced.results[0]]
-
-
-class _Frame(NamedTuple):
-    """A frame's motion, its acceleration at qdd = 0, and its Jacobian by columns."""
-
-    motion: FrameMotion
-    alpha: Vector
-    a: Vector
-    J: list[tuple[Vector, Vector]]
-
-    def passing(self, point: Vector, rate: Vector) -> Vector:
-        """The rate, at qdd = 0, of the velocity of the body's point at a place that moves."""
-        o, w, v = self.motion[1:]
-        return self.a + self.alpha.cross(point - o) + w.cross(rate - v)
-
-    def columns(self, point: Vector) -> list[Vector]:
-        """The Jacobian of the body's point at a place."""
-        r = point - self.motion.o
-        return [linear + angular.cross(r) for angular, linear in self.J]
+def result(traced: Program, arena: Arena, given: Mapping[str, Any]) -> np.ndarray:
+    """The first result of a program on expressions, as an array of them."""
+    entries = traced.applied(given, arena)[0]
+    return np.array(entries, dtype=object).reshape(traced.outputs[0].shape)
 
 
 def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
@@ -288,9 +318,8 @@ def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
     seen = [
         frames[ball.under].motion.seen(*frames[ball.over].motion.point(ball.at)) for ball in balls
     ]
-    shape = (len(balls), 3)
     outputs = [
-        (Variable(name, shape), [x for vector in vectors for x in vector])
+        (Variable(name, (len(balls), 3)), np.ravel(vectors).tolist())
         for name, vectors in zip(("center", "rate"), zip(*seen, strict=True), strict=True)
     ]
     return Program.from_outputs("centers", inputs, outputs)
@@ -300,77 +329,56 @@ def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
     """gap, axes, velocity, J and bias of `Moves`, of q and qd.
 
     Of surfaces without a closed form distance (k,), normal and turn (k, 3), its rate, are inputs,
-    in their frames. The contact moves on over both bodies, and its acceleration is that of
-    whichever points are there (Featherstone 2008, Eq 11.25 and 11.30).
+    in their frames.
     """
     inputs, arena, frames = _frames(model, balls)
     asked, k = sum(ball.surface is None for ball in balls), len(balls)
     given = {"distance": (asked,), "normal": (asked, 3), "turn": (asked, 3)}
-    inputs += [Variable(name, shape) for name, shape in given.items()] if asked else []
-    known = iter(range(asked))
+    inputs += [Variable(name, size) for name, size in given.items()] if asked else []
+    known = map(_Given, *(symbols(arena, name, size) for name, size in given.items()))
     shapes: dict[str, tuple[int, ...]] = {"gap": (k,), "axes": (k, 3, 3), "velocity": (k, 3)}
     shapes |= {"J": (k, 3, model.nv), "bias": (k, 3)}
     found: dict[str, list[Number]] = {name: [] for name in shapes}
-    for ball in balls:
-        body, ground = frames[ball.over], frames[ball.under]
-        over, under = body.motion, ground.motion
-        c, speed = over.point(ball.at)
-        distance, n, turn = (
-            _given(arena, next(known))
-            if ball.surface is None
-            else ball.surface.near(*under.seen(c, speed))
-        )
-        normal = under.along(n)
-        n_rate = under.along(turn) + under.w.cross(normal)
-        point, rate = c - ball.radius * normal, speed - ball.radius * n_rate
-        E = Matrix(tuple(tuple(row) for row in (*tangents(normal), normal)))
-        v = over.velocity(point) - under.velocity(point)
-        a = E @ (body.passing(point, rate) - ground.passing(point, rate))
-        columns = [
-            E @ (first - second)
-            for first, second in zip(body.columns(point), ground.columns(point), strict=True)
-        ]
-        found["gap"].append(distance - ball.radius)
-        found["axes"] += [x for row in E.rows for x in row]
-        found["velocity"] += E @ v
-        found["J"] += [column[row] for row in range(3) for column in columns]
-        found["bias"] += [a[0], a[1], a[2] + n_rate.dot(v)]
+    for at in balls:
+        over, under, surface = frames[at.over], frames[at.under], at.surface or next(known)
+        contact = ball_contact(over.motion, (at.at, at.radius), under.motion, surface)
+        moves = contact_moves(over, under, contact)
+        for name, numbers in found.items():
+            numbers += np.ravel(getattr(moves, name)).tolist()
     outputs = [(Variable(name, shape), found[name]) for name, shape in shapes.items()]
     return Program.from_outputs("moves", inputs, outputs)
 
 
-def _given(arena: Arena, k: int) -> tuple[Number, Vector, Vector]:
-    """Distance, normal and its rate as inputs."""
-    normal, turn = (
-        Vector(tuple(arena.input(name, 3 * k + j) for j in range(3))) for name in ("normal", "turn")
-    )
-    return arena.input("distance", k), normal, turn
+def symbols(arena: Arena, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """An input as an array of symbols."""
+    entries = [arena.input(name, k) for k in range(math.prod(shape))]
+    return np.array(entries, dtype=object).reshape(shape)
+
+
+class _Given(NamedTuple):
+    """What is nearest on a surface without a closed form, as inputs."""
+
+    distance: Any
+    normal: Any
+    turn: Any
+
+    def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
+        return self
 
 
 def _frames(
     model: Model, balls: Sequence[Ball]
-) -> tuple[list[Variable], Arena, dict[str | None, _Frame]]:
+) -> tuple[list[Variable], Arena, dict[str | None, Frame]]:
     """Inputs (the state, and the time where it counts), and frames by name; the world's is None."""
-    arena, n, zero = Arena(RULES), model.nv, Vector.zero()
+    arena, n = Arena(RULES), model.nv
     inputs = [Variable("q", (model.nq,)), Variable("qd", (n,)), *clock(model)]
     state = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
-    frames: dict[str | None, _Frame] = {
-        None: _Frame(FrameMotion.still(), zero, zero, [(zero, zero)] * n)
-    }
-    for name in dict.fromkeys(name for ball in balls for name in (ball.over, ball.under)):
-        if name is None:
-            continue
+    frames: dict[str | None, Frame] = {None: Frame(STILL, np.zeros(6), np.zeros((6, n)))}
+    functions = ("forward_kinematics", "frame_velocity", "frame_acceleration", "jacobian")
+    for name in dict.fromkeys(name for ball in balls for name in (ball.over, ball.under) if name):
         pose, velocity, rate, J = (
-            replayed(program(model, function, frame=name), arena, state | {"qdd": [0.0] * n})
-            for function in (
-                "forward_kinematics",
-                "frame_velocity",
-                "frame_acceleration",
-                "jacobian",
-            )
+            result(program(model, function, frame=name), arena, state | {"qdd": [0.0] * n})
+            for function in functions
         )
-        columns = [Vector(tuple(J[k : k + 3 * n : n])) for k in (*range(n), *range(3 * n, 4 * n))]
-        alpha, a = Vector(tuple(rate[:3])), Vector(tuple(rate[3:]))
-        by_column = list(zip(columns[:n], columns[n:], strict=True))
-        frames[name] = _Frame(FrameMotion.of(pose, velocity), alpha, a, by_column)
+        frames[name] = Frame(Carrier.of(pose, velocity, name), rate, J)
     return inputs, arena, frames

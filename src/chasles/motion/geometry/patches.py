@@ -15,24 +15,24 @@ import numpy as np
 
 from chasles.errors import ArgumentError, ConvergenceError, InputError
 from chasles.motion.contract import Machine
-from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Place, Plane, Point, Sphere
-from chasles.motion.geometry.features import (
-    Contact,
-    Edge,
-    Straight,
-    ball_contact,
-    crossing,
-    flipped,
-    rim_contact,
+from chasles.motion.geometry.closed_forms import (
+    Box,
+    Capsule,
+    Ground,
+    Place,
+    Plane,
+    Point,
+    Sphere,
+    cross,
 )
-from chasles.motion.geometry.kinematics import Array, Carrier, carrier
+from chasles.motion.geometry.features import Edge, Straight, crossing, flipped, rim_contact
+from chasles.motion.geometry.kinematics import Array, Carrier, Contact, ball_contact, carrier
 from chasles.motion.geometry.shapes import (
     Body,
     ConvexMesh,
     Cylinder,
     Rim,
     Surface,
-    cross,
     mesh,
     over_polygon,
     place,
@@ -106,10 +106,9 @@ def contact_points(
 
 def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> list[Contact]:
     """The contacts of a body's balls and rims."""
-    frames = body.frame, surface.frame
-    found = [ball_contact(frames, over, ball, under, surface) for ball in body.balls()]
+    found = [ball_contact(over, ball, under, surface) for ball in body.balls()]
     if isinstance(body, Cylinder) and isinstance(surface, Plane | Ground):
-        found += [rim_contact(frames, over, rim, under, surface) for rim in body.rims]
+        found += [rim_contact(over, rim, under, surface) for rim in body.rims]
     return found
 
 
@@ -119,9 +118,8 @@ def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> li
 class Outline(NamedTuple):
     """The part of a shape that is turned towards a direction, in its own frame.
 
-    balls: corners (places and radii). edges: those of the face, or the one. rims: circles whose
-    lowest point may touch. size: in m. face: its plane; around: its corners (k, 3), or a disc's
-    rim.
+    balls: corners (places and radii). edges: of the face, or the one. rims: circles that may touch.
+    size: in m. face: its plane. around: its corners (k, 3), or the rim of a disc.
     """
 
     balls: list[tuple[Place, float]]
@@ -142,10 +140,7 @@ class Outline(NamedTuple):
 
 
 def outline(shape: Extended, m: np.ndarray | None) -> Outline:
-    """The corner, edge or face of a shape that looks along m (3,), a direction of its frame.
-
-    A capsule turns all of itself, whatever the direction.
-    """
+    """The corner, edge or face of a shape that looks along m (3,); all of a capsule."""
     if isinstance(shape, Capsule):
         start, along = np.array(shape.start), np.subtract(shape.end, shape.start)
         size = float(np.linalg.norm(along)) + shape.radius
@@ -200,7 +195,6 @@ def _chords(loop: np.ndarray) -> list[Edge]:
 class _Side(NamedTuple):
     """One of the two bodies: its shape, how it is carried, and what it turns to the other."""
 
-    frame: str | None
     shape: Extended
     carrier: Carrier
     outline: Outline
@@ -209,17 +203,14 @@ class _Side(NamedTuple):
 def patch_contacts(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> list[Contact]:
-    """The contacts of two extended bodies in one state.
+    """The contacts of two extended bodies in one state: the nearest, and others of the same patch.
 
-    The nearest one, and with it those of the same patch: two of parallel edges or of an edge before
-    a face, the corners of a polygon of two faces. All gaps are exact, those of penetration too;
-    which points they are changes with the features that are nearest, and the least gap does not
-    jump.
+    All gaps are exact, and the least does not jump where other features become the nearest.
     """
     n, places = _direction(body, over, surface, under)
     ways = (None, None) if n is None else (-over.back(n), under.back(n))
-    first = _Side(body.frame, body, over, outline(body, ways[0]))
-    sides = first, _Side(surface.frame, surface, under, outline(surface, ways[1]))
+    first = _Side(body, over, outline(body, ways[0]))
+    sides = first, _Side(surface, under, outline(surface, ways[1]))
     size = max(side.outline.size for side in sides)
     near = [
         *_before(*sides, SAME * size),
@@ -242,16 +233,16 @@ def patch_contacts(
 
 def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
     """Corners and rims of a body before the other: on its face, or else before all of it."""
-    found, frames, c = [], (over.frame, under.frame), under.carrier
+    found, c = [], under.carrier
     features: list[tuple[Any, Any]] = [(ball_contact, ball) for ball in over.outline.balls]
     features += [(rim_contact, rim) for rim in over.outline.rims]
     for meet, feature in features:
         face = under.outline.face
-        on = None if face is None else meet(frames, over.carrier, feature, c, face)
+        on = None if face is None else meet(over.carrier, feature, c, face)
         if on is not None and under.outline.holds(c.back(on.point - c.o), slack):
             found.append(on)
         elif meet is ball_contact:
-            found.append(ball_contact(frames, over.carrier, feature, c, under.shape))
+            found.append(ball_contact(over.carrier, feature, c, under.shape))
     return found
 
 
@@ -259,12 +250,12 @@ def _crossings(
     sides: tuple[_Side, _Side], n: np.ndarray | None, places: tuple[np.ndarray, np.ndarray]
 ) -> list[Contact]:
     """Crossings of edges of one body with those of the other."""
-    found, frames = [], (sides[0].frame, sides[1].frame)
+    found = []
     first, second = sides[0].carrier, sides[1].carrier
     near = first.back(places[0] - first.o), second.back(places[1] - second.o)
     for a, b in product(sides[0].outline.edges, sides[1].outline.edges):
         guess = _guess(a, near[0]), _guess(b, near[1])
-        at = crossing(frames, (first, second), (a, b), guess, n)
+        at = crossing((first, second), (a, b), guess, n)
         if at is None:
             continue
         (s, t), contact = at
@@ -293,10 +284,7 @@ def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
 def _direction(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> tuple[np.ndarray | None, tuple[np.ndarray, np.ndarray]]:
-    """The direction from surface to body along which they are nearest, and a point of each.
-
-    Of two capsules, whose axes always have a distance, None.
-    """
+    """The nearest direction from surface to body, and a point of each; None of two capsules."""
     if isinstance(body, Capsule) and isinstance(surface, Capsule):
         return None, (over.o, under.o)
     coal = optional("coal")

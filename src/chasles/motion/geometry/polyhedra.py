@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chasles.motion.geometry.closed_forms import Box, Capsule, Nearest, Point
-from chasles.motion.geometry.features import Contact, Frames, ball_contact
-from chasles.motion.geometry.kinematics import Carrier
-from chasles.motion.geometry.shapes import ConvexMesh, across, cross, mesh, unit
+from chasles.motion.geometry.closed_forms import Box, Capsule, Nearest, Point, across, cross, unit
+from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact
+from chasles.motion.geometry.shapes import ConvexMesh, mesh
 
 SAME = 1e-9
 """The part of the bodies' size by which a point beyond an edge is still on it, and the sine by
@@ -114,16 +113,16 @@ Some = tuple[Solid, np.ndarray, Carrier]
 """Features of a body, by their numbers (m,), and how they are carried."""
 
 
-def corners_on_faces(frames: Frames, corners: Some, faces: Some) -> Contact:
+def corners_on_faces(corners: Some, faces: Some) -> Contact:
     """The contacts of corners with the planes of faces."""
     (a, i, over), (b, j, under) = corners, faces
     point, rate = over.point(a.corners[i])
     n = under.turned(b.normals[j])
     gap = np.sum(under.back(point - under.o) * b.normals[j], axis=-1) - b.levels[j]
-    return Contact(*frames, point, n, gap, rate, cross(under.w, n))
+    return Contact(over.frame, under.frame, point, n, gap, rate, cross(under.w, n))
 
 
-def crossings(frames: Frames, first: Some, second: Some) -> Contact:
+def crossings(first: Some, second: Some) -> Contact:
     """The contacts of edges that cross. They are where p - r is across both: a.(p - r) = 0 and
     b.(p - r) = 0, whose rates say how the point moves along them (see `features.crossing`)."""
     (over, i, above), (under, j, below) = first, second
@@ -138,7 +137,8 @@ def crossings(frames: Frames, first: Some, second: Some) -> Contact:
     bend = cross(turns[0], b) + cross(a, turns[1])
     length = np.copysign(np.linalg.norm(cross(a, b), axis=-1), np.sum(cross(a, b) * n, -1))
     n_rate = across(n, bend / length[:, None])
-    return Contact(*frames, p, n, np.sum(n * (p - r), axis=-1), u + ds[:, None] * a, n_rate)
+    names, gap = (above.frame, below.frame), np.sum(n * (p - r), axis=-1)
+    return Contact(*names, p, n, gap, u + ds[:, None] * a, n_rate)
 
 
 def _dots(axes: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
@@ -164,17 +164,17 @@ def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
     return Contact(*found[0][:2], point, normal, gap, point_rate, normal_rate)
 
 
-def corners_on_edges(frames: Frames, corners: Some, edges: Some) -> Contact:
+def corners_on_edges(corners: Some, edges: Some) -> Contact:
     """The contacts of corners with the lines of edges."""
     (a, i, over), (b, j, under) = corners, edges
     lines = Lines(b.starts[j], b.alongs[j])
-    return ball_contact(frames, over, (a.corners[i], 0.0), under, lines)
+    return ball_contact(over, (a.corners[i], 0.0), under, lines)
 
 
-def corners_on_corners(frames: Frames, first: Some, second: Some) -> Contact:
+def corners_on_corners(first: Some, second: Some) -> Contact:
     """The contacts of corners with corners."""
     (a, i, over), (b, j, under) = first, second
-    return ball_contact(frames, over, (a.corners[i], 0.0), under, Places(b.corners[j]))
+    return ball_contact(over, (a.corners[i], 0.0), under, Places(b.corners[j]))
 
 
 class Places(NamedTuple):
@@ -254,10 +254,7 @@ def on_faces(a: Solid, b: Solid) -> Pairs:
 
 
 def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
-    """The edges of two bodies, in one frame: e e pairs; parallel ones are never inside.
-
-    parallel: the sine up to which they are.
-    """
+    """The edges of two bodies in one frame: e e pairs; parallel ones are never inside."""
     i, j = _all(a.starts, b.starts)
     u, v, w = a.alongs[i], b.alongs[j], a.starts[i] - b.starts[j]
     lengths = np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)
@@ -271,13 +268,15 @@ def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
     return Pairs(gap, inside, outward, n, np.full(len(gap), PARALLEL))
 
 
+def side_across(axis: Solid, whole: Solid) -> Pairs:
+    """The side of a capsule and the edges of a polyhedron; beyond ALONG it touches by ends."""
+    return edges_across(axis, whole, ALONG)
+
+
 def _common(
     u: np.ndarray, v: np.ndarray, over: np.ndarray, under: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The normal (..., 3) of edges along u and v, from the second to the first, and `outward`.
-
-    over, under (..., 2, 3): their flanks.
-    """
+    """The common normal (..., 3) of edges, from the second to the first, and `outward`."""
     n = cross(u, v)
     n = n / np.maximum(np.linalg.norm(n, axis=-1, keepdims=True), 1e-300)
     rises = np.concatenate([over, -under], axis=-2) @ n[..., None]
@@ -318,9 +317,7 @@ def _pairs(gap: np.ndarray, inside: np.ndarray, outward: np.ndarray, n: np.ndarr
 
 
 def _lack(turn: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """The sine by which the rest of an edge may be nearer than its end, and this still count.
-
-    turn: of the normal, from the end along the edge. Beside an edge that is parallel it does not
-    turn, and both ends are of the patch. Elsewhere end and edge touch in turn.
+    """The sine by which an edge may be nearer than its end, which still counts; more if parallel,
+    where the normal does not turn along it and both ends belong to the patch.
     """
     return np.where(np.linalg.norm(turn, axis=-1) * distance <= ALONG, LEANS, SAME)

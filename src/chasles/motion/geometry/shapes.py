@@ -23,6 +23,9 @@ from chasles.motion.geometry.closed_forms import (
     Point,
     Sphere,
     check_places,
+    contact_axes,
+    from_segment,
+    unit,
 )
 
 FLAT = 1e-9
@@ -205,17 +208,11 @@ class ConvexMesh:
 
     def _from_edges(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """From the nearest point of all edges, which follows along one between its ends."""
-        start = self.points[self.edges[:, 0]]
-        along = self.points[self.edges[:, 1]] - start
-        square = np.sum(along * along, axis=-1)
-        part = np.sum((c[..., None, :] - start) * along, axis=-1) / square
-        r = c[..., None, :] - start - np.clip(part, 0.0, 1.0)[..., None] * along
-        best = np.argmin(np.sum(r * r, axis=-1), axis=-1)[..., None]
-        part = np.take_along_axis(part, best, axis=-1)[..., 0]
-        r = np.take_along_axis(r, best[..., None], axis=-2)[..., 0, :]
-        along, square = along[best[..., 0]], square[best[..., 0]]
-        follow = np.sum(v * along, axis=-1) / square
-        return unit(r, v - _where((part > 0.0) & (part < 1.0), follow[..., None] * along))
+        start, end = np.moveaxis(self.points[self.edges], 1, 0)
+        r, rate = from_segment(c[..., None, :], v[..., None, :], start, end - start)
+        best = np.argmin(np.sum(r * r, axis=-1), axis=-1)[..., None, None]
+        r, rate = (np.take_along_axis(x, best, axis=-2)[..., 0, :] for x in (r, rate))
+        return unit(r, rate)
 
 
 def over_polygon(
@@ -249,37 +246,3 @@ def mesh(shape: Box | ConvexMesh) -> ConvexMesh:
     if isinstance(shape, ConvexMesh):
         return shape
     return ConvexMesh(shape.frame, tuple(at for at, _ in shape.balls()))
-
-
-# Vectors as arrays -------------------------------------------------------------------------------
-
-NEXT, LAST = [1, 2, 0], [2, 0, 1]
-"""The axis after each, and the one after that."""
-
-
-def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a x b (..., 3); NumPy's own takes five times as long for a few vectors."""
-    turned: np.ndarray = a[..., NEXT] * b[..., LAST] - a[..., LAST] * b[..., NEXT]
-    return turned
-
-
-def across(n: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """v (..., 3) without its part along unit vectors n (..., 3)."""
-    rest: np.ndarray = v - n * np.sum(n * v, axis=-1, keepdims=True)
-    return rest
-
-
-def unit(r: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Length (...), direction (..., 3) and the direction's rate, of a vector with a rate."""
-    length = np.linalg.norm(r, axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):  # of no length, no direction: NaN
-        n = r / length[..., None]
-        return length, n, across(n, rate) / length[..., None]
-
-
-def contact_axes(normal: np.ndarray) -> np.ndarray:
-    """Tangent, tangent and normal as rows (..., 3, 3), of unit normals (..., 3) (Eq 11.68)."""
-    other = np.eye(3)[np.argmin(np.abs(normal), axis=-1)]
-    first = np.cross(normal, other)
-    first /= np.linalg.norm(first, axis=-1, keepdims=True)
-    return np.stack([first, np.cross(normal, first), normal], axis=-2)

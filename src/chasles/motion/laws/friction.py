@@ -305,8 +305,7 @@ def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
     """Changes (3 nc, k) of forces f (nc, 3) that satisfy a law, with dG f + dc (3 nc, k).
 
-    By differentiating the law. Where a contact is just about to slide, to stick or to leave there
-    is no derivative; of forces that are not unique it is the smallest.
+    There is none where a contact is about to slide, stick or leave; of several the smallest.
     """
     by_f, by_a = _linear(law, f)
     slopes: np.ndarray = np.linalg.lstsq(by_f, -by_a @ change, rcond=1e-12)[0]
@@ -327,9 +326,8 @@ def _sliding(law: Law) -> np.ndarray:
 def _only(M: np.ndarray, d: np.ndarray, effect: np.ndarray) -> np.ndarray:
     """The normal forces of w = M z + d, by looking at all cases.
 
-    Answers whose forces are complementary to each other's accelerations share a load that more
-    points carry than are needed, and so do all between them: the smallest is taken. Others are
-    different motions, unless they accelerate all points alike.
+    Answers that are complementary to each other's accelerations share one load: the smallest is
+    taken. Others are different motions, unless they accelerate all points alike.
     """
     scale = np.max(np.abs(d), initial=0.0) or 1.0
     found, apart = [], []

@@ -24,8 +24,7 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import numbers
-from chasles.motion.geometry.kinematics import applied
-from chasles.motion.geometry.shapes import contact_axes
+from chasles.motion.geometry.closed_forms import applied, contact_axes
 from chasles.motion.laws.friction import Law, coulomb, coulomb_slopes
 from chasles.motion.laws.slip import Quantity, Slip
 
@@ -74,10 +73,7 @@ class _PointLaw(ImpactLaw):
             raise InputError("E-CONTACT-067", problem, part=name)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of lambda by W (..., 3, 3, 3) and zeta (..., 3, 3), by central differences.
-
-        All in one call; both entries of a pair of W share its slope.
-        """
+        """Derivatives of lambda by W (..., 3, 3, 3) and zeta (..., 3, 3): differences."""
         W, zeta, _ = _arrays(self, W, zeta)
         pairs = np.zeros((9, 3, 3))
         for n, (j, k) in enumerate(zip(*np.triu_indices(3), strict=True), start=3):
@@ -316,10 +312,7 @@ def contact_forces(point: Array, normal: Array) -> np.ndarray:
 
 
 def collide(
-    inertias: tuple[Array, Array],
-    velocities: tuple[Array, Array],
-    forces: Array,
-    law: ImpactLaw,
+    inertias: tuple[Array, Array], velocities: tuple[Array, Array], forces: Array, law: ImpactLaw
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Velocities of two bodies after they collide, and the impulse lambda (..., 3) on the second.
 

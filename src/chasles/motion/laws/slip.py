@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from chasles.errors import NotFiniteError
-from chasles.motion.geometry.kinematics import applied
+from chasles.motion.geometry.closed_forms import applied
 
 STEP = 0.3
 """Steps of the slip's time, beside the time in which slip can turn or stop: errors near 1e-12."""
@@ -107,11 +107,7 @@ class Slip:
         return size, s, change
 
     def _bent(self, path: np.ndarray) -> np.ndarray:
-        """Return True where slip still turns on its way.
-
-        Not where it has stopped; not where its direction is settled; and not where it stops sooner
-        than it turns, with less of it left than matters.
-        """
+        """Return True where slip still turns, and does not stop before that matters."""
         size, s, change = self._direction(path)
         turn = np.abs(s[:, 0] * change[:, 1] - s[:, 1] * change[:, 0])
         growth = np.sum(s * change, axis=1)
@@ -180,10 +176,7 @@ class Slip:
     def _needed(
         self, path: np.ndarray, direction: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """The normal impulse that takes a quantity to its goal in a constant direction.
-
-        On a straight path all are a dp + b dp^2 / 2 more than here; infinity where that never does.
-        """
+        """The normal impulse that takes a quantity to its goal in one direction, or infinity."""
         normal, gain = path[:, 6], applied(self.W, direction)[:, 2]
         none, one = np.zeros_like(gain), np.ones_like(gain)
         a, b = {"impulse": (one, none), "velocity": (gain, none), "work": (normal, gain)}[quantity]

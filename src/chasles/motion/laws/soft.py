@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from chasles.errors import ArgumentError, InputError
 from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximum, select, sqrt
 
-Values = Sequence[Value]
+Values = Sequence[Value] | np.ndarray
 Response = tuple[Value, list[Any]]
 """A force, and the rates of states."""
 
@@ -70,8 +72,7 @@ class _InSeries(NormalLaw):
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
         """The force, and the rates of the states, which together make the gap's.
 
-        What the gap differs from the sum of the states is shared out in proportion to 1/D, which is
-        how a sudden motion would be.
+        A gap that differs from the sum of the states is shared out in proportion to 1/D.
         """
         surfaces = list(zip(self._surfaces, state, strict=True))
         damping = self._damping
@@ -86,11 +87,9 @@ class _InSeries(NormalLaw):
         return sum(0.5 * s.stiffness * z * z for s, z in zip(self._surfaces, state, strict=True))
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        """The states after a step, without integrating (Featherstone 2008, 11.8, extensions).
+        """The states after a step of fixed length, not integrated (Featherstone 2008, 11.8).
 
-        Where there was a force they are shifted onto the gap; elsewhere each decays as
-        exp(-K t / D). For steps of a fixed length, in which integrated states would not stay
-        exactly on the body.
+        Where there was a force they shift onto the gap; elsewhere each decays as exp(-K t / D).
         """
         parts = zip(self._surfaces, state, strict=True)
         return self.settled([_decayed(s, z, force, dt) for s, z in parts], force, gap)
@@ -304,12 +303,7 @@ class SoftContact:
         return self.normal.touches(self._parts(state)[0], gap)
 
     def response(
-        self,
-        state: Values,
-        gap: Value,
-        rate: Value,
-        slip: Values,
-        touching: Value = None,
+        self, state: Values, gap: Value, rate: Value, slip: Values, touching: Value = None
     ) -> tuple[list[Any], list[Any]]:
         """The forces on the body (N; tangents, then normal), and the rates of the states.
 

@@ -59,7 +59,7 @@ class Table:
         powers = np.arange(1, dense.shape[1] + 1)
 
         def within(part: float) -> np.ndarray:
-            return system.moved(y, h, Weights.of(dense @ part**powers), k)
+            return system.moved(y, h, Weights(dense @ part**powers), k)
 
         return Advanced(last, error, within)
 
@@ -108,7 +108,7 @@ def _rows(*rows: str) -> tuple[Weights, ...]:
 
 
 def _matrix(*rows: str) -> np.ndarray:
-    return np.array([Weights.exact(row).values for row in rows])
+    return np.array([w.unit * w.parts for w in map(Weights.exact, rows)])
 
 
 EULER = Table((0.0,), _rows(""), ONE, dense=_matrix("1"))
@@ -172,8 +172,8 @@ _GAMMA = 1.0 - 0.5**0.5
 
 SDIRK_2 = Table(
     (_GAMMA, 1.0),
-    (*_rows(""), Weights.of(np.array([1.0 - _GAMMA]))),
-    Weights.of(np.array([1.0 - _GAMMA, _GAMMA])),
+    (*_rows(""), Weights(np.array([1.0 - _GAMMA]))),
+    Weights(np.array([1.0 - _GAMMA, _GAMMA])),
     own=_GAMMA,
 )
 """Two implicit stages of second order, L-stable (Alexander 1977)."""
@@ -193,7 +193,7 @@ def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:
     Then u1 = u + h udot, where u = R v and udot = R (vdot + w x v), x1 = x + h u1, and the rotation
     goes on by itself: what MuJoCo's Euler does, whose velocities of a free joint are (u, w).
     """
-    mechanism, q, n = local.mechanism, local.position, local.freedoms(y)
+    mechanism, q, n = local.mechanism, local.position, local.nv
     rates = local.first(y)
     qd, qdd = local.velocity(y), local.velocity(rates)
     speed = qd + h * qdd
@@ -247,7 +247,7 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
     The first gives the step d; the second order of the rule is that of qd = M^-1 p too. Energy
     stays within a band, and momenta that the forces leave alone stay as they are.
     """
-    mechanism, q, n = local.mechanism, local.q, local.freedoms(y)
+    mechanism, q, n = local.mechanism, local.q, local.nv
     mass = mechanism.mass_matrix
 
     def turned(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -358,10 +358,9 @@ def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Adv
 
 
 def _check_hamiltonian(mechanism: Mechanism, name: str) -> None:
-    """What takes its Hamiltonian from a mechanism, named.
+    """Refuse a mechanism without a Hamiltonian in the coordinates of its tree.
 
-    A rotor is an inertia along each freedom; where velocities are not rates, that is no kinetic
-    energy of a body, whose momentum would turn with it.
+    A rotor has none where velocities are not rates: its momentum would turn with the body.
     """
     bodies = (mechanism.model.bodies[i] for i in mechanism.model.movers)
     joints = {body.data.name: body.joint for body in bodies}
@@ -373,8 +372,6 @@ def _check_hamiltonian(mechanism: Mechanism, name: str) -> None:
         if not joint.additive and any(joint.armature)
     ]
     if reasons:
-        problem = (
-            f"integrator {name!r} is for trees with a Hamiltonian, which robot "
-            f"{mechanism.name!r} has not: {reasons[0]}"
-        )
-        raise ModelError("E-MOTION-049", problem, "take 'rk4' or 'dopri5'", part="simulate")
+        problem = f"integrator {name!r} needs a tree with a Hamiltonian: {reasons[0]}"
+        part = f"simulate: robot {mechanism.name!r}"
+        raise ModelError("E-MOTION-049", problem, "take 'rk4' or 'dopri5'", part=part)

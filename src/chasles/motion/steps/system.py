@@ -1,6 +1,6 @@
 """The contract of a step, and its form on arrays: the motion near a position, of first order.
 
-Integrators are written once against `System`. On arrays it is `Local`, on symbols `Traced`; the
+Integrators are written once against `System`. On numbers it is `Local`, on symbols `Traced`; the
 drivers take the state after a step, and whatever happened within it, from there.
 """
 
@@ -17,48 +17,69 @@ from chasles.model import Model
 
 
 class Weights(NamedTuple):
-    """Weights of stages: as numbers, and as whole parts of a unit (1, 2, 2, 1 of a sixth)."""
+    """Weights of stages, as whole parts of a unit where they are exact (1, 2, 2, 1 of a sixth)."""
 
-    values: np.ndarray
-    parts: tuple[float, ...]
-    unit: float
+    parts: np.ndarray
+    unit: float = 1.0
 
-    @classmethod
-    def exact(cls, text: str) -> "Weights":
+    @staticmethod
+    def exact(text: str) -> "Weights":
         """Weights from fractions written as text."""
         found = [Fraction(entry) for entry in text.split()]
         denominator = lcm(*(f.denominator for f in found))
-        parts = tuple(float(f * denominator) for f in found)
-        return cls(np.array([float(f) for f in found]), parts, 1.0 / denominator)
-
-    @classmethod
-    def of(cls, values: np.ndarray) -> "Weights":
-        """Weights from numbers."""
-        return cls(values, tuple(values), 1.0)
+        return Weights(np.array([float(f * denominator) for f in found]), 1.0 / denominator)
 
 
 ONE = Weights.exact("1")
 
 
-class System(Protocol):
-    """y: the state as steps see it, beginning at zero distance from where the step begins."""
+class System:
+    """Motion near the position q at which a step begins: y = (d, v, s, x), numbers or symbols.
 
-    t: float
+    d: the step from q along `integrate`, which is a vector whatever the joints are, so that methods
+    for vectors apply (Munthe-Kaas 1998); v: velocities; s: what stands behind q; x: entries of q
+    that depend on the way (the place of a rolling sphere, at the indices `path`), which are
+    integrated by their own rates.
+    """
 
-    def stages(self, count: int, y: Any) -> Any:
-        """Room for the rates of so many stages."""
+    t: Any
+    q: np.ndarray
+    path: Sequence[int]
+    nv: int
 
-    def first(self, y: Any) -> Any:
+    def first(self, y: np.ndarray) -> np.ndarray:
         """The rates of y at the beginning, where nothing has to be placed."""
+        raise NotImplementedError
 
-    def rates(self, s: Any, y: Any) -> Any:
+    def rates(self, s: Any, y: np.ndarray) -> np.ndarray:
         """The rates of y, s seconds after the beginning."""
+        raise NotImplementedError
 
-    def moved(self, y: Any, h: Any, weights: Weights, k: Any) -> Any:
+    def start(self, qd: np.ndarray, behind: np.ndarray) -> np.ndarray:
+        """y at the beginning."""
+        x = [self.q[..., self.path]] if self.path else []
+        return np.concatenate([np.zeros(qd.shape), qd, behind, *x], -1)
+
+    def velocity(self, y: np.ndarray) -> np.ndarray:
+        """v of y."""
+        return y[..., self.nv : 2 * self.nv]
+
+    def stages(self, count: int, y: np.ndarray) -> np.ndarray:
+        """Room for the rates of so many stages."""
+        return np.empty((count, *y.shape), y.dtype)
+
+    def moved(self, y: np.ndarray, h: Any, weights: Weights, k: Any) -> np.ndarray:
         """y after h seconds with the weighted mean of the first rates in k."""
+        if weights is ONE:
+            return y + h * k[0]
+        n = len(weights.parts)
+        mean = weights.parts @ k[:n].reshape(n, y.size)
+        return y + (weights.unit * h * mean).reshape(y.shape)
 
-    def led(self, y: Any, h: Any) -> Any:
-        """y with the step that its own velocity makes in h seconds."""
+    def led(self, y: np.ndarray, h: Any) -> np.ndarray:
+        """y, overwritten, with the step that its own velocity makes in h seconds."""
+        y[..., : self.nv] = h * self.velocity(y)
+        return y
 
 
 def path(model: Model) -> list[int]:
@@ -68,10 +89,8 @@ def path(model: Model) -> list[int]:
 
 
 class Advanced(NamedTuple):
-    """y after a step; its estimated error; y after any part of the step, from 0 to 1.
-
-    error: None where the method does not estimate it. within: None where the method has no
-    interpolant; Hermite's then serves.
+    """y after a step; its error, if the method estimates it; y after any part of the step, if the
+    method has an interpolant.
     """
 
     y: Any
@@ -85,6 +104,15 @@ Advance = Callable[[Any, Any, Any], Advanced]
 
 # On arrays --------------------------------------------------------------------------------------
 
+
+class State(NamedTuple):
+    """A time, in s, and the state of a robot then."""
+
+    t: float
+    q: np.ndarray
+    qd: np.ndarray
+
+
 Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
 """A position, its velocity, and the rate of the step that leads to it."""
 
@@ -96,10 +124,7 @@ Accelerate = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Tree:
-    """The places of a tree, or of one whose loops something else keeps closed.
-
-    rechosen: the times at which other independent coordinates were chosen.
-    """
+    """The places of a tree; rechosen: when other independent coordinates were chosen (s)."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._mechanism, model = mechanism, mechanism.model
@@ -107,20 +132,18 @@ class Tree:
         self._additive = all(model.bodies[i].joint.additive for i in model.movers)
         self.rechosen: list[float] = []
 
-    def begin(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def begin(self, at: State) -> State:
         """The state that a motion can begin with."""
-        return q, qd
+        return at
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
         """As `Place`."""
         there = self._integrate(q, d)
         return there, v, self._rate(q, there, v)
 
-    def step(
-        self, step: Callable[..., "Taken"], t: float, h: float, q: np.ndarray, qd: np.ndarray
-    ) -> "Taken":
-        """The step step(place, t, h, q, qd)."""
-        return step(self.place, t, h, q, qd)
+    def step(self, step: Callable[..., "Taken"], at: State, goal: float) -> "Taken":
+        """The step step(place, at, goal)."""
+        return step(self.place, at, goal)
 
     def _rate(self, q: np.ndarray, there: np.ndarray, v: np.ndarray) -> np.ndarray:
         """The rate of difference(q, there) while `there` moves with v."""
@@ -142,16 +165,11 @@ class Behind(Protocol):
 
 
 @dataclass(frozen=True)
-class Local:
-    """y = (d, v, s, x), from the time t and the position q at which a step begins.
-
-    d: the step from q along `integrate`, which is a vector whatever the joints are, so that methods
-    for vectors apply (Munthe-Kaas 1998); v: velocities; s: what stands behind q; x: entries of q
-    that depend on the way (the place of a rolling sphere, at the indices `path`), which are
-    integrated by their own rates.
-    """
+class Local(System):
+    """The motion of a mechanism on numbers."""
 
     mechanism: Mechanism
+    nv: int
     path: Sequence[int]
     place: Place
     accelerate: Accelerate
@@ -164,24 +182,6 @@ class Local:
         """q alone."""
         return self.q if self.behind is None else self.q[..., : self.mechanism.nq]
 
-    def start(self, qd: np.ndarray) -> np.ndarray:
-        """y at the beginning."""
-        x = [self.q[..., self.path]] if self.path else []
-        return np.concatenate([np.zeros_like(qd), qd, self.q[..., self.mechanism.nq :], *x], -1)
-
-    def freedoms(self, y: np.ndarray) -> int:
-        """The number of velocities."""
-        extra = 0 if self.behind is None else self.behind.size
-        return (y.shape[-1] - extra - len(self.path)) // 2
-
-    def velocity(self, y: np.ndarray) -> np.ndarray:
-        """v of y."""
-        n = self.freedoms(y)
-        return y[..., n : 2 * n]
-
-    def stages(self, count: int, y: np.ndarray) -> np.ndarray:
-        return np.empty((count, *y.shape))
-
     def first(self, y: np.ndarray) -> np.ndarray:
         qd = self.velocity(y)
         way = self._way(self.position, qd)
@@ -192,17 +192,6 @@ class Local:
         qdd = self.accelerate(self.t + s, self._with(there, y), speed)
         return np.concatenate([rate, qdd, *self._way(there, speed)], -1)
 
-    def moved(self, y: np.ndarray, h: float, weights: Weights, k: Any) -> np.ndarray:
-        if weights is ONE:
-            return y + h * k[0]
-        n = len(weights.values)
-        return y + (h * weights.values @ k[:n].reshape(n, y.size)).reshape(y.shape)
-
-    def led(self, y: np.ndarray, h: float) -> np.ndarray:
-        """As `System.led`; y is overwritten."""
-        y[..., : self.freedoms(y)] = h * self.velocity(y)
-        return y
-
     def state(self, s: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """q and qd of y, s seconds after the beginning."""
         there, speed, _ = self._placed(s, y)
@@ -212,11 +201,11 @@ class Local:
         """A position with what stands behind it in y."""
         if self.behind is None:
             return there
-        n = 2 * self.freedoms(y)
+        n = 2 * self.nv
         return np.concatenate([there, y[..., n : n + self.behind.size]], -1)
 
     def _placed(self, s: float, y: np.ndarray) -> Placed:
-        d, q, path = y[..., : self.freedoms(y)], self.position, self.path
+        d, q, path = y[..., : self.nv], self.position, self.path
         if path:
             q = q.copy()
             q[..., path] += y[..., -len(path) :] - self.mechanism.integrate(q, d)[..., path]
@@ -231,26 +220,30 @@ class Local:
 
 
 class Taken(NamedTuple):
-    """A step: q and qd after it, the error of y where it is estimated, y at both ends.
+    """A step: the last state, the error of y where it is estimated, y at both ends.
 
-    at(part): q and qd after a part of it.
+    at(part): the state after a part of it, from 0 to 1.
     """
 
-    q: np.ndarray
-    qd: np.ndarray
+    last: State
     error: np.ndarray | None
     ends: tuple[np.ndarray, np.ndarray]
-    at: Callable[[float], tuple[np.ndarray, np.ndarray]]
+    at: Callable[[float], State]
 
 
-def take(advance: Advance, local: Local, h: float, qd: np.ndarray) -> Taken:
-    """A step of h seconds by a method."""
-    y = local.start(qd)
+def take(advance: Advance, local: Local, qd: np.ndarray, goal: float) -> Taken:
+    """A step by a method, until a time."""
+    h, y, v = goal - local.t, local.start(qd, local.q[..., local.mechanism.nq :]), qd
     last, error, within = advance(local, h, y)
     within = within or _hermite(local, h, y, last)
+
+    def at(part: float) -> State:
+        here = local.state(part * h, within(part)) if part else (local.q, v)
+        return State(local.t + part * h, *here)
+
     q, qd = local.state(h, last)
     q = q if local.behind is None else local.behind.settled(q, qd)
-    return Taken(q, qd, error, (y, last), lambda part: local.state(part * h, within(part)))
+    return Taken(State(goal, q, qd), error, (y, last), at)
 
 
 def _hermite(

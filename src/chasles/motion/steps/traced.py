@@ -1,117 +1,95 @@
-"""A step of time as a program: integrators on symbols, with contacts and a controller in them.
+"""A step of time as a program, and its adjoint: integrators, contacts and a controller on symbols.
 
 Positions move along the configuration space, so that quaternions keep their length.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from typing import Any, NamedTuple
 
-from chasles.expr import RULES, Arena, Number, Program, Variable
-from chasles.functions.programs import Derivative, program
+import numpy as np
+
+from chasles.errors import InputError, ModelError
+from chasles.expr import RULES, Arena, Number, Program, Variable, reverse
+from chasles.functions.doors import numbers, refuse
+from chasles.functions.programs import Derivative, program, pulled_back
+from chasles.functions.tracing import with_limbs
 from chasles.model import Model
-from chasles.motion.contact.pairs import Contacts, Pressed
+from chasles.motion.contact.pairs import Contacts, Numbers, Pressed
+from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps.integrators import INTEGRATORS
-from chasles.motion.steps.system import Weights, path
+from chasles.motion.steps.system import System, path
 
-Numbers = Sequence[Number]
-Accelerate = Callable[..., tuple[list[Number], Pressed]]
+Accelerate = Callable[..., tuple[np.ndarray, Pressed]]
 """qdd of t, q, qd and the states of surfaces, and what these do; where they touch may be given."""
 
 
-class Traced:
-    """The `System` of a model on symbols: y = (d, v, s, x) as in `Local`, s of soft surfaces.
-
-    Surfaces touch through a step, or do not, as they do at its beginning.
-    """
+class Traced(System):
+    """The motion of a model on symbols; soft surfaces touch through a step as at its beginning."""
 
     def __init__(
-        self, contacts: Contacts, arena: Arena, accelerate: Accelerate, t: Number, q: Numbers
+        self, contacts: Contacts, arena: Arena, accelerate: Accelerate, t: Number, q: np.ndarray
     ) -> None:
         self.model, self.contacts, self.arena = contacts.model, contacts, arena
         self.t, self.q, self._accelerate = t, q, accelerate
-        self._path = path(self.model)
+        self.path, self.nv = path(self.model), self.model.nv
 
-    def start(self, qd: Numbers, surfaces: Numbers) -> list[Number]:
-        """y at the beginning."""
-        return [*[0.0] * len(qd), *qd, *surfaces, *(self.q[k] for k in self._path)]
-
-    def stages(self, count: int, y: Numbers) -> list[Numbers]:
-        """Room for the rates of so many stages."""
-        return [[]] * count
-
-    def first(self, y: Numbers) -> list[Number]:
-        """The rates of y at the beginning."""
+    def first(self, y: np.ndarray) -> np.ndarray:
         _, v, surfaces, _ = self._split(y)
         qdd, self._pressed = self._accelerate(self.t, self.q, v, surfaces)
         self._touching = self._pressed.touching
-        return [*v, *qdd, *self._pressed.rates, *self._path_rates(self.q, v)]
+        return np.concatenate([v, qdd, self._pressed.rates, self._path_rates(self.q, v)])
 
-    def rates(self, s: Number, y: Numbers) -> list[Number]:
-        """The rates of y, s seconds after the beginning."""
+    def rates(self, s: Number, y: np.ndarray) -> np.ndarray:
         d, v, surfaces, x = self._split(y)
         there = self._placed(d, x)
-        surfaces = self.contacts.settled(self.arena, surfaces, self._pressed, there)
+        settled = self.contacts.settled(self.arena, surfaces, self._pressed, there)
         rate = self._step_rate(there, v)
-        qdd, self._pressed = self._accelerate(self.t + s, there, v, surfaces, self._touching)
-        return [*rate, *qdd, *self._pressed.rates, *self._path_rates(there, v)]
+        qdd, self._pressed = self._accelerate(self.t + s, there, v, settled, self._touching)
+        return np.concatenate([rate, qdd, self._pressed.rates, self._path_rates(there, v)])
 
-    def moved(self, y: Numbers, h: Number, weights: Weights, k: Sequence[Numbers]) -> list[Number]:
-        """y after h seconds with the weighted mean of the first rates in k."""
-        terms = [(p, rates) for p, rates in zip(weights.parts, k, strict=False) if p]
-        (part, rates), *rest = terms
-        total = [part * x for x in rates]
-        for part, rates in rest:
-            total = [a + part * b for a, b in zip(total, rates, strict=True)]
-        s = weights.unit * h
-        return [a + s * b for a, b in zip(y, total, strict=True)]
-
-    def led(self, y: Numbers, h: Number) -> list[Number]:
-        """y with the step that its own velocity makes in h seconds."""
-        n = self.model.nv
-        return [*(h * v for v in y[n : 2 * n]), *y[n:]]
-
-    def ended(self, y: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    def ended(self, y: np.ndarray) -> tuple[Numbers, Numbers, Numbers]:
         """q, qd and states of surfaces after a step."""
         d, v, surfaces, x = self._split(y)
         there = self._placed(d, x)
         return there, v, self.contacts.settled(self.arena, surfaces, self._pressed, there)
 
-    def pushed(self, y: Numbers, surfaces: Numbers, h: Number) -> tuple[Numbers, Numbers, Numbers]:
+    def pushed(
+        self, y: np.ndarray, surfaces: Numbers, h: Number
+    ) -> tuple[Numbers, Numbers, Numbers]:
         """The same after a step of first order, in closed form: forces and velocity stay."""
         d, v, *_ = self._split(y)
         there = self._placed(d)
         after = self.contacts.advanced(self.arena, surfaces, self._pressed, there, h)
         return there, v, after
 
-    def _split(self, y: Numbers) -> list[Numbers]:
-        n = self.model.nv
-        ends = [0, n, 2 * n, 2 * n + self.contacts.states, len(y)]
-        return [y[a:b] for a, b in pairwise(ends)]
+    def _split(self, y: np.ndarray) -> list[np.ndarray]:
+        return np.split(y, np.cumsum([self.nv, self.nv, self.contacts.states]))
 
-    def _placed(self, d: Numbers, x: Numbers = ()) -> list[Number]:
+    def _placed(self, d: np.ndarray, x: np.ndarray | None = None) -> np.ndarray:
         """integrate(q, d); x: entries that depend on the way, where they are known better."""
         there = self.run(program(self.model, "integrate"), q=self.q, v=d)
-        return [dict(zip(self._path, x, strict=False)).get(k, p) for k, p in enumerate(there)]
+        there[self.path] = there[self.path] if x is None else x
+        return there
 
-    def _step_rate(self, there: Numbers, v: Numbers) -> list[Number]:
+    def _step_rate(self, there: np.ndarray, v: np.ndarray) -> np.ndarray:
         """The rate of difference(q, there) while `there` moves with velocities v."""
         if all(self.model.bodies[i].joint.additive for i in self.model.movers):
-            return list(v)
+            return v
         slopes = program(self.model, "difference", derivative=Derivative("jacobian", ("q1",)))
-        return _product(self.run(slopes, q0=self.q, q1=there), v)
+        rate: np.ndarray = self.run(slopes, q0=self.q, q1=there) @ v
+        return rate
 
-    def _path_rates(self, q: Numbers, qd: Numbers) -> list[Number]:
-        """The rates of these entries."""
-        if not self._path:
-            return []
+    def _path_rates(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """The rates of entries that depend on the way."""
+        if not self.path:
+            return np.zeros(0)
         slopes = program(self.model, "integrate", derivative=Derivative("jacobian", ("v",)))
-        J = self.run(slopes, q=q, v=[0.0] * self.model.nv)
-        rates = _product(J, qd)
-        return [rates[k] for k in self._path]
+        rates: np.ndarray = self.run(slopes, q=q, v=np.zeros(self.nv)) @ qd
+        return rates[self.path]
 
-    def run(self, found: Program, **arguments: Numbers) -> list[Number]:
+    def run(self, found: Program, **arguments: Numbers) -> np.ndarray:
         """A program on expressions."""
-        return found.applied(arguments, self.arena)[0]
+        return result(found, self.arena, arguments)
 
 
 STEPS = {name: row for name, row in INTEGRATORS.items() if row.traced}
@@ -136,31 +114,142 @@ def step_program(
     states = {"q": model.nq, "qd": model.nv} | ({"states": touch.states} if touch.states else {})
     own = {v.name: v.size for v in control.inputs if v.name == "parameters"} if control else None
     sizes = states | ({"tau": model.nv} if own is None else own)
-    given = {name: [arena.input(name, k) for k in range(n)] for name, n in sizes.items()}
+    given = {name: symbols(arena, name, (n,)) for name, n in sizes.items()}
     t, h = arena.input("t", 0), arena.input("h", 0) if dt is None else dt
     forward = program(model, "forward_dynamics", dissipation=dissipation, wrenches=touch.keys)
 
     def accelerate(
         t: Number, q: Numbers, qd: Numbers, z: Numbers, touching: Numbers | None = None
-    ) -> tuple[list[Number], Pressed]:
+    ) -> tuple[np.ndarray, Pressed]:
         here = given | {"t": [t], "q": q, "qd": qd}
         tau = system.run(control, **here) if control else given["tau"]
         pressed = touch.pressed(arena, q, qd, z, touching)
         wrenches = touch.wrenches(arena, q, pressed)
         return system.run(forward, q=q, qd=qd, tau=tau, **wrenches), pressed
 
-    row, surfaces = INTEGRATORS[integrator], given.get("states", [])
+    row, surfaces = INTEGRATORS[integrator], given.get("states", np.zeros(0))
     system = Traced(touch, arena, accelerate, t, given["q"])
     last = row.advance(system, h, system.start(given["qd"], surfaces)).y
     after = system.pushed(last, surfaces, h) if row.order == 1 else system.ended(last)
     inputs = [Variable(name, (n,)) for name, n in sizes.items()]
     inputs += [Variable(name, ()) for name in (("t", "h") if dt is None else ("t",))]
-    outputs = [(Variable(n, (k,)), x) for (n, k), x in zip(states.items(), after, strict=False)]
-    return Program.from_outputs("step", inputs, outputs)
+    parts = zip(states.items(), map(list, after), strict=False)
+    outputs = [(Variable(name, (n,)), part) for (name, n), part in parts]
+    return with_limbs(Program.from_outputs("step", inputs, outputs), model)
 
 
-def _product(J: Numbers, v: Numbers) -> list[Number]:
-    """Rows of a matrix, one after the other, times a vector."""
-    n = len(v)
-    rows = [J[k : k + n] for k in range(0, len(J), n)]
-    return [sum((x * y for x, y in zip(row, v, strict=True)), 0.0) for row in rows]
+# Gradients ---------------------------------------------------------------------------------------
+
+
+class RolloutGradient(NamedTuple):
+    """The gradient of a number that depends on a motion, for each member of a batch.
+
+    q and qd (..., nv): by the start, q along `integrate`. tau (..., nv), or (..., steps, nv) where
+    given so, None under a controller; parameters (..., m) of the controller, None without them;
+    contact_states (..., states) at the start, None without them.
+    """
+
+    q: np.ndarray
+    qd: np.ndarray
+    tau: np.ndarray | None
+    parameters: np.ndarray | None
+    contact_states: np.ndarray | None
+
+
+def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Program:
+    """A step backward: covectors before a step from covectors after it.
+
+    It takes and gives covectors of this step for each name of `along`, covectors of the states (q
+    along steps), and for each other input but t and h the sum of its covectors so far. It also
+    takes the inputs of the step, and weights to add to the covectors of the states after it.
+    """
+    states = [v.name for v in step.outputs]
+    sums = [v.name for v in step.inputs if v.name not in (*states, *along, "t", "h")]
+    names = [*along, *states, *sums]
+    back = pulled_back(model, step, names, frozenset({"q"}))
+    size = {name: v.size for name, v in zip(names, back.outputs, strict=True)}
+    bars = [Variable(f"bar_{name}", (size[name],)) for name in names]
+    weights = [Variable(f"weight_{name}", (size[name],)) for name in states]
+    inputs = [*bars, *step.inputs, *weights]
+    arena = Arena(RULES)
+    given = {v.name: symbols(arena, v.name, (v.size,)) for v in inputs}
+    values: dict[str, Any] = {v.name: given[v.name] for v in step.inputs}
+    after = step.applied(values, arena)
+    for name, there in zip(states, after, strict=True):
+        bar = given[f"bar_{name}"] + given[f"weight_{name}"]
+        if name == "q":  # by numbers, from that along steps d = difference(q, q1)
+            pulled = reverse(program(model, "difference"), ["q1"])
+            bar = result(pulled, arena, {"q0": there, "q1": there, "bar_result": bar})
+        values[f"bar_{name}"] = bar
+    results = back.applied(values, arena)
+    for k, name in enumerate(names):
+        if name in sums:
+            results[k] = list(given[f"bar_{name}"] + results[k])
+    return Program.from_outputs(f"{step.name}_back", inputs, list(zip(bars, results, strict=True)))
+
+
+def check_holonomic(model: Model) -> None:
+    """Refuse a model whose velocities do not span every small change of q."""
+    for body in model.bodies:
+        if not body.joint.holonomic:
+            problem = f"joint {body.data.name!r} is nonholonomic: qd does not span the changes of q"
+            part = f"rollout_pullback: robot {model.name!r}"
+            raise ModelError("E-MOTION-001", problem, "take differences of rollouts", part=part)
+
+
+def gone_back(
+    adjoint: Callable[[tuple[str, ...]], Any],
+    names: Sequence[str],
+    states: Sequence[np.ndarray],
+    controls: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray],
+    steps: int,
+    every: int,
+    threads: int | None,
+) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
+    """Covectors of the start (count, size), and of the named controls (count, steps or 1, size).
+
+    adjoint: the loop from the end to the start, for the controls that differ from step to step.
+    """
+    count, others = len(states[0]), dict(zip(names, controls, strict=False))
+    along = tuple(name for name, c in others.items() if c.shape[1] > 1)
+    sums = {name: np.zeros((count, c.shape[2])) for name, c in others.items()}
+    rows = {name: np.empty((count, steps, others[name].shape[2])) for name in along}
+    start = [np.zeros((count, w.shape[2])) for w in weights]
+    covectors = [*(sums.pop(name) for name in along), *start, *sums.values()]
+    if count:
+        found, length = list(rows.values()), (steps, every, threads)
+        adjoint(along)(states, controls, weights, covectors, found, *length)
+    for covector, w in zip(start, weights, strict=True):
+        covector += w[:, 0]
+    return start, rows | {name: total[:, None] for name, total in sums.items()}
+
+
+def checked_weights(
+    covectors: Any, lead: tuple[int, ...], records: int, nv: int
+) -> list[np.ndarray]:
+    """The covectors of the q and the qd that a motion keeps, as (count or 1, records, nv)."""
+    if not isinstance(covectors, Sequence) or len(covectors) != 2:
+        problem = "covectors must be 2 arrays, of q and of qd"
+        raise InputError("E-MOTION-002", problem, part="rollout_pullback")
+    refuse("rollout_pullback", *covectors)
+    found = []
+    for name, given in zip(("q", "qd"), covectors, strict=True):
+        if given is None:
+            found.append(np.zeros((1, records, nv)))
+            continue
+        what = f"rollout_pullback: the covector of {name}"
+        array = numbers(what, given, nv).astype(float)
+        if array.shape[-2:] != (records, nv):
+            problem = f"{what} must have shape (..., {records}, {nv}), not {array.shape}"
+            raise InputError("E-MOTION-003", problem, "give a row for each state that is kept")
+        if not np.isfinite(array).all():
+            raise InputError("E-MOTION-004", f"{what} must be finite numbers")
+        try:
+            whole = np.broadcast_to(array, (*lead, records, nv))
+        except ValueError:
+            problem = f"{what}: leading shape {array.shape[:-2]} does not broadcast to {lead}"
+            raise InputError("E-MOTION-005", problem) from None
+        shared = array.ndim == 2
+        found.append(array[None] if shared else whole.reshape(-1, records, nv))
+    return found

@@ -1,26 +1,30 @@
-"""What comes in is checked once, here: numbers, vectors, matrices, and types from 4x4 arrays."""
+"""Matrices from numbers and arrays, which are checked here; inertias J, actions Phi, gravity."""
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Number, Scalar
+from chasles.mathematics import homogeneous
 from chasles.mathematics.homogeneous import (
     Acceleration,
     Action,
+    Block,
     Inertia,
     Momentum,
     Position,
     Rototranslation,
     Screw,
     Velocity,
+    action,
 )
 from chasles.mathematics.homogeneous.frames import Dense
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial import RigidInertia
 
 Array = Any
 """What NumPy makes an array of; entries may be symbols of a trace."""
@@ -95,8 +99,7 @@ def typed(name: str, x: Any, *kinds: type) -> None:
     """An error unless x is of one of these types."""
     if type(x) not in kinds:
         wanted = " or ".join(kind.__name__ for kind in kinds)
-        problem = f"{name} must be of type {wanted}, not {type(x).__name__}"
-        raise ArgumentError("E-MATH-008", problem)
+        raise ArgumentError("E-MATH-008", f"{name} must be a {wanted}, not {type(x).__name__}")
 
 
 def position(name: str, M: Any) -> Position:
@@ -115,12 +118,9 @@ def rotation(name: str, R: Matrix) -> Rotation:
     """R as a rotation; an error if it is none."""
     if not _symbolic(R):
         A = np.array(R.rows, dtype=float)
-        error = float(np.abs(A.T @ A - np.eye(3)).max())
-        if error > TOLERANCE or np.linalg.det(A) < 0.0:
-            problem = (
-                f"not a rotation (R'R differs from 1 by {error:.1e}, its determinant is "
-                f"{np.linalg.det(A):.3g})"
-            )
+        error, volume = float(np.abs(A.T @ A - np.eye(3)).max()), np.linalg.det(A)
+        if error > TOLERANCE or volume < 0.0:
+            problem = f"not a rotation (R'R is {error:.1e} from 1, its determinant is {volume:.3g})"
             raise InputError("E-MATH-009", problem, part=name)
     return Rotation.of(R)
 
@@ -188,3 +188,110 @@ def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
         error = float(np.abs(A[part] - B[part]).max(initial=0.0))
         if error > TOLERANCE * scale:
             raise InputError("E-MATH-012", f"{name} is not {form}", f"an entry is {error:.1e} off")
+
+
+# Masses and what moves them --------------------------------------------------------------------
+
+
+class MassData(NamedTuple):
+    """Mass (kg), centre of mass (m), and the 3x3 inertia tensor about the centre (kg m2)."""
+
+    mass: Number
+    center: np.ndarray
+    inertia: np.ndarray
+
+
+def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
+    """J from mass, centre of mass and the moments about the centre, along the frame's axes.
+
+    inertia: (xx, yy, zz, xy, xz, yz) or the 3x3 tensor. Products are entries of the tensor, which
+    are minus the integrals: J12 = -jxy + m x y (the jxy of Legnani's program).
+    """
+    m = number("mass", mass)
+    if type(m) is not Scalar and m < 0.0:
+        raise InputError("E-MATH-013", f"mass is {m}: give the mass in kg, not below zero")
+    rigid = RigidInertia.from_center(m, vector("center", center), _moments(inertia))
+    return Inertia.of(rigid)
+
+
+def _moments(inertia: Array) -> Symmetric:
+    if np.shape(inertia) == (6,):
+        return Symmetric(*numbers("inertia", inertia, (6,)))
+    if np.shape(inertia) != (3, 3):
+        problem = f"inertia must have shape (6,) or (3, 3), not {np.shape(inertia)}"
+        raise InputError("E-MATH-014", problem, "give xx, yy, zz, xy, xz, yz or the tensor")
+    given = matrix("inertia", inertia, 3)
+    moments = Symmetric.of(given)
+    has_form("inertia", given, moments.matrix(), "symmetric")
+    return moments
+
+
+def mass_from_inertia(J: Inertia) -> MassData:
+    """Mass, centre (the origin without mass) and inertia about it: undo `inertia_from_mass`."""
+    typed("J", J, Inertia)
+    m, c, I = J.rigid().about_center()
+    return MassData(m, array(c), np.array([array(row) for row in I.matrix().rows]))
+
+
+def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGIN) -> Action:
+    """Phi of a force (N) that acts at a point, and a couple (N m), along the frame's axes.
+
+    The matrix holds the couple about the frame's origin: couple + point x force.
+    """
+    f, c, p = vector("force", force), vector("couple", couple), vector("point", point)
+    return Action(c + p.cross(f), f)
+
+
+def gravity(g: Array = (0.0, 0.0, -9.81)) -> Acceleration:
+    """Hg: the acceleration of gravity (m/s2), the same for all points."""
+    return Acceleration.uniform(vector("g", g))
+
+
+def weight(J: Inertia, Hg: Acceleration) -> Action:
+    """skew(Hg J): the action of gravity on a body, J and Hg in one frame."""
+    return action(Hg, J)
+
+
+def skew(X: Any) -> np.ndarray:
+    """X - X' of a 4x4 matrix: Gamma = skew(W J), Phi = skew(H J)."""
+    A = X.matrix() if isinstance(X, Block) else matrix("X", X)
+    return np.array([array(row) for row in (A - A.T).rows])
+
+
+def pseudo_product(Phi: Action | Momentum, X: Velocity | Screw) -> Number:
+    """Phi (x) X: power on a velocity (W), generalised force on a screw (N m or N)."""
+    typed("Phi", Phi, Action, Momentum)
+    return Phi.pseudo(X)
+
+
+_PARTED = (Velocity, Screw, Acceleration, Momentum, Action, Block)
+"""The matrices that have an angular and a linear part."""
+
+
+def angular_part(X: Dense) -> np.ndarray:
+    """w of W, u of L, wd of H, the angular momentum of Gamma, the couple of Phi (Mitra's m4v3)."""
+    typed("X", X, *_PARTED)
+    return array(homogeneous.angular(X))
+
+
+def linear_part(X: Dense) -> np.ndarray:
+    """The last column: of the pole v or a, the linear momentum, the force, b of a screw."""
+    typed("X", X, *_PARTED)
+    return array(homogeneous.linear(X))
+
+
+def six_numbers(X: Dense) -> np.ndarray:
+    """Angular part, then linear part, as everywhere in chasles (Mitra's m4v6)."""
+    typed("X", X, *_PARTED)
+    return array((*homogeneous.angular(X), *homogeneous.linear(X)))
+
+
+def velocity_from_six(x: Array) -> Velocity:
+    """W from (wx, wy, wz, vx, vy, vz) (Mitra's v6m4): what `robot.frame_velocity` gives."""
+    six = vector("x", x, 6).entries
+    return Velocity(Vector(six[:3]), Vector(six[3:]))
+
+
+def three_numbers(P: Array) -> np.ndarray:
+    """A homogeneous point (x, y, z, 1) or direction (x, y, z, 0) as (x, y, z) (Mitra's v4v3)."""
+    return array(vector("P", P, 4).entries[:3])

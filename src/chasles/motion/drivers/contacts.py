@@ -1,31 +1,42 @@
-"""All places where a robot may touch: points of bodies, features that meet, joint limits."""
+"""Contacts of a simulation: all places where rigid bodies may touch, and soft surfaces.
+
+The states of soft surfaces stand behind q, as entries with rates of their own; behind them one
+number for each point says whether it touched when the step began.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from chasles import backends
+from chasles.backends.arrays import call
 from chasles.errors import ArgumentError, ConvergenceError, InputError
+from chasles.expr import RULES, Arena, Program, Variable
+from chasles.functions.doors import numbers
 from chasles.mechanisms import Mechanism
+from chasles.motion.contact.dynamics import limit_rows, response
 from chasles.motion.contact.modes import Mode
-from chasles.motion.contact.pairs import Pair, Rigid, meeting
-from chasles.motion.contact.rigid import contact_moves, limit_rows, response
-from chasles.motion.geometry.kinematics import NEAR, Moves, Points, carrier
-from chasles.motion.geometry.meetings import Meeting
+from chasles.motion.contact.pairs import Contacts, Pair, Rigid, meeting
+from chasles.motion.contract import Array
+from chasles.motion.drivers.running import Begin
+from chasles.motion.geometry.features import Meeting
+from chasles.motion.geometry.kinematics import (
+    NEAR,
+    Frame,
+    Moves,
+    Points,
+    carrier,
+    contact_moves,
+    symbols,
+)
 from chasles.motion.laws.friction import NoUniqueMotion
-from chasles.motion.records import Occurrence, Touching
+from chasles.motion.records import Event, Occurrence, Touching
 from chasles.motion.solvers import Infeasible
-from chasles.motion.steps.integrators import Table
-from chasles.motion.steps.system import Advance
-
-
-class State(NamedTuple):
-    """A time, in s, and the state of a robot then."""
-
-    t: float
-    q: np.ndarray
-    qd: np.ndarray
+from chasles.motion.steps.integrators import INTEGRATORS, Table
+from chasles.motion.steps.system import Advance, State
 
 
 class Stops:
@@ -62,10 +73,7 @@ class Varying:
         self.size = features.size
 
     def __call__(self, at: State, held: np.ndarray) -> Moves:
-        """Where they are at a time, and how those move that touch or are held (size,).
-
-        The gap of features that are not those nearest to each other is infinite.
-        """
+        """Gaps of all pairs, infinite where others are nearer, and motion of those that count."""
         here, (_, q, qd) = self._mechanism.at(at.t), at
         over, under = (carrier(here, q, qd, frame) for frame in self._frames)
         gap, room = self._features.gaps(over, under)
@@ -74,16 +82,17 @@ class Varying:
         velocity, bias = np.zeros((2, self.size, 3))
         which = np.flatnonzero(held | (gap <= NEAR))
         if which.size:
-            found = contact_moves(here, q, qd, self._features.contacts(which, over, under))
+            contacts = self._features.contacts(which, over, under)
+            body, surface = (Frame.of(here, q, qd, frame) for frame in self._frames)
+            found = contact_moves(body, surface, contacts)
             _, axes[which], velocity[which], J[which], bias[which], _ = found
         return Moves(gap, axes, velocity, J, bias, room)
 
 
 class Slots:
-    """The places of some pairs and of joint limits, numbered; each belongs to a row.
+    """All places where a robot may touch, numbered; row (slots,) says to which row each belongs.
 
-    A row is a point of a body, a pair whose points vary, or a limit, in the order of the pairs:
-    row (slots,) says which, names and laws (rows,) are theirs; the last ones are limits.
+    A row is a point of a body, a pair whose points vary, or a joint limit; limits come last.
     """
 
     def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], limits: bool) -> None:
@@ -155,18 +164,9 @@ class Slots:
         return ", ".join(dict.fromkeys(self.names[k] for k in self.row[which]))
 
     def told(
-        self,
-        t: float,
-        state: tuple[np.ndarray, np.ndarray],
-        hits: np.ndarray,
-        old: Mode,
-        new: Mode,
-        late: np.ndarray,
+        self, at: State, hits: np.ndarray, old: Mode, new: Mode, late: np.ndarray
     ) -> list[Occurrence]:
-        """What happened, by name: of a pair whose points vary, to any of them.
-
-        hits (slots,): which collided; late (slots,): how long after t each comes to rest.
-        """
+        """The changes at contacts, by name; late (slots,): how long each takes to come to rest."""
         (was, slid), (current, slides) = (
             (self.rows(mode.current), self.rows(mode.slides)) for mode in (old, new)
         )
@@ -180,7 +180,7 @@ class Slots:
             "stick": was & current & slid & ~slides,
         }
         return [
-            Occurrence(f"{kind} {self.names[k]}", t + rests[k] * (kind == "gain"), *state)
+            Occurrence(f"{kind} {self.names[k]}", at.t + rests[k] * (kind == "gain"), *at[1:])
             for kind, which in kinds.items()
             for k in np.flatnonzero(which)
         ]
@@ -211,25 +211,15 @@ def check_rigid(
     """Refuse what rigid contact does not go with."""
     for pair in contacts:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid):
-            problem = (
-                "contacts must all be contact.Pair(body, surface, contact.Rigid(...)) beside "
-                "limits or other rigid ones, whose steps end where one touches, and soft ones "
-                f"have no such end, not {pair!r:.80}"
-            )
-            remedy = "give all of them one kind of law"
+            problem = f"beside limits and rigid contacts {pair!r:.80} must be rigid too"
+            remedy = "give contact.Pair(body, surface, contact.Rigid(...)) for all of them"
             raise ArgumentError("E-MOTION-070", problem, remedy, part="simulate")
     if q.ndim > 1:
-        problem = (
-            f"contacts and limits are of one state, not of a batch {q.shape[:-1]}, whose members "
-            "would touch at different times"
-        )
+        problem = f"rigid contacts and limits need one state, not a batch {q.shape[:-1]}"
         remedy = "simulate them one by one, or take robot.rollout with soft contacts"
         raise InputError("E-MOTION-071", problem, remedy, part="simulate")
     if not isinstance(advance, Table) or not advance.explicit:
-        problem = (
-            "contacts and limits need an explicit integrator, to go back within its steps, not "
-            f"{name!r}"
-        )
+        problem = f"rigid contacts and limits need an explicit integrator, not {name!r}"
         raise InputError("E-MOTION-072", problem, "take 'rk4' or 'dopri5'", part="simulate")
     if stabilization is not None:
         problem = "contacts and limits keep loops closed"
@@ -243,3 +233,119 @@ def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touch
     return Touching(
         np.reshape(forces, (n, points, 3)), np.reshape(gaps, (n, points)), np.zeros((n, 0))
     )
+
+
+# Soft surfaces -----------------------------------------------------------------------------------
+
+
+class Surfaces:
+    """The soft contacts of a robot.
+
+    In a step of fixed length points touch as at its beginning: an implicit step may have no
+    solution at a jump of force. An adaptive method must see the jump, to come near enough to it.
+    """
+
+    def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], integrator: str) -> None:
+        row = INTEGRATORS[integrator]
+        if row.hamiltonian:
+            problem = f"integrator {integrator!r} has no place for states of surfaces"
+            remedy = "take 'rk4', or 'sdirk2' on stiff ground"
+            raise InputError("E-MOTION-065", problem, remedy, part="simulate")
+        mechanism.refuse_time("simulate", "contacts do not yet; leave them out")
+        self.contacts = Contacts(mechanism.model, tuple(pairs))
+        self.nq, self.states = mechanism.nq, self.contacts.states
+        self.size = self.states + len(self.contacts.laws)
+        self._pressing, self._settling, self._seen = (
+            backends.prepare(("contacts", program.hash), program)
+            for program in self._programs(held=not row.adaptive)
+        )
+
+    def begin(self, q: np.ndarray, qd: np.ndarray, states: Array) -> np.ndarray:
+        """q with the states behind it, (..., nq + size)."""
+        given = np.zeros(self.states) if states is None else states
+        found = numbers("simulate: contact_states", given, self.states).astype(float)
+        if not np.isfinite(found).all():
+            problem = "contact_states must be finite numbers"
+            raise InputError("E-MOTION-067", problem, part="simulate")
+        behind = np.zeros((*q.shape[:-1], self.size))
+        try:
+            behind[..., : self.states] = found
+        except ValueError:
+            shapes = f"leading shape {found.shape[:-1]} of contact_states", q.shape[:-1]
+            problem = f"{shapes[0]} does not broadcast to {shapes[1]} of q and qd"
+            raise InputError("E-MOTION-068", problem, part="simulate") from None
+        whole = np.concatenate([q, behind], -1)
+        whole[..., self.nq + self.states :] = self._call(self._settling, whole, qd)[1]
+        return whole
+
+    def beginning(self, begin: Begin) -> Begin:
+        """The same for positions with the states behind them."""
+
+        def begun(at: State) -> State:
+            place, behind = np.split(at.q, [self.nq], axis=-1)
+            here = begin(at._replace(q=place))
+            whole = np.concatenate([here.q, behind], -1)
+            return here._replace(q=self.settled(whole, here.qd))
+
+        return begun
+
+    def pressing(
+        self, q: np.ndarray, qd: np.ndarray
+    ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
+        """q alone, the wrenches on `frames`, and the rates of what stands behind q."""
+        *wrenches, rates = self._call(self._pressing, q, qd)
+        still = np.zeros((*qd.shape[:-1], self.size - self.states))
+        return q[..., : self.nq], wrenches, [rates, still]
+
+    def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """q after a step, with surfaces exactly on the bodies that press them."""
+        return np.concatenate([q[..., : self.nq], *self._call(self._settling, q, qd)], -1)
+
+    def seen_by(self, event: Event) -> Event:
+        """An event of q without what stands behind it."""
+        n = self.nq
+
+        def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
+            return event.function(t, q[:n], qd)
+
+        def then(t: float, q: np.ndarray, qd: np.ndarray) -> tuple[Any, Any]:
+            assert event.then is not None
+            after, speed = event.then(t, q[:n], qd)
+            return np.concatenate([np.asarray(after, dtype=float), q[n:]]), speed
+
+        return replace(event, function=function, then=None if event.then is None else then)
+
+    def touching(self, q: np.ndarray, qd: np.ndarray) -> Touching:
+        """Forces, gaps and states along a trajectory."""
+        forces, gaps = self._call(self._seen, q, qd)
+        return Touching(forces, gaps, q[..., self.nq : self.nq + self.states])
+
+    def _call(self, kernel: Any, q: np.ndarray, qd: np.ndarray) -> Any:
+        n, m = self.nq, self.nq + self.states
+        return call(kernel, "simulate", (q[..., :n], qd, q[..., n:m], q[..., m:]))
+
+    def _programs(self, *, held: bool) -> list[Program]:
+        """Wrenches and rates; states made exact and what touches; forces and gaps.
+
+        held: points touch as they did when the step began.
+        """
+        contacts, arena = self.contacts, Arena(RULES)
+        model, points, states = contacts.model, (len(contacts.laws),), (contacts.states,)
+        inputs = {"q": (model.nq,), "qd": (model.nv,), "states": states, "touching": points}
+        q, qd, state, touching = (symbols(arena, name, size) for name, size in inputs.items())
+        found = contacts.pressed(arena, q, qd, state, touching if held else None)
+        wrenches = contacts.wrenches(arena, q, found).items()
+        exact = contacts.settled(arena, state, found, q)
+        again = contacts.pressed(arena, q, qd, exact)
+        forces = np.ravel(contacts.forces(again)).tolist()
+        gaps = [spot.gap for spot in found.spots]
+        groups = (
+            [*((name, (6,), w) for name, w in wrenches), ("rates", states, found.rates)],
+            [("states", states, exact), ("touching", points, again.touching)],
+            [("forces", (*points, 3), forces), ("gaps", points, gaps)],
+        )
+        given = [Variable(name, size) for name, size in inputs.items()]
+        return [
+            Program.from_outputs("contacts", given, [(Variable(n, m), x) for n, m, x in group])
+            for group in groups
+        ]

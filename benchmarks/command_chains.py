@@ -1,0 +1,155 @@
+"""Time inverse and forward dynamics of robots of 10 to 1000 bodies, from the first call on."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import chasles
+from benchmarks.compare import empty_cache, relative_error
+from benchmarks.console import output
+from benchmarks.routes import WrongAnswer
+from benchmarks.states import Array
+from benchmarks.targets import CHAIN_GROWTH, CHAIN_SECONDS
+from benchmarks.timing import Rounds, interleaved, seconds
+from chasles.algorithms.spatial.dynamics import inverse_dynamics
+from chasles.model import Description, JointData, LinkData
+
+KINDS = ("general_chain", "mixed_chain", "mixed_tree")
+"""Revolute joints; revolute, prismatic and spherical joints in turn; the same on a tree."""
+
+SIZES = (10, 30, 100, 300, 1000)
+BATCH = 256
+ALLOWED = 1e-8
+"""Relative error of torques; those of accelerations are compared as the torques that they need."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Seconds to the first answer and for a state alone and in a batch; bytes of code; error."""
+
+    kind: str
+    bodies: int
+    function: str
+    first: float
+    one: float
+    batched: float
+    code: int
+    error: float
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES), help="bodies")
+    parser.add_argument("--quick", action="store_true", help="few rounds, to try the command")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Measure and show."""
+    errors, rows = Console(stderr=True), []
+    rounds = Rounds(2, 2) if chosen.quick else Rounds(10, 60)
+    try:
+        for kind in chosen.kinds:
+            for bodies in chosen.sizes:
+                errors.print(f"{kind} of {bodies} bodies")
+                rows += measured(kind, bodies, rounds)
+    except WrongAnswer as error:
+        errors.print(f"wrong answer: {error}", markup=False)
+        return 1
+    show(rows)
+    return 0
+
+
+def measured(kind: str, bodies: int, rounds: Rounds) -> list[Row]:
+    """Both functions of one robot, checked by the book's recursion on plain floats."""
+    with empty_cache():
+        made = []
+        robot_seconds = seconds(lambda: made.append(robot_of(kind, bodies)))
+        (robot,) = made
+        rng = np.random.default_rng(0)
+        q = robot.random(rng, size=BATCH)
+        qd, x = 0.1 * rng.normal(size=(2, BATCH, robot.nv))
+        rows = []
+        for name in ("inverse_dynamics", "forward_dynamics"):
+            method = getattr(robot, name)
+            first = robot_seconds + seconds(partial(method, q[0], qd[0], x[0]))
+            out = method(q, qd, x, threads=1)
+            tau, qdd = (out, x) if name == "inverse_dynamics" else (x, out)
+            error = relative_error(by_hand(robot, (q[1], qd[1], qdd[1]))[None], tau[1:2])
+            if not error <= ALLOWED:
+                raise WrongAnswer(f"{kind} of {bodies} bodies, {name}: relative error {error:.1e}")
+            fast, single = getattr(robot, name), np.empty(robot.nv)
+            state = q[0].copy(), qd[0].copy(), x[0].copy()
+            runs = [
+                partial(_often, partial(fast, *state, out=single)),
+                partial(fast, q, qd, x, out=out, threads=1),
+            ]
+            one, batched = (t.minimum for t in interleaved(runs, rounds))
+            code = len(robot.function(name).kernel.artifact.object_code)
+            times = first, one / TIMES, batched / BATCH
+            rows.append(Row(kind, bodies, name, *times, code, error))
+    return rows
+
+
+TIMES = 20
+
+
+def _often(call: partial[Array]) -> None:
+    for _ in range(TIMES):
+        call()
+
+
+def robot_of(kind: str, bodies: int) -> chasles.Robot:
+    """A robot of so many bodies."""
+    if kind == "general_chain":
+        return chasles.robots.general_chain(bodies)
+    general = chasles.robots.general_tree(bodies, 1).model.source
+    types = ("revolute", "prismatic", "spherical", "revolute", "spherical")
+    joints = []
+    for k, joint in enumerate(general.joints):
+        parent = k if kind == "mixed_chain" or k < 3 else k - (k * k) % 3
+        joints.append(
+            JointData(joint.name, types[k % 5], general.links[parent].name, joint.child, joint.pose)
+        )
+    links = tuple(LinkData(link.name, link.inertia) for link in general.links)
+    return chasles.Robot(Description(kind, links, tuple(joints)))
+
+
+def by_hand(robot: chasles.Robot, state: Sequence[Array]) -> Array:
+    """Joint torques by the spatial recursion on floats: nothing traced, nothing compiled."""
+    q, qd, qdd = (list(map(float, x)) for x in state)
+    model = robot.model
+    rates = model.velocities(qd), model.velocities(qdd)
+    efforts = inverse_dynamics(model, model.positions(q), *rates)
+    return np.array([float(x) for i in model.movers for x in efforts[i]])
+
+
+def show(rows: Sequence[Row]) -> None:
+    """A line a robot and function, with the time of a body beside that in the shortest robot."""
+    names = ("first use s", "code kB", "one call µs", "ns a body", "growth")
+    table = Table("robot", "bodies", "function", *names, "batch ns a body", "growth", "error")
+    for row in rows:
+        shortest = next(r for r in rows if (r.kind, r.function) == (row.kind, row.function))
+        cells = []
+        for name in ("one", "batched"):
+            mine = getattr(row, name) / row.bodies
+            growth = mine / (getattr(shortest, name) / shortest.bodies)
+            cells += [f"{1e9 * mine:.1f}", f"{growth:.2f}"]
+        table.add_row(
+            row.kind,
+            f"{row.bodies}",
+            row.function,
+            f"{row.first:.2f}",
+            f"{row.code / 1000:.0f}",
+            f"{1e6 * row.one:.2f}",
+            *cells,
+            f"{row.error:.0e}",
+        )
+    output().print(table)
+    wanted = f"at most {CHAIN_SECONDS:g} s to the first answer, and a growth of {CHAIN_GROWTH:g}"
+    output().print(f"Processor time on one thread, batches of {BATCH}; wanted: {wanted}.")

@@ -1,0 +1,305 @@
+"""A long program as a loop: segments of one form run the same code on tables of numbers and places.
+
+A program traced body by body (`Arena.cut`) is a row of segments. Two segments have one form if they
+do the same operations in the same order, whatever their constants and wherever their arguments come
+from. Each form becomes a short program of its own; each segment, a row of a table: the constants in
+which segments of the form differ, and the places in memory from which it reads and to which it
+writes. Memory has one numbered place for every entry of the inputs, then the scratch, then one for
+every distinct result.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+
+from chasles.backends.lowering import FREE, places
+from chasles.expr import Instruction, Program, Variable
+
+T = TypeVar("T")
+
+ANGLES = 8
+"""Angles that are known from the start are taken so many at a time: one state fills a vector."""
+
+SHORTER = 4
+"""Forms together must be shorter than the program by this factor."""
+
+NUMBERS, READS = 0, 1
+"""The inputs of a form's program."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The program of all segments of one form, and a row for each of them.
+
+    Inputs of the program are the numbers of a row, and what stands at the places `reads`; its only
+    output goes to the places `writes`. Such a place is (column, distance): so far from the place
+    that stands in that column of a row.
+    """
+
+    program: Program
+    numbers: tuple[tuple[float, ...], ...]
+    places: tuple[tuple[int, ...], ...]
+    reads: tuple[tuple[int, int], ...]
+    writes: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Rolled:
+    """Forms, and the segments in the order in which they run: (form, row) each."""
+
+    forms: tuple[Form, ...]
+    steps: tuple[tuple[int, int], ...]
+    scratch: int
+
+    @property
+    def parts(self) -> tuple["Rolled"]:
+        """It runs as one part."""
+        return (self,)
+
+
+def rolled(program: Program) -> Rolled | None:
+    """The loop of a program; None where it has too many forms, or where a result is an input."""
+    code, results = program.code, list(places(program))
+    if not program.cuts or any(code[r].op == "input" for r in results):
+        return None
+    segments = _segments(program, results)
+    found: dict[tuple[object, ...], list[list[int]]] = {}
+    for segment in segments:
+        found.setdefault(_form(code, segment), []).append(segment)
+    if sum(len(form) for form in found) * SHORTER > len(code):
+        return None
+    home = {k: n for n, segment in enumerate(segments) for k in segment}
+    kept = set(results)
+    crossing = kept | {a for k, n in home.items() for a in code[k].args if home.get(a, n) != n}
+    place, scratch = _places(program, segments, home, results, crossing)
+    forms, row = [], {}
+    for number, group in enumerate(found.values()):
+        forms.append(_tables(code, group, place, crossing))
+        row.update({home[segment[0]]: (number, k) for k, segment in enumerate(group)})
+    return Rolled(tuple(forms), tuple(row[n] for n in range(len(segments))), scratch)
+
+
+def _segments(program: Program, results: Iterable[int]) -> list[list[int]]:
+    """The needed instructions of each segment; first, the angles that no other angle decides."""
+    code = program.code
+    left = bytearray(len(code))
+    for r in results:
+        left[r] = 1
+    for k in range(len(code) - 1, -1, -1):
+        if left[k]:
+            for a in code[k].args:
+                left[a] = 1
+    for k, instruction in enumerate(code):
+        left[k] &= instruction.op not in FREE
+    early = list(_early(code, left))
+    for group in early:
+        for k in group:
+            left[k] = 0
+    starts = [0, *program.cuts, len(code)]
+    rest = ([k for k in range(start, end) if left[k]] for start, end in pairwise(starts))
+    return _as_soon_as_known(code, [segment for segment in (*early, *rest) if segment])
+
+
+def _as_soon_as_known(
+    code: Sequence[Instruction], segments: Sequence[list[int]]
+) -> list[list[int]]:
+    """The segments in an order that needs less memory: after each, those that waited for it.
+
+    Of these the one with fewest segments after it comes first: what only the way back needs is made
+    on the way out.
+    """
+    home = {k: n for n, segment in enumerate(segments) for k in segment}
+    needs = [{home[a] for k in each for a in code[k].args if a in home} for each in segments]
+    users: list[list[int]] = [[] for _ in segments]
+    for n, before in enumerate(needs):
+        before.discard(n)
+        for m in before:
+            users[m].append(n)
+    height = [0] * len(segments)
+    for n in range(len(segments) - 1, -1, -1):
+        height[n] = 1 + max((height[m] for m in users[n]), default=0)
+    waiting = [len(before) for before in needs]
+    ready = sorted((n for n, count in enumerate(waiting) if not count), key=lambda n: -n)
+    order = []
+    while ready:
+        n = ready.pop()
+        order.append(segments[n])
+        for m in users[n]:
+            waiting[m] -= 1
+        ready += sorted((m for m in users[n] if not waiting[m]), key=lambda m: -height[m])
+    return order
+
+
+def _early(code: Sequence[Instruction], needed: Sequence[int]) -> Iterator[list[int]]:
+    """Sines and cosines of sums of inputs, with those sums, so many angles at a time."""
+    turns: dict[int, list[int]] = {}
+    plain: dict[int, bool] = {}
+    for k, (op, args, _) in enumerate(code):
+        if op in ("sin", "cos") and needed[k] and _is_sum(code, args[0], plain):
+            turns.setdefault(args[0], []).append(k)
+    done: set[int] = set()
+    ordered = list(turns)
+    for first in range(0, len(ordered), ANGLES):
+        group = ordered[first : first + ANGLES]
+        sums, stack = set(), list(group)
+        while stack:
+            k = stack.pop()
+            if k not in done and k not in sums and code[k].op not in FREE:
+                sums.add(k)
+                stack.extend(code[k].args)
+        done |= sums
+        yield sorted(sums) + sorted(k for angle in group for k in turns[angle])
+
+
+def _is_sum(code: Sequence[Instruction], root: int, known: dict[int, bool]) -> bool:
+    """Return True if a value is made of inputs and constants by sums and products alone."""
+    stack = [root]
+    while stack:
+        k = stack[-1]
+        op, args, _ = code[k]
+        if op in FREE or op not in ("add", "sub", "mul", "neg"):
+            known[k] = op in FREE
+        elif waiting := [a for a in args if a not in known]:
+            stack += waiting
+            continue
+        else:
+            known[k] = all(known[a] for a in args)
+        stack.pop()
+    return known[root]
+
+
+def _form(code: Sequence[Instruction], segment: Sequence[int]) -> tuple[object, ...]:
+    """What segments of one form share: operations, and which arguments are made within."""
+    local = {k: j for j, k in enumerate(segment)}
+    described = []
+    for k in segment:
+        op, args, _ = code[k]
+        sources = [local[a] if a in local else -1 - (code[a].op == "const") for a in args]
+        described.append((op, *sources))
+    return tuple(described)
+
+
+def _places(
+    program: Program,
+    segments: Sequence[Sequence[int]],
+    home: dict[int, int],
+    results: Sequence[int],
+    crossing: set[int],
+) -> tuple[dict[int, int], int]:
+    """Where each value stands that segments share, and how many places of scratch there are.
+
+    Values of a segment that are needed for equally long stand side by side, and their places are
+    used again when the last segment that reads them has run. The last place of the scratch is for
+    values that some segments of a form leave and others do not: key -1.
+    """
+    code, place, start = program.code, {}, 0
+    first = [start := 0]
+    for variable in program.inputs:
+        first.append(start := start + variable.size)
+    for k, (op, _, data) in enumerate(code):
+        if op == "input":
+            place[k] = first[data[0]] + data[1]
+    last = {a: n for k, n in home.items() for a in code[k].args}
+    kept, scratch = set(results), 0
+    vacant: dict[int, list[int]] = {}
+    leaving: dict[int, list[list[int]]] = {}
+    for n, segment in enumerate(segments):
+        blocks: dict[int, list[int]] = {}
+        for k in segment:
+            if k in crossing and k not in kept:
+                blocks.setdefault(last[k], []).append(k)
+        for until, block in blocks.items():
+            free = vacant.setdefault(len(block), [])
+            if not free:
+                free.append(start + scratch)
+                scratch += len(block)
+            here = free.pop()
+            place.update({k: here + j for j, k in enumerate(block)})
+            leaving.setdefault(until, []).append(block)
+        for block in leaving.pop(n, ()):
+            vacant[len(block)].append(place[block[0]])
+    place[-1] = start + scratch
+    place.update({r: start + scratch + 1 + slot for slot, r in enumerate(results)})
+    return place, scratch + 1
+
+
+def _tables(
+    code: Sequence[Instruction],
+    group: Sequence[Sequence[int]],
+    place: dict[int, int],
+    crossing: set[int],
+) -> Form:
+    """The program of a form from its segments, and their rows.
+
+    Constants and places that are equal in all segments are one column; constants that never change
+    are constants of the program.
+    """
+    model, local = group[0], {k: j for j, k in enumerate(group[0])}
+    uses = [
+        (j, n) for j, k in enumerate(model) for n, a in enumerate(code[k].args) if a not in local
+    ]
+    fixed = [code[code[model[j]].args[n]].op == "const" for j, n in uses]
+    outside = [[code[segment[j]].args[n] for j, n in uses] for segment in group]
+    columns = list(zip(*outside, strict=True))
+    numbers: dict[tuple[float, ...], int] = {}
+    reads: dict[tuple[int, ...], int] = {}
+    written: list[Instruction] = []
+    known: dict[Instruction, int] = {}
+
+    def entry(instruction: Instruction) -> int:
+        if instruction not in known:
+            known[instruction] = len(written)
+            written.append(instruction)
+        return known[instruction]
+
+    source: dict[tuple[int, int], int] = {}
+    for use, constant, column in zip(uses, fixed, columns, strict=True):
+        if constant:
+            values = tuple(code[a].data for a in column)
+            if len(set(map(repr, values))) == 1:
+                source[use] = entry(Instruction("const", (), values[0]))
+            else:
+                index = numbers.setdefault(values, len(numbers))
+                source[use] = entry(Instruction("input", (), (NUMBERS, index)))
+        else:
+            index = reads.setdefault(tuple(place[a] for a in column), len(reads))
+            source[use] = entry(Instruction("input", (), (READS, index)))
+    number: dict[int, int] = {}
+    for j, k in enumerate(model):
+        op, args, _ = code[k]
+        refs = [number[local[a]] if a in local else source[j, n] for n, a in enumerate(args)]
+        number[j] = len(written)
+        written.append(Instruction(op, tuple(refs)))
+    leaving = [j for j in range(len(model)) if any(s[j] in crossing for s in group)]
+    writes = [tuple(place[s[j] if s[j] in crossing else -1] for s in group) for j in leaving]
+    inputs = (Variable("numbers", (len(numbers),)), Variable("reads", (len(reads),)))
+    outputs = (Variable("writes", (len(leaving),)),)
+    results = (tuple(number[j] for j in leaving),)
+    made = Program("form", inputs, outputs, (), results, tuple(written))
+    bases, near = _bases([*reads, *writes])
+    split = len(reads)
+    rows = _rows(numbers, len(group)), _rows(bases, len(group))
+    return Form(made, *rows, near[:split], near[split:])
+
+
+def _bases(
+    columns: Iterable[tuple[int, ...]],
+) -> tuple[list[tuple[int, ...]], tuple[tuple[int, int], ...]]:
+    """Columns from which all others are so far away in every row: which, and how far."""
+    bases: dict[tuple[int, ...], int] = {}
+    kept: list[tuple[int, ...]] = []
+    near = []
+    for column in columns:
+        shape = tuple([x - column[0] for x in column])
+        if shape not in bases:
+            bases[shape] = len(kept)
+            kept.append(column)
+        base = bases[shape]
+        near.append((base, column[0] - kept[base][0]))
+    return kept, tuple(near)
+
+
+def _rows(columns: Iterable[tuple[T, ...]], count: int) -> tuple[tuple[T, ...], ...]:
+    """Columns as so many rows, empty ones if there are no columns."""
+    return tuple(zip(*columns, strict=True)) or ((),) * count

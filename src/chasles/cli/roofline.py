@@ -1,0 +1,197 @@
+"""Times of functions beside what the machine allows: its arithmetic, and its memory."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from chasles.backends import cuda_limits
+from chasles.backends.arrays import cores
+from chasles.backends.limits import Limits, Work, processor, rate
+from chasles.cli.command import table
+from chasles.cli.timing import Way, interleaved
+from chasles.errors import InputError
+from chasles.functions.compiled import Compiled
+from chasles.functions.graphs import captured
+
+GPU_SIZES, GPU_BYTES = (4096, 2**20), 2**32
+"""States of batches on a GPU, and the most bytes of their arrays."""
+
+LAUNCHES = 10
+"""Launches in a graph whose time is measured."""
+
+CHECKED, TOLERANCE = 64, {"float64": 1e-9, "float32": 2e-2}
+"""States of a GPU's results that are compared with the processor's, and the largest difference
+beside the largest result."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A function timed: seconds of a batch, and the least by arithmetic and by memory.
+
+    device: "1 core", "N cores" or "GPU".
+    """
+
+    function: str
+    states: int
+    device: str
+    dtype: str
+    seconds: float
+    arithmetic: float
+    memory: float
+
+    @property
+    def bound(self) -> str:
+        """The limit that is reached first: "arithmetic" or "memory"."""
+        return "arithmetic" if self.arithmetic >= self.memory else "memory"
+
+    @property
+    def fraction(self) -> float:
+        """The part of the smaller of both limits that is reached."""
+        return max(self.arithmetic, self.memory) / self.seconds
+
+    def data(self) -> dict[str, Any]:
+        """All of it for programs."""
+        return vars(self) | {"bound": self.bound, "fraction": self.fraction}
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The limits of one core, of all, and of a GPU if there is one; and functions beside them."""
+
+    one: Limits
+    every: Limits
+    gpu: Limits | None
+    rows: tuple[Row, ...] = ()
+
+    @staticmethod
+    def measured(*, gpu: bool = True) -> "Roofline":
+        """Measure the machine: about a second."""
+        return Roofline(processor(1), processor(cores()), _gpu() if gpu else None)
+
+    def _row(
+        self, title: str, work: Work, count: int, device: str, dtype: str, seconds: float
+    ) -> Row:
+        limits = {"1 core": self.one, "GPU": self.gpu}.get(device) or self.every
+        least = limits.arithmetic(work, dtype, count), limits.memory(work, dtype, count)
+        return Row(title, count, device, dtype, seconds, *least)
+
+    def known(
+        self, title: str, compiled: Compiled, batch: int, times: Sequence[float]
+    ) -> Iterator[Row]:
+        """A function's times for a state: one call, a batch on one core, on all, in float32."""
+        work = Work.of(compiled.program)
+        call, one, every, single = times
+        yield self._row(title, work, 1, "1 core", "float64", call)
+        yield self._row(title, work, batch, "1 core", "float64", batch * one)
+        yield self._row(title, work, batch, "1 core", "float32", batch * single)
+        yield self._row(title, work, batch, self._all, "float64", batch * every)
+
+    @property
+    def _all(self) -> str:
+        return f"{cores()} cores"
+
+    def large(
+        self, title: str, compiled: Compiled, arrays: Mapping[str, np.ndarray], size: int
+    ) -> Iterator[Row]:
+        """A function timed on a batch whose arrays have about so many bytes."""
+        work, ways, kinds = Work.of(compiled.program), [], []
+        count = max(size // (8 * (work.read + work.written)), 2)
+        for dtype in ("float64", "float32"):
+            given = [_repeated(a, count).astype(dtype) for a in arrays.values()]
+            out = compiled(*given)
+            for device, threads in (("1 core", 1), (self._all, cores())):
+                if dtype == "float64" or threads == 1:
+                    run = partial(compiled, *given, out=out, threads=threads)
+                    clock = process_time if threads == 1 else perf_counter
+                    ways.append(Way(count, run, clock))
+                    kinds.append((device, dtype))
+        for (device, dtype), taken in zip(kinds, interleaved(ways, 0.0), strict=True):
+            yield self._row(title, work, count, device, dtype, count * taken)
+
+    def on_gpu(
+        self, title: str, compiled: Compiled, arrays: Mapping[str, np.ndarray]
+    ) -> Iterator[Row]:
+        """A function timed on the GPU, in graphs; its results are checked first."""
+        if self.gpu is None:
+            return
+        work = Work.of(compiled.program)
+        for count in GPU_SIZES:
+            if 8 * count * (work.read + work.written) <= GPU_BYTES:
+                for dtype in ("float64", "float32"):
+                    values = {name: _repeated(a, count).astype(dtype) for name, a in arrays.items()}
+                    taken = _launched(title, compiled, values, dtype)
+                    yield self._row(title, work, count, "GPU", dtype, taken)
+
+    def data(self) -> dict[str, Any]:
+        """The machine for programs: operations and bytes a second, by size of the arrays."""
+        found = {"one_core": self.one, "all_cores": self.every, "gpu": self.gpu}
+        return {name: vars(each) if each else None for name, each in found.items()}
+
+    def show(self, console: Console) -> None:
+        """The machine, and the part of its limits that each function reaches, in percent."""
+        for each in (self.one, self.every, self.gpu):
+            if each is not None:
+                double, single = (each.operations[d] / 1e9 for d in ("float64", "float32"))
+                memory = [rate(known, 2**30) / 1e9 for known in (each.copies, each.fills)]
+                console.print(
+                    f"{each.name}: {double:,.0f} billion operations a second in float64, "
+                    f"{single:,.0f} in float32; copies {memory[0]:,.0f} GB/s, "
+                    f"fills {memory[1]:,.0f} GB/s",
+                    markup=False,
+                )
+        console.print("Percent of the limit by [bold]a[/]rithmetic or [bold]m[/]emory:")
+        kinds = list(dict.fromkeys((row.device, row.dtype) for row in self.rows))
+        heads = [device if dtype == "float64" else f"{device} f32" for device, dtype in kinds]
+        shown = table(["function", "states"], heads)
+        found: dict[tuple[str, int], dict[tuple[str, str], Row]] = {}
+        for row in self.rows:
+            found.setdefault((row.function, row.states), {})[row.device, row.dtype] = row
+        before = ""
+        for (function, states), cells in found.items():
+            texts = (_percent(cells[kind]) if kind in cells else "" for kind in kinds)
+            name, _, derived = function.partition(", ")
+            label = f"  {derived}" if derived else f"[cyan]{name}[/]"
+            shown.add_row(label if function != before else "", f"{states:,}", *texts)
+            before = function
+        console.print(shown)
+
+
+def _percent(row: Row) -> str:
+    return f"{100 * row.fraction:.0f} {row.bound[0]}"
+
+
+def _gpu() -> Limits | None:
+    """The limits of the GPU, if there is one."""
+    try:
+        return cuda_limits.measured()
+    except (ImportError, RuntimeError):
+        return None
+
+
+def _repeated(a: np.ndarray, count: int) -> np.ndarray:
+    """As many states as asked for, the same ones over and over."""
+    return np.resize(a, (count, *a.shape[1:]))
+
+
+def _launched(
+    title: str, compiled: Compiled, values: Mapping[str, np.ndarray], dtype: str
+) -> float:
+    """Seconds of a launch, in a graph of several."""
+    there = compiled.cuda.single if dtype == "float32" else compiled.cuda
+    graph = captured(lambda *a: [there(*a) for _ in range(LAUNCHES)][-1], values, "cupy", None)
+    results = graph()
+    few = [a[:CHECKED].astype(float) for a in values.values()]
+    rights = compiled(*few)
+    pairs = zip(results, rights, strict=True) if isinstance(rights, tuple) else [(results, rights)]
+    for result, right in pairs:
+        found = result[:CHECKED].get()
+        error = float(np.max(np.abs(found - right)) / np.max(np.abs(right)))
+        if not error <= TOLERANCE[dtype]:
+            problem = f"the GPU's results differ from the processor's by {error:.1e} of their size"
+            raise InputError("E-CLI-046", problem, "nothing was timed", part=title)
+    return cuda_limits.seconds(graph) / LAUNCHES

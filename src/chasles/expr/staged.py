@@ -1,0 +1,65 @@
+"""A program that ends at the factors of its results: matrix products are left to the backend."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from chasles.expr.program import Count, Instruction, Interface, Program, Variable
+
+
+@dataclass(frozen=True)
+class Staged(Interface):
+    """A straight-line program, then products of its outputs, which are matrices.
+
+    Result k is the product of the outputs of `head` whose numbers are chains[k]. Entries that are
+    the constant zero cost nothing.
+    """
+
+    head: Program
+    chains: tuple[tuple[int, ...], ...]
+
+    @cached_property
+    def count(self) -> Count:
+        """Operations of the program and of the products after it."""
+        before, n = self.head.count, self.products
+        return replace(
+            before, multiplications=before.multiplications + n, additions=before.additions + n
+        )
+
+    @cached_property
+    def products(self) -> int:
+        """How many pairs of entries are multiplied."""
+        pairs = 0
+        for *lefts, last in self.chains:
+            rows = self.present(last)
+            for left in reversed(lefts):
+                some = self.present(left)
+                pairs += sum(len(rows[k]) for row in some for k in row)
+                rows = [frozenset[int]().union(*(rows[k] for k in row)) for row in some]
+        return pairs
+
+    def present(self, factor: int) -> list[frozenset[int]]:
+        """The columns in each row of a matrix that are not zero."""
+        rows, columns = self.head.outputs[factor].shape
+        refs, code = self.head.results[factor], self.head.code
+        return [
+            frozenset(c for c in range(columns) if not is_zero(code[refs[r * columns + c]]))
+            for r in range(rows)
+        ]
+
+    def chosen(self, outputs: Sequence[Variable], numbers: Sequence[int]) -> "Staged":
+        """The same program with some results only, under other names."""
+        kept = [self.chains[k] for k in numbers]
+        used = sorted({k for chain in kept for k in chain})
+        head = replace(
+            self.head,
+            outputs=tuple(self.head.outputs[k] for k in used),
+            results=tuple(self.head.results[k] for k in used),
+        )
+        chains = tuple(tuple(used.index(k) for k in chain) for chain in kept)
+        return replace(self, outputs=tuple(outputs), head=head, chains=chains)
+
+
+def is_zero(instruction: Instruction) -> bool:
+    """Return True for the constant zero."""
+    return instruction.op == "const" and instruction.data == 0.0

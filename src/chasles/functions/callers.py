@@ -1,0 +1,74 @@
+"""Functions as they are called, beside compiled ones: under loads, at a time, or guarded.
+
+`target` says where the fast entry of a robot finds the kernel that such a call leads to.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import BuiltinFunctionType
+from typing import Any, NamedTuple
+
+from chasles.backends.arrays import Target
+from chasles.functions.compiled import AtTime, Compiled
+from chasles.functions.doors import loads_of
+from chasles.functions.tracing import WrenchKey
+
+Caller = Callable[..., Any]
+"""Computes a function: called with its arrays, `out=` and `threads=`."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A function under loads, ready to be called: their values follow its arrays."""
+
+    here: Caller
+    keys: tuple[WrenchKey, ...]
+    forces: Sequence[Any]
+
+    def __call__(self, *arrays: Any, **where: Any) -> Any:
+        return self.here(*arrays, *self.forces, **where)
+
+
+class Guarded(NamedTuple):
+    """A function whose last result is (gap, margin) of each state, and how many others are given.
+
+    They are good if no gap is above `gap`, and no margin at `margin` or below. What is called has
+    this as its attribute `guarded`.
+    """
+
+    function: Compiled | AtTime
+    keys: tuple[WrenchKey, ...]
+    shown: int
+    gap: float
+    margin: float
+
+
+def learnable(ready: Any) -> bool:
+    """Return True if a fast entry may learn where a call of this leads."""
+    kinds = (BuiltinFunctionType, AtTime, Loaded)
+    return isinstance(ready, kinds) or getattr(ready, "guarded", None) is not None
+
+
+def target(ready: Any, arrays: Sequence[Any], f_ext: Any) -> Target | None:
+    """Where a call leads that the fast entry of a kernel can take; f_ext: its loads, if any."""
+    guard: Guarded | None = getattr(ready, "guarded", None)
+    facts: dict[str, Any] = {}
+    sources = [4 * k for k in range(len(arrays))]
+    keys: tuple[WrenchKey, ...] = ()
+    if guard is not None:
+        ready, keys, *rest = guard
+        facts = dict(zip(("shown", "gap", "margin"), rest, strict=True))
+    elif isinstance(ready, Loaded):
+        ready, keys = ready.here, ready.keys
+    if f_ext is not None:
+        held = loads_of(f_ext, keys)
+        if held is None:
+            return None
+        sources += [4 * k + 1 for k in held[1]]
+        facts["loads"] = held[0]
+    if isinstance(ready, AtTime):
+        sources.insert(ready.place, 2)
+        ready, facts["fixed"] = ready.compiled, (ready.t,)
+    if isinstance(ready, Compiled):
+        ready = ready.fast
+    return Target(ready, sources, **facts) if isinstance(ready, BuiltinFunctionType) else None

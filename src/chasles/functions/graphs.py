@@ -1,0 +1,92 @@
+"""Functions captured in a CUDA graph: arrays stay where they are, and a call is one launch."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import ArgumentError, InputError, MissingPackageError, said
+from chasles.functions.doors import module
+
+LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch"}
+"""Libraries whose work can be captured, by package; the module with this name has `captured`."""
+
+
+class Graph:
+    """Functions captured on a GPU: `graph()` launches all of them at once.
+
+    inputs: the arrays that every launch reads, by name; write to them in place, or call the graph
+    with arrays, which are copied there. outputs: the array that every launch overwrites, or a tuple
+    of several.
+    """
+
+    def __init__(
+        self,
+        inputs: Mapping[str, Any],
+        outputs: Any,
+        launch: Callable[[], object],
+        copy: Callable[[Any, Any], object],
+        memory: Any = None,
+    ) -> None:
+        self.inputs, self.outputs = dict(inputs), outputs
+        self._memory = memory  # that launches use, and nobody else may
+        self._targets, self._launch, self._copy = tuple(inputs.values()), launch, copy
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Launch on the library's current stream; the outputs, which are there when it is done.
+
+        arguments: either none, or values for all inputs in order, of shapes that broadcast to
+        theirs.
+        """
+        if arguments:
+            if len(arguments) != len(self._targets):
+                names = ", ".join(self.inputs)
+                problem = f"it takes all of {names} or nothing, not {len(arguments)} arrays"
+                raise ArgumentError("E-GPU-024", problem, part="graph")
+            for target, argument in zip(self._targets, arguments, strict=True):
+                self._copy(target, argument)
+        self._launch()
+        return self.outputs
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {tuple(a.shape)}" for name, a in self.inputs.items())
+        return f"<Graph of {shapes}>"
+
+
+def captured(
+    function: Callable[..., Any],
+    values: Mapping[str, np.ndarray],
+    library: str,
+    device: int | None,
+) -> Graph:
+    """A function captured with inputs of some values, on a device or the current one."""
+    if library not in LIBRARIES:
+        remedy = f"use one of {', '.join(LIBRARIES)}"
+        raise InputError("E-GPU-025", f"unknown library {library!r}", remedy, part="graph")
+    try:
+        door = module(library)
+    except ImportError as error:
+        problem = f"library={library!r} needs {LIBRARIES[library]} ({said(error)})"
+        raise MissingPackageError("E-GPU-026", problem, "install it", part="graph") from None
+    found: Graph = door.captured(function, values, device)
+    return found
+
+
+def shapes_of(
+    function: Callable[..., Any],
+    known: Mapping[str, tuple[int, ...]],
+    given: Mapping[str, tuple[int, ...]],
+) -> dict[str, tuple[int, ...]]:
+    """The shapes of one state's arguments of a function, by their names.
+
+    known: shapes that names mean. given: other shapes, or other names.
+    """
+    names = list(inspect.signature(function).parameters)
+    shapes = {**known, **given}
+    for name in names:
+        if name not in shapes:
+            remedy = f"name it {', '.join(known)}, or give shapes={{{name!r}: (...)}}"
+            problem = f"the shape of argument {name!r} is not known"
+            raise ArgumentError("E-GPU-027", problem, remedy, part="graph")
+    return {name: tuple(shapes[name]) for name in names}

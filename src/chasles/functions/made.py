@@ -1,0 +1,145 @@
+"""The compiled functions of a model: made once, at the tier that is asked for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from threading import Thread
+from typing import Any, Literal, cast
+
+from chasles import backends
+from chasles.backends import cache
+from chasles.backends.arrays import COMPILING
+from chasles.errors import InputError
+from chasles.expr import Program
+from chasles.functions.compiled import Compiled, Recipe
+from chasles.functions.doors import checked_options
+from chasles.functions.programs import Derivative
+from chasles.functions.tracing import WrenchKey
+from chasles.model import Model, build
+from chasles.model.description import Closure
+from chasles.model.parameters import shape
+
+
+class Functions:
+    """Compiles functions of a model, and keeps them."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._made: dict[tuple[Any, ...], Compiled] = {}
+
+    def __call__(
+        self, function: str, *, tier: Literal["best", "quick"] = "best", **options: Any
+    ) -> Compiled:
+        """The compiled function with these options (`key`), made once.
+
+        tier: "quick" for one that begins with quickly compiled code (`Tiered`, which stands for
+        it), unless the best is at hand.
+        """
+        key = self.key(function, **options)
+        if tier == "quick" and key not in self._made:
+            recipe = self._recipe(key)
+            if not is_known(recipe):
+                first = backends.row(recipe.backend).first
+                quick = Compiled(replace(recipe, backend=first), self.model)
+                return cast(Compiled, Tiered(quick, recipe, lambda: self.made(key)))
+        return self.made(key)
+
+    def made(self, key: tuple[Any, ...]) -> Compiled:
+        """The compiled function of a key."""
+        if key not in self._made:
+            with COMPILING:
+                if key not in self._made:
+                    self._made[key] = Compiled(self._recipe(key), self.model)
+        return self._made[key]
+
+    def _recipe(self, key: tuple[Any, ...]) -> Recipe:
+        return Recipe(self.model.source, self.model.mimics, *key)
+
+    def key(
+        self,
+        function: str,
+        *,
+        backend: str = backends.USUAL,
+        method: str = "fastest",
+        dissipation: bool = False,
+        wrenches: tuple[WrenchKey, ...] = (),
+        derivative: Derivative | None = None,
+        parameters: Sequence[str] = (),
+        dtype: str = "float64",
+        **options: Any,
+    ) -> tuple[Any, ...]:
+        """The fields of a recipe that options mean, checked."""
+        chosen = checked_options(self.model, function, options)
+        for name in parameters:
+            shape(self.model.source, name)
+        if dtype not in ("float64", "float32"):
+            raise InputError("E-ROBOT-023", f"dtype must be 'float64' or 'float32', not {dtype!r}")
+        free = tuple(dict.fromkeys(parameters))
+        return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
+
+    def closed(self, closure: Closure) -> "Functions":
+        """The functions of the model with a choice of its loops' equations."""
+        source = replace(self.model.source, closure=closure)
+        return Functions(build(source, mimic=self.model.mimics))
+
+
+class Tiered:
+    """A function that begins with quickly compiled code, and goes on with the best.
+
+    That is made in the background, mostly by other processes, and takes over when it is ready.
+    The two differ in speed alone, but for the last bits. Everything else is as of `Compiled`,
+    which does the work; only its built-in `fast` stays with the code that it was made for.
+    """
+
+    def __init__(self, quick: Compiled, recipe: Recipe, best: Callable[[], Compiled]) -> None:
+        self._now, self._recipe, self._best = quick, recipe, best
+        self._error: Exception | None = None
+        self._worker = Thread(target=self._improve, name=f"chasles {recipe.function}", daemon=True)
+        self._worker.start()
+
+    def _improve(self) -> None:
+        quick = self._now
+        try:
+            # Compiling takes no lock for longer than a moment: others can compile meanwhile.
+            key = quick.key_of(self._recipe)
+            backends.compile(quick.compiled, self._recipe.backend, self._recipe.dtype, key)
+            self._now = self._best()
+        except Exception as error:  # which `wait` raises; until then the quick code serves
+            self._error = error
+
+    @property
+    def tier(self) -> Literal["quick", "best"]:
+        """The code that runs now."""
+        return "best" if self._now.recipe == self._recipe else "quick"
+
+    def wait(self, timeout: float | None = None) -> Literal["quick", "best"]:
+        """Wait for the best code, for some seconds or as long as it takes; return the tier."""
+        self._worker.join(timeout)
+        if self._error is not None:
+            raise self._error
+        return self.tier
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._now(*arguments, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._now, name)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any]]:
+        return Compiled, (self._recipe,)
+
+    def __repr__(self) -> str:
+        return f"{self._now!r}, {self.tier} tier"
+
+
+def is_known(recipe: Recipe) -> bool:
+    """Return True if the code of a recipe is at hand, in this process or in the cache."""
+    if recipe.has_own_joints:
+        return False  # its key depends on its program
+    key = cache.key(recipe, "")
+    return backends.known(key, _untraced, recipe.backend, recipe.dtype) is not None
+
+
+def _untraced() -> Program:
+    raise AssertionError("machine code of the CPU needs no program")

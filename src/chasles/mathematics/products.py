@@ -1,0 +1,110 @@
+"""Products of matrices that a backend may leave to a loop, and inverses by triangular factors.
+
+A large robot's inverse mass matrix, and what it multiplies, are most of some programs. They are
+products of branch-sparse factors, so a program can end at the factors.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from chasles.expr import Number
+from chasles.mathematics.linear import Matrix
+
+
+@dataclass(frozen=True)
+class Product:
+    """The matrix left @ right, multiplied when it is asked for, below some rows that are given.
+
+    symmetric: of left @ right, each entry is computed once.
+    """
+
+    left: Matrix
+    right: "Matrix | Product"
+    symmetric: bool = False
+    above: tuple[tuple[Number, ...], ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.above) + len(self.left.rows), self.right.shape[1]
+
+    def __getitem__(self, index: tuple[int, int]) -> Number:
+        return self.rows[index[0]][index[1]]
+
+    @cached_property
+    def rows(self) -> tuple[tuple[Number, ...], ...]:
+        """All rows, multiplied."""
+        right, n = self.right.rows, self.right.shape[1]
+        present = [[k for k, x in enumerate(row) if not absent(x)] for row in self.left.rows]
+        found: list[tuple[Number, ...]] = []
+        for r, (row, some) in enumerate(zip(self.left.rows, present, strict=True)):
+            known = r if self.symmetric else 0
+            rest = [_dot(row, right, some, c) for c in range(known, n)]
+            found.append((*(found[c][r] for c in range(known)), *rest))
+        return (*self.above, *found)
+
+    @property
+    def chain(self) -> tuple[Matrix, ...]:
+        """Matrices whose product is the whole."""
+        inner = self.right.chain if isinstance(self.right, Product) else (self.right,)
+        first, *middle, last = (self.left, *inner)
+        extra = len(self.above)
+        blocks = [_with_identity(extra, A) for A in (first, *middle)]
+        return (*blocks, Matrix(self.above + last.rows))
+
+
+def _dot(
+    row: Sequence[Number], right: Sequence[Sequence[Number]], some: Sequence[int], c: int
+) -> Number:
+    total: Number = 0.0
+    for k in some:
+        if not absent(right[k][c]):
+            total = total + row[k] * right[k][c]
+    return total
+
+
+def _with_identity(n: int, A: Matrix) -> Matrix:
+    """The block diagonal matrix of an identity and A."""
+    top = tuple((*row, *(0.0,) * A.shape[1]) for row in Matrix.identity(n).rows)
+    return Matrix(top + tuple((*(0.0,) * n, *row) for row in A.rows)) if n else A
+
+
+def absent(x: Number) -> bool:
+    """Return True for a number that is zero, which no symbol is."""
+    return type(x) is float and x == 0.0
+
+
+def beside(A: Matrix, B: Matrix) -> Matrix:
+    """The matrix of the columns of A, then those of B."""
+    return Matrix(tuple((*a, *b) for a, b in zip(A.rows, B.rows, strict=True)))
+
+
+@dataclass(frozen=True)
+class InverseFactors:
+    """The inverse of L' D L as the product of W = L^-1 and U = D^-1 W'."""
+
+    W: Matrix
+    U: Matrix
+
+    @staticmethod
+    def of(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> "InverseFactors":
+        """By the factors of `factor_ltdl`; zeros of branching stay zeros."""
+        n = len(L)
+        W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
+        for i in range(n):
+            present = [k for k in range(i) if not absent(L[i][k])]
+            for j in present:
+                W[i][j] = -_dot(L[i], W, [k for k in present if k >= j], j)
+        U = tuple(
+            tuple(0.0 if absent(w) else w / d for w in column)
+            for column, d in zip(zip(*W, strict=True), D, strict=True)
+        )
+        return InverseFactors(Matrix(tuple(map(tuple, W))), Matrix(U))
+
+    def __matmul__(self, B: Matrix) -> Product:
+        return Product(self.W, Product(self.U, B))
+
+    @property
+    def inverse(self) -> Product:
+        """The inverse itself, which is symmetric."""
+        return Product(self.W, self.U, symmetric=True)

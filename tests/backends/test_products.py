@@ -1,0 +1,122 @@
+"""Programs that end at the factors of their results: the same results as straight-line programs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import chasles
+from chasles.backends import llvm
+from chasles.backends.llvm_products import starts
+from chasles.expr import RULES, Arena, Program, Staged, Variable, interpret
+from chasles.functions.programs import Derivative, program, runnable
+
+SLOPES = Derivative("jacobian", ("q", "qd", "tau"))
+CASES = [("forward_dynamics", SLOPES), ("linearize", None), ("mass_matrix_inverse", None)]
+
+
+def rows(kernel, inputs, outputs):
+    found = [np.full((len(inputs[0]), v.size), np.nan, kernel.dtype) for v in outputs]
+    kernel([np.ascontiguousarray(a, kernel.dtype) for a in inputs], found)
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("function", "derivative"), CASES)
+@pytest.mark.parametrize("count", [1, 3, 9, 24])
+def test_staged_programs_give_what_straight_ones_give(branched, function, derivative, dtype, count):
+    robot, states = branched
+    staged = runnable(robot.model, function, derivative=derivative, staged=0)
+    assert isinstance(staged, Staged)
+    plain = program(robot.model, function, derivative=derivative)
+    assert staged.outputs == plain.outputs
+    inputs = [states[v.name][:count] for v in staged.inputs]
+    got = rows(llvm.compile(staged, dtype=dtype), inputs, staged.outputs)
+    allowed = 1e-11 if dtype == "float64" else 2e-3
+    for row in range(count):
+        given = {v.name: a[row] for v, a in zip(plain.inputs, inputs, strict=True)}
+        expected = interpret(plain, given)
+        for found, v in zip(got, plain.outputs, strict=True):
+            scale = np.abs(expected[v.name]).max()
+            assert np.abs(found[row] - expected[v.name]).max() <= allowed * scale
+
+
+@pytest.fixture(scope="module")
+def branched():
+    """A robot with branches and a floating base, of so many freedoms that lanes do not fit."""
+    robot = chasles.robots.quadruped()
+    rng = np.random.default_rng(7)
+    q = robot.random(rng, size=24)
+    qd, tau = rng.normal(size=(2, 24, robot.nv))
+    return robot, {"q": q, "qd": qd, "tau": tau}
+
+
+def test_one_state_and_a_batch_have_the_same_bits(branched):
+    robot, states = branched
+    staged = runnable(robot.model, "forward_dynamics", derivative=SLOPES, staged=0)
+    kernel = llvm.compile(staged)
+    inputs = [states[v.name] for v in staged.inputs]
+    whole = rows(kernel, inputs, staged.outputs)
+    for k in range(24):
+        alone = rows(kernel, [a[k : k + 1] for a in inputs], staged.outputs)
+        assert all(np.array_equal(a[0], b[k]) for a, b in zip(alone, whole, strict=True))
+
+
+def test_without_fused_products_too(branched):
+    robot, states = branched
+    staged = runnable(robot.model, "mass_matrix_inverse", staged=0)
+    kernel = llvm.compile(staged, llvm.Machine.host().without_fma())
+    (found,) = rows(kernel, [states["q"]], staged.outputs)
+    M = robot.mass_matrix(states["q"])
+    n = robot.nv
+    assert np.allclose(found.reshape(-1, n, n) @ M, np.eye(n), atol=1e-8)
+
+
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_every_number_of_lanes(branched, width):
+    robot, states = branched
+    staged = runnable(robot.model, "mass_matrix_inverse", staged=0)
+    kernel = llvm.compile(staged, replace(llvm.Machine.host(), width=width))
+    (found,) = rows(kernel, [states["q"]], staged.outputs)
+    expected = robot.mass_matrix_inverse(states["q"]).reshape(24, -1)
+    assert np.allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+def test_constants_zeros_and_narrow_matrices():
+    """Left entries that are constants other than one, rows of zeros, few columns."""
+    arena = Arena(RULES)
+    x, y = (arena.input("x", k) for k in range(2))
+    left = [2.0, x, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, y]
+    right = [x, 0.0, 0.0, y, -3.0, x * y]
+    head = Program.from_outputs(
+        "small",
+        [Variable("x", (2,))],
+        [(Variable("A", (3, 3)), left), (Variable("B", (3, 2)), right)],
+    )
+    staged = Staged("small", head.inputs, (Variable("result", (3, 2)),), (), head, ((0, 1),))
+    a, b = 0.7, -1.3
+    expected = np.reshape([2, a, 0, 1, 0, 0, 0, 0, b], (3, 3)) @ np.reshape(
+        [a, 0, 0, b, -3, a * b], (3, 2)
+    )
+    for count in (1, 10):
+        given = np.tile([a, b], (count, 1))
+        (found,) = rows(llvm.compile(staged), [given], staged.outputs)
+        assert np.allclose(found, expected.ravel(), rtol=1e-15, atol=1e-15)
+    assert staged.products == 5
+
+
+def test_large_robots_are_staged_and_small_ones_are_not(branched):
+    robot = chasles.robots.planar(16)
+    compiled = chasles.compile(robot, "forward_dynamics", wrt=("q", "qd", "tau"))
+    assert isinstance(compiled.compiled, Staged)
+    assert isinstance(compiled.program, Program)
+    small = chasles.compile(chasles.robots.planar(3), "forward_dynamics", wrt=("q", "qd", "tau"))
+    assert small.compiled is small.program
+
+
+def test_blocks_cover_all_columns():
+    for columns in range(1, 40):
+        for width in (2, 4, 8, 16):
+            covered = {c + k for c in starts(columns, width) for k in range(width)}
+            assert covered >= set(range(columns))
+            assert columns < width or max(covered) == columns - 1
