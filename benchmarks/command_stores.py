@@ -19,7 +19,8 @@ from benchmarks.routes import WrongAnswer
 from benchmarks.states import Array, States
 from benchmarks.targets import STORES
 from benchmarks.timing import Rounds, interleaved
-from chasles.backends.llvm import Machine, assemble, load
+from chasles.backends.llvm import Machine, assemble
+from chasles.backends.llvm_code import load
 
 FILL = """
 define void @fill(ptr %to, i64 %lines) "prefer-vector-width"="512" "min-legal-vector-width"="512" {{
@@ -123,7 +124,7 @@ def fills() -> list[Callable[[int, int], None]]:
     for how in ("", ", !nontemporal !0"):
         library = load(assemble(FILL.format(how=how), Machine.host()), {}, ["fill"])
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t)
-        function = kind(library["fill"])
+        function = kind(library.address("fill"))
         function.library = library  # type: ignore[attr-defined]
         found.append(function)
     return found

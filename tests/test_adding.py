@@ -101,6 +101,8 @@ def test_rows_are_taken_out_again() -> None:
 
 WORDS = {
     "expr/program.py": "a cost of operations is called free",
+    "backends/limits.py": "the same",
+    "backends/llvm_threads.py": "the function of the C library that frees memory",
     "homogeneous/motions.py": "SPACELIB's codes and pitches, arguments of its functions",
 }
 """Files where such a word is no joint type to decide by, and why."""

@@ -500,7 +500,23 @@ def explained(s: State) -> None:
 
 # The tables ---------------------------------------------------------------------------------------
 
+
+def packed(s: State) -> None:
+    """Entries of the mass matrix of the tree."""
+    M = np.zeros((ROBOT.nv, ROBOT.nv))
+    M[ROBOT.packed_entries("mass_matrix")] = ROBOT.mass_matrix(s.q, packed=True)
+    np.testing.assert_array_equal(M, np.tril(ROBOT.mass_matrix(s.q)))
+
+
+def graphed(s: State) -> None:
+    """Loops are solved on the CPU, so that no graph of a GPU can hold their functions."""
+    with pytest.raises(chasles.ChaslesError):
+        ROBOT.graph("forward_dynamics", 4)
+
+
 FUNCTIONS_OF_THE_ROBOT: dict[str, Check] = {
+    "packed_entries": packed,
+    "graph": graphed,
     "joint": described,
     "position_slice": described,
     "velocity_slice": described,

@@ -80,7 +80,7 @@ def words(numbers: Iterable[int]) -> "standard.array[int]":
     try:
         return standard.array("q", numbers)
     except (OverflowError, TypeError) as error:
-        raise InputError("E-CALL-003", f"a size or count must be an integer: {error}") from None
+        raise InputError("E-CALL-098", f"a size or count must be an integer: {error}") from None
 
 
 def check_tolerance(function: str, tolerance: Any) -> None:

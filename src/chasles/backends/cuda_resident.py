@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.backends import cuda_driver
+from chasles.backends import cuda_driver, llvm
 from chasles.backends.cuda_arrays import COUNT, CUDA, FIRST, FLOAT
 from chasles.backends.cuda_entry import (
     ARRAYS,
@@ -26,6 +26,7 @@ from chasles.backends.cuda_entry import (
     source,
     spelled,
 )
+from chasles.backends.llvm_code import load
 from chasles.backends.llvm_objects import at_address, supported
 from chasles.expr import Interface
 
@@ -177,9 +178,6 @@ class Code:
     """
 
     def __init__(self, launch: int, current_device: int) -> None:
-        from chasles.backends import llvm  # not before a GPU is used
-        from chasles.backends.llvm_code import load
-
         symbols = {name: at_address(getattr(ctypes.pythonapi, name)) for name in CALLED}
         symbols |= {name: id(kept) for name, kept in zip(OBJECTS, KEPT, strict=True)}
         symbols |= {spelled(name): id(name) for name in STRINGS}

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.backends import llvm
+from chasles.backends.llvm_code import load
 from chasles.backends.llvm_objects import address
 from chasles.backends.lowering import deepest_first, fused, places
 from chasles.expr import OPS, Program
@@ -178,9 +180,6 @@ class _Code:
     """Loops of machine code: products one after the other, copies and fills."""
 
     def __init__(self) -> None:
-        from chasles.backends import llvm  # not before somebody measures
-        from chasles.backends.llvm_code import load
-
         machine = llvm.Machine.host()
         self.name = machine.cpu
         self.fuses = machine.fuse

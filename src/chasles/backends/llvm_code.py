@@ -20,6 +20,7 @@ import numpy as np
 
 from chasles.backends import arrays
 from chasles.backends.llvm_pieces import objects
+from chasles.errors import ArgumentError
 
 SHARED = 64
 """Pieces of code that one linker loads."""
@@ -54,7 +55,8 @@ class Piece:
         self.kept: dict[str, Any] = {}
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError("machine code in memory cannot be copied or pickled")
+        problem = "machine code in memory cannot be copied or pickled"
+        raise ArgumentError("E-CALL-099", problem, "pickle the robot or the compiled function")
 
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         if not ending():

@@ -51,7 +51,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         _check(joint)
     for joint in free:
         _check_free(joint)
-        what = "is left out, as SDF lets float what no joint holds; read back, it comes first"
+        what = "is written as none, as SDF lets float what nothing holds; read back, it comes first"
         notes.append(f"joint {joint.name!r} {what}")
     root = xml.added(None, "sdf", version=VERSION)
     outer = root

@@ -88,8 +88,9 @@ class InverseFactors:
         W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
         for i in range(n):
             present = [k for k in range(i) if not absent(L[i][k])]
-            for j in present:
-                W[i][j] = -_dot(L[i], W, [k for k in present if k >= j], j)
+            for j in range(i):
+                below = _dot(L[i], W, [k for k in present if k >= j], j)
+                W[i][j] = 0.0 if absent(below) else -below
         U = tuple(
             tuple(0.0 if absent(w) else w / d for w in column)
             for column, d in zip(zip(*W, strict=True), D, strict=True)

@@ -161,7 +161,9 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     children: dict[str | None, list[JointData]] = {None: []} | {name: [] for name in names}
     parent_of: dict[str, JointData] = {}
     for joint in source.joints:
-        validate.check_ends("E-MODEL-006", joint, children)
+        if problem := validate.missing_end(joint, children):
+            remedy = "check the spelling or add the link"
+            raise faulty("E-MODEL-006", joint, problem, remedy)
         if joint.child in parent_of:
             before = parent_of[joint.child].name
             problem = f"link {joint.child!r} already has a parent, by joint {before!r}"

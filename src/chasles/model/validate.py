@@ -84,12 +84,12 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
         raise faulty("E-MODEL-045", joint, problem, "give metres for one rad, or make it revolute")
 
 
-def check_ends(code: str, joint: JointData, links: Container[str | None]) -> None:
-    """The links that a joint connects exist."""
+def missing_end(joint: JointData, links: Container[str | None]) -> str | None:
+    """What is wrong with the links that a joint connects, if one of them does not exist."""
     for role, link in (("parent", joint.parent), ("child", joint.child)):
         if link not in links:
-            problem = f"its {role} link {link!r} does not exist"
-            raise faulty(code, joint, problem, "check the spelling or add the link")
+            return f"its {role} link {link!r} does not exist"
+    return None
 
 
 def check_loops(source: Description) -> None:
@@ -100,7 +100,9 @@ def check_loops(source: Description) -> None:
         if loop.name in names:
             raise faulty("E-MODEL-046", loop, "another joint or loop has this name", "rename one")
         names.add(loop.name)
-        check_ends("E-MODEL-047", loop, links)
+        if problem := missing_end(loop, links):
+            remedy = "check the spelling or add the link"
+            raise faulty("E-MODEL-047", loop, problem, remedy)
         if loop.parent == loop.child:
             problem = f"it joins link {loop.child!r} to itself"
             raise faulty("E-MODEL-048", loop, problem, "name two links")

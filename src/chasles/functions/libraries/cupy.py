@@ -21,12 +21,15 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     title = function.recipe.function
     if threads is not None:
         raise ArgumentError("E-GPU-021", "threads= is for CPUs", "leave it out", part=title)
-    given = [a for a in arguments if isinstance(a, cupy.ndarray)]
-    single = all(a.dtype == cupy.float32 for a in given)
-    kernel = (function.single if single else function).cuda.kernel
+    kernel = (function.single if single(arguments) else function).cuda.kernel
     if not all(isinstance(a, cupy.ndarray) and a.dtype == kernel.dtype for a in arguments):
         arguments = converted(title, function.interface.inputs, arguments, kernel.dtype)
     return run(function, kernel, arguments, out)
+
+
+def single(arguments: Sequence[Any]) -> bool:
+    """Whether all arrays of CuPy among the arguments are float32; numbers follow them."""
+    return all(a.dtype == cupy.float32 for a in arguments if isinstance(a, cupy.ndarray))
 
 
 def run(function: Any, kernel: Any, arguments: Sequence[Any], out: Any) -> Any:
