@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import BuiltinFunctionType
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
@@ -102,6 +102,12 @@ class Compiled:
             self.kernel: Any = found or backends.compile(self.compiled, *target, self.key)
             """What runs: the program as its backend compiled it."""
         self.interface: Interface = self.kernel.interface
+
+    tier: Literal["best"] = "best"
+
+    def wait(self, timeout: float | None = None) -> Literal["best"]:
+        """Return at once, as its code is the best there is (see `Tiered`)."""
+        return self.tier
 
     def key_of(self, recipe: Recipe) -> str:
         """The key of this program by another recipe: for another backend or type of numbers.
