@@ -65,7 +65,7 @@ CASES = {
 }
 
 
-CREWS = [None, Size(1, 12), Size(2, 9)]
+CREWS = [None, Size(1, 12), Size(2, 9), Size(4, 30)]
 
 
 @pytest.mark.parametrize("crew", CREWS)

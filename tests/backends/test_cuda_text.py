@@ -1,6 +1,7 @@
 """The text of CUDA kernels, run on the CPU: what CI can know of a GPU without one."""
 
 import re
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -170,3 +171,23 @@ def test_parking() -> None:
             assert all(plan.order.index(last[v]) <= plan.order.index(k) for v in holders)
             where[a] = place
     assert len(set(where.values())) == len(waiting) + found.places
+
+
+@pytest.mark.parametrize("warps", [2, 3, 4])
+@pytest.mark.parametrize("robot", [chasles.robots.quadruped, chasles.robots.humanoid])
+def test_no_warp_of_a_crew_overtakes_another(robot: Any, warps: int) -> None:
+    """Within a phase, no place is written by one warp and read or written by another."""
+    program = chasles.compile(robot(), "forward_dynamics", backend="interpret").program
+    crew = Crew(program, "float64", "rows", Size(warps, 40))
+    plan, division = crew.plan, crew.division
+    where = [dict(body.held) for body in crew.bodies]
+    for phase in range(division.phases):
+        read, written = defaultdict(set), defaultdict(set)
+        for w, body in enumerate(crew.bodies):
+            for k in division.order(plan, w)[phase]:
+                for a in body.parking.reads.get(k, ()):
+                    read[where[w][a]].add(w)
+                for a, place in body.parking.parks.get(k, ()):
+                    where[w][a] = place
+                    written[place].add(w)
+        assert all(len(read[place] | warps) == 1 for place, warps in written.items())

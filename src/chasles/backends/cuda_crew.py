@@ -124,14 +124,15 @@ class Exchange(NamedTuple):
 def exchanged(plan: Plan, division: Division, held: Collection[int]) -> Exchange:
     """Places for what warps tell each other, but for values that all of them can read anyway.
 
-    A place is used again when all that needed its value have run, in an earlier phase.
+    A place is used again when all that needed its value have run, in an earlier phase; the warp
+    that made it may read it there too.
     """
     warp, phase = division.warp, division.phase
-    until: dict[int, int] = {}
-    for k in warp:
-        for a in plan.code[k].args:
-            if a in warp and a not in held and warp[a] != warp[k]:
-                until[a] = max(until.get(a, 0), phase[k])
+    until = {
+        k: max(phase[u] for u in plan.users[k])
+        for k in warp
+        if k not in held and any(warp[u] != warp[k] for u in plan.users[k])
+    }
     place: dict[int, int] = {}
     taken: list[int] = []
     for k in sorted(until, key=lambda k: phase[k]):
