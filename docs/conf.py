@@ -45,7 +45,7 @@ INNER = "backends|checks|expr|functions|mathematics|mechanisms|model|motion|peer
 nitpick_ignore_regex = [
     ("py:class", r"(collections|matplotlib|numpy|os|pathlib)\..*"),
     ("py:class", rf"chasles\.({INNER})\..*"),
-    ("py:class", r"chasles\.conventions\._Turn|chasles\.homogeneous\.door\.T"),
+    ("py:class", r"chasles\.conventions\._Turn|chasles\.homogeneous\.matrices\.T"),
 ]
 
 html_theme = "furo"

@@ -109,8 +109,11 @@ def equal(count: int) -> None:
 
 
 def _watched(make: Callable[[int], None], count: int) -> None:
-    """Make robots; what the process holds after the first tenth, and after all."""
-    warm = max(count // 10, 60)
+    """Make robots; what the process holds after the first third, and after all.
+
+    Before that LLVM, which compiles them, takes memory for itself.
+    """
+    warm = max(count // 3, 60)
     for k in range(warm):
         make(k)
     before, start = holds(), time.perf_counter()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -27,13 +27,15 @@ from chasles.api import compile
 from chasles.backends.arrays import cores
 from chasles.cli.command import Answer, check_new_picture, steps, table, write_picture, write_saved
 from chasles.cli.options import Asked, option
-from chasles.cli.roofline import Roofline, Row
 from chasles.cli.timing import CALLS, Way, interleaved, loop
 from chasles.errors import InputError, ModelError, said
 from chasles.functions.compiled import Compiled
 from chasles.peers.pinocchio import Pinocchio
 from chasles.plots.paper import finish, legend, sheet
 from chasles.robot import Robot
+
+if TYPE_CHECKING:
+    from chasles.cli.roofline import Roofline, Row
 
 
 class Function(NamedTuple):
@@ -107,7 +109,7 @@ class Bench:
     batch: int
     cores: int
     speeds: tuple[Speed, ...]
-    roofline: Roofline
+    roofline: "Roofline"
     note: str
 
 
@@ -194,6 +196,8 @@ def run(
     states = {"q": robot.random(rng, size=batch), "qd": qd, "qdd": qdd, "tau": tau}
     peer, note = _peer(robot, target, floating)
     step("measuring the machine")
+    from chasles.cli.roofline import Roofline  # which loads LLVM
+
     roofline = Roofline.measured(gpu=gpu)
     speeds: list[Speed] = []
     rows: list[Row] = []
