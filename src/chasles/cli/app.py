@@ -118,7 +118,7 @@ def main() -> None:
 def _raised_again(dropped: Any) -> None:
     """Ctrl-C while Python ran what may not fail, a finalizer for example: it comes again soon."""
     if issubclass(dropped.exc_type, KeyboardInterrupt):
-        again = threading.Timer(0.3, _thread.interrupt_main)  # this has ended, on a busy machine too
+        again = threading.Timer(0.3, _thread.interrupt_main)  # when this has surely ended
         again.daemon = True
         try:
             again.start()
