@@ -41,7 +41,8 @@ def _first(names: Iterable[str]) -> ctypes.CDLL | None:
 # The compiler ----------------------------------------------------------------------------------
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--device-as-default-execution-space")
-"""Products are fused where the program says so, nowhere else."""
+"""Products are fused where the program says so, nowhere else. Divisions of float32 are good to two
+units in the last place, and take no branch, which keeps long programs in the instruction cache."""
 
 CACHES = (13, 0)
 """The version that is told not to answer from the driver's cache, since it has no report then."""

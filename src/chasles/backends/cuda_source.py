@@ -1,16 +1,10 @@
-"""A program as a CUDA kernel: one thread computes one state, in straight-line code.
+"""A program as a CUDA kernel, in straight-line code.
 
 There are four forms. "direct" reads all inputs into registers first, from arrays with any strides:
 best where a state has few inputs, or the same input of successive states lies side by side
-(columns). "rows" and "columns" keep the inputs of a warp's states, and their sines and cosines, in
-shared memory and read them there when they are needed, so that a long program has registers left.
-Rows come and go through shared memory whole, because threads that each read a row of their own use
-little of what the memory delivers. Where rows of results are too long for that, as those of a
-large mass matrix, each of their distinct values waits there, and all threads of a warp write one
-row after the other, looking up which value comes where. "loop" repeats a step: one thread a robot,
-its states in registers throughout. The outputs of the step are the first inputs of the next; the
-other inputs, controls, are read anew in every step. After every so many steps, and after the last,
-states are written to records.
+(columns). "rows" and "columns" keep inputs, sines and cosines in shared memory (`cuda_tiles`).
+"loop" repeats a step (`cuda_forms`). In all of them a thread computes one state, unless a crew of
+warps shares the work of a large robot (`cuda_crew`).
 """
 
 from dataclasses import dataclass
