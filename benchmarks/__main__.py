@@ -11,9 +11,14 @@ COMMANDS = {
     "chains": ("benchmarks.command_chains", "robots of 10 to 1000 bodies"),
     "stores": ("benchmarks.command_stores", "large results beside what memory takes"),
     "motions": ("benchmarks.command_motions", "rollouts beside MuJoCo's"),
+    "inverse-kinematics": (
+        "benchmarks.command_inverse_kinematics",
+        "random poses, beside the Robotics Toolbox",
+    ),
     "c": ("benchmarks.command_c", "exported C beside Pinocchio"),
     "gpu": ("benchmarks.command_gpu", "kernels on a GPU beside what it can do"),
     "verify": ("benchmarks.command_verify", "how long `chasles verify` takes"),
+    "corpus": ("benchmarks.command_corpus", "every robot file of installed packages"),
     "view": ("benchmarks.command_view", "the viewer, in a browser without a graphics card"),
 }
 """One row a command: a module with `arguments(parser)` and `run(chosen)`, loaded on use, since no

@@ -32,12 +32,12 @@ for (const [name, which] of [["drawElements", 1], ["drawArrays", 2]]) {
 
 
 @contextmanager
-def chromium() -> Iterator[Any]:
-    """A new browser of Playwright."""
+def chromium(*flags: str) -> Iterator[Any]:
+    """A new browser of Playwright, started with further flags."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(SOFTWARE))
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=[*SOFTWARE, *flags])
         try:
             yield browser
         finally:

@@ -20,8 +20,8 @@ from benchmarks.robots import CASES, chasles_robot, pinocchio_model
 from benchmarks.routes import WrongAnswer, loop
 from benchmarks.states import Array, States
 from benchmarks.timing import Rounds, interleaved
-from chasles.backends import llvm
-from chasles.backends.llvm_code import load
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm.code import load
 
 ROBOT = "panda"
 FUNCTIONS = (

@@ -18,7 +18,8 @@ from benchmarks.routes import NEW, REUSED, Route, WrongAnswer, chasles_routes, c
 from benchmarks.states import DERIVED, INPUTS, Array, States, method_of
 from benchmarks.targets import BATCH
 from benchmarks.timing import Rounds, Times, interleaved, seconds
-from chasles.backends import USUAL, llvm, row
+from chasles.backends import USUAL, row
+from chasles.backends.llvm import kernel as llvm
 from chasles.functions.programs import Derivative, runnable
 
 STAGED = row(USUAL).staged

@@ -23,7 +23,7 @@ from rich.table import Table
 from benchmarks.robots import CASES, chasles_robot
 from benchmarks.routes import WrongAnswer, compiled
 from benchmarks.states import States
-from chasles.backends.cuda_body import Plan
+from chasles.backends.cuda.body import Plan
 
 COUNTS = (16, 256, 1024, 16384, 2**20, 2**22)
 FUNCTIONS = (

@@ -32,13 +32,13 @@ GROUND = contact.SoftContact(
 )
 """As deep under the quadruped as MuJoCo's ground is by default, 1.22 mm in the mean."""
 
-STEP_HERE = 2.5e-3
+STEP_HERE = 2e-3
 STEPS_THERE = {
     "Euler": (mujoco.mjtIntegrator.mjINT_EULER, 5e-3),
     "implicitfast": (mujoco.mjtIntegrator.mjINT_IMPLICITFAST, 6e-3),
 }
-"""The longest steps with which the quadruped comes to rest, in halves of a millisecond here and
-in whole ones there."""
+"""The longest steps with which the quadruped comes to rest, in halves of a millisecond here, where
+`Trajectory.unstable` must not report one, and in whole milliseconds there."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,10 @@ def one_round(browser: Any, robot: chasles.Robot, motion: Path, seconds: float) 
     with show(robot, motion=motion, port=0) as viewer:
         tab.add_init_script(f"window.wanted = {_corners(viewer)};" + COUNT_PICTURES)
         tab.goto(viewer.url)
-        tab.wait_for_function("window.first !== undefined", timeout=WAIT)
+        until = time.monotonic() + WAIT / 1e3
+        while tab.evaluate("window.first") is None:  # the page's policy refuses wait_for_function
+            assert time.monotonic() < until, f"no picture of {robot.name}"
+            tab.wait_for_timeout(20.0)
         first = tab.evaluate("window.first") / 1e3
         assert viewer.playback is not None, "a motion was given"
         viewer.playback.play(True)

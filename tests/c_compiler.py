@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chasles.backends.c import Library, header, source
-from chasles.backends.c_body import DOUBLE, Number
-from chasles.backends.c_function import Function
+from chasles.backends.c.body import DOUBLE, Number
+from chasles.backends.c.function import Function
+from chasles.backends.c.library import Library, header, source
 from chasles.expr import Program
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")

@@ -79,8 +79,12 @@ def differences(robot: chasles.Robot, again: chasles.Robot, seed: int = 0) -> di
     if robot.model.loop_rows:
         K = direct(robot.model, "loop_matrix", q)[:, order]
         residual = direct(robot.model, "loop_residual", q)
-        found["loop matrix"] = relative(direct(again.model, "loop_matrix", p), K)
-        found["loop residual"] = relative(direct(again.model, "loop_residual", p), residual)
+        other = direct(again.model, "loop_matrix", p)
+        left = direct(again.model, "loop_residual", p)
+        # Whatever axes the equations of a loop are along, their squares and products are the same.
+        found["loop matrix"] = relative(other.T @ other, K.T @ K)
+        found["loop residual"] = relative(other.T @ left, K.T @ residual)
+        found["loop gap"] = relative(left @ left, residual @ residual)
     return found
 
 

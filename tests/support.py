@@ -70,6 +70,21 @@ def direct(
     return found[0] if len(found) == 1 else found
 
 
+def turned_rotors(robot: chasles.Robot, qd: np.ndarray) -> np.ndarray:
+    """a w x v: forces that turn rotors of free and planar joints with the axes of their bodies."""
+    forces = np.zeros_like(qd)
+    for name in robot.joints:
+        data, where = robot.joint(name), robot.velocity_slice(name)
+        if data.kind == "planar":
+            w, x, y = np.moveaxis(qd[..., where], -1, 0)
+            forces[..., where] = data.armature * np.stack([0.0 * w, -w * y, w * x], axis=-1)
+        elif data.kind == "free":
+            w, v = qd[..., where][..., :3], qd[..., where][..., 3:]
+            turned = np.concatenate([0.0 * w, np.cross(w, v)], axis=-1)
+            forces[..., where] = data.armature * turned
+    return forces
+
+
 def ways(robot: chasles.Robot, function: str, *, smooth: bool = False) -> list[str]:
     """The methods of a function that a robot can have, whatever its mimic joints.
 

@@ -102,7 +102,8 @@ def test_rows_are_taken_out_again() -> None:
 WORDS = {
     "expr/program.py": "a cost of operations is called free",
     "backends/limits.py": "the same",
-    "backends/llvm_threads.py": "the function of the C library that frees memory",
+    "backends/llvm/threads.py": "the function of the C library that frees memory",
+    "model/__init__.py": "a function that makes constraints of velocities",
     "homogeneous/motions.py": "SPACELIB's codes and pitches, arguments of its functions",
 }
 """Files where such a word is no joint type to decide by, and why."""

@@ -15,8 +15,9 @@ from building.layers import LAYERS, LEAVES, RANK, imports, parsed, points_down, 
 
 import chasles
 from chasles.algorithms import FUNCTIONS
-from chasles.backends import llvm_body, lowering
+from chasles.backends import lowering
 from chasles.backends import numpy as numpy_backend
+from chasles.backends.llvm import body as llvm_body
 from chasles.entry_points import ENTRY_POINTS, entry_point
 from chasles.expr import OPS
 from chasles.functions.tracing import signature
@@ -25,7 +26,7 @@ from chasles.robots import ROBOTS
 ROOT = Path(chasles.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
-ONLY = {"expr": ("errors",), "backends": ("expr", "errors")}
+ONLY = {"expr": ("errors",), "backends": ("expr", "errors", "writing")}
 """Units that see less of chasles than everything below them."""
 
 LOADERS = (
@@ -44,7 +45,7 @@ OPTIONAL = ("solvers.py",)
 """Files that load other packages by a name that is given, if they are installed."""
 
 
-PARTS = ("src", "tests", "benchmarks", "examples", "docs")
+PARTS = ("src", "tests", "benchmarks", "examples", "docs", "fuzz")
 
 
 def name(path: Path) -> str:
@@ -244,10 +245,10 @@ def defined(folder: Path) -> set[str]:
     return found
 
 
-FOREIGN = ("etree", "torch", "core", "sys")
+FOREIGN = ("etree", "torch", "core", "sys", "xacro", "substitution_args")
 """Other packages, whose private names are theirs."""
 
-TUPLES = ("_asdict", "_fields", "_replace")
+TUPLES = ("_asdict", "_fields", "_make", "_replace")
 """What a NamedTuple has for everybody."""
 
 
@@ -287,8 +288,8 @@ def test_every_operation_has_a_spelling() -> None:
 def test_every_function_is_a_method_of_the_robot(function: str) -> None:
     """With the algorithm's arrays in order, its options, and `out=`, all by keyword.
 
-    Where a method takes `*rates`, their number is the option `order`; arrays that may be left out
-    are for higher orders, or for loops.
+    A frame may follow the arrays by position. Where a method takes `*rates`, their number is the
+    option `order`; arrays that may be left out are for higher orders, or for loops.
     """
     method = getattr(chasles.Robot, function)
     assert (inspect.getdoc(method) or "").strip()
@@ -300,6 +301,8 @@ def test_every_function_is_a_method_of_the_robot(function: str) -> None:
         if p.kind is p.POSITIONAL_OR_KEYWORD and (p.default is p.empty or p.name in known)
     ]
     options = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+    if given[-1] == "frame":
+        options.add(given.pop())
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         given, options = [*given, "qd"], options | {"order"}
     for way in FUNCTIONS[function]:

@@ -49,6 +49,7 @@ EXAMPLES = {
     "contact_laws.py": {"steps": 6, "picture": io.BytesIO()},
     "conventions.py": {},
     "crossover.py": {"joints": 4, "picture": io.BytesIO()},
+    "dry_friction.py": {"picture": io.BytesIO()},
     "impact_laws.py": {"steps": 5, "picture": io.BytesIO()},
     "laws.py": {"duration": 0.3, "picture": io.BytesIO()},
     "long_runs.py": {"duration": 0.02, "picture": io.BytesIO()},

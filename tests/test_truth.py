@@ -20,8 +20,11 @@ PROJECT = (
     "architecture",
     "benchmarks",
     "docs",
+    "documents",
+    "fuzz",
     "gpu_peers",
     "platforms",
+    "security",
     "site",
     "truth",
 )

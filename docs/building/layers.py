@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("version", "errors", "entry_points", "expr"),
+    ("version", "errors", "entry_points", "expr", "writing"),
     ("mathematics", "model"),
     ("algorithms", "backends", "formats"),
     ("functions",),
@@ -18,14 +18,20 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("robot",),
     (
         *("", "api", "accuracy", "checks", "contact", "control", "conventions", "exporting"),
-        *("homogeneous", "robots", "rollouts", "simulate"),
+        *("homogeneous", "robots", "rollouts", "simulate", "targets"),
     ),
     ("lint", "peers", "plots", "view"),
     ("cli", "__main__"),
 )
 """Folders and files of src/chasles, from the ground up: ten ranks ("" is `import chasles`)."""
 
-BESIDE = {("expr", "errors"), ("model", "mathematics"), ("", "version"), ("__main__", "cli")}
+BESIDE = {
+    ("expr", "errors"),
+    ("writing", "errors"),
+    ("model", "mathematics"),
+    ("", "version"),
+    ("__main__", "cli"),
+}
 """Imports that are allowed within a rank; other units of one rank never import each other."""
 
 RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}

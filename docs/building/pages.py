@@ -12,7 +12,11 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[2]
-OUTSIDE = {"contributing": "CONTRIBUTING.md", "changes": "CHANGELOG.md"}
+OUTSIDE = {
+    "contributing": "CONTRIBUTING.md",
+    "changes": "CHANGELOG.md",
+    "security": "SECURITY.md",
+}
 """Pages of the site that are files of the repository's root; the file here only points to them."""
 LINK = re.compile(r"\]\((?!https?:)([^)\s#]+)((?:#[^)\s]*)?)\)")
 """A link to a file: its path, and the anchor in it."""

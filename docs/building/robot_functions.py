@@ -81,7 +81,9 @@ def method(name: str, doc: str, options: tuple[str, ...] = (), results: int = 0)
     arguments = f"({given[0]},)" if len(given) == 1 else f"({', '.join(given)})"
     load = "f_ext" if "f_ext" in sign.inputs else "None"
     body = f'"""{doc.strip()}\n"""' if "\n" in doc.strip() else f'"""{doc.strip()}"""'
-    parameters = ", ".join(["self", *arrays, "*", *keywords, *where])
+    first = [key for key in keywords if word(key) == "frame"]  # by position, or by name
+    rest = [key for key in keywords if key not in first]
+    parameters = ", ".join(["self", *arrays, *first, "*", *rest, *where])
     call = f"self._call({name!r}, {arguments}, ({pairs}), {load}, out, threads)"
     return (
         f"\n    def {name}({parameters}) -> {result}:\n"

@@ -15,7 +15,7 @@ from chasles.version import VERSION
 
 if TYPE_CHECKING:  # the names of PUBLIC, for editors and type checkers
     from chasles import contact, control, conventions, errors, homogeneous, robots
-    from chasles.accuracy import condition, maximal_dynamics
+    from chasles.accuracy import MaximalDynamics, condition, maximal_dynamics
     from chasles.api import compile, cost, from_dh, load, save, to_dh
     from chasles.checks.verify import Verification, verify
     from chasles.errors import ChaslesError, ModelError
@@ -49,6 +49,7 @@ __all__ = [
     "ImpossiblePosition",
     "LockedMechanism",
     "LoopError",
+    "MaximalDynamics",
     "ModelError",
     "OpenLoop",
     "OverDetermined",
@@ -83,7 +84,7 @@ PUBLIC = {
     name: module
     for module, names in {
         "chasles": ("contact", "control", "conventions", "errors", "homogeneous", "robots"),
-        "chasles.accuracy": ("condition", "maximal_dynamics"),
+        "chasles.accuracy": ("MaximalDynamics", "condition", "maximal_dynamics"),
         "chasles.api": ("compile", "cost", "from_dh", "load", "save", "to_dh"),
         "chasles.checks.verify": ("Verification", "verify"),
         "chasles.functions.doors": ("Wrench",),

@@ -1,17 +1,25 @@
 """Accuracy of results: the condition of a mechanism, and dynamics by another road."""
 
+import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from chasles import backends
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError, ModelError
-from chasles.functions.doors import check_robot, leading_shape, numbers, wrench_arguments
+from chasles.functions.doors import (
+    check_robot,
+    leading_shape,
+    numbers,
+    wrench_arguments,
+)
 from chasles.functions.tracing import external_loads
 from chasles.mechanisms import OpenLoop, SingularPosition
 from chasles.model.loads import by_body
-from chasles.numeric.maximal import joint_accelerations, solved, system
+from chasles.numeric.maximal import Solver, analysed, equations, joint_accelerations
 from chasles.robot import Coordinates, Robot
 
 Array = Any
@@ -78,57 +86,191 @@ def maximal_dynamics(
     What `Robot.forward_dynamics` and `constrained_dynamics` compute, from one sparse system of the
     accelerations of all bodies and the forces of all joints (Featherstone 2008, sections 3.7 and
     8.13): to check them, or for loops so large that compiling does not pay. Nothing is compiled,
-    states are computed one after the other. Redundant loops share their force, so that multipliers
-    may differ from those of `constrained_dynamics`; qdd does not. tolerance: the residual of a loop
-    (rad, m) above which `chasles.OpenLoop` is raised, and of its rate beside the largest of qd.
-    Arrays and options as in `forward_dynamics`.
+    states are computed one after the other; for many states of one robot use `MaximalDynamics`.
+    Redundant loops share their force, so that multipliers may differ from those of
+    `constrained_dynamics`; qdd does not. tolerance: the residual of a loop (rad, m) above which
+    `chasles.OpenLoop` is raised, and of its rate beside the largest of qd. Arrays and options as in
+    `forward_dynamics`; a robot that depends on time is asked at one, `robot.at_time(t)`.
     """
     check_robot("maximal_dynamics", robot)
     check_tolerance("maximal_dynamics", tolerance)
-    if robot.couplings:
-        problem = (
-            f"{robot.couplings[0]!r} of robot {robot.name!r} couples coordinates of joints, which "
-            "bodies do not have"
-        )
-        remedy = "use constrained_dynamics"
-        raise ModelError("E-ACCURACY-003", problem, remedy, part="maximal_dynamics")
-    robot.mechanism.refuse_time("maximal_dynamics", "use forward_dynamics")
+    _refuse_tendons("maximal_dynamics", robot)
     keys, forces = wrench_arguments(robot.model, f_ext)
+    arrays = _arrays("maximal_dynamics", robot, (q, qd, tau), (keys, forces))
     model = robot.model if dissipation else robot.model.frictionless()
-    named = [("q", q, model.nq), ("qd", qd, model.nv), ("tau", tau, model.nv)]
+    lead, flat = _rows("maximal_dynamics", arrays)
+    answers = []
+    for row in zip(*flat, strict=True):
+        x, xd, effort, *rest = (part.tolist() for part in row)
+        wrenches, time = rest[: len(keys)], rest[len(keys) :]
+        here = model.at(time[0][0]) if time else model
+        loads = by_body(here, external_loads(here, here.positions(x), keys, wrenches))
+        found = equations(here, x, xd, effort, loads)
+        numbers = [np.array(_numbers(part), dtype=float) for part in found]
+        solver = Solver(found.M, found.K, len(found.f), len(found.k))
+        answers.append(
+            _answer("maximal_dynamics", robot, solver, found.J, numbers, row[1], tolerance)
+        )
+    return _stacked(robot, lead, answers)
+
+
+class MaximalDynamics:
+    """Forward dynamics in maximal coordinates, analysed once for a robot and solved often.
+
+    `MaximalDynamics(robot)(q, qd, tau)` gives what `maximal_dynamics(robot, q, qd, tau)` gives. The
+    places of all entries, the order of elimination and a program for the entries are found at the
+    first call (the analyse, factor and solve phases of Featherstone 2008, section 8.13); each state
+    then costs one numeric factorisation.
+
+    Parameters
+    ----------
+    robot
+        Any robot: with loops, couplings, mimic joints, and joints that are driven in time.
+    dissipation
+        Add joint damping and friction.
+    tolerance
+        As in `maximal_dynamics`.
+    backend
+        What computes the entries: "numpy" takes all states of a call at once, and no time to
+        compile; "llvm" pays for many calls of few states.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        *,
+        dissipation: bool = False,
+        tolerance: float = 1e-6,
+        backend: str = "numpy",
+    ) -> None:
+        check_robot("MaximalDynamics", robot)
+        check_tolerance("MaximalDynamics", tolerance)
+        _refuse_tendons("MaximalDynamics", robot)
+        backends.row(backend)  # an error names those that there are
+        if not backends.takes_numpy(backend):
+            problem = f"backend {backend!r} does not take NumPy's arrays"
+            remedy = "use 'numpy' or 'llvm'"
+            raise InputError("E-ACCURACY-340", problem, remedy, part="MaximalDynamics")
+        self.robot, self.dissipation = robot, dissipation
+        self.tolerance, self.backend = tolerance, backend
+        self._prepared: dict[Any, tuple[Any, Solver, Any]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The description travels; another process analyses it again."""
+        options = {key: getattr(self, key) for key in ("dissipation", "tolerance", "backend")}
+        return partial(MaximalDynamics, **options), (self.robot,)
+
+    def __call__(
+        self,
+        q: Array,
+        qd: Array,
+        tau: Array,
+        *,
+        t: Array = None,
+        f_ext: dict[str, Any] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Accelerations qdd (..., nv), and multipliers of loops and couplings (..., rows).
+
+        t: the time (...), in s, of a robot that depends on it; by default that of `at_time`. f_ext:
+        as in `Robot.forward_dynamics`; another set of frames is analysed anew.
+        """
+        keys, forces = wrench_arguments(self.robot.model, f_ext)
+        here = self.robot if t is None else self.robot.at(t)
+        arrays = _arrays("MaximalDynamics", here, (q, qd, tau), (keys, forces))
+        if keys not in self._prepared:
+            self._prepared[keys] = self._analysed(keys)
+        kernel, solver, J = self._prepared[keys]
+        lead, flat = _rows("MaximalDynamics", arrays)
+        given = [a[..., 0] if name == "t" else a for name, a in zip(arrays, flat, strict=True)]
+        parts = backends.arrays.call(kernel, "MaximalDynamics", given)
+        answers = [
+            _answer("MaximalDynamics", self.robot, solver, J, row, xd, self.tolerance)
+            for xd, *row in zip(flat[1], *parts, strict=True)
+        ]
+        return _stacked(self.robot, lead, answers)
+
+    def _analysed(self, keys: tuple[Any, ...]) -> tuple[Any, Solver, Any]:
+        model = self.robot.model if self.dissipation else self.robot.model.frictionless()
+        found = analysed(model, keys)
+        _, _, f, k, *_ = found.program.outputs
+        solver = Solver(found.M, found.K, f.shape[0], k.shape[0])
+        return backends.compile(found.program, self.backend), solver, found.J
+
+
+def _refuse_tendons(function: str, robot: Robot) -> None:
+    """Raise if a tendon has inertia, whose share of each joint changes with q."""
+    for rotor in (rotor for rotor in robot.model.rotors if rotor.path):
+        problem = f"robot {robot.name!r} has a tendon with inertia, {rotor.name!r}"
+        raise ModelError("E-ACCURACY-220", problem, "use forward_dynamics", part=function)
+
+
+def _arrays(
+    function: str, robot: Robot, state: tuple[Array, ...], load: Any
+) -> dict[str, np.ndarray]:
+    """Finite arrays of a call by name, the time last as (..., 1) if the robot depends on it."""
+    t = robot.mechanism.t
+    if t is None:
+        robot.mechanism.refuse_time(function, "ask it at a time, robot.at_time(t)")
+    model, (keys, forces) = robot.model, load
+    sizes = ("q", model.nq), ("qd", model.nv), ("tau", model.nv)
+    named = [(name, x, size) for (name, size), x in zip(sizes, state, strict=True)]
     named += [(f"f_ext[{key.frame!r}]", f, 6) for key, f in zip(keys, forces, strict=True)]
-    arrays = {name: _finite(name, *rest) for name, *rest in named}
-    given, lead = list(arrays.values()), leading_shape("maximal_dynamics", **arrays)
-    flat = [np.broadcast_to(a, (*lead, a.shape[-1])).reshape(-1, a.shape[-1]) for a in given]
-    qdd, multipliers = np.empty((len(flat[0]), model.nv)), []
-    for k, (x, xd, t, *wrenches) in enumerate(zip(*flat, strict=True)):
-        loads = external_loads(model, model.positions(x.tolist()), keys, wrenches)
-        equations = system(model, x, xd, t, by_body(model, loads))
-        if not equations.gap <= tolerance:
-            problem = f"the loops are open by {equations.gap:.2g} (tolerance {tolerance:g})"
-            remedy = "close them with assemble"
-            raise OpenLoop("E-ACCURACY-005", problem, remedy, part="maximal_dynamics")
-        if not equations.opening <= tolerance * max(1.0, np.max(np.abs(xd), initial=0.0)):
-            problem = f"qd opens the loops by {equations.opening:.2g} rad/s or m/s"
-            remedy = "give what robot.complete(q, yd) gives"
-            raise OpenLoop("E-ACCURACY-006", problem, remedy, part="maximal_dynamics")
-        a, lam, met = solved(equations)
-        if not met:
-            problem = (
-                f"robot {robot.name!r} cannot go on with this qd from this q, where its loops' "
-                "equations contradict each other"
-            )
-            remedy = "start from another position"
-            raise SingularPosition("E-ACCURACY-007", problem, remedy, part="maximal_dynamics")
-        qdd[k] = joint_accelerations(model, equations, a)
-        multipliers.append(lam[len(lam) - equations.loops :])
-    found = np.array(multipliers).reshape(*lead, robot.mechanism.rows)
-    return qdd.reshape(*lead, model.nv), found
+    named += [] if t is None else [("t", t[..., None], 1)]
+    found = {}
+    for name, value, size in named:
+        found[name] = numbers(f"{function}: {name}", value, size)
+        if not np.all(np.isfinite(found[name])):
+            problem = f"{name} has entries that are not finite"
+            raise InputError("E-ACCURACY-008", problem, part=function)
+    return found
 
 
-def _finite(what: str, value: Any, size: int) -> np.ndarray:
-    array = numbers(f"maximal_dynamics: {what}", value, size)
-    if not np.all(np.isfinite(array)):
-        problem = f"{what} has entries that are not finite"
-        raise InputError("E-ACCURACY-008", problem, part="maximal_dynamics")
-    return array
+def _rows(function: str, arrays: dict[str, np.ndarray]) -> tuple[tuple[int, ...], list[np.ndarray]]:
+    """The leading shape of all arrays together, and each with one row for a state."""
+    lead = leading_shape(function, **arrays)
+    wide = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays.values()]
+    count = math.prod(lead)
+    return lead, [np.array(a.reshape(count, a.shape[-1]), dtype=float) for a in wide]
+
+
+def _numbers(part: Any) -> list[Any]:
+    return list(part.values()) if isinstance(part, dict) else part
+
+
+def _answer(
+    function: str,
+    robot: Robot,
+    solver: Solver,
+    places: Any,
+    parts: list[np.ndarray],
+    qd: np.ndarray,
+    tolerance: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """qdd and multipliers of one state from the numbers of its equations."""
+    M, K, f, k, J, d, residual, opening = parts
+    gap, rate = (float(np.max(np.abs(x), initial=0.0)) for x in (residual, opening))
+    if not gap <= tolerance:
+        problem = f"the loops are open by {gap:.2g} (tolerance {tolerance:g})"
+        raise OpenLoop("E-ACCURACY-005", problem, "close them with assemble", part=function)
+    if not rate <= tolerance * max(1.0, np.max(np.abs(qd), initial=0.0)):
+        problem = f"qd opens the loops by {rate:.2g} rad/s or m/s"
+        remedy = "give what robot.complete(q, yd) gives"
+        raise OpenLoop("E-ACCURACY-006", problem, remedy, part=function)
+    a, lam, met = solver(M, K, f, k)
+    if not met:
+        problem = (
+            f"robot {robot.name!r} cannot go on with this qd from this q, where its loops' "
+            "equations contradict each other"
+        )
+        remedy = "start from another position"
+        raise SingularPosition("E-ACCURACY-007", problem, remedy, part=function)
+    return joint_accelerations(places, J, d, a), lam[len(lam) - len(residual) :]
+
+
+def _stacked(
+    robot: Robot, lead: tuple[int, ...], answers: list[tuple[np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The answers of all states as arrays."""
+    sizes = robot.nv, robot.mechanism.rows
+    qdd, lam = (np.array([x[k] for x in answers]).reshape(*lead, n) for k, n in enumerate(sizes))
+    return qdd, lam

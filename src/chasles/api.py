@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles import backends, formats
 from chasles.algorithms import that_runs
+from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError, ModelError
 from chasles.formats import is_name, registry
 from chasles.functions.compiled import Compiled
@@ -26,6 +27,7 @@ from chasles.functions.programs import Derivative, program
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
 from chasles.model.dh_fit import dh_table
+from chasles.model.edit import opened
 from chasles.robot import Robot
 
 
@@ -37,6 +39,10 @@ def load(
     snap: bool = True,
     strict: bool = False,
     arguments: Mapping[str, str] | None = None,
+    trust: bool = False,
+    loops: bool = True,
+    omit: Sequence[str] = (),
+    loop_tolerance: float | None = None,
 ) -> Robot:
     """Read a robot from a file: .urdf, .xacro, .sdf, .toml (a mechanism, docs/mechanism-files.md,
     or a Denavit-Hartenberg table, docs/dh.md), .xml or .mjcf (a MuJoCo model, docs/mjcf.md), or
@@ -47,14 +53,27 @@ def load(
     floating: put the root link on a free joint. mimic: followers move with their leader and have no
     coordinate of their own (False: every joint is independent, as in Pinocchio). snap: take angles
     printed as rounded multiples of a right angle as exact; `robot.notes` says where. strict: an
-    invalid inertia is an error instead of a note. arguments: of a xacro file, by name.
+    invalid inertia is an error instead of a note. arguments: of a xacro file, by name. trust: let a
+    xacro file run Python, read any file and the environment; without it, expressions that need more
+    than arithmetic and xacro's functions are refused (docs/formats.md#xacro).
+
+    loops: False leaves out all joints that close loops and all couplings. omit: names of loops and
+    couplings (equalities of MJCF) to leave out; the name of a mimic joint makes it independent.
+    loop_tolerance: how much the equations of a loop may contradict each other, in rad and in parts
+    of the loop's size, before the loop is impossible or locked; by default 1e-4, and up to 1e-3 if
+    the file prints so few digits (docs/loops.md#loops-closed-to-the-digits-of-a-file).
     """
     file = registry.find(os.fsdecode(path)) if is_name(path) else path
-    source = formats.read(file, snap=snap, floating=floating, arguments=arguments)
+    source = formats.read(file, snap=snap, floating=floating, arguments=arguments, trust=trust)
+    source = opened(source, None if loops is False else omit)
+    if loop_tolerance is not None:
+        check_tolerance("load", loop_tolerance)
+        precision = replace(source.precision, loops=float(loop_tolerance))
+        source = replace(source, precision=precision)
     return Robot(source, mimic=mimic, strict=strict)
 
 
-def save(robot: Robot, path: str | os.PathLike[str]) -> tuple[str, ...]:
+def save(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = False) -> tuple[str, ...]:
     """Write a robot as a file, with all digits: .toml (a mechanism file, which holds everything but
     joints of a type of your own and couplings that are no polynomials), .urdf, .sdf, or .xml or
     .mjcf (a MuJoCo model); docs/formats.md says what each can hold.
@@ -62,10 +81,11 @@ def save(robot: Robot, path: str | os.PathLike[str]) -> tuple[str, ...]:
     `load` reads a robot of it that moves the same. What would change the motion and has no place in
     the format is an error that names the part; what would not (limits of velocity in MJCF, say) is
     left out, and the notes that are returned say so. Mimic joints are written as such, also those
-    of a robot that was loaded with mimic=False. The file is whole or not there at all.
+    of a robot that was loaded with mimic=False. The file is whole or not there at all. A file that
+    is there stays, with an error, unless overwrite=True.
     """
     check_robot("save", robot)
-    return formats.write(robot.model.source, path)
+    return formats.write(robot.model.source, path, overwrite=overwrite)
 
 
 def from_dh(

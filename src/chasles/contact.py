@@ -59,6 +59,7 @@ from chasles.motion.laws.soft import (
     SoftSurface,
     TwoSoftSurfaces,
 )
+from chasles.motion.laws.viscoelastic import StandardSolid
 from chasles.motion.solvers import (
     Infeasible,
     Iterated,
@@ -101,6 +102,7 @@ __all__ = [
     "SoftFriction",
     "SoftSurface",
     "Sphere",
+    "StandardSolid",
     "State",
     "Sticking",
     "Stronge",

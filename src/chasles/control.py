@@ -29,21 +29,26 @@ from chasles.robot import Robot
 
 __all__ = [
     "computed_torque",
+    "joint_perturbations",
     "operational_dynamics",
     "operational_sensitivities",
+    "operational_torques",
     "task_coordinates",
     "task_jacobian",
     "task_jacobian_rate",
+    "task_perturbations",
 ]
 
 Array = Any
 Task = Literal["twist", "position", "pose"]
 
+_NEAR_A_MOTION = "use robot.linearize(q, qd, tau)"
+
 SINGULAR = 1e13
 """Condition number from which on a matrix cannot be inverted to any digit that means something."""
 
 
-def task_coordinates(robot: Robot, q: Array, *, frame: str, task: Task = "pose") -> np.ndarray:
+def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose") -> np.ndarray:
     """chi of a frame: (..., 3) or (..., 6)."""
     if _checked(task) == "twist":
         problem = "a twist has no coordinates"
@@ -58,13 +63,13 @@ def task_coordinates(robot: Robot, q: Array, *, frame: str, task: Task = "pose")
     return _pose(robot, frame, -1)(q, *time)
 
 
-def task_jacobian(robot: Robot, q: Array, *, frame: str, task: Task = "twist") -> np.ndarray:
+def task_jacobian(robot: Robot, q: Array, frame: str, *, task: Task = "twist") -> np.ndarray:
     """J with rates of the task J qd: (..., 3 or 6, nv); of "pose" it is the derivative of chi."""
     return _jacobians(robot, (q,), frame, _checked(task))[0]
 
 
 def task_jacobian_rate(
-    robot: Robot, q: Array, qd: Array, *, frame: str, task: Task = "twist"
+    robot: Robot, q: Array, qd: Array, frame: str, *, task: Task = "twist"
 ) -> np.ndarray:
     """The time derivative of the entries of `task_jacobian`: (..., 3 or 6, nv)."""
     _refuse_driven(robot)
@@ -77,8 +82,8 @@ def operational_dynamics(
     robot: Robot,
     q: Array,
     qd: Array,
-    *,
     frame: str,
+    *,
     task: Task = "twist",
     damping: float | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -140,34 +145,117 @@ def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) 
     return _Freedoms(J @ G, M_closed, bias, drift + _apply(J, g))
 
 
+def operational_torques(
+    robot: Robot, q: Array, qd: Array, *, frame: str, task: Task = "twist"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """D (..., nv, nv), C and G (..., nv) of tau = D xdd + C + G (Eq 7.4.5).
+
+    Joint torques for given accelerations of a task, without the forces on the frame that
+    `operational_dynamics` has: D = M J^-1, C = C(q, qd) - D Jdot qd, and G are the gravity forces
+    (springs included). J must be square and regular.
+    """
+    J, Jd = _square("operational_torques", robot, (q, qd), frame, task)
+    D, G = robot.mass_matrix(q) @ np.linalg.inv(J), robot.bias_forces(q, np.zeros(robot.nv))
+    v = np.asarray(qd, dtype=float)
+    return D, robot.bias_forces(q, v) - G - _apply(D, _apply(Jd, v)), G
+
+
+def task_perturbations(
+    robot: Robot,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    dq: Array,
+    dqd: Array,
+    dqdd: Array,
+    *,
+    frame: str,
+    task: Task = "position",
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """d chi, d chid, d chidd (..., k) for small changes of a joint motion (Eq 7.4.8 to 7.4.10).
+
+    About the motion through q, qd, qdd. dq, dqd, dqdd: (..., nv).
+    """
+    _varied("task_perturbations", robot, task)
+    J, Jd, Jdd = _jacobians(robot, (q, qd, qdd), frame, task)
+    d, dd, ddd = (np.asarray(x, dtype=float) for x in (dq, dqd, dqdd))
+    first = _apply(J, d)
+    second = _apply(Jd, d) + _apply(J, dd)
+    return first, second, _apply(Jdd, d) + 2.0 * _apply(Jd, dd) + _apply(J, ddd)
+
+
+def joint_perturbations(
+    robot: Robot,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    dchi: Array,
+    dchid: Array,
+    dchidd: Array,
+    *,
+    frame: str,
+    task: Task = "position",
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """dq, dqd, dqdd (..., nv) for small changes of a task's motion (Eq 7.4.11 to 7.4.13).
+
+    The inverse of `task_perturbations`. J must be square and regular.
+    """
+    _varied("joint_perturbations", robot, task)
+    J, Jd, Jdd = _square("joint_perturbations", robot, (q, qd, qdd), frame, task)
+    back = np.linalg.inv(J)
+    d, dd, ddd = (np.asarray(x, dtype=float) for x in (dchi, dchid, dchidd))
+    dq = _apply(back, d)
+    dqd = _apply(back, dd - _apply(Jd, dq))
+    return dq, dqd, _apply(back, ddd - 2.0 * _apply(Jd, dqd) - _apply(Jdd, dq))
+
+
 def operational_sensitivities(
-    robot: Robot, q: Array, qd: Array, qdd: Array, *, frame: str, task: Task = "position"
+    robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, *, task: Task = "position"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """D, V, P (..., nv, nv) of d tau = D d chidd + V d chid + P d chi (Eq 7.4.14 to 7.4.18).
 
     About the motion through q, qd, qdd. J must be square and regular: as many freedoms as
     coordinates. A twist is refused, since its variation is not the rate of a variation; so are
-    robots with loops, of which `Robot.linearize` has what is near a motion.
+    free and spherical joints, and robots with loops: use `Robot.linearize` for these.
     """
-    robot.mechanism.refuse_loops("operational_sensitivities", "use robot.linearize(q, qd, tau)")
-    if _checked(task) == "twist":
-        problem = "a twist has no coordinates to vary"
-        remedy = "use 'pose' or 'position'"
-        raise InputError("E-CONTROL-005", problem, remedy, part="operational_sensitivities")
-    J, Jd, Jdd = _jacobians(robot, (q, qd, qdd), frame, task)
-    if J.shape[-2] != robot.nv:
-        problem = (
-            f"task {task!r} has {J.shape[-2]} coordinates, but robot {robot.name!r} has {robot.nv} "
-            "freedoms"
-        )
-        remedy = "lock joints or choose another task"
-        raise InputError("E-CONTROL-006", problem, remedy, part="operational_sensitivities")
-    _regular("operational_sensitivities", J, "move away from it")
+    name = "operational_sensitivities"
+    _varied(name, robot, task)
+    J, Jd, Jdd = _square(name, robot, (q, qd, qdd), frame, task)
     D0, V0, P0 = robot.inverse_dynamics_sensitivities(q, qd, qdd)
     back = np.linalg.inv(J)
     D = D0 @ back
     V = (V0 - 2.0 * D @ Jd) @ back
     return D, V, (P0 - V @ Jd - D @ Jdd) @ back
+
+
+def _varied(name: str, robot: Robot, task: Task) -> None:
+    """Refuse a task or a robot whose variations do not commute with rates."""
+    robot.mechanism.refuse_loops(name, _NEAR_A_MOTION)
+    if _checked(task) == "twist":
+        problem = "a twist has no coordinates to vary"
+        remedy = "use 'pose' or 'position'"
+        raise InputError("E-CONTROL-005", problem, remedy, part=name)
+    for body in robot.model.bodies:
+        if not body.joint.additive:
+            problem = f"velocities of joint {body.data.name!r} are not rates of its coordinates"
+            raise InputError("E-CONTROL-300", problem, _NEAR_A_MOTION, part=name)
+
+
+def _square(
+    name: str, robot: Robot, motion: tuple[Array, ...], frame: str, task: Task
+) -> tuple[np.ndarray, ...]:
+    """`_jacobians` of a robot without loops, if J is square and regular."""
+    robot.mechanism.refuse_loops(name, _NEAR_A_MOTION)
+    found = _jacobians(robot, motion, frame, _checked(task))
+    if found[0].shape[-2] != robot.nv:
+        problem = (
+            f"task {task!r} has {found[0].shape[-2]} coordinates, but robot {robot.name!r} has "
+            f"{robot.nv} freedoms"
+        )
+        remedy = "lock joints or choose another task"
+        raise InputError("E-CONTROL-006", problem, remedy, part=name)
+    _regular(name, found[0], "move away from it")
+    return found
 
 
 def _jacobians(

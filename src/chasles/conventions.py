@@ -13,7 +13,7 @@ import numpy as np
 from chasles.errors import InputError, ModelError
 from chasles.functions.doors import by_name, from_names, numbers
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.rotations import matrix_from_quaternion
+from chasles.mathematics.rotations import matrix_by
 from chasles.mathematics.spatial import Transform
 from chasles.model import JOINTS, WORLD
 from chasles.model.joints import Numbers
@@ -463,17 +463,20 @@ def _spread(value: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def _unit(what: str, quaternion: np.ndarray) -> np.ndarray:
-    """Quaternions of unit length."""
-    length = np.linalg.norm(quaternion, axis=-1, keepdims=True)
-    if not np.all(length):
+    """Quaternions of unit length, from those of any length but zero."""
+    size = np.max(np.abs(quaternion), axis=-1, keepdims=True)
+    if not np.all(size):
         raise InputError("E-CONVENTION-008", f"the quaternion of {what} is zero")
-    return quaternion / length
+    scaled = quaternion / size  # whose squares have a sum
+    return scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
 
 
 def _matrix(quaternion: np.ndarray) -> np.ndarray:
     """Rotation matrices (..., 3, 3) of non-zero quaternions (w, x, y, z)."""
-    entries: Any = tuple(np.moveaxis(quaternion, -1, 0))
-    return _stacked(matrix_from_quaternion(Vector(entries)).rows)
+    scaled = quaternion / np.max(np.abs(quaternion), axis=-1, keepdims=True)
+    entries: Any = tuple(np.moveaxis(scaled, -1, 0))
+    k: Any = 2.0 / np.sum(scaled * scaled, axis=-1)
+    return _stacked(matrix_by(Vector(entries), k).rows)
 
 
 def _product(R: np.ndarray, v: np.ndarray) -> np.ndarray:

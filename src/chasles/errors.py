@@ -6,7 +6,79 @@ built-in exception that fits, so that `except ValueError` keeps working.
 """
 
 import os
+import re
 from typing import Any, Self, TypeVar
+
+LONGEST = 80
+"""Characters of a word, or of a text in quotes, that is shown whole."""
+
+LONGEST_PATH = 1000
+"""Characters of a path that is shown whole."""
+
+LONGEST_LINE = 2000
+"""Characters of a line of a message that is shown whole."""
+
+_PIECES = re.compile(r"""(?<!\w)(['"])[^'"\n]{81,}\1(?!\w)|[^\s]{81,}""")
+_LINES = re.compile(r"[^\n]+")
+_CONTROLS, _CONTROLS_BUT_LINES = re.compile(r"[^ -~]"), re.compile(r"[^ -~\n\t]")
+
+
+def shown(text: str, line: int = LONGEST_LINE, *, lines: bool = False) -> str:
+    """Return a text as a terminal may show it: no control characters, long names shortened.
+
+    Parameters
+    ----------
+    text : str
+        Text with names that come from files.
+    line : int, optional
+        Characters of a line at most.
+    lines : bool, optional
+        Keep ends of lines and tabs, of a text that has several lines.
+
+    Returns
+    -------
+    str
+        The text with every character that is not printable as Python escapes it (`\\x1b`), and with
+        an ellipsis in the middle of words, texts in quotes, paths and lines that are too long. A
+        text that needs neither is returned as it is.
+    """
+    text = escaped(text, lines=lines)
+    for first, last in reversed(cuts(text, line)):
+        text = f"{text[:first]}\N{HORIZONTAL ELLIPSIS}{text[last:]}"
+    return text
+
+
+def escaped(text: str, *, lines: bool = False) -> str:
+    """Return a text with characters that are not printable as Python escapes them."""
+    if text.isprintable():
+        return text
+    return (_CONTROLS_BUT_LINES if lines else _CONTROLS).sub(_escape, text)
+
+
+def cuts(text: str, line: int = LONGEST_LINE) -> list[tuple[int, int]]:
+    """Return where to shorten a text: first and one past the last character of each cut."""
+    if len(text) <= LONGEST:
+        return []
+    found: list[tuple[int, int]] = []
+    for each in _LINES.finditer(text):
+        pieces = [
+            _middle(*piece.span(), LONGEST)
+            for piece in _PIECES.finditer(text, *each.span())
+            if len(piece[0]) > (LONGEST_PATH if os.sep in piece[0] else LONGEST)
+        ]
+        left = len(each[0]) - sum(last - first - 1 for first, last in pieces)
+        found += pieces if left <= line else [_middle(*each.span(), line)]
+    return found
+
+
+def _middle(start: int, end: int, most: int) -> tuple[int, int]:
+    """What to leave out of a piece for an ellipsis to bring it to its length."""
+    return start + most // 2, end - (most - 1) // 2
+
+
+def _escape(found: re.Match[str]) -> str:
+    letter = found[0]
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
 
 
 class ChaslesError(Exception):
@@ -30,7 +102,8 @@ class ChaslesError(Exception):
 
     Notes
     -----
-    The text is `<file>:<line>: <part>: <problem>; <remedy> [<code>]`.
+    The text is `<file>:<line>: <part>: <problem>; <remedy> [<code>]`, each as `shown` has it:
+    control characters are escaped and long names shortened. The fields have the true values.
     """
 
     def __init__(
@@ -56,12 +129,13 @@ class ChaslesError(Exception):
     @property
     def fault(self) -> str:
         """The text without the remedy and the code."""
-        return ": ".join(filter(None, (self.place, self.part, self.problem)))
+        where = map(shown, filter(None, (self.place, self.part)))
+        return ": ".join((*where, shown(self.problem, lines=True)))
 
     @property
     def message(self) -> str:
         """The text without the code."""
-        return f"{self.fault}; {self.remedy}" if self.remedy else self.fault
+        return f"{self.fault}; {shown(self.remedy, lines=True)}" if self.remedy else self.fault
 
     def fields(self) -> dict[str, Any]:
         """Return the fields as a dictionary that JSON can hold."""
@@ -86,8 +160,8 @@ class ChaslesError(Exception):
 
 
 def said(error: BaseException) -> str:
-    """Return the text of any error, without a code."""
-    return error.message if isinstance(error, ChaslesError) else str(error)
+    """Return the text of any error as `shown` has it, without a code."""
+    return error.message if isinstance(error, ChaslesError) else shown(str(error), lines=True)
 
 
 def _place(file: str | os.PathLike[str] | None, line: int | None) -> tuple[str | None, int | None]:

@@ -6,15 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from chasles.algorithms import METHODS
-from chasles.backends.c import Library, Sample
-from chasles.backends.c_body import NUMBERS
-from chasles.backends.c_function import Function, identifier
+from chasles.backends.c.body import NUMBERS
+from chasles.backends.c.function import Function
+from chasles.backends.c.library import Library, Sample
+from chasles.backends.c.names import LONGEST, identifier, prefix_for, taken_by
 from chasles.errors import ExistingFileError, FileError, InputError, NotAFolderError, said
 from chasles.expr import Program
 from chasles.functions.doors import (
@@ -28,6 +28,7 @@ from chasles.functions.programs import Derivative, program, spaces
 from chasles.model.spaces import PositionSpace
 from chasles.robot import Robot
 from chasles.version import VERSION
+from chasles.writing import store_all
 
 DERIVATIVES = "_derivatives"
 """Suffix of the name of a function's derivatives."""
@@ -57,7 +58,9 @@ def export(
     with, the robot's name unless given. own_sine: sines and cosines without the C library, which is
     faster and the same on every machine (batches always have them). dissipation, f_ext and
     parameters: as in `chasles.compile`. options (frame=, axes=, at=, ...) go to the functions that
-    take them. overwrite: replace files that are there. Files are written whole, or none is.
+    take them. overwrite: replace files that are there. Files are written whole, or none is. A name
+    that C, C++, CMake or a header of the system has already begins with "robot_", and a long one is
+    cut and has a digest at its end; a note in the header says so.
 
     Arrays are those of the method, in its order and units, row by row (docs/export-c.md).
     """
@@ -72,7 +75,7 @@ def export(
     for name in names:
         _check_function(robot, name)
     _check_used(names, [*options, *(["f_ext"] if f_ext is not None else [])])
-    stem = _checked_prefix(robot, prefix)
+    stem, note = prefix_for(robot.name) if prefix is None else (_checked(prefix), "")
     given = {"dissipation": dissipation, "f_ext": f_ext, "parameters": parameters, **options}
     number, made, samples = NUMBERS[dtype], [], []
     for name in names:
@@ -80,7 +83,8 @@ def export(
         made.append(Function(f"{stem}_{name}", _summary(name), traced, number, own_sine))
         samples.append(_sample(robot, name, traced))
     title = f"Robot {robot.name}, made by chasles {VERSION}. SI units and radians. Do not edit."
-    library = Library(stem, title, _notes(robot), number, tuple(made), tuple(samples))
+    notes = (*([f"Note: {note}.", ""] if note else []), *_notes(robot))
+    library = Library(stem, title, notes, number, tuple(made), tuple(samples))
     return _write(Path(directory), library.files(), overwrite=overwrite)
 
 
@@ -120,13 +124,16 @@ def _takes(function: str, option: str) -> bool:
     return option in spaces(function).options or option in spaces(function).inputs
 
 
-def _checked_prefix(robot: Robot, prefix: str | None) -> str:
-    if prefix is None:
-        return identifier(robot.name).lower()
+def _checked(prefix: str) -> str:
+    """A prefix that is given, if it is a name that nothing else has."""
     if prefix != identifier(prefix):
         problem = f"prefix {prefix!r} is no name for C"
         remedy = f"use letters, digits and single underscores, e.g. {identifier(prefix)!r}"
         raise InputError("E-EXPORT-006", problem, remedy, part="export")
+    if len(prefix) > LONGEST or taken_by(prefix):
+        why = f"is {taken_by(prefix)}" if taken_by(prefix) else f"is longer than {LONGEST} letters"
+        remedy = f"choose another, e.g. {prefix_for(prefix)[0]!r}"
+        raise InputError("E-EXPORT-010", f"prefix {prefix!r:.80} {why}", remedy, part="export")
     return prefix
 
 
@@ -201,30 +208,24 @@ def _sample(robot: Robot, name: str, traced: Program) -> Sample:
 def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[Path, ...]:
     """All files, or none: they get their names only when all are written."""
     made = not folder.exists()
+    paths = {folder / name: text for name, text in files.items()}
     try:
         folder.mkdir(exist_ok=True)
-        for path in (folder / name for name in files):
-            if path.exists() and not overwrite:
-                problem = "this file exists already"
-                remedy = "choose another directory or prefix, or overwrite (--overwrite)"
-                raise ExistingFileError("E-EXPORT-007", problem, remedy, file=path)
-        with TemporaryDirectory(dir=folder, prefix=".") as parts:
-            for name, text in files.items():
-                Path(parts, name).write_text(text, "ascii", newline="\n")
-            for name in files:
-                os.replace(Path(parts, name), folder / name)
+        store_all(paths, overwrite=overwrite)
         made = False
+    except ExistingFileError as error:
+        remedy = "choose another directory or prefix, or overwrite (--overwrite)"
+        raise ExistingFileError("E-EXPORT-007", error.problem, remedy, file=error.file) from None
     except FileExistsError as error:
-        if error.errno is None:
-            raise
         problem = "this is no directory"
         raise NotAFolderError("E-EXPORT-008", problem, "choose another", file=folder) from error
     except OSError as error:
-        why = error.strerror or said(error)
-        remedy = "nothing was written, choose another place"
+        why, remedy = error.strerror or said(error), "nothing was written, choose another place"
+        if isinstance(error, FileError):
+            why, remedy = error.problem, error.remedy
         raise FileError("E-EXPORT-009", why, remedy, file=folder) from error
     finally:
         if made:
             with suppress(OSError):
                 folder.rmdir()
-    return tuple(folder / name for name in files)
+    return tuple(paths)

@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation as ScipyRotation
-from support import close, raises
+from support import close, raises, turned_rotors
 
 import chasles
 from chasles import conventions
@@ -297,8 +297,9 @@ def test_pinocchio_dynamics(pair: Pair) -> None:
     x, v = view.to_position(here.q), view.to_velocity(here.q, here.qd)
     a = view.to_acceleration(here.q, here.qd, here.qdd)
     tau = view.to_effort(here.q, here.tau)
-    efforts = compiled(pair.robot, "inverse_dynamics", here.q, here.qd, here.qdd)
-    accelerations = compiled(pair.robot, "forward_dynamics", here.q, here.qd, here.tau)
+    turned = turned_rotors(pair.robot, here.qd)  # which Pinocchio leaves out
+    efforts = compiled(pair.robot, "inverse_dynamics", here.q, here.qd, here.qdd) - turned
+    accelerations = compiled(pair.robot, "forward_dynamics", here.q, here.qd, here.tau + turned)
     masses = compiled(pair.robot, "mass_matrix", here.q)
     for k in range(len(x)):
         close(
@@ -343,7 +344,8 @@ def test_pinocchio_momentum_and_external_forces(pair: Pair) -> None:
     given = chasles.Wrench(view.spatial(wrench), **conventions.reference_frame("LOCAL"))
     keyed = {robot.joint(name).child: given}
     run = chasles.compile(robot, "bias_forces", backend="numpy", f_ext=keyed)
-    tau = view.to_effort(here.q, run(here.q, here.qd, given.value))
+    bias = run(here.q, here.qd, given.value) - turned_rotors(robot, here.qd)
+    tau = view.to_effort(here.q, bias)
     close(tau, pin.rnea(model, data, x, v, np.zeros(model.nv), forces), AGREEMENT)
 
 

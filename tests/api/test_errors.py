@@ -29,7 +29,7 @@ ENTRIES = page.entries()
 PROTOCOL = {"AttributeError", "StopIteration", "KeyError", "AssertionError", "BrokenPipeError"}
 """Errors that Python or the system asks for by their type."""
 
-APART = {"formats/mjcf_child.py", "formats/xacro_child.py"}
+APART = {f"formats/{name}.py" for name in ("mjcf_child", "xacro_child", "xacro_expressions")}
 """Programs that run in a process of their own, without chasles; their words come back as data."""
 
 

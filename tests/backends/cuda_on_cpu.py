@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from chasles.backends.cuda_crew import Size
-from chasles.backends.cuda_forms import Form
-from chasles.backends.cuda_source import Source, source
-from chasles.backends.cuda_tiles import ROOM
+from chasles.backends.cuda.crew import Size
+from chasles.backends.cuda.forms import Form
+from chasles.backends.cuda.source import Source, source
+from chasles.backends.cuda.tiles import ROOM
 from chasles.expr import Program
 
 SHIM = """
@@ -21,7 +21,8 @@ SHIM = """
 #include <cstddef>
 #include <thread>
 #include <vector>
-#include <pthread.h>
+#include <mutex>
+#include <condition_variable>
 #define LANES 1
 #define __device__
 #define __global__
@@ -36,15 +37,33 @@ alignas(128) unsigned char memory[1 << 20];
 struct Index { int x; };
 static Index blockIdx = {0}, blockDim = {1};
 static thread_local Index threadIdx = {0};
-static pthread_barrier_t barrier;
-#define together() pthread_barrier_wait(&barrier)
+struct Barrier {  /* for all threads that have not returned */
+  std::mutex mutex;
+  std::condition_variable open;
+  int alive, waiting = 0;
+  long times = 0;
+  void pass() { waiting = 0; times++; open.notify_all(); }
+  void wait() {
+    std::unique_lock<std::mutex> lock(mutex);
+    const long before = times;
+    if (++waiting == alive) pass();
+    else open.wait(lock, [&] { return times != before; });
+  }
+  void leave() {
+    std::unique_lock<std::mutex> lock(mutex);
+    if (--alive == waiting) pass();
+  }
+};
+static Barrier* barrier;
+#define together() barrier->wait()
 template <class Kernel> static void block(int warps, Kernel kernel) {
-  pthread_barrier_init(&barrier, nullptr, warps);
+  Barrier mine;
+  barrier = &mine;
+  mine.alive = blockDim.x = warps;
   std::vector<std::thread> threads;
   for (int warp = 0; warp < warps; warp++)
-    threads.emplace_back([=] { threadIdx.x = warp; kernel(); });
+    threads.emplace_back([=] { threadIdx.x = warp; kernel(); barrier->leave(); });
   for (auto& thread : threads) thread.join();
-  pthread_barrier_destroy(&barrier);
 }
 template <class To, class From> static To bits(From from) {
   To to;

@@ -21,8 +21,9 @@ from numpy.lib.stride_tricks import as_strided
 from support import state, tree
 
 import chasles
-from chasles.backends import arrays, llvm, llvm_objects
-from chasles.backends.llvm import Machine
+from chasles.backends import arrays, objects
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm.kernel import Machine
 from chasles.robots import planar, puma560
 
 ROWS = 300
@@ -270,12 +271,12 @@ def ended() -> None:
 
 def probe() -> None:
     """Offsets that are not those of this Python: noticed, every one, without a crash."""
-    assert llvm_objects._probe()
+    assert objects._probe()
     for name in ("DATA", "RANK", "SHAPE", "STRIDES", "DESCR", "FLAGS", "TYPE", "ORDER", "CALL"):
-        right = getattr(llvm_objects, name)
-        setattr(llvm_objects, name, right + 8)
-        assert not llvm_objects._probe(), name
-        setattr(llvm_objects, name, right)
+        right = getattr(objects, name)
+        setattr(objects, name, right + 8)
+        assert not objects._probe(), name
+        setattr(objects, name, right)
     print("noticed")
 
 

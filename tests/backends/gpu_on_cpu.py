@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from cuda_on_cpu import OnCPU
 
-from chasles.backends import cuda, cuda_tiles
-from chasles.backends.cuda_build import Built, Layout
-from chasles.backends.cuda_forms import Form
-from chasles.backends.cuda_layout import Look
+from chasles.backends.cuda import kernel as cuda
+from chasles.backends.cuda import tiles as cuda_tiles
+from chasles.backends.cuda.build import Built, Layout
+from chasles.backends.cuda.forms import Form
+from chasles.backends.cuda.layout import Look
 from chasles.expr import Program
 
 STREAM, DEVICE = 7, None

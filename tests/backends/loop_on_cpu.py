@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 from cuda_on_cpu import shared_library
 
-from chasles.backends.cuda_crew import Size
-from chasles.backends.cuda_source import source
+from chasles.backends.cuda.crew import Size
+from chasles.backends.cuda.source import source
 from chasles.expr import Program
 
 RUN = """
 extern "C" void run(long long count, long long steps, long long every, real** arrays,
                     long long* strides) {{
-  for (long long i = 0; i < count; i++) {{
+  for (long long i = 0; i * {crews} < count; i++) {{
     blockIdx.x = (int)i;
-    block({warps}, [=] {{ kernel(count, -1, steps, every, {arguments}); }});
+    block({warps} * {crews}, [=] {{ kernel(count, -1, steps, every, {arguments}); }});
   }}
 }}
 """
@@ -33,6 +33,7 @@ class LoopOnCPU:
         *,
         cuts: bool = False,
         crew: Size | None = None,
+        crews: int = 1,
     ) -> None:
         text = source(program, dtype, "loop", block=32, cuts=cuts, crew=crew).text
         arrays = len(program.inputs) + len(program.outputs)
@@ -40,9 +41,9 @@ class LoopOnCPU:
             f"arrays[{k}], " + ", ".join(f"strides[{3 * k + i}]" for i in range(3))
             for k in range(arrays)
         )
-        self._run = shared_library(
-            text + RUN.format(arguments=arguments, warps=crew.warps if crew else 1), folder
-        ).run
+        warps = crew.warps if crew else 1
+        text += RUN.format(arguments=arguments, warps=warps, crews=crews)
+        self._run = shared_library(text, folder).run
 
     def launched(self, parameters: Sequence[int]) -> None:
         """What a launch with such parameters does."""

@@ -14,9 +14,10 @@ from test_elementary import LONG, SPECIAL, angles, needs_long_double, program, u
 from test_random_programs import EXACT, programs, rows
 
 import chasles
-from chasles.backends import c_function, lowering
-from chasles.backends.c_body import DOUBLE, FLOAT, NUMBERS, SPELLING, Number
-from chasles.backends.c_function import LIMIT
+from chasles.backends import lowering
+from chasles.backends.c import function as c_function
+from chasles.backends.c.body import DOUBLE, FLOAT, NUMBERS, SPELLING, Number
+from chasles.backends.c.function import LIMIT
 from chasles.expr import OPS, Program, Variable, interpret
 
 CONTRACTED = {"contracted": FAST, "not contracted": ("-O2", "-ffp-contract=off")}

@@ -5,6 +5,7 @@ import errno
 import io
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -20,8 +21,10 @@ import numpy as np
 import pytest
 
 import chasles
-from chasles.backends import cache, llvm, llvm_objects
+from chasles import writing
+from chasles.backends import cache, objects
 from chasles.backends.cache import Artifact
+from chasles.backends.llvm import kernel as llvm
 from chasles.functions import compiled
 from chasles.functions.programs import Derivative
 from chasles.functions.tracing import WrenchKey
@@ -240,7 +243,7 @@ def test_a_foreign_owner(folder: Path, traces: list[str], monkeypatch: pytest.Mo
     assert cache.load(path.stem) is None
     assert not cache.save("other", Artifact.from_bytes(content))
     assert cache.entries() == []
-    assert cache.clear() == 0
+    assert cache.clear() == (0, ())
     assert files(folder) == [path.name]
 
 
@@ -303,7 +306,7 @@ def test_a_linked_folder(folder: Path, traces: list[str], tmp_path: Path) -> Non
     folder.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     assert untrusted(traces)
     assert cache.entries() == []
-    assert cache.clear() == 0
+    assert cache.clear() == (0, ())
     assert files(tmp_path / "elsewhere") == [path.name]
 
 
@@ -348,7 +351,7 @@ def test_a_file_in_the_place_of_the_folder(folder: Path, traces: list[str]) -> N
     folder.write_text("not a folder")
     assert untrusted(traces)
     assert cache.entries() == []
-    assert cache.clear() == 0
+    assert cache.clear() == (0, ())
     assert folder.read_text() == "not a folder"
 
 
@@ -474,12 +477,12 @@ def test_the_oldest_entries_go_first(folder: Path, monkeypatch: pytest.MonkeyPat
 
 def test_entries_and_clear(folder: Path) -> None:
     assert cache.entries() == []
-    assert cache.clear() == 0
+    assert cache.clear() == (0, ())
     now = time.time()
     for k, size in enumerate((3000, 1000, 2000)):
         cache.save(f"entry{k}", small(k, size))
         os.utime(folder / f"entry{k}.code", (now - 10 * k, now - 10 * k))
-    (folder / "entry9.123.abc.tmp").write_bytes(b"left by a process that was stopped")
+    (folder / ".chasles-123-0123456789abcdef.part").write_bytes(b"left by a killed process")
     (folder / "notes.txt").write_text("mine")
     found = cache.entries()
     assert [name for name, _, _ in found] == ["entry0", "entry1", "entry2"]
@@ -487,9 +490,59 @@ def test_entries_and_clear(folder: Path) -> None:
         (folder / f"entry{k}.code").stat().st_size for k in range(3)
     ]
     assert [round(now - used) for _, _, used in found] == [0, 10, 20]
-    assert cache.clear() == 3
+    assert cache.clear() == (3, ())
     assert files(folder) == ["notes.txt"]
     assert cache.entries() == []
+
+
+def test_what_is_not_an_entry_stays(folder: Path) -> None:
+    """A folder may hold other files, also with the suffix of entries."""
+    assert cache.save("entry", small(0))
+    (folder / "report.code").write_text("mine")
+    (folder / "x.123.abc.tmp").write_text("another program's")
+    (folder / ".notes.part").write_text("another program's")
+    assert [name for name, _, _ in cache.entries()] == ["entry"]
+    assert cache.clear() == (1, ())
+    assert files(folder) == [".notes.part", "report.code", "x.123.abc.tmp"]
+
+
+def test_clear_goes_on_past_what_it_cannot_remove(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for k in range(4):
+        assert cache.save(f"entry{k}", small(k))
+    remove = os.unlink
+
+    def unlink(path: str, **place: Any) -> None:
+        if path == "entry1.code":
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        if path == "entry2.code":  # another process is faster
+            remove(path, **place)
+        remove(path, **place)
+
+    monkeypatch.setattr(cache.os, "unlink", unlink)
+    assert cache.clear() == (2, ("entry1.code: Operation not permitted",))
+    monkeypatch.undo()
+    assert files(folder) == ["entry1.code"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
+def test_what_a_killed_writer_left_is_collected(folder: Path) -> None:
+    """By the next process that writes; what a living writer holds stays."""
+    assert cache.save("entry", small(0))
+    living, descriptor = writing.begun(folder)
+    pid = os.fork()
+    if pid == 0:
+        writing.begun(folder)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert len(list(folder.glob(".chasles-*.part"))) == 2
+    cache._UNSEEN.clear()
+    assert cache.save("entry", small(1))
+    assert files(folder) == [Path(living).name, "entry.code"]
+    os.close(descriptor)
+    cache.clear()
+    assert files(folder) == []
 
 
 def test_saving_again_replaces(folder: Path) -> None:
@@ -541,7 +594,8 @@ def variants() -> Iterator[tuple[str, chasles.Robot, dict[str, Any]]]:
     yield "mass", chasles.Robot(replace(source, links=changed["links"])), {}
     yield "armature", chasles.Robot(replace(source, joints=changed["joints"])), {}
     yield "gravity", puma560().with_gravity([0.0, 0.0, -9.8]), {}
-    yield "signed zero", puma560().with_gravity([-0.0, 0.0, -9.81]), {}
+    signed = replace(source, gravity=Vector.of(-0.0, 0.0, -9.81))
+    yield "signed zero", chasles.Robot(signed), {}
     yield "method", puma560(), {"method": "spatial"}
     yield "dissipation", puma560(), {"dissipation": True}
     yield "single", puma560(), {"dtype": "float32"}
@@ -587,7 +641,7 @@ def test_other_machines_have_their_own_entries(
             names.append(name_of(puma560()))
     for place, name, value in (
         (llvmlite, "__version__", "0.0.0"),
-        (llvm_objects, "LAYOUT", (24, 32)),
+        (objects, "LAYOUT", (24, 32)),
         (cache, "sources", lambda: "others"),
     ):
         with monkeypatch.context() as patch:
@@ -690,7 +744,7 @@ def test_another_version_of_chasles_has_other_entries(tmp_path: Path) -> None:
 
     digests = [digest()]
     assert digests[0] == cache.sources()
-    body = copy / "backends" / "llvm_source.py"
+    body = copy / "backends" / "llvm" / "source.py"
     body.write_text(body.read_text() + "\n")
     digests.append(digest())
     (copy / "new.py").write_text("")

@@ -9,7 +9,8 @@ from gpu_on_cpu import OnNumPy, imitated
 from support import close, raises
 
 import chasles
-from chasles.backends import cuda, cuda_tiles
+from chasles.backends.cuda import kernel as cuda
+from chasles.backends.cuda import tiles as cuda_tiles
 from chasles.robots import planar
 
 ROBOT = planar(2)

@@ -9,8 +9,9 @@ from support import raises
 
 import chasles
 from chasles.algorithms import FUNCTIONS
-from chasles.backends import cuda_build, cuda_driver
-from chasles.backends.cuda_source import spreading
+from chasles.backends.cuda import build as cuda_build
+from chasles.backends.cuda import driver as cuda_driver
+from chasles.backends.cuda.source import spreading
 from chasles.expr import Program
 from chasles.functions.programs import spaces
 from chasles.robots import humanoid, puma560, quadruped

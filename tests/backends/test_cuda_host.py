@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import chasles
-from chasles.backends import cuda
 from chasles.backends.arrays import call
+from chasles.backends.cuda import kernel as cuda
 from chasles.robots import planar, quadruped
 
 

@@ -17,7 +17,7 @@ from gpu_on_cpu import STREAM
 from support import state
 
 import chasles
-from chasles.backends.cuda_resident import Code, Library, Plan, Resident, exchange, resident
+from chasles.backends.cuda.resident import Code, Library, Plan, Resident, exchange, resident
 from chasles.expr import Interface, Variable
 from chasles.functions import libraries
 from chasles.robots import planar

@@ -18,8 +18,9 @@ from support import close, raises, tree
 
 import chasles
 from chasles import contact
-from chasles.backends import cuda, cuda_driver
-from chasles.backends.cuda_build import Built
+from chasles.backends.cuda import driver as cuda_driver
+from chasles.backends.cuda import kernel as cuda
+from chasles.backends.cuda.build import Built
 from chasles.expr import sin
 from chasles.motion.drivers.compiled import prepared
 from chasles.robots import planar

@@ -15,9 +15,12 @@ from support import close
 from test_random_programs import programs, rows
 
 import chasles
-from chasles.backends import compile, cuda_body, cuda_forms, cuda_tiles
-from chasles.backends.cuda_crew import Crew, Size
-from chasles.backends.cuda_parking import parked
+from chasles.backends import compile
+from chasles.backends.cuda import body as cuda_body
+from chasles.backends.cuda import forms as cuda_forms
+from chasles.backends.cuda import tiles as cuda_tiles
+from chasles.backends.cuda.crew import Crew, Size
+from chasles.backends.cuda.parking import parked
 from chasles.expr import OPS, RULES, Arena, Program, Variable, cos, sin
 from chasles.robots import random_tree
 
@@ -97,7 +100,7 @@ def test_whole_turns_are_left_out_only_where_they_do_not_matter() -> None:
     assert sum(plan.is_near(angle) for angle in plan.angles) == 2
 
 
-CREWS = [Size(1, 20), Size(2, 9), Size(3, 30)]
+CREWS = [Size(1, 20), Size(2, 9), Size(4, 30)]
 """Registers are so few that most values have to wait in shared memory."""
 
 
@@ -137,6 +140,25 @@ def test_crews_on_any_program(form: Any, tmp_path: Path, program: Program, limbs
         np.testing.assert_allclose(result, right, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_angles_of_a_crew(dtype: str, tmp_path: Path) -> None:
+    """Inputs, inputs and a constant, and other sums, near and far; one is needed itself too."""
+    arena = Arena(RULES)
+    a, b, c, d = (arena.input("q", k) for k in range(4))
+    angles = [a, b + 0.5, b - 0.25, 1.5 + c, 0.5 - c, c + d, d]
+    values = [f(x) for x in angles for f in (sin, cos)] + [c]
+    y = Variable("y", (len(values),))
+    program = Program.from_outputs("f", [Variable("q", (4,))], [(y, values)])
+    q = np.random.default_rng(2).uniform(-4.0, 4.0, (5, 4))
+    q[3] *= 1e6
+    q = q.astype(dtype).astype(float)
+    kernel = OnCPU(program, dtype, "rows", tmp_path, crew=Size(2, 20))
+    (near, *_), (right, *_) = kernel([q[:3]]), reference(program, [q[:3]])
+    close(near, right, 1e-15 if dtype == "float64" else 1e-6)
+    if dtype == "float64":
+        close(kernel([q])[0], reference(program, [q])[0], 1e-9)  # 4e6 is known to 5e-10
+
+
 def test_a_crew_shares_the_work_of_limbs() -> None:
     """Each of two warps has two legs of a quadruped: they work together most of the time."""
     program = chasles.compile(chasles.robots.quadruped(), "forward_dynamics").program
@@ -145,6 +167,13 @@ def test_a_crew_shares_the_work_of_limbs() -> None:
     assert alone.active == 1.0
     assert two.active > 1.6
     assert two.division.phases <= 5
+
+
+@pytest.mark.parametrize("warps", [2, 3, 4, 5])
+def test_a_crew_waits_three_times(warps: int) -> None:
+    """Velocities go out, inertias and forces come in, accelerations go out: no more is said."""
+    program = chasles.compile(chasles.robots.humanoid(), "forward_dynamics").program
+    assert Crew(program, "float32", "rows", Size(warps, 100)).division.phases <= 4
 
 
 def test_parking() -> None:

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from support import TARGETS
 
-from chasles.backends import arrays, compile, llvm
-from chasles.backends.llvm import Machine
+from chasles.backends import arrays, compile
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm.kernel import Machine
 from chasles.expr import OPS, Arena, Program, Variable
 from chasles.expr.scalar import apply
 

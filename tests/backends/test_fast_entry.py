@@ -29,13 +29,11 @@ from numpy.lib.stride_tricks import as_strided
 from support import raises, state
 
 import chasles
-from chasles.backends import llvm_objects
-from chasles.backends.llvm_source import WORTH_THREADS
+from chasles.backends import objects
+from chasles.backends.llvm.source import WORTH_THREADS
 from chasles.robots import planar, puma560
 
-pytestmark = pytest.mark.skipif(
-    not llvm_objects.supported(), reason="this Python has no fast entry"
-)
+pytestmark = pytest.mark.skipif(not objects.supported(), reason="this Python has no fast entry")
 
 
 @pytest.fixture(params=SUBJECTS)
@@ -399,6 +397,8 @@ def test_zero_quaternions() -> None:
                 found = both(moving, given, named)
                 assert fails(found, ValueError) == bad
                 assert not bad or "quaternion of joint" in found[1]
+    shared = [np.zeros(8), np.zeros((2, 7)), np.ones((2, 7), int)]
+    assert "at index" not in both(moving, shared, {})[1]
 
 
 def test_half_turns_among_many() -> None:

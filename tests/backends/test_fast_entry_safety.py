@@ -27,16 +27,16 @@ from entries import fails, outcome, states, subject
 from support import raises, state
 
 import chasles
-from chasles.backends import llvm, llvm_objects, llvm_ways
+from chasles.backends import objects
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm import ways as llvm_ways
 from chasles.robots import planar, puma560
 
 FUZZ = int(os.environ.get("CHASLES_FUZZ", "20000"))
 """Argument lists in the fuzz; a long run has a million."""
 
 GUARDED = pytest.mark.skipif(not hasattr(mmap, "PROT_READ"), reason="no page protection here")
-pytestmark = pytest.mark.skipif(
-    not llvm_objects.supported(), reason="this Python has no fast entry"
-)
+pytestmark = pytest.mark.skipif(not objects.supported(), reason="this Python has no fast entry")
 
 
 # In a process of its own -----------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_a_layout_that_is_not_known_is_noticed() -> None:
 
 def test_without_support_the_python_path_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """On other Pythons, or where an array's layout is not the one that is known."""
-    monkeypatch.setattr(llvm_objects, "supported", lambda: False)
+    monkeypatch.setattr(objects, "supported", lambda: False)
     robot = planar(2)
     q, qd, qdd = (a[0] for a in states(robot, "inverse_dynamics"))
     for _ in range(2):

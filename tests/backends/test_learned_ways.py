@@ -17,12 +17,11 @@ from support import state, tree
 
 import chasles
 from chasles import Wrench
-from chasles.backends import llvm_objects, llvm_ways
+from chasles.backends import objects
+from chasles.backends.llvm import ways as llvm_ways
 from chasles.robots import four_bar, planar, puma560
 
-pytestmark = pytest.mark.skipif(
-    not llvm_objects.supported(), reason="this Python has no fast entry"
-)
+pytestmark = pytest.mark.skipif(not objects.supported(), reason="this Python has no fast entry")
 
 TURNS = 4
 """Calls after which an entry has been made and has learned."""
@@ -34,7 +33,7 @@ def by_python(robot: chasles.Robot, function: str) -> Any:
     def call(*arguments: Any, **named: Any) -> Any:
         other = chasles.Robot(robot.model.source, mimic=robot.mimic)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(llvm_objects, "supported", lambda: False)
+            patch.setattr(objects, "supported", lambda: False)
             return getattr(other, function)(*arguments, **named)
 
     return call
@@ -85,6 +84,39 @@ def test_every_option_leads_to_its_own_kernel() -> None:
         patch.setattr(llvm_ways.Owner, "__call__", None)
         for function, count, named in views(robot):
             getattr(robot, function)(*arrays[:count], **named)
+
+
+FRAMED = {"forward_kinematics": 1, "jacobian": 1, "generalized_jacobian": 1, "frame_velocity": 2}
+FRAMED |= {"frame_acceleration": 3, "operational_inertia_inverse": 1}
+FRAMED |= {"frame_motion": 3, "jacobian_rate": 2}
+"""Functions of a frame, and how many arrays they take."""
+
+
+@pytest.mark.parametrize("function", FRAMED)
+def test_a_frame_by_position_is_the_frame_by_name(function: str) -> None:
+    """The same bits, in machine code after a while; errors of Python's own."""
+    robot = puma560()
+    arrays = [a[0] for a in state(robot, 3, 2)][: FRAMED[function]]
+    for more in ({}, {"method": "fastest"} if function == "forward_kinematics" else {}):
+        expected = agree(robot, function, arrays, {"frame": "tool", **more})
+        assert not fails(expected)
+        assert agree(robot, function, [*arrays, "".join(["to", "ol"])], more) == expected
+    assert len(ways(getattr(robot, function))) == 1 + (function == "forward_kinematics")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(llvm_ways.Owner, "__call__", None)
+        getattr(robot, function)(*arrays, "tool")
+        getattr(robot, function)(*arrays, frame="tool")
+    for bad in ([*arrays, "nowhere"], [*arrays, Text("tool")], [*arrays[1:], "tool"], ["tool"]):
+        agree(robot, function, bad, {})
+    assert fails(agree(robot, function, [*arrays, "tool"], {"frame": "tool"}))
+    assert fails(agree(robot, function, arrays, {}))
+
+
+def test_text_is_the_frame_of_no_other_function() -> None:
+    robot = puma560()
+    arrays = [a[0] for a in state(robot, 3, 2)]
+    for given in ([arrays[0], "tool"], ["tool"], [arrays[0], "tool", "tool"]):
+        assert fails(agree(robot, "mass_matrix", given, {}))
 
 
 def test_equal_values_are_the_same_option() -> None:

@@ -15,7 +15,9 @@ from support import raises
 from test_threads import trial
 
 import chasles
-from chasles.backends import arrays, cache, llvm, llvm_code
+from chasles.backends import arrays, cache
+from chasles.backends.llvm import code as llvm_code
+from chasles.backends.llvm import kernel as llvm
 from chasles.robots import planar, puma560
 
 LARGE = (2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, 2**64 + 64, 10**5000)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import chasles
-from chasles.backends import llvm, llvm_pieces
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm import pieces as llvm_pieces
 from chasles.functions.programs import program
 
 MACHINE = {
@@ -143,7 +144,8 @@ def test_a_forked_child_compiles_too(tmp_path):
     code = """
 import os, sys
 import chasles
-from chasles.backends import llvm, llvm_pieces
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm import pieces as llvm_pieces
 from chasles.functions.programs import program
 llvm_pieces.LONG, llvm_pieces.WORTH, llvm.arrays.cores = 50, 100, lambda: 2
 traced = program(chasles.robots.puma560().model, "forward_dynamics")
@@ -165,7 +167,8 @@ def test_a_daemonic_process_compiles_without_a_guard(tmp_path):
         """
 import threading
 import chasles
-from chasles.backends import llvm, llvm_pieces
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm import pieces as llvm_pieces
 from chasles.functions.programs import program
 print("main runs")
 llvm_pieces.LONG, llvm_pieces.WORTH, llvm.arrays.cores = 50, 100, lambda: 2

@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 import chasles
-from chasles.backends import llvm
-from chasles.backends.llvm_products import starts
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm import source
+from chasles.backends.llvm.products import starts
 from chasles.expr import RULES, Arena, Program, Staged, Variable, interpret
 from chasles.functions.programs import Derivative, program, runnable
 
 SLOPES = Derivative("jacobian", ("q", "qd", "tau"))
+SPREAD = {"columns": 0, "states": 10**9}
+"""What the lanes of a batch are, by the limit up to which they are states."""
+
 CASES = [("forward_dynamics", SLOPES), ("linearize", None), ("mass_matrix_inverse", None)]
 
 
@@ -23,8 +27,11 @@ def rows(kernel, inputs, outputs):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("function", "derivative"), CASES)
-@pytest.mark.parametrize("count", [1, 3, 9, 24])
-def test_staged_programs_give_what_straight_ones_give(branched, function, derivative, dtype, count):
+@pytest.mark.parametrize(("count", "lanes"), [(1, "columns"), (9, "columns"), (24, "states")])
+def test_staged_programs_give_what_straight_ones_give(
+    branched, function, derivative, dtype, count, lanes, monkeypatch
+):
+    monkeypatch.setattr(source, "SPREAD", SPREAD[lanes])
     robot, states = branched
     staged = runnable(robot.model, function, derivative=derivative, staged=0)
     assert isinstance(staged, Staged)
@@ -51,10 +58,13 @@ def branched():
     return robot, {"q": q, "qd": qd, "tau": tau}
 
 
-def test_one_state_and_a_batch_have_the_same_bits(branched):
+@pytest.mark.parametrize("lanes", ["columns", "states"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_one_state_and_a_batch_have_the_same_bits(branched, dtype, lanes, monkeypatch):
+    monkeypatch.setattr(source, "SPREAD", SPREAD[lanes])
     robot, states = branched
     staged = runnable(robot.model, "forward_dynamics", derivative=SLOPES, staged=0)
-    kernel = llvm.compile(staged)
+    kernel = llvm.compile(staged, dtype=dtype)
     inputs = [states[v.name] for v in staged.inputs]
     whole = rows(kernel, inputs, staged.outputs)
     for k in range(24):
@@ -72,8 +82,10 @@ def test_without_fused_products_too(branched):
     assert np.allclose(found.reshape(-1, n, n) @ M, np.eye(n), atol=1e-8)
 
 
+@pytest.mark.parametrize("lanes", ["columns", "states"])
 @pytest.mark.parametrize("width", [2, 4, 8])
-def test_every_number_of_lanes(branched, width):
+def test_every_number_of_lanes(branched, width, lanes, monkeypatch):
+    monkeypatch.setattr(source, "SPREAD", SPREAD[lanes])
     robot, states = branched
     staged = runnable(robot.model, "mass_matrix_inverse", staged=0)
     kernel = llvm.compile(staged, replace(llvm.Machine.host(), width=width))

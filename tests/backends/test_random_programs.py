@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chasles.backends import arrays, compile, llvm, llvm_source
-from chasles.backends.llvm import Machine
+from chasles.backends import arrays, compile
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm import source as llvm_source
+from chasles.backends.llvm.kernel import Machine
 from chasles.expr import OPS, RULES, Arena, Program, Variable
 from chasles.expr.scalar import apply
 

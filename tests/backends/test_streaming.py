@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from support import tree
 
-from chasles.backends import llvm, llvm_source
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm import source as llvm_source
 from chasles.functions import programs
 from chasles.robots import general_chain
 

@@ -20,7 +20,10 @@ import pytest
 from support import TARGETS, raises, state, tree
 
 import chasles
-from chasles.backends import arrays, llvm, llvm_loop, llvm_objects, llvm_threads
+from chasles.backends import arrays, objects
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm import loop as llvm_loop
+from chasles.backends.llvm import threads as llvm_threads
 from chasles.robots import planar, puma560
 
 THREADS = (1, 2, 3, 7, None)
@@ -143,7 +146,7 @@ def shared(
         return work(first, last) or 0
 
     body = BODY(called)
-    llvm.pool()(llvm_objects.at_address(body), 0, count, step, threads, weight)
+    llvm.pool()(objects.at_address(body), 0, count, step, threads, weight)
 
 
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 1000])

@@ -143,6 +143,7 @@ ODD: dict[str, Callable[[], chasles.Robot]] = {
 }
 
 UNCHECKED = {
+    "a massless link between": "times its own inertia",
     "limits far away": "times its own inertia",
     "a feather that carries a rock": "times its own inertia",
     "a rock that carries a feather": "the mass matrix has a condition of",

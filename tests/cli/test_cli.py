@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import chasles
 from chasles.algorithms import FUNCTIONS
-from chasles.backends import llvm
+from chasles.backends.llvm import kernel as llvm
 from chasles.cli import app
 from chasles.robots import ROBOTS
 
@@ -165,7 +165,7 @@ def test_convert_passes_on_how_to_load(
     output = "arm.toml"
     run("convert", arm, output, "--floating")
     assert chasles.load(output).nv == 8
-    run("convert", arm, output, "--no-snap")
+    run("convert", arm, output, "--no-snap", "--overwrite")
     assert chasles.load(output).joint("elbow").pose.R[1, 1] != 0.0
 
 
@@ -460,7 +460,7 @@ def test_bench_of_a_robot_with_mimic_joints(
     text = " ".join(run_wide("bench", arm, *words).split())
     assert "Times as fast as Pinocchio" in text
     assert "Mimic joints have coordinates of their own, as in Pinocchio." in text
-    alone = " ".join(run_wide("bench", arm, "--no-mimic", *words).split())
+    alone = " ".join(run_wide("bench", arm, "--no-mimic", "--overwrite", *words).split())
     assert "Times as fast as Pinocchio" in alone
 
 

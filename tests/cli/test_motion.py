@@ -18,9 +18,9 @@ from test_cli import ARM
 from typer.testing import CliRunner
 
 import chasles
+from chasles import writing
 from chasles.cli import app
 from chasles.cli.motion import Summary, Task, computed, run
-from chasles.formats import files
 from chasles.formats import motion as motions
 
 PLANAR = chasles.robots.planar(2)
@@ -309,7 +309,7 @@ def test_long_motions_need_no_more_memory(tmp_path: Path) -> None:
         task = Task(robot, "planar:1", file)
         run(task, None, silent, chunk=200)
         tracemalloc.start()
-        run(task, tmp_path / "out.csv", silent, chunk=200)
+        run(task, tmp_path / f"out{n}.csv", silent, chunk=200)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0] + 2001 * 4 * 8
@@ -405,6 +405,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
         "from chasles.cli import main; main()"
     )
     words = ["motion", "planar:1", str(tmp_path / "m.mot"), "-o", str(tmp_path / "t.csv")]
+    words.append("--overwrite")
     result = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
     assert result.returncode == 2
     assert re.fullmatch(r"error: .*t\.csv: File too large; nothing was written.*\n", result.stderr)
@@ -417,14 +418,14 @@ def test_files_are_whole_or_not_there(tmp_path: Path) -> None:
     link.symlink_to(target)
 
     def broken() -> None:
-        with files.whole(link) as part:
+        with writing.whole(link) as part:
             part.write_text("half")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         broken()
     assert [path.name for path in tmp_path.iterdir()] == ["link.csv"]
-    with files.whole(link) as part:
+    with writing.whole(link) as part:
         part.write_text("whole")
         assert not target.exists()
     assert link.is_symlink()
@@ -518,7 +519,7 @@ def test_bad_forces(tmp_path: Path, name: str, content: str, message: str) -> No
         (["-o", "t.txt"], "unknown kind of table; end the name in .csv or .parquet"),
         (["-o", "no/such/t.csv"], "there is no such folder"),
         (["-o", "folder.csv"], "folder.csv: this is a directory"),
-        (["-o", "m.csv"], "m.csv: the command reads this file"),
+        (["-o", "m.csv"], "m.csv: this file exists already"),
         (["-o", "n" * 300 + ".csv"], "File name too long"),
         (["--plot", "p.gif"], "unknown kind of picture"),
         (["--plot", "no/such/p.png"], "there is no such folder"),
@@ -639,3 +640,18 @@ def test_a_motion_keeps_loops_closed(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["motion", "slider_crank", str(file), "--differentiate"])
     assert result.exit_code != 0
     assert "are open at instant 3" in result.output
+
+
+def test_all_links_leave_the_summary_to_the_frame_that_is_asked_for(tmp_path: Path) -> None:
+    """By default the last, as without the option; the base, which comes first, never moves."""
+    t = np.linspace(0.0, 1.0, 11)
+    rows = np.column_stack([t, *wave(t, 2)])
+    names = ["t", *(f"joint{k}{rate}" for rate in (".q", ".qd", ".qdd") for k in (1, 2))]
+    file = tmp_path / "wave.csv"
+    np.savetxt(file, rows, delimiter=",", header=",".join(names), comments="")
+    last = PLANAR.frames[-1]
+    for asked, frame in (((), last), (("--frame", "link2"), "link2")):
+        alone, every = (invoke("planar:2", file, *asked, *all_) for all_ in ((), ("--all-links",)))
+        assert alone == every
+        assert f"frame '{frame}': peak speed" in every
+        assert "peak speed 0 m/s" not in every

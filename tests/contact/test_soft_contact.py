@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
+from scipy.linalg import expm
 from scipy.optimize import brentq
 from support import close, raises
 
@@ -19,6 +20,7 @@ from chasles.contact import (
     SoftContact,
     SoftFriction,
     SoftSurface,
+    StandardSolid,
     TwoSoftSurfaces,
 )
 from chasles.expr import RULES, Arena, Program, Variable, forward
@@ -28,6 +30,7 @@ FRICTION = SoftFriction(0.6, 3000.0, 20.0)
 NORMAL: dict[str, NormalLaw] = {
     "surface": STIFF,
     "two surfaces": TwoSoftSurfaces(STIFF, SoftSurface(2500.0, 60.0)),
+    "standard solid": StandardSolid(9000.0, 4000.0, 30.0),
     "Hunt-Crossley": HuntCrossley(5e4, 0.3),
     "Hunt-Crossley, cubic": HuntCrossley(5e6, 1.0, exponent=3.0),
     "Azad-Featherstone": AzadFeatherstone(5e4, 200.0),
@@ -154,6 +157,83 @@ def test_what_rests_is_carried(name: str) -> None:
     close(force, m * g, 1e-6)
     if isinstance(law, SoftSurface):
         close(p, -m * g / law.stiffness, 1e-6)
+
+
+# The standard solid -----------------------------------------------------------------------------
+
+
+def test_a_standard_solid_creeps_and_relaxes() -> None:
+    """Under a constant force z follows K and D alone; at a constant gap the force falls."""
+    law, t = StandardSolid(9000.0, 4000.0, 30.0), 0.004
+    force = 12.0
+    run = solve_ivp(
+        lambda _, y: law.response(y, float(y[0]) - force / law.series, 0.0)[1],
+        (0.0, t),
+        [0.0],
+        rtol=1e-11,
+        atol=1e-14,
+    )
+    close(run.y[0, -1], -force / 4000.0 * (1.0 - math.exp(-4000.0 / 30.0 * t)), 1e-9)
+    gap, both = -0.002, 13000.0
+    (z,) = law.advanced([0.0], 1.0, gap, t)
+    lasting = 9000.0 * 4000.0 / both
+    found, _ = law.response([z], gap, 0.0)
+    expected = -gap * (lasting + (9000.0 - lasting) * math.exp(-both / 30.0 * t))
+    close(found, expected, 1e-12)
+    assert law.response([0.0], gap, -5.0)[0] == -9000.0 * gap  # a fast blow meets one spring
+    close(law.advanced([-0.001], 0.0, 1.0, t), [-0.001 * math.exp(-4000.0 / 30.0 * t)], 1e-12)
+
+
+def test_an_impact_on_a_standard_solid() -> None:
+    """Against the exponential of the linear equation, until the body leaves; energy only falls."""
+    m, v, law = 2.0, 0.7, StandardSolid(9000.0, 4000.0, 30.0)
+    A = np.array(
+        [
+            [0.0, 1.0, 0.0],
+            [-law.series / m, 0.0, law.series / m],
+            [law.series / law.damping, 0.0, -(law.series + law.stiffness) / law.damping],
+        ]
+    )
+
+    def right(t: float, y: np.ndarray) -> list[float]:
+        force, (zd,) = law.response([float(y[2])], float(y[0]), float(y[1]))
+        return [float(y[1]), force / m, zd]
+
+    run = solve_ivp(
+        right, (0.0, 0.1), [0.0, -v, 0.0], rtol=1e-10, atol=1e-13, max_step=2e-4, dense_output=True
+    )
+    t = 0.03
+    close(run.sol(t), expm(A * t) @ [0.0, -v, 0.0], 1e-7)
+    held = [law.energy([z], p) + 0.5 * m * s * s for p, s, z in run.y.T]
+    assert np.all(np.diff(held) < 1e-9)
+    rebound = run.y[1, -1] / v
+    assert 0.2 < rebound < 1.0
+    p, s, z, h = 0.0, -v, [0.0], 1e-5
+    for _ in range(10_000):
+        force, _ = law.response(z, p, s)
+        s += h * force / m
+        p += h * s
+        z = law.advanced(z, force, p, h)
+    close(s / v, rebound, 1e-3)
+
+
+def test_a_stiff_standard_solid_is_a_soft_surface() -> None:
+    """Up to the time that its spring takes, D/K_s."""
+    m, v, found = 2.0, 0.7, []
+    for law in (StandardSolid(1e7, 4000.0, 30.0), SoftSurface(4000.0, 30.0)):
+        run = solve_ivp(
+            lambda t, y, law=law: (
+                [y[1], law.response([y[2]], y[0], y[1])[0] / m]
+                + law.response([y[2]], y[0], y[1])[1]
+            ),
+            (0.0, 0.01),
+            [0.0, -v, 0.0],
+            max_step=2e-5,
+            rtol=1e-7,
+            atol=1e-10,
+        )
+        found.append(run.y[:2, -1])
+    close(found[0], found[1], 2e-3)
 
 
 def test_two_surfaces_of_one_pace_are_one() -> None:

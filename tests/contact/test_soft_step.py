@@ -30,7 +30,9 @@ TWOFOLD = contact.SoftContact(
     contact.TwoSoftSurfaces(contact.SoftSurface(8e3, 60.0), contact.SoftSurface(7e3, 90.0)),
     FRICTION,
 )
-LAWS = [SURFACE, HERTZ, TWOFOLD, contact.SoftContact(contact.AzadFeatherstone(5e4, 200.0))]
+SOLID = contact.SoftContact(contact.StandardSolid(9e3, 4e3, 40.0), FRICTION)
+AZAD = contact.SoftContact(contact.AzadFeatherstone(5e4, 200.0))
+LAWS = [SURFACE, HERTZ, TWOFOLD, AZAD, SOLID]
 GROUNDS, ROUND = contact.Plane | contact.Ground, contact.Point | contact.Sphere
 SOFT = [
     (first, second)
@@ -222,7 +224,8 @@ def test_a_dropped_ball_comes_to_rest(law: contact.SoftContact) -> None:
     weight = 2.0 * GRAVITY
     close(motion.touching.forces[-1, 0], [0.0, 0.0, weight], 1e-3)
     depth = -motion.touching.gaps[-1, 0]
-    stiffness = {"SoftSurface": 4e3, "TwoSoftSurfaces": 8e3 * 7e3 / 15e3}.get(law_name(law))
+    springs = {"SoftSurface": 4e3, "TwoSoftSurfaces": 8e3 * 7e3 / 15e3}
+    stiffness = (springs | {"StandardSolid": 9e3 * 4e3 / 13e3}).get(law_name(law))
     right = (weight / 5e4) ** (2.0 / 3.0) if stiffness is None else weight / stiffness
     assert depth == pytest.approx(right, rel=1e-3)
 
@@ -345,7 +348,9 @@ def test_stiff_ground_is_for_implicit_steps() -> None:
     motion = chasles.simulate(robot, q, np.zeros(6), integrator="implicit-euler", **options)
     assert motion.touching is not None
     close(motion.touching.forces[-1, 0], [0.0, 0.0, 2.0 * GRAVITY], 1e-6)
-    explicit = chasles.simulate(robot, q, np.zeros(6), integrator="rk4", **options)
+    assert motion.unstable == -1
+    with pytest.warns(RuntimeWarning, match="soft contact is unstable"):
+        explicit = chasles.simulate(robot, q, np.zeros(6), integrator="rk4", **options)
     assert explicit.q[:, 6].max() > 1e6
 
 

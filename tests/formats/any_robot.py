@@ -28,6 +28,7 @@ from chasles.model import (
     LinkData,
     LoopData,
     Mimic,
+    RotorData,
     ShapeData,
     coupling,
     gear,
@@ -40,7 +41,7 @@ from chasles.robots._solids import points
 FEATURES = (
     *("types", "several", "screws", "balls", "planar", "odd types", "reversed", "offsets"),
     *("floating", "free elsewhere", "on the world", "fixed links", "massless", "without mass"),
-    *("limits", "half limits", "resistance", "armature", "mimic"),
+    *("limits", "half limits", "resistance", "armature", "rotors", "mimic"),
     *("loops", "loops of hinges", "loops of any type", "closed elsewhere", "independent"),
     *("gears", "differentials", "polynomials", "products", "frames", "shapes", "names", "gravity"),
 )
@@ -212,6 +213,7 @@ class _Maker:
         loops = [self.loop(bare, at, rng.choice(kinds)) for _ in range(rng.randint(1, 2)) if kinds]
         source = replace(source, loops=tuple(x for x in loops if x is not None))
         source = replace(source, couplings=tuple(self.couplings(bare, at)))
+        source = replace(source, rotors=tuple(self.rotors(bare)))
         if "frames" in has:
             frames = [
                 FrameData(self.name(f"frame{k}"), rng.choice(self.links).name, self.pose())
@@ -245,6 +247,19 @@ class _Maker:
         first = compose(data.pose, _placed(robot, at, parent))
         second = compose(moved, first)
         return replace(data, child_pose=compose(second, inverted(_placed(robot, at, child))))
+
+    def rotors(self, robot: chasles.Robot) -> list[RotorData]:
+        """A rotor that some freedoms turn, of any joints."""
+        names = [
+            freedom
+            for body in robot.model.bodies
+            for freedom in freedom_names(body.data.name, body.joint.nv)
+        ]
+        if "rotors" not in self.has or not names:
+            return []
+        chosen = tuple(self.rng.sample(names, min(len(names), 3)))
+        ratios = tuple(self.rng.uniform(-2, 2) for _ in chosen)
+        return [RotorData(self.name("rotor"), chosen, ratios, self.rng.uniform(0.1, 2.0))]
 
     def couplings(self, robot: chasles.Robot, at: np.ndarray) -> list[CouplingData]:
         """Equations between coordinates that have a rate of their own, true at a position."""

@@ -1,12 +1,11 @@
 """Robot files with mistakes: real ones, changed at random; every one must load or be refused.
 
-`python tests/formats/mutations.py 10000` tries that many and prints what goes wrong, with the seed
-that makes it again; `10000 5 .xacro` those from seed 5 on of one format.
+`PYTHONPATH=tests python tests/formats/mutations.py 10000` tries that many and prints what goes
+wrong, with the seed that makes it again; `10000 5 .xacro` those from seed 5 on of one format.
+`tests/mutating.py` makes the mistakes. A count below 0 has MuJoCo compile MJCF files, here.
 """
 
-import os
 import random
-import re
 import signal
 import sys
 import tempfile
@@ -16,28 +15,22 @@ import warnings
 from collections.abc import Callable, Iterator
 from importlib.metadata import files
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 import sdf_files
 import xacro_files
+from mutating import mutated
+from readers_here import readers_here
 
 import chasles
-from chasles.formats import mjcf_source, xacro, xacro_child, xml_file
+from chasles.formats import mjcf_source, xml_file
 from chasles.lint import lint
 from chasles.model import ModelError
 
 SECONDS = 5.0
 """The most that one file may take, of the processor."""
 
-NUMBERS = (
-    *("nan", "inf", "-inf", "1e308", "-1e308", "1e-320", "0", "-0", "-1", "1e400", "", "0x10"),
-    *("1,5", "1.2.3", "1 2", "9" * 400, "true", "1.5708", "³", "1_0"),
-)
-TEXTS = ("", " ", "world", "__model__", "a::b", "\x00", "\ud7ff", "]]>", "<", "&amp;", "&#0;", "'")
-NUMBER = re.compile(r"-?\d+\.?\d*(?:[eE][-+]?\d+)?")
-WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]{2,}")
-QUOTED = re.compile(r'"[^"\n]*"')
+KINDS = {".urdf": "xml", ".sdf": "xml", ".xacro": "xml", ".xml": "xml", ".toml": "toml"}
+"""What `mutating` knows the files of each format as."""
 
 
 def seeds() -> dict[str, str]:
@@ -61,78 +54,47 @@ def seeds() -> dict[str, str]:
             chasles.save(getattr(chasles.robots, robot)(), path)
             found[path.name] = path.read_text()
     source = Path(chasles.robots.__file__).with_name("puma560.toml")
-    return found | {"puma560.toml": source.read_text()}
+    return found | {"puma560.toml": source.read_text(), "dh.toml": DH, "links.dat": DAT}
 
 
-def mutated(text: str, rng: random.Random) -> bytes:
-    """The text with one or two mistakes."""
-    for _ in range(rng.randint(1, 2)):
-        text = rng.choice(MISTAKES)(text, rng)
-    data = text.encode("utf-8", "replace")
-    if rng.random() < 0.1 and data:
-        k = rng.randrange(len(data))
-        data = data[:k] + bytes([rng.randrange(256)]) + data[k + 1 :]
-    return data
-
-
-def _swapped(pattern: re.Pattern[str], text: str, rng: random.Random, by: str) -> str:
-    places = list(pattern.finditer(text))
-    if not places:
-        return text
-    place = rng.choice(places)
-    return text[: place.start()] + by + text[place.end() :]
-
-
-def _number(text: str, rng: random.Random) -> str:
-    return _swapped(NUMBER, text, rng, rng.choice(NUMBERS))
-
-
-def _name(text: str, rng: random.Random) -> str:
-    """Another word of the file, or an odd one."""
-    words = WORD.findall(text) or ["a"]
-    return _swapped(WORD, text, rng, rng.choice([*rng.choices(words, k=6), rng.choice(TEXTS)]))
-
-
-def _value(text: str, rng: random.Random) -> str:
-    quoted = QUOTED.findall(text) or ['""']
-    return _swapped(QUOTED, text, rng, rng.choice([rng.choice(quoted), '""', '"x"']))
-
-
-def _lines(text: str, rng: random.Random) -> str:
-    """Lines left out, written twice, or in another place."""
-    lines = text.split("\n")
-    i, count = rng.randrange(len(lines)), rng.randint(1, 6)
-    piece, rest = lines[i : i + count], lines[:i] + lines[i + count :]
-    at = rng.randrange(len(rest) + 1)
-    return "\n".join(
-        rng.choice([rest, lines[:i] + piece + lines[i:], rest[:at] + piece + rest[at:]])
-    )
-
-
-def _cut(text: str, rng: random.Random) -> str:
-    i, j = sorted(rng.randrange(len(text) + 1) for _ in range(2))
-    return rng.choice(
-        [text[:i] + text[min(j, i + 30) :], text[:j], text[: i + 1] + text[i:j] + text[i:]]
-    )
-
-
-def _letters(text: str, rng: random.Random) -> str:
-    i = rng.randrange(len(text) + 1)
-    return text[:i] + rng.choice([*TEXTS, "\n", "é", "/>", '"']) + text[i:]
-
-
-MISTAKES = (_number, _number, _name, _name, _value, _lines, _cut, _letters)
-
-
-class Expander:
-    """xacro in this process, which would take a hundred times longer in one for each file."""
-
-    def ask(self, file: str, *arguments: str) -> dict[str, Any]:
-        """What the wall answers; errors that would end the process behind it come through."""
-        try:
-            return dict(xacro_child.answer(os.path.abspath(file), *arguments))
-        except ValueError as error:
-            return {"error": str(error)}
+DH = """\
+format = "dh"
+convention = "modified"
+[units]
+angle = "deg"
+[base]
+position = [0.1, 0, 0.5]
+rpy = [0, 90, 0]
+[[joint]]
+theta = 30
+d = 0.12
+alpha = 90
+mass = 1.5
+center = [0.01, 0, -0.02]
+inertia = [2, 3, 4]
+limits = [-180, 90]
+velocity = 360
+effort = 20
+[[joint]]
+kind = "prismatic"
+name = "slide"
+link = "boom"
+mass = 2.0
+inertia = [1, 1, 1, 0, 0, 0]
+damping = 0.1
+"""
+DAT = """3
+0 0.1 0.4 0 0.3 1.5708
+2.0 0.02 0 0 0.03 0 0.04
+-0.1 0 0
+1 0 0.5 0 0 0
+1.0 0.01 0 0 0.01 0 0.01
+0 0 -0.2
+0 0 0 0.05 0.2 0
+0.5 0.001 0 0 0.002 0 0.003
+0 0 0.1
+0 0 -9.81
+"""
 
 
 def put(folder: Path) -> None:
@@ -141,13 +103,17 @@ def put(folder: Path) -> None:
     xacro_files.put(folder)
 
 
-def attempt(path: Path, hear: Callable[[str], object] = lambda text: None) -> bool:
-    """Whether a file loads, and lint takes it; MJCF's compiler has a process of its own and is left
-    out. Warnings of NumPy are faults here: a user should read what is wrong in the file."""
-    with warnings.catch_warnings(), mock.patch.object(xacro, "XACRO", Expander()):
+def attempt(
+    path: Path, hear: Callable[[str], object] = lambda text: None, *, mujoco: bool = False
+) -> bool:
+    """Whether a file loads, and lint takes it; without `mujoco` MJCF files are only parsed.
+
+    Warnings of NumPy are faults here: a user should read what is wrong in the file.
+    """
+    with warnings.catch_warnings(), readers_here(mujoco=mujoco):
         warnings.simplefilter("error")
         try:
-            if path.suffix == ".xml":
+            if path.suffix == ".xml" and not mujoco:
                 mjcf_source._lines(xml_file.parse(str(path), path.read_bytes()))
             else:
                 lint(path, meshes=False)
@@ -162,10 +128,11 @@ def cases(count: int, first: int = 0, kind: str = "") -> Iterator[tuple[int, str
     """Seeds, names and contents of mutated files, all or those of one suffix."""
     known = seeds()
     names = sorted(name for name in known if name.endswith(kind))
-    for seed in range(first, first + count):
+    for seed in range(first, first + abs(count)):
         rng = random.Random(seed)
         name = names[seed % len(names)]
-        yield seed, name, mutated(known[name], rng)
+        kind_of = KINDS.get(Path(name).suffix, "text")
+        yield seed, name, mutated(known[name].encode(), kind_of, rng)
 
 
 def main(count: int, first: int = 0, kind: str = "") -> None:
@@ -184,13 +151,13 @@ def main(count: int, first: int = 0, kind: str = "") -> None:
             start = time.process_time()
             signal.setitimer(signal.ITIMER_PROF, SECONDS)
             try:
-                loaded += attempt(path)
+                loaded += attempt(path, mujoco=count < 0)
             except Exception:
                 wrong += 1
                 print(f"seed {seed}, {name}:", traceback.format_exc().strip()[-700:], flush=True)
             signal.setitimer(signal.ITIMER_PROF, 0)
             slowest = max(slowest, time.process_time() - start)
-    print(f"{count} files, {loaded} loaded, {wrong} wrong; the slowest {slowest:.2f} s")
+    print(f"{abs(count)} files, {loaded} loaded, {wrong} wrong; the slowest {slowest:.2f} s")
 
 
 if __name__ == "__main__":

@@ -144,7 +144,62 @@ PLACED = f"""<sdf version="1.9"><model name="placed" placement_frame="tool::work
   <joint name="mount" type="ball"><parent>hand::grip</parent><child>seat</child></joint>
 </model></sdf>"""
 
+MOTORS = f"""<sdf version="1.7" xmlns:drake="http://drake.mit.edu"><model name="motors">
+  {link("base", "0 0 0 0 0 0")}{link("arm", "0 0 0.5 0.1 0.2 0.3")}{link("rod", "0 0.3 1 0 0.4 0")}
+  {link("hand", "0.2 0.3 1 0 0 0.5")}
+  <joint name="stand" type="fixed"><parent>world</parent><child>base</child></joint>
+  <joint name="turn" type="revolute"><parent>base</parent><child>arm</child>
+    <axis><xyz>1 0 2</xyz><limit><effort>7</effort></limit></axis>
+    <drake:rotor_inertia>0.002</drake:rotor_inertia><drake:gear_ratio>30</drake:gear_ratio></joint>
+  <joint name="slide" type="prismatic"><parent>arm</parent><child>rod</child>
+    <axis><xyz>0 1 0</xyz></axis><drake:rotor_inertia>0.7</drake:rotor_inertia></joint>
+  <joint name="loose" type="revolute"><parent>rod</parent><child>hand</child>
+    <axis><xyz>1 0 0</xyz><limit><effort>0</effort></limit></axis>
+    <drake:rotor_inertia>5</drake:rotor_inertia></joint>
+</model></sdf>"""
+
+_SHAPES = {
+    "box": "<size>0.1 0.2 0.3</size>",
+    "sphere": "<radius>0.2</radius>",
+    "cylinder": "<radius>0.1</radius><length>0.5</length>",
+    "capsule": "<radius>0.1</radius><length>0.4</length>",
+    "ellipsoid": "<radii>0.1 0.2 0.4</radii>",
+    "cone": "<radius>0.3</radius><length>0.4</length>",
+}
+
+
+def _solids(*kinds: str, density: str = "") -> str:
+    """Collision shapes side by side."""
+    return "".join(
+        f"""<collision name="c{k}"><pose>{k} 0.1 {0.2 * k} {0.3 * k} 0.5 -0.2</pose>{density}
+        <geometry><{kind}>{_SHAPES[kind]}</{kind}></geometry></collision>"""
+        for k, kind in enumerate(kinds)
+    )
+
+
+SOLIDS = f"""<sdf version="1.11"><model name="solids">
+  <link name="base"><inertial auto="true"/>{_solids("box")}</link>
+  <link name="one"><pose>0 0 1 0 0 0.3</pose><inertial auto="true"/>{_solids(*_SHAPES)}</link>
+  <link name="two"><pose>0 1 1 0 0 0.3</pose><inertial auto="true"><mass>2.5</mass></inertial>
+    {_solids("capsule", "cone", density="<density>300</density>")}</link>
+  <link name="three"><pose>0 2 1 0 0 0.3</pose>
+    <inertial auto="true"><density>50</density></inertial>{_solids("cylinder", "sphere")}</link>
+  <joint name="stand" type="fixed"><parent>world</parent><child>base</child></joint>
+  <joint name="a" type="revolute"><parent>base</parent><child>one</child>
+    <axis><xyz>1 0 2</xyz></axis></joint>
+  <joint name="b" type="revolute"><parent>one</parent><child>two</child>
+    <axis><xyz>0 1 2</xyz></axis></joint>
+  <joint name="c" type="prismatic"><parent>two</parent><child>three</child>
+    <axis><xyz>1 1 0</xyz></axis></joint>
+</model></sdf>"""
+
+ANCIENT = OLD.replace('version="1.4"', 'version="1.3"')
+"""What changed from 1.3 to 1.4 has nothing to do with models."""
+
 FILES = {
+    "motors": MOTORS,
+    "solids": SOLIDS,
+    "ancient": ANCIENT,
     "arm": ARM,
     "joints": JOINTS,
     "nested": NESTED,
@@ -155,6 +210,9 @@ FILES = {
 }
 
 STATES: dict[str, dict[str, list[float]]] = {
+    "motors": {"turn": [0.3], "slide": [-0.7], "loose": [1.2]},
+    "solids": {"a": [0.3], "b": [-0.7], "c": [0.2]},
+    "ancient": {"turn": [0.6]},
     "arm": {"shoulder": [0.3], "elbow": [-0.7], "slide": [0.2]},
     "joints": {
         "cross": [0.4, -0.6],

@@ -219,6 +219,34 @@ def test_any_table_is_written_and_read_back(file: Write, tmp_path: Path) -> None
         close(again.forward_kinematics(q, frame=frame), T, 1e-13)
 
 
+def test_helical_and_cylindrical_joints(file: Write, tmp_path: Path) -> None:
+    """Each equals the joints it is made of: a turn and a slide along one axis."""
+    body, point = "1.0 0.01 0 0 0.02 0 0.015", "0.1 0.2 -0.2"
+    gravity = "0.5 -1 -9.81"
+    text = f"3\n2 0.1 0.4 0 0.3 0.5 -0.2\n{body}\n{point}\n"
+    text += f"3 0.3 0.1 0.2 0.5 0\n{body}\n{point}\n0 0 0 0.05 0.2 0\n{body}\n{point}\n"
+    robot = chasles.load(file(text + gravity))
+    parts = f"5\n0 0.1 0.4 0 0 0\n0 0 0 0 0 0 0\n0 0 0\n1 0 0 0 0.3 0.5\n{body}\n{point}\n"
+    parts += "0 0.3 0.1 0 0 0\n0 0 0 0 0 0 0\n0 0 0\n"
+    parts += f"1 0 0 0.2 0.5 0\n{body}\n{point}\n"
+    parts += f"0 0 0 0.05 0.2 0\n{body}\n{point}\n{gravity}"
+    parted = tmp_path / "parts.dat"
+    parted.write_text(parts)
+    apart = chasles.load(parted)
+    rng = np.random.default_rng(5)
+    q, qd, qdd = rng.normal(size=(3, 4))
+    spread = np.array([[1, 0, 0, 0], [-0.2, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
+    tau = apart.inverse_dynamics(spread @ q, spread @ qd, spread @ qdd)
+    close(robot.inverse_dynamics(q, qd, qdd), spread.T @ tau, 1e-13)
+    T = apart.forward_kinematics(spread @ q, frame="gripper")
+    close(robot.forward_kinematics(q, frame="gripper"), T, 1e-14)
+    again = tmp_path / "again.dat"
+    dat.write(robot.model.source, again, gripper="gripper")
+    close(
+        chasles.load(again).inverse_dynamics(q, qd, qdd), robot.inverse_dynamics(q, qd, qdd), 1e-13
+    )
+
+
 def changed(**changes: object) -> Description:
     source = bare(puma560())
     first, *rest = source.joints
@@ -229,7 +257,7 @@ def changed(**changes: object) -> Description:
     ("source", "message"),
     [
         (puma560(), "E-DAT-014 'joint1'"),
-        (changed(kind="helical", pitch=0.1), "E-DAT-012 'joint1'"),
+        (changed(kind="spherical"), "E-DAT-012 'joint1'"),
         (changed(axis=Vector.of(0.0, 1.0, 0.0)), "E-DAT-017"),
         (changed(mimic=Mimic("joint2")), "E-DAT-015 'joint2'"),
         (changed(parent=None), "E-DAT-013"),
@@ -282,7 +310,8 @@ def spoiled(line: int, content: str) -> str:
         (spoiled(1, "-3"), 1, "E-DAT-002 links is '-3'"),
         (spoiled(1, "2.5"), 1, "E-DAT-002 links is '2.5'"),
         (spoiled(1, "9" * 5000), 1, "E-DAT-004"),
-        (spoiled(2, "2 0.1 0.4 0 0.3 1.5708"), 2, "E-DAT-008 '2'"),
+        (spoiled(2, "4 0.1 0.4 0 0.3 1.5708"), 2, "E-DAT-008 '4'"),
+        (spoiled(2, "2 0.1 0.4 0 0.3 1.5708"), 3, "E-DAT-007"),
         (spoiled(5, "0.5 0 0.5 0 0 0"), 5, "E-DAT-008 '0.5'"),
         (spoiled(3, "-2.0 0.02 0 0 0.03 0 0.04"), 3, "E-DAT-009 2.0"),
         (spoiled(3, "2.0 0.02 x 0 0.03 0 0.04"), 3, "E-DAT-004 'x'"),

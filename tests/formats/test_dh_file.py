@@ -127,6 +127,60 @@ def test_the_file_says_what_the_rows_say(file: Write) -> None:
     assert [robot.joint(name).where for name in robot.joints] == [f"{path}:{k}" for k in (14, 26)]
 
 
+SCREW = """\
+[[joint]]
+kind = "helical"
+pitch = 5
+theta = 10
+d = 20
+a = 30
+alpha = 0
+mass = 500
+inertia = [1e6, 1e6, 1e6]
+limits = [-90, 90]
+
+[[joint]]
+kind = "cylindrical"
+theta = -20
+d = 40
+a = 0
+alpha = 90
+mass = 500
+inertia = [1e6, 1e6, 1e6]
+"""
+
+
+def test_screws_and_cylinders_in_units(file: Write, tmp_path: Path) -> None:
+    """Pitch is a length of the file's unit for one radian; written in SI, it reads back."""
+    robot = chasles.load(file(ARM + SCREW))
+    rows = [
+        *(chasles.to_dh(chasles.load(file(ARM)), convention="modified").rows),
+        chasles.DHRow(
+            *(math.radians(10.0), 0.02, 0.03, 0.0, "helical"),
+            pitch=0.005,
+            mass=0.5,
+            inertia=(1e-3, 1e-3, 1e-3),
+        ),
+        chasles.DHRow(
+            *(math.radians(-20.0), 0.04, 0.0, math.pi / 2.0, "cylindrical"),
+            mass=0.5,
+            inertia=(1e-3, 1e-3, 1e-3),
+        ),
+    ]
+    base = robot.forward_kinematics(robot.neutral(), "base")
+    plain = chasles.from_dh(rows, convention="modified", base=base, gravity=(0.0, 0.0, -9.8))
+    q, qd, qdd = np.random.default_rng(1).normal(size=(3, 5))
+    close(robot.forward_kinematics(q, "dh4"), plain.forward_kinematics(q, "dh4"), 1e-14)
+    close(robot.inverse_dynamics(q, qd, qdd), plain.inverse_dynamics(q, qd, qdd), 1e-12)
+    close(robot.limits.upper[2:], [math.pi / 2.0, np.inf, np.inf], 1e-15)
+    dh.write(robot.model.source, tmp_path / "again.toml")
+    again = chasles.load(tmp_path / "again.toml")
+    close(again.inverse_dynamics(q, qd, qdd), plain.inverse_dynamics(q, qd, qdd), 1e-12)
+    for line, code in (("pitch = 1", "E-DH-340"), ("limits = [0, 1]", "E-DH-341")):
+        with raises(f"{code} arm.toml:50: joint 4"):
+            chasles.load(file(ARM + SCREW + line + "\n"))
+
+
 def test_inertia_about_the_frame(file: Write) -> None:
     """At the top for all rows; a row may say its own."""
     at_top = ARM.replace("gravity", 'inertia_about = "frame"\ngravity')
@@ -263,7 +317,7 @@ def test_bad_files_are_refused_with_their_line(
         (b'format = "dh"\nconvention = "modified"\njoint = [1]\n', "E-TOML-014"),
         (b'format = "dh"\n\xff', "E-TOML-016"),
         (b"a = " + b"[" * 5000, "E-TOML-017"),
-        (b"a = " + b"1" * 5000, "E-TOML-017"),
+        (b"a = " + b"1" * 5000, "E-TOML-019"),
     ],
 )
 def test_other_bad_files(file: Write, content: bytes, message: str) -> None:

@@ -28,6 +28,7 @@ from chasles.model import (
     LinkData,
     LoopData,
     Mimic,
+    RotorData,
     ShapeData,
     coupling,
     gear,
@@ -112,6 +113,13 @@ def through_free() -> Mechanisms:
     yield replace(source, loops=(loop,))
 
 
+def turned() -> Mechanisms:
+    """An arm with a rotor that two of its joints turn."""
+    source = arm("revolute", "revolute", "prismatic")
+    rotor = RotorData("rotor", ("joint0", "joint2"), (2.0, -0.5), 0.3)
+    yield replace(source, rotors=(rotor,))
+
+
 def tied(*made: CouplingData) -> Callable[[], Mechanisms]:
     """An arm with each of some couplings, which hold at one position."""
 
@@ -188,6 +196,7 @@ ROWS: dict[str, Callable[[], Mechanisms]] = {
     "limits of spherical joints": of("spherical", limits=ROUND),
     "damping, friction": of("revolute", "universal", "helical", damping=0.2, friction=0.3),
     "armature": of("revolute", "universal", "helical", armature=0.1),
+    "inertia that several joints turn": turned,
     "mimic": of("revolute", mimic=Mimic("joint0", 2.0, 0.1)),
     "loops by spherical joints": closed("spherical"),
     "loops by revolute joints": closed("revolute", "continuous"),
@@ -235,7 +244,12 @@ def started(source: Description) -> Sample:
 
 def table() -> dict[str, dict[str, str]]:
     """The cells by row and suffix."""
-    lines = PAGE.read_text("utf-8").split("## What each format can say")[1].split("\n")
+    lines = (
+        PAGE.read_text("utf-8")
+        .split("## What each format can say")[1]
+        .split("\n## ")[0]
+        .split("\n")
+    )
     rows = [[x.strip() for x in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
     suffixes = [name.split("`")[1] for name in rows[0][1:]]
     return {first: dict(zip(suffixes, rest, strict=True)) for first, *rest in rows[2:]}

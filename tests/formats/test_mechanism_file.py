@@ -16,13 +16,15 @@ from support import Floats, close, raises
 import chasles
 from chasles import formats
 from chasles.expr import Program, sin
-from chasles.formats import mechanism
+from chasles.formats import mechanism_writer
+from chasles.mathematics.derivatives import replayed
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import (
     JOINTS,
     LOOP_JOINTS,
+    CouplingData,
     Description,
     FrameData,
     JointData,
@@ -35,7 +37,6 @@ from chasles.model import (
     coupling,
     gear,
 )
-from chasles.model.couplings import residual_at
 from chasles.model.graph import in_series
 from chasles.robots import ROBOTS
 from chasles.robots._solids import box
@@ -123,6 +124,11 @@ def file(tmp_path: Path) -> Write:
     return write
 
 
+def residual_at(data: CouplingData, values: dict[str, float]) -> float:
+    """The residual of a coupling where its coordinates have these values."""
+    return float(replayed(data.residual, {"q": [values[name] for name in data.freedoms]})[0])
+
+
 def flat(value: Any) -> Any:
     """A description as plain lists: transforms by matrix and position, programs as text."""
     if isinstance(value, Transform):
@@ -153,7 +159,7 @@ def same(a: Any, b: Any) -> None:
 
 
 def round_trip(source: Description, path: Path) -> None:
-    mechanism.write(source, path)
+    mechanism_writer.write(source, path)
     same(flat(source), flat(formats.read(path)))
 
 
@@ -319,7 +325,7 @@ def test_gears_keep_their_numbers(tmp_path: Path) -> None:
     other = coupling("s", ["joint1", "joint2"], lambda a, b: 2.0 * a + 3.0 * b - 1.0)
     idle = coupling("i", ["joint1", "joint3", "joint2"], lambda a, b, c: 0.0 * a - 2.0 * c + b * b)
     for couplings in ((other, sums), (sums, idle, other), (idle, replace(sums, name="e"))):
-        mechanism.write(replace(source, couplings=couplings), tmp_path / "b.toml")
+        mechanism_writer.write(replace(source, couplings=couplings), tmp_path / "b.toml")
         back = formats.read(tmp_path / "b.toml").couplings
         assert [(x.name, x.freedoms) for x in back] == [(x.name, x.freedoms) for x in couplings]
         at = {f"joint{k}": 0.3 * k for k in (1, 2, 3)}
@@ -333,7 +339,7 @@ def test_polynomials_keep_their_numbers(tmp_path: Path) -> None:
     source = chasles.robots.planar(3).model.source
     names = ["joint3", "joint1", "joint2"]
     curve = coupling("c", names, lambda z, x, y: (x - 2.0 * y) * (x - 2.0 * y) / 3.0 - z + 0.7)
-    mechanism.write(replace(source, couplings=(curve,)), tmp_path / "a.toml")
+    mechanism_writer.write(replace(source, couplings=(curve,)), tmp_path / "a.toml")
     (back,) = formats.read(tmp_path / "a.toml").couplings
     assert sorted(back.freedoms) == sorted(names)
     for z, x, y in np.random.default_rng(4).normal(size=(5, 3)):
@@ -358,7 +364,7 @@ def test_what_has_no_place_in_a_file(tmp_path: Path) -> None:
     own = replace(robot.model.source.joints[0], custom=robot.model.bodies[0].joint, kind="custom")
     source = replace(robot.model.source, joints=(own, *robot.model.source.joints[1:]))
     with raises("E-FILE-032", "'joint1'"):
-        mechanism.write(source, tmp_path / "no.toml")
+        mechanism_writer.write(source, tmp_path / "no.toml")
     assert not list(tmp_path.iterdir())
 
 

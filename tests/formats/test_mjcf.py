@@ -449,10 +449,10 @@ def test_what_is_not_used_is_noted(saved: Saved) -> None:
     assert chasles.load(saved(stopped.replace('active="false"', ""))).loops == ()
 
 
-def test_armature_of_a_free_joint_is_noted(saved: Saved) -> None:
-    body = f'<body name="a"><joint name="j" type="free" armature="1"/>{SPHERE}</body>'
+def test_friction_of_a_free_joint_is_noted(saved: Saved) -> None:
+    body = f'<body name="a"><joint name="j" type="free" frictionloss="1"/>{SPHERE}</body>'
     notes = chasles.load(saved(document(f"<worldbody>{body}</worldbody>"))).notes
-    assert any("joint 'j': armature and friction of a free joint" in note for note in notes)
+    assert any("joint 'j': friction of a free joint" in note for note in notes)
 
 
 def test_a_site_with_a_bodys_name_gets_another(saved: Saved) -> None:

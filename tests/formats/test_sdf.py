@@ -8,7 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sdf_files import ARM, FILES, INERTIAL, MERGED, OLD, STATES, link, put
+from sdf_files import (
+    ANCIENT,
+    ARM,
+    FILES,
+    INERTIAL,
+    MERGED,
+    MOTORS,
+    OLD,
+    SOLIDS,
+    STATES,
+    link,
+    put,
+)
 from support import close, direct, raises
 
 import chasles
@@ -50,6 +62,53 @@ def test_files_mean_what_they_mean_to_drake(name: str, saved: Saved) -> None:
         close(direct(robot.model, "forward_kinematics", q, frame=frame), pose, TOLERANCE)
     close(direct(robot.model, "mass_matrix", q), expected["mass_matrix"], TOLERANCE)
     close(direct(robot.model, "gravity_forces", q), expected["gravity_forces"], TOLERANCE, 1.0)
+
+
+def test_old_versions_are_converted(saved: Saved) -> None:
+    """Version 1.0 has values in attributes; each file says the same, and has a note."""
+    text = """<gazebo version="1.0"><model name="old" static="false"><origin pose="0 0 1 0 0.3 0"/>
+      <link name="base"/>
+      <link name="arm" gravity="true"><origin pose="0 0 0.5 0.7 0 0"/>
+        <inertial mass="2"><origin pose="0.1 0 0 0 0 0"/>
+          <inertia ixx="1" ixy="0" ixz="0" iyy="2" iyz="0" izz="2.5"/></inertial></link>
+      <joint name="hold" type="fixed"><parent link="world"/><child link="base"/></joint>
+      <joint name="turn" type="revolute"><origin pose="0 0 0.1 0 0 0.4"/>
+        <child link="arm"/><parent link="base"/>
+        <axis xyz="0 1 0"><dynamics damping="0.2" friction="0.1"/>
+          <limit lower="-1" upper="2"/></axis></joint></model></gazebo>"""
+    given = chasles.load(saved(text)).model.source
+    turn = next(joint for joint in given.joints if joint.name == "turn")
+    expected = chasles.load(saved(ANCIENT)).model.source
+    turns = next(joint for joint in expected.joints if joint.name == "turn")
+    assert (turn.pose, turn.child_pose, turn.axis) == (turns.pose, turns.child_pose, turns.axis)
+    assert (turn.damping, turn.friction) == (0.2, 0.1)
+    assert (turn.limits.lower, turn.limits.upper) == (-1.0, 2.0)
+    arm = next(link for link in given.links if link.name == "arm").inertia
+    assert (arm.m, *arm.h) == (2.0, 0.2, 0.0, 0.0)
+    assert any("version 1.0 is older than 1.4; converted" in note for note in given.notes)
+    assert any("version 1.3 is older than 1.4; converted" in note for note in expected.notes)
+
+
+def test_gravity_stood_in_physics_before_version_1_6(saved: Saved) -> None:
+    world = "<world name='w'><physics type='ode'><gravity>1 2 3</gravity></physics>{}</world>"
+    model = ARM.partition(">")[2].removesuffix("</sdf>")
+    for version, expected in (("1.5", (1.0, 2.0, 3.0)), ("1.6", (0.0, 0.0, -9.8))):
+        text = f"<sdf version='{version}'>{world.format(model)}</sdf>"
+        assert tuple(chasles.load(saved(text)).gravity) == expected
+
+
+def test_masses_from_shapes_are_noted(saved: Saved) -> None:
+    notes = chasles.load(saved(SOLIDS)).notes
+    assert any("link 'base': 6 kg, from the volumes of its 1 collision shapes" in x for x in notes)
+    text = SOLIDS.replace("<box>", "<plane>").replace("</box>", "</plane>")
+    notes = chasles.load(saved(text)).notes
+    assert any("'base': 1 kg" in x and "1 of unknown volume, taken as 1 kg" in x for x in notes)
+
+
+def test_a_joint_without_effort_has_no_motor(saved: Saved) -> None:
+    robot = chasles.load(saved(MOTORS))
+    assert [joint.armature for joint in robot.model.source.joints[1:]] == [1.8, 0.7, 0.0]
+    assert any("'loose': drake:rotor_inertia is not used: its effort" in x for x in robot.notes)
 
 
 def test_frames_move_with_the_link_they_are_attached_to(saved: Saved) -> None:
@@ -342,7 +401,6 @@ def test_merged_parts_are_those_of_the_model(saved: Saved) -> None:
 
 REFUSED = {
     "no version": (ARM.replace(' version="1.9"', ""), ":1: file: sdf has no version"),
-    "old": (ARM.replace("1.9", "1.3"), ":1: file: version 1.3 is too old; save the file as 1.4"),
     "odd version": (ARM.replace("1.9", "two"), ":1: file: version is 'two'; give one like 1.9"),
     "not sdf": ("<robot/>", ":1: file: the document is a <robot>; an SDF file is <sdf>"),
     "no links": ("<sdf version='1.9'><model name='m'/></sdf>", ": there are no links"),
@@ -390,7 +448,7 @@ REFUSED = {
         chain("<joint name='j' type='screw'><parent>a</parent><child>b</child></joint>"),
         ": joint 'j': there is no <axis>; add one",
     ),
-    "auto": (ARM.replace("<inertial>", "<inertial auto='true'>"), "auto asks for masses from"),
+    "auto": (ARM.replace("<inertial>", "<inertial auto='true'>"), "there is no <collision>"),
     "uri": (
         chain("<include><uri>model://arm</uri></include>"),
         "'model://arm' is not in a folder above the file, nor in ROS_P",

@@ -20,7 +20,13 @@ from chasles.model import Description, JointData, LoopData, gear
 TOLERANCE = 1e-12
 
 
-@pytest.mark.parametrize("name", FILES)
+def test_rotors_of_motors_are_not_left_out_without_a_word(tmp_path: Path) -> None:
+    robot = chasles.load(put(tmp_path, a=FILES["motors"]) / "a.sdf")
+    with raises("E-SDF-036 turn"):
+        chasles.save(robot, tmp_path / "b.sdf")
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name != "motors"])
 def test_what_was_read_is_written_and_read_again(name: str, tmp_path: Path) -> None:
     """Nested models become one; their parts get names without colons."""
     robot = chasles.load(put(tmp_path, a=FILES[name]) / "a.sdf")

@@ -82,8 +82,10 @@ WRONG = {
         "arm.urdf.xacro:3: xacro: package 'nowhere' is not above the file, nor beside what is; put",
     ),
     "escape": (
-        ARM.replace("${0.1 * k}", "${(lambda: ().__class__)()}", 1),
-        "xacro: names with two underscores are not evaluated",
+        ARM.replace("${0.1 * k}", "${().__class__}", 1),
+        "arm.urdf.xacro:6: in macro 'rod', in macro 'arm', xacro: attribute '__class__' of a tuple "
+        "is not evaluated: ${().__class__}; if you trust the file, let it run Python: "
+        "chasles.load(path, trust=True), or --trust [E-XACRO-003]",
     ),
     "block": (
         LEGS.replace('name="origin"', 'name="place"').replace("$(find legs)/", ""),
@@ -127,7 +129,7 @@ def test_a_file_that_takes_for_ever_is_stopped(
     monkeypatch.setattr(xacro, "XACRO", replace(xacro.XACRO, seconds=1.5))
     start = time.monotonic()
     with raises("E-FILE-038|E-XACRO-002"):
-        chasles.load(saved(ARM.replace("${0.1 * k}", expression, 1)))
+        chasles.load(saved(ARM.replace("${0.1 * k}", expression, 1)), trust=True)
     assert time.monotonic() - start < 10.0
 
 

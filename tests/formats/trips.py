@@ -36,7 +36,9 @@ ILL = 1e7
 
 SUFFIXES = (".toml", ".urdf", ".xml", ".sdf")
 
-REFUSAL = re.compile(r"(joint|loop|link|coupling|gravity|robot|frame|body|site) [^\n]*; \w[^\n]*")
+REFUSAL = re.compile(
+    r"(joint|loop|link|coupling|rotor|gravity|robot|frame|body|site) [^\n]*; \w[^\n]*"
+)
 """What a refusal is: one line that names a part and, after the fact, a remedy."""
 
 RENAMED = re.compile(
@@ -218,6 +220,7 @@ def _beside(source: Description, again: Description, names: Names, suffix: str) 
     for what, mine, theirs in (
         ("loop", source.loops, again.loops),
         ("coupling", source.couplings, again.couplings),
+        ("rotor", source.rotors, again.rotors),
     ):
         kept = {part.name for part in theirs}
         lost = (part.name for part in mine if names.of("joint", part.name) not in kept)

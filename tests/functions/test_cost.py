@@ -94,6 +94,7 @@ OF_THE_BOOK = [
     ("mass_matrix", "composite-3x3", "6.2.8b 6.2.8c 6.2.8d 6.2.8g"),
     ("mass_matrix", "unit-acceleration", "5.3.45b"),
     ("mass_matrix", "orthogonal-complement", "6.2.12 6.2.13 6.2.14 6.2.15"),
+    ("mass_matrix", "factored-complement", "6.2.12 6.2.14 6.2.15"),
     ("mass_matrix", "spatial-operator", "6.2.18"),
     ("mass_matrix_inverse", "spatial-operator", "6.2.19"),
     ("forward_dynamics", "augmented-tensor", "6.2.16 6.3.29a"),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import TARGETS, close, raises, state, tree
+from support import TARGETS, close, raises, state, tree, turned_rotors
 
 import chasles
 from chasles.mathematics.linear import Vector
@@ -15,13 +15,13 @@ from chasles.robots import general_chain, planar, puma560, quadruped, stanford_a
 ROUNDING = 1e-12
 
 
-def rotor_forces(robot: chasles.Robot, qdd: np.ndarray) -> np.ndarray:
+def rotor_forces(robot: chasles.Robot, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
     """Armature times acceleration: the part of joint forces that is not of links."""
     armature = np.zeros(robot.nv)
     for i, body in enumerate(robot.model.bodies):
-        leader, ratio = robot.model.owner(i)  # a mimic follower's rotor turns with its leader
+        ((leader, _, ratio),) = robot.model.shares(i)  # a follower's rotor turns with its leader
         armature[robot.model.velocity_slices[leader]] += ratio**2 * body.data.armature
-    return armature * qdd
+    return armature * qdd + turned_rotors(robot, qd)
 
 
 TREES = {
@@ -42,7 +42,7 @@ def test_it_gives_inverse_dynamics(target: str, name: str) -> None:
     Y = chasles.compile(robot, "regressor", backend=target)(q, qd, qdd)
     assert Y.shape == (3, robot.nv, 10 * len(robot.moving_joints))
     tau = chasles.compile(robot, "inverse_dynamics", backend=target)(q, qd, qdd)
-    close(Y @ robot.inertial_parameters() + rotor_forces(robot, qdd), tau, ROUNDING)
+    close(Y @ robot.inertial_parameters() + rotor_forces(robot, qd, qdd), tau, ROUNDING)
 
 
 def test_a_link_whose_frame_is_not_at_its_joint() -> None:
@@ -52,7 +52,7 @@ def test_a_link_whose_frame_is_not_at_its_joint() -> None:
     joints = tuple(replace(joint, child_pose=there) for joint in source.joints)
     robot = chasles.Robot(replace(source, joints=joints))
     q, qd, qdd = state(robot, 4)
-    tau = robot.regressor(q, qd, qdd) @ robot.inertial_parameters() + rotor_forces(robot, qdd)
+    tau = robot.regressor(q, qd, qdd) @ robot.inertial_parameters() + rotor_forces(robot, qd, qdd)
     close(tau, robot.inverse_dynamics(q, qd, qdd), ROUNDING)
 
 
@@ -79,7 +79,7 @@ def test_another_robot_with_the_same_joints() -> None:
     robot = puma560()
     loaded = robot.attach("tool", mass=2.0, center=(0.1, 0.0, 0.2))
     q, qd, qdd = state(robot, 3)
-    tau = robot.regressor(q, qd, qdd) @ loaded.inertial_parameters() + rotor_forces(robot, qdd)
+    tau = robot.regressor(q, qd, qdd) @ loaded.inertial_parameters() + rotor_forces(robot, qd, qdd)
     close(tau, loaded.inverse_dynamics(q, qd, qdd), ROUNDING)
 
 
@@ -123,7 +123,7 @@ def test_their_number_and_what_they_do(name: str) -> None:
     assert base.largest_dropped < 1e-3 * base.tolerance < base.tolerance < base.smallest_kept
     q, qd, qdd = state(robot, 5, 4)
     values = base.values(robot.inertial_parameters())
-    tau = robot.regressor(q, qd, qdd)[..., base.columns] @ values + rotor_forces(robot, qdd)
+    tau = robot.regressor(q, qd, qdd)[..., base.columns] @ values + rotor_forces(robot, qd, qdd)
     close(tau, robot.inverse_dynamics(q, qd, qdd), 1e-10)
 
 

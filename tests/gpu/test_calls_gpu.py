@@ -8,7 +8,7 @@ import pytest
 from support import close, state
 
 import chasles
-from chasles.backends import cuda_driver
+from chasles.backends.cuda import driver as cuda_driver
 from chasles.robots import puma560, quadruped
 
 cupy = pytest.importorskip("cupy", reason="no CuPy: calls on a GPU are not tested here")

@@ -13,7 +13,7 @@ import pytest
 from support import close, state, tree
 
 import chasles
-from chasles.backends import cuda_driver
+from chasles.backends.cuda import driver as cuda_driver
 from chasles.robots import puma560, quadruped
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # leaves PyTorch some memory

@@ -47,14 +47,20 @@ def test_denavit_and_hartenberg():
     close(hm.position_from_dh(theta, d, a, alpha), expected, EXACT)
 
 
-@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
-def test_extended_denavit_and_hartenberg(kind):
-    theta, s, b, a, alpha, q = 0.4, 0.2, 0.7, -0.3, 1.1, 0.25
-    M = hm.position_from_extended_dh(theta, s, b, a, alpha, kind=kind, q=q)
-    if kind == "revolute":
-        theta += q
-    else:
-        s += q
+@pytest.mark.parametrize(
+    ("kind", "q", "turn", "slide"),
+    [
+        ("revolute", 0.25, 0.25, 0.0),
+        ("prismatic", 0.25, 0.0, 0.25),
+        ("helical", 0.25, 0.25, 0.25 * -0.3),
+        ("cylindrical", (0.25, 0.6), 0.25, 0.6),
+        ("cylindrical", 0.0, 0.0, 0.0),
+    ],
+)
+def test_extended_denavit_and_hartenberg(kind, q, turn, slide):
+    theta, s, b, a, alpha = 0.4, 0.2, 0.7, -0.3, 1.1
+    M = hm.position_from_extended_dh(theta, s, b, a, alpha, kind=kind, q=q, pitch=-0.3)
+    theta, s = theta + turn, s + slide
     c, d = math.cos(theta), math.sin(theta)
     rotation = (about("z", theta) @ about("x", alpha))[:3, :3]
     close(M, pose(rotation, (a * c - b * d, a * d + b * c, s)), EXACT)
@@ -439,3 +445,51 @@ def test_matrices_and_screws_as_the_paper_writes_them() -> None:
     assert type(W) is hm.Velocity
     assert np.array_equal(np.array(W.matrix()), np.asarray(hm.joint_velocity("revolute", 2.0)))
     assert np.allclose(W.matrix(), 2.0 * np.array(L.matrix()))
+
+
+# Momenta and actions solved for motions ----------------------------------------------------------
+
+
+def six_columns(J):
+    """skew(X J) of the six unit twists, entry by entry: a dense system that shares no formula."""
+    rows, columns = np.array([2, 0, 1, 0, 1, 2]), np.array([1, 2, 0, 3, 3, 3])
+    dense = np.asarray(J)
+    found = [hat(e[:3], e[3:]) @ dense for e in np.eye(6)]
+    return np.array([(X - X.T)[rows, columns] for X in found]).T, (rows, columns)
+
+
+def test_momentum_and_action_are_solved_for_velocity_and_acceleration():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        A = rng.normal(size=(3, 3))
+        J = hm.inertia_from_mass(2.0, rng.normal(size=3), A @ A.T + 3.0 * np.eye(3))
+        system, entries = six_columns(J)
+        Gamma = hm.from_array(hm.Momentum, hm.skew(rng.normal(size=(4, 4))))
+        W = hm.velocity_from_momentum(Gamma, J)
+        solved = np.linalg.solve(system, np.asarray(Gamma)[entries])
+        close(np.asarray(W), hat(solved[:3], solved[3:]), 1e-12)
+        close(np.asarray(hm.momentum(W, J)), np.asarray(Gamma), 1e-12)
+        Phi = hm.action_from_force(rng.normal(size=3), rng.normal(size=3))
+        W = hm.velocity(rng.normal(size=3), rng.normal(size=3))
+        H = hm.acceleration_from_action(Phi, J, W)
+        square = hat(np.asarray(hm.angular_part(W)), (0, 0, 0))
+        square = square @ square @ np.asarray(J)
+        solved = np.linalg.solve(system, (np.asarray(Phi) - (square - square.T))[entries])
+        close(
+            np.asarray(H),
+            hat(solved[:3], solved[3:])
+            + np.linalg.matrix_power(hat(np.asarray(hm.angular_part(W)), (0, 0, 0)), 2),
+            1e-11,
+        )
+        close(np.asarray(hm.action(H, J)), np.asarray(Phi), 1e-12)
+
+
+def test_bodies_that_momenta_do_not_determine_are_refused():
+    rod = hm.inertia_from_mass(1.0, (0, 0, 0.3), (0.1, 0.1, 0, 0, 0, 0))
+    Gamma = hm.momentum(hm.velocity((1, 0, 0), (0, 0, 0)), rod)
+    with raises("E-MATH-042"):
+        hm.velocity_from_momentum(Gamma, rod)
+    with raises("E-MATH-042"):
+        hm.acceleration_from_action(
+            hm.action_from_force((1, 0, 0)), rod, hm.velocity((0, 0, 1), (0, 0, 0))
+        )

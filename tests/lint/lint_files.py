@@ -108,6 +108,9 @@ EXAMPLES: dict[str, Example] = {
         arm(more=joint("again", "base", "tip")), "joint 'again'", 7, "already has a parent"
     ),
     "number": Example(arm(inertial("heavy", 1, 1, 1)), "link 'tip'", 4, "mass value is 'heavy'"),
+    "recovered": Example(
+        arm("<inertial><inertia/></inertial>"), "link 'tip'", 4, "<inertial> has no mass"
+    ),
     "negative-mass": Example(arm(inertial(-1, 0.01, 0.02, 0.02)), "link 'tip'", 4, "-1 kg"),
     "not-positive": Example(arm(inertial(1, -0.01, 0.02, 0.02)), "link 'tip'", 4, "-0.01"),
     "triangle": Example(
@@ -150,6 +153,9 @@ EXAMPLES: dict[str, Example] = {
     "limit-empty": Example(
         arm(limit=LIMIT.replace("-1", "2")), "joint 'elbow'", 6, "both limits are 2"
     ),
+    "negative": Example(
+        arm(limit=LIMIT + '<dynamics damping="-0.1"/>'), "joint 'elbow'", 6, "damping is -0.1"
+    ),
     "powerless": Example(
         arm(limit=LIMIT.replace("50", "0")), "joint 'elbow'", 6, "effort limit is 0"
     ),
@@ -187,6 +193,27 @@ EXAMPLES: dict[str, Example] = {
     ),
     "volume": Example(
         arm(inertial(0.01, 1e-5, 8e-5, 8e-5) + SHAPE.format("")), "link 'tip'", 4, "3e+03 cm3"
+    ),
+    "slender": Example(
+        arm(inertial(1, 4.0001e-4, 0.1604, 0.1608)), "link 'tip'", 4, "of a box of 1.39 m by"
+    ),
+    "far-frame": Example(
+        arm(inertial(1, 1e-4, 1e-4, 1e-4, "0.5 0 0")), "link 'tip'", 4, "41 radii of gyration"
+    ),
+    "lossless": Example(
+        arm(limit=LIMIT + '<dynamics damping="0.1" friction="0.2"/>'),
+        "robot 'arm'",
+        0,
+        "1 of 2 joints have neither damping nor friction: 'shoulder'",
+    ),
+    "rotor": Example(
+        arm(
+            more='<transmission name="drive"><joint name="elbow"/><actuator name="motor">'
+            "<mechanicalReduction>100</mechanicalReduction></actuator></transmission>"
+        ),
+        "joint 'elbow'",
+        7,
+        "gear ratio of 100 and no armature: the rotor counts 10000 times",
     ),
     "left-right": Example(
         TWINS.format(mass=1.2, lower=-1), "link 'right_foot'", 4, "1.2 kg for 1 kg"

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from lint_files import ORIGIN, arm, inertial
 
-from chasles.lint import lint, solids
-from chasles.lint.solids import located
+from chasles.formats import solids
+from chasles.formats.solids import located
+from chasles.lint import lint
 
 trimesh = pytest.importorskip("trimesh")
 

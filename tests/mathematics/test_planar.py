@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 
 from chasles.mathematics.linear import Symmetric, Vector
-from chasles.mathematics.planar import PlanarForce, PlanarInertia, PlanarMotion, PlanarTransform
+from chasles.mathematics.planar import (
+    PlanarArticulatedInertia,
+    PlanarForce,
+    PlanarInertia,
+    PlanarMotion,
+    PlanarTransform,
+)
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import Force, Motion, RigidInertia, Transform
+from chasles.robots import planar as rods
 
 EPS = 4e-16
 
@@ -81,6 +88,36 @@ def test_inertias(rng: np.random.Generator) -> None:
     half = PlanarInertia(0.5 * I.m, 0.5 * I.hx, 0.5 * I.hy, 0.5 * I.I)
     assert numbers((half + half) @ v) == pytest.approx(numbers(I @ v), abs=4 * EPS)
     np.testing.assert_allclose(v.dot(I @ v), v.dot(I @ v + f) - v.dot(f), atol=10 * EPS)
+
+
+def test_articulated_inertias(rng: np.random.Generator) -> None:
+    """Six numbers: a symmetric 3x3 matrix that goes to X* A X^-1."""
+    numbers_of = rng.normal(size=6).tolist()
+    A, X = PlanarArticulatedInertia(*numbers_of), PlanarTransform.of(0.9, -0.3, 1.4)
+    D = np.linalg.inv(np.array(X.matrix()))
+    expected = D.T @ np.array(A.matrix()) @ D
+    np.testing.assert_allclose(np.array((X @ A).matrix()), expected, atol=20 * EPS)
+    back = X.inverse() @ (X @ A)
+    np.testing.assert_allclose(np.array(back.matrix()), np.array(A.matrix()), atol=40 * EPS)
+    I = PlanarInertia.from_center(1.3, 0.4, -0.2, 0.7)
+    both = PlanarArticulatedInertia.of(I)
+    np.testing.assert_array_equal(np.array(both.matrix()), np.array(I.matrix()))
+    v = motion(rng)
+    np.testing.assert_allclose(numbers((X @ both) @ v), numbers((X @ I) @ v), atol=10 * EPS)
+    left = numbers(both.without(v) @ v)
+    np.testing.assert_allclose(left, np.zeros(3), atol=20 * EPS)
+
+
+def test_articulated_rods_answer_as_the_mass_matrix_says() -> None:
+    """Unit torque at the first of three hinges, the others free: 1 / D is an entry of M^-1."""
+    q = [0.4, -1.1, 0.8]
+    hinge = PlanarMotion(1.0, 0.0, 0.0)
+    rod = PlanarArticulatedInertia.of(PlanarInertia.from_center(1.0, 0.5, 0.0, 1.0 / 12.0))
+    A = rod
+    for angle in q[:0:-1]:
+        A = rod + PlanarTransform.of(angle, 1.0).inverse() @ A.without(hinge)
+    M = rods(3).mass_matrix(q)
+    assert 1.0 / hinge.dot(A @ hinge) == pytest.approx(np.linalg.inv(M)[0, 0], rel=1e-12)
 
 
 def test_small_displacements() -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from chasles.mathematics.linear import Vector
+from chasles.expr import RULES, Arena
+from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation, about
 from chasles.mathematics.spatial import (
     ArticulatedInertia,
@@ -297,3 +298,27 @@ def test_transform_rate_is_minus_the_cross_product(reference, rng):
     h = 1e-3
     rate = (8.0 * (X(h) - X(-h)) - (X(2 * h) - X(-2 * h))) / (12.0 * h)
     np.testing.assert_allclose(rate, -reference.crm(v) @ X(0.0), atol=1e-9)
+
+
+FREEDOMS = {"hinge": (2,), "slide": (5,), "ball": (0, 1, 2), "planar": (2, 3, 4)}
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("joint", FREEDOMS)
+def test_nothing_is_left_along_a_freedom(joint, symbolic):
+    """Exactly: what is left by rounding would cost operations, in another pattern each time."""
+    rigid = RigidInertia(1.3, Vector.of(0.4, -1.1, 0.7), Symmetric(2.1, 2.2, 2.3, 0.1, 0.2, 0.15))
+    A, arena = ArticulatedInertia.of(rigid), Arena(RULES)
+    if symbolic:
+        x = [arena.input("x", k) for k in range(21)]
+        A = ArticulatedInertia(
+            Symmetric(*x[:6]),
+            Matrix((tuple(x[6:9]), tuple(x[9:12]), tuple(x[12:15]))),
+            Symmetric(*x[15:]),
+        )
+    unit = Matrix.identity(6).rows
+    S = Motions(tuple(Motion.of(*unit[k]) for k in FREEDOMS[joint]))
+    U = A @ S
+    left = A.without(U, U.over(S.T @ U))
+    for column in S.columns:
+        assert list(left @ column) == [0.0] * 6

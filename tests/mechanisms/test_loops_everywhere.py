@@ -364,6 +364,15 @@ def free_motions(s: State) -> None:
     assert (loops, joints) == (("pin",), ROBOT.joints)
 
 
+def reached(s: State) -> None:
+    """The targets and the closure are one system."""
+    T = ROBOT.forward_kinematics(s.q, frame=FRAME)
+    found = ROBOT.inverse_kinematics({FRAME: T}, guess=s.q + 0.01)
+    assert found.solved
+    close(ROBOT.forward_kinematics(found.q, frame=FRAME), T, 1e-5)
+    assert np.abs(ROBOT.loop_residual(found.q)).max() < 1e-10
+
+
 def assembled(s: State) -> None:
     """The pin is at one place by both chains, and rates keep it there."""
     free = [ROBOT.joints.index(name) for name in ROBOT.independent]
@@ -545,9 +554,12 @@ FUNCTIONS_OF_THE_ROBOT: dict[str, Check] = {
     "jacobian": alike("jacobian", "q", frame=FRAME),
     "generalized_jacobian": alike("generalized_jacobian", "q", frame=FRAME),
     "jacobian_rate": alike("jacobian_rate", "q", "qd", frame=FRAME),
+    "joint_motion_matrices": alike("joint_motion_matrices", "q", "qd", frame=FRAME),
+    "motion_matrices": alike("motion_matrices", "q", "qd", "qdd", frame=FRAME),
     "mobility": free_motions,
     "loop_clusters": free_motions,
     "assemble": assembled,
+    "inverse_kinematics": reached,
     "complete": assembled,
     "loop_residual": equations,
     "loop_matrix": equations,
@@ -622,6 +634,18 @@ FUNCTIONS_OF_CHASLES: dict[str, Check] = {
     "to_dh": refused(lambda s: chasles.to_dh(ROBOT), "loop"),
     "control.computed_torque": feedback,
     "control.operational_dynamics": task_dynamics,
+    "control.joint_perturbations": refused(
+        lambda s: control.joint_perturbations(ROBOT, s.q, s.qd, s.qdd, *(s.qd,) * 3, frame=FRAME),
+        r"use robot.linearize\(q, qd, tau\)",
+    ),
+    "control.operational_torques": refused(
+        lambda s: control.operational_torques(ROBOT, s.q, s.qd, frame=FRAME),
+        r"use robot.linearize\(q, qd, tau\)",
+    ),
+    "control.task_perturbations": refused(
+        lambda s: control.task_perturbations(ROBOT, s.q, s.qd, s.qdd, *(s.qd,) * 3, frame=FRAME),
+        r"use robot.linearize\(q, qd, tau\)",
+    ),
     "control.operational_sensitivities": refused(
         lambda s: control.operational_sensitivities(ROBOT, s.q, s.qd, s.qdd, frame=FRAME),
         r"use robot.linearize\(q, qd, tau\)",

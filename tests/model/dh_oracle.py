@@ -24,10 +24,19 @@ def shift(axis: int, length: float) -> np.ndarray:
     return T
 
 
-def link(row: Row, convention: str, q: float) -> np.ndarray:
+MOVES = {
+    "revolute": lambda row, q: (q[0], 0.0),
+    "prismatic": lambda row, q: (0.0, q[0]),
+    "helical": lambda row, q: (q[0], row["pitch"] * q[0]),
+    "cylindrical": lambda row, q: (q[0], q[1]),
+}
+"""What a joint adds to theta and d."""
+
+
+def link(row: Row, convention: str, q: Sequence[float]) -> np.ndarray:
     """A_i of a row: Rx Tx Rz Tz (modified) or Rz Tz Tx Rx (standard)."""
-    slides = row.get("kind") == "prismatic"
-    theta, d = row["theta"] + (0.0 if slides else q), row["d"] + (q if slides else 0.0)
+    turned, slid = MOVES[row.get("kind", "revolute")](row, q)
+    theta, d = row["theta"] + turned, row["d"] + slid
     about_x = turn(0, row["alpha"]) @ shift(0, row["a"])
     about_z = turn(2, theta) @ shift(2, d)
     return about_x @ about_z if convention == "modified" else about_z @ about_x
@@ -37,9 +46,12 @@ def poses(
     rows: Sequence[Row], convention: str, q: Sequence[float], base: np.ndarray
 ) -> list[np.ndarray]:
     """Frames 0 to n in the world."""
-    T = [base]
-    for row, x in zip(rows, q, strict=True):
-        T.append(T[-1] @ link(row, convention, x))
+    T, rest = [base], list(q)
+    for row in rows:
+        count = 2 if row.get("kind") == "cylindrical" else 1
+        T.append(T[-1] @ link(row, convention, rest[:count]))
+        del rest[:count]
+    assert not rest
     return T
 
 
@@ -76,6 +88,7 @@ def random_rows(kinds: str, seed: int) -> list[dict[str, Any]]:
         d = points - c
         J = np.einsum("k,kij->ij", masses, [x @ x * np.eye(3) - np.outer(x, x) for x in d])
         row = dict(zip(("theta", "d", "a", "alpha"), rng.uniform(-1.0, 1.0, 4), strict=True))
-        kind = {"R": "revolute", "P": "prismatic"}[letter]
+        kind = {"R": "revolute", "P": "prismatic", "H": "helical", "C": "cylindrical"}[letter]
+        row |= {"pitch": float(rng.uniform(-0.3, 0.3))} if letter == "H" else {}
         rows.append(row | {"kind": kind, "mass": masses.sum(), "center": c, "inertia": J})
     return rows

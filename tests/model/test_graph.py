@@ -1,6 +1,7 @@
 """Graphs of links and joints: spanning trees, sets of the book, frames on both links, polarity."""
 
 import itertools
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import matrix_from_vector
 from chasles.mathematics.spatial import Transform
 from chasles.model import JOINTS, WORLD, JointData, LinkData, Mimic, build, gear
-from chasles.model.graph import from_graph
+from chasles.model.graph import from_graph, regular_numberings
 from chasles.robots._solids import box
 
 RNG = np.random.default_rng(4)
@@ -56,28 +57,79 @@ CRANK_SLIDER = [
 ]
 
 
-def numberings(parents: dict[str, str]) -> int:
-    """How many ways there are to number bodies so that parents come first, by trying all."""
-    return sum(
-        all(parents[b] not in order or order.index(parents[b]) < order.index(b) for b in order)
-        for order in itertools.permutations(parents)
-    )
+def by_the_rules(links_: list[str], joints: list[JointData], base: str) -> set[Any]:
+    """Numberings by trying every order of bodies and of joints (rules 1 to 6 of section 4.1.2)."""
+    found = set()
+    moving = [name for name in links_ if name != base]
+    for bodies in itertools.permutations(moving):
+        number = {base: 0} | {name: k for k, name in enumerate(bodies, start=1)}
+        for order in itertools.permutations(joints):
+            ends = [(number[str(j.parent)], number[str(j.child)]) for j in order]
+            tree = ends[: len(bodies)]
+            if all(max(pair) == k and min(pair) < k for k, pair in enumerate(tree, start=1)):
+                found.add((bodies, tuple(j.name for j in order)))
+    return found
+
+
+def spanning_trees(links_: list[str], joints: list[JointData]) -> int:
+    """By the matrix-tree theorem of Kirchhoff."""
+    place = {name: k for k, name in enumerate(links_)}
+    Laplacian = np.zeros((len(place), len(place)))
+    for joint in joints:
+        i, j = place[str(joint.parent)], place[joint.child]
+        Laplacian[[i, j], [i, j]] += 1.0
+        Laplacian[[i, j], [j, i]] -= 1.0
+    return round(np.linalg.det(Laplacian[1:, 1:]))
+
+
+TWO_LOOPS = [*CRANK_SLIDER, hinge("stay", "a", "c")]
+LADDER = [*(hinge(f"r{k}", f"a{k}", f"b{k}") for k in (1, 2)), hinge("a12", "a1", "a2")]
+LADDER += [hinge("b12", "b1", "b2"), hinge("foot", "base", "a1")]
+
+GRAPHS = {
+    "crank slider": (["base", "a", "b", "c"], CRANK_SLIDER),
+    "two loops": (["base", "a", "b", "c"], TWO_LOOPS),
+    "ladder": (["base", "a1", "a2", "b1", "b2"], LADDER),
+    "chain": (["base", "a", "b", "c"], CRANK_SLIDER[:3]),
+    "parallel": (["base", "a"], [hinge("j1", "base", "a"), hinge("j2", "base", "a")]),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_regular_numbering(name: str) -> None:
+    bodies, joints = GRAPHS[name]
+    found = list(regular_numberings(links(*bodies), joints, base="base"))
+    assert len({(x.bodies, x.joints) for x in found}) == len(found)
+    assert {(x.bodies, x.joints) for x in found} == by_the_rules(bodies, joints, "base")
+    trees = {frozenset(x.joints[: len(x.bodies)]) for x in found}
+    assert len(trees) == spanning_trees(bodies, joints)
+    for x in found:
+        n = len(x.bodies)
+        assert all(-1 <= p < i for i, p in enumerate(x.parents))
+        pairs = zip(x.predecessors[:n], x.successors[:n], strict=True)
+        assert [min(pair) for pair in pairs] == list(x.parents)  # Eq 4.2
 
 
 def test_regular_numberings_of_the_crank_slider() -> None:
-    """N8: four spanning trees, two unbranched and two branched; one and three numberings each."""
-    counts = []
-    for loop in CRANK_SLIDER:
-        made = from_graph(
-            "cs", links("base", "a", "b", "c"), CRANK_SLIDER, base="base", loops=[loop.name]
-        )
-        assert [x.name for x in made.loops] == [loop.name]
-        parents = {j.child: j.parent for j in made.joints if j.child != "base"}
-        counts.append(numberings({child: parent or "" for child, parent in parents.items()}))
-        model = build(made)
-        assert all(body.parent < i for i, body in enumerate(model.bodies))
-    assert sorted(counts) == [1, 1, 3, 3]
-    assert sum(counts) == 8
+    """Figure 4.4: eight, of four spanning trees; two unbranched, two with three numberings each."""
+    given = links("base", "a", "b", "c")
+    found = list(regular_numberings(given, CRANK_SLIDER, base="base"))
+    counts = Counter(x.loops for x in found)
+    assert sorted(counts.values()) == [1, 1, 3, 3]
+    assert len(found) == 8
+    assert {x.parents for x in found} == {(-1, 0, 1), (-1, -1, 0), (-1, -1, 1), (-1, 0, -1)}
+    for loops in counts:
+        made = from_graph("cs", given, CRANK_SLIDER, base="base", loops=loops)
+        assert tuple(x.name for x in made.loops) == loops
+        assert all(body.parent < i for i, body in enumerate(build(made).bodies))
+
+
+def test_numberings_of_what_is_not_connected() -> None:
+    with raises("E-MODEL-340 'c'"):
+        next(regular_numberings(links("base", "a", "c"), CRANK_SLIDER[:1], base="base"))
+    floating = JointData("base_joint", "free", None, "c")
+    joints = [hinge("crank", None, "a"), floating]
+    assert len(list(regular_numberings(links("a", "c"), joints))) == 2
 
 
 def test_the_tree_of_least_depth() -> None:

@@ -550,9 +550,12 @@ def test_equivalent_bodies_feel_the_same_joint_force(joint, rng, choice):
 def test_rotor_and_resistance(joint, rng):
     v = _velocity(joint, rng)
     assert list(joint.rotor(v)) == [a * x for a, x in zip(joint.armature, v, strict=True)]
-    drag, opposite = joint.resistance(v), joint.resistance(-v)
+    drag, opposite = joint.losses(v), joint.losses(-v)
     assert list(drag) == [-x for x in opposite]
     assert all(f * x > 0.0 for f, x in zip(drag, v, strict=True))  # it always takes power
+    turning = joint.resistance(v) - drag
+    assert abs(turning.dot(v)) < 1e-12  # and what turns a rotor takes none
+    assert joint.turning(v) == -joint.turning(v).T
     assert list(joint.resistance(Vector.zero(joint.nv))) == [0.0] * joint.nv
 
 

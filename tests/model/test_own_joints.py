@@ -11,7 +11,7 @@ from support import close, direct, raises, relative, ways
 
 import chasles
 from chasles.algorithms import FUNCTIONS
-from chasles.backends import llvm
+from chasles.backends.llvm import kernel as llvm
 from chasles.functions.tracing import signature
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import General, Rotation, about

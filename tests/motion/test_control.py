@@ -26,6 +26,19 @@ def matvec(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 # Coordinates and their Jacobians -----------------------------------------------------------------
 
 
+def test_a_frame_may_follow_the_arrays_by_position() -> None:
+    robot = puma560()
+    q, qd, _ = (a[0] for a in state(robot, 1, 2))
+    for function, arrays in (
+        (control.task_coordinates, (q,)),
+        (control.task_jacobian, (q,)),
+        (control.task_jacobian_rate, (q, qd)),
+        (control.operational_dynamics, (q, qd)),
+    ):
+        by_name = function(robot, *arrays, **FRAME)
+        np.testing.assert_array_equal(function(robot, *arrays, "tool")[0], by_name[0])
+
+
 @pytest.mark.parametrize("task", ["position", "pose"])
 def test_jacobian_is_the_derivative_of_the_coordinates(task: Any) -> None:
     robot = puma560()
@@ -194,6 +207,71 @@ def test_sensitivities_predict_torques_of_neighbouring_motions(make: Any, task: 
         directions = [np.stack([unit * (k == r) for r in range(3)]) for unit in np.eye(n)]
         columns = [rate(lambda e, d=d: torque(*(e * d)), 1e-4) for d in directions]
         close(found, np.array(columns).T, DIFFERENCES, scale=size)
+
+
+@pytest.mark.parametrize(
+    ("make", "task"), [(arm_of_three, "position"), (puma560, "pose"), (stanford_arm, "pose")]
+)
+def test_perturbations_of_a_family_of_motions(make: Any, task: Any) -> None:
+    """Eq 7.4.8 to 7.4.13: chi of q + e dq + t (qd + e dqd) + ..., differentiated by e and by t."""
+    robot = make()
+    (q, qd, qdd), changes = state(robot, 3), state(robot, 4)
+    chosen = {"task": task, **FRAME}
+
+    def chi(t: float, e: float) -> np.ndarray:
+        terms = [a + e * b for a, b in zip((q, qd, qdd), changes, strict=True)]
+        at = terms[0] + t * terms[1] + 0.5 * t * t * terms[2]
+        return control.task_coordinates(robot, at, **chosen)
+
+    def varied(t: float) -> np.ndarray:
+        return rate(lambda e: chi(t, e))
+
+    found = control.task_perturbations(robot, q, qd, qdd, *changes, **chosen)
+    second = (varied(1e-3) - 2.0 * varied(0.0) + varied(-1e-3)) / 1e-6
+    for given, expected in zip(found, (varied(0.0), rate(varied), second), strict=True):
+        close(given, expected, 1e-4, scale=float(np.max(np.abs(second))))
+    back = control.joint_perturbations(robot, q, qd, qdd, *found, **chosen)
+    for given, expected in zip(back, changes, strict=True):
+        close(given, expected, 1e-9, scale=float(np.max(np.abs(changes))))
+    D, V, P = control.operational_sensitivities(robot, q, qd, qdd, **chosen)
+    in_joints = zip(robot.inverse_dynamics_sensitivities(q, qd, qdd), changes[::-1], strict=True)
+    close(
+        D @ found[2] + V @ found[1] + P @ found[0],
+        sum(A @ x for A, x in in_joints),
+        1e-9,
+        scale=1e3,
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "task"), [(arm_of_three, "position"), (puma560, "twist"), (stanford_arm, "pose")]
+)
+def test_torques_for_accelerations_of_a_task(make: Any, task: Any) -> None:
+    """Eq 7.4.5 against inverse dynamics of the joint motion, in a batch; G is at rest."""
+    robot = make()
+    q, qd, qdd = state(robot, 5, 4)
+    D, C, G = control.operational_torques(robot, q, qd, task=task, **FRAME)
+    J = control.task_jacobian(robot, q, task=task, **FRAME)
+    Jd = control.task_jacobian_rate(robot, q, qd, task=task, **FRAME)
+    xdd = matvec(J, qdd) + matvec(Jd, qd)
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    close(matvec(D, xdd) + C + G, tau, 1e-9, scale=float(np.max(np.abs(D)) * np.max(np.abs(xdd))))
+    close(G, robot.gravity_forces(q), 1e-12)
+
+
+def test_variations_that_are_refused() -> None:
+    robot, zero = puma560(), np.zeros(6)
+    with raises("E-CONTROL-005", "task_perturbations"):
+        control.task_perturbations(robot, *[zero] * 6, frame="tool", task="twist")
+    with raises("E-CONTROL-006", "joint_perturbations"):
+        control.joint_perturbations(robot, *[zero] * 6, frame="tool")
+    with raises("E-CONTROL-006", "operational_torques"):
+        control.operational_torques(robot, zero, zero, frame="tool", task="position")
+    floating = quadruped()
+    q, v = floating.neutral(), np.zeros(floating.nv)
+    with raises("E-CONTROL-300", "linearize"):
+        frame = floating.frames[-1]
+        control.task_perturbations(floating, q, *[v] * 5, frame=frame, task="position")
 
 
 # Computed torque ---------------------------------------------------------------------------------

@@ -205,3 +205,19 @@ def test_bad_input() -> None:
 
 def test_every_method_is_known() -> None:
     assert set(STEPS) == {"euler", "heun2", "heun3", "rk4", "semi-implicit"}
+
+
+@pytest.mark.parametrize("kind", [np.longdouble, np.float32, np.int64, int])
+def test_a_start_of_any_type_is_that_time(kind: Any) -> None:
+    """Times go to machine code as float64, whatever the start is."""
+    robot = planar(2)
+
+    def push(t: Any, q: Any, qd: Any) -> Any:
+        return [t * t, 0.0]
+
+    runs = [
+        robot.rollout([0.1, 0.2], [0.0, 0.0], control=push, dt=1e-3, steps=5, start=start)
+        for start in (2.0, kind(2))
+    ]
+    assert np.array_equal(runs[0].q, runs[1].q)
+    assert np.array_equal(runs[0].t, runs[1].t)

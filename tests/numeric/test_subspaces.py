@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from support import close, raises
 
+import chasles
 from chasles.mathematics.linear import Vector
+from chasles.mathematics.spatial import Transform
 from chasles.model.joints import LOOP_JOINTS, Helical
-from chasles.model.model import Transform
 from chasles.numeric.subspaces import (
     active_subspace,
     by_coordinates,
     by_multipliers,
     by_projection,
+    collect,
     complement,
     decompose,
     span,
@@ -126,3 +128,42 @@ def test_bad_shapes() -> None:
         complement([[np.nan]])
     with raises("E-MATH-041", "(6, 6)", "split_force"):
         split_force(np.eye(3), np.eye(6), np.ones(6))
+
+
+def test_collected_bodies_that_are_welded_are_one_body() -> None:
+    """[H T; T' 0] of two free bodies with equal accelerations: (I1 + I2) a = f1 + f2 - p1 - p2."""
+    I, p, f = [random_inertia() for _ in range(2)], RNG.normal(size=(2, 6)), RNG.normal(size=(2, 6))
+    H, C = collect((I[0], p[0]), (I[1], p[1]))
+    T = np.vstack([np.eye(6), -np.eye(6)])
+    whole = np.block([[H, T], [T.T, np.zeros((6, 6))]])
+    a = np.linalg.solve(whole, [*(np.concatenate(f) - C), *np.zeros(6)])[:12]
+    expected = np.linalg.solve(I[0] + I[1], f.sum(axis=0) - p.sum(axis=0))
+    close(a, np.concatenate([expected, expected]), 1e-11)
+
+
+def test_collected_robots_move_as_they_do_alone() -> None:
+    """Two robots and a free body, for three states at once."""
+    robots = chasles.robots.planar(2), chasles.robots.stanford_arm()
+    q = [robot.random(1, size=3) for robot in robots]
+    rates = [RNG.normal(size=(3, robot.nv)) for robot in robots]
+    tau, push = [RNG.normal(size=(3, robot.nv)) for robot in robots], RNG.normal(size=6)
+    parts = [
+        (robot.mass_matrix(x), robot.bias_forces(x, v))
+        for robot, x, v in zip(robots, q, rates, strict=True)
+    ]
+    I = random_inertia()
+    H, C = collect(*parts, (I, np.zeros(6)))
+    assert H.shape == (3, 14, 14)
+    right = np.concatenate([*tau, np.broadcast_to(push, (3, 6))], axis=-1) - C
+    found = np.linalg.solve(H, right[..., None])[..., 0]
+    alone = [
+        robot.forward_dynamics(x, v, t)
+        for robot, x, v, t in zip(robots, q, rates, tau, strict=True)
+    ]
+    body = np.broadcast_to(np.linalg.solve(I, push), (3, 6))
+    close(found, np.concatenate([*alone, body], axis=-1), 1e-9)
+    assert collect()[0].shape == (0, 0)
+    with raises("E-MATH-348", "subsystem 1"):
+        collect((I, push), (I, np.zeros(5)))
+    with raises("E-MATH-349"):
+        collect((np.ones((2, 1, 1)), np.ones(1)), (np.ones((3, 1, 1)), np.ones(1)))

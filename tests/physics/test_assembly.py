@@ -12,7 +12,6 @@ from support import TARGETS, close, direct, raises, runner, state, tree
 import chasles
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
-from chasles.model import JointData
 from chasles.robots import general_chain, planar, quadruped
 
 WAYS = ("assembly-inertia", "assembly-inverse", "divide-and-conquer")
@@ -115,11 +114,10 @@ def refused(robot: chasles.Robot, way: str, *expected: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_bodies_without_an_inverse_inertia(way: str) -> None:
-    """No mass, a point mass, a line of mass: all legal, none with an inverse."""
+    """A point mass, a line of mass: legal, and neither massless nor with an inverse."""
     source = planar(3).model.source
     thin = Symmetric(0.0, 0.1, 0.1, 0.0, 0.0, 0.0)
     for inertia in (
-        RigidInertia.zero(),
         RigidInertia.from_center(1.0, Vector.of(0.5, 0.0, 0.0), Symmetric.zero()),
         RigidInertia.from_center(1.0, Vector.of(0.5, 0.0, 0.0), thin),
     ):
@@ -129,15 +127,109 @@ def test_bodies_without_an_inverse_inertia(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_armature_and_mimics(way: str) -> None:
+def test_mimics(way: str) -> None:
     source = general_chain(3).model.source
+    first, *_, last = general_chain(3).joints
+    follower = chasles.model.Mimic(first)
+    joints = tuple(replace(j, mimic=follower) if j.name == last else j for j in source.joints)
+    refused(chasles.Robot(replace(source, joints=joints)), way, "E-CALL-071")
 
-    def changed(**values: object) -> chasles.Robot:
-        joints: list[JointData] = [*source.joints]
-        k = next(k for k, joint in enumerate(joints) if joint.name == general_chain(3).joints[-1])
-        joints[k] = replace(joints[k], **values)
-        return chasles.Robot(replace(source, joints=tuple(joints)))
 
-    last, first = general_chain(3).joints[-1], general_chain(3).joints[0]
-    refused(changed(armature=0.1), way, "E-CALL-070", repr(last))
-    refused(changed(mimic=chasles.model.Mimic(first)), way, "E-CALL-071")
+@pytest.mark.parametrize("way", WAYS)
+def test_a_massless_link_that_branches(way: str) -> None:
+    source = planar(3).model.source
+    links = tuple(
+        replace(link, inertia=RigidInertia.zero()) if link.name == "link1" else link
+        for link in source.links
+    )
+    joints = tuple(
+        replace(joint, parent="link1") if joint.child == "link3" else joint
+        for joint in source.joints
+    )
+    refused(
+        chasles.Robot(replace(source, links=links, joints=joints)), way, "E-CALL-070", "'link1'"
+    )
+
+
+# Armature, massless links, loops ---------------------------------------------------------------
+
+
+def heavy(robot: chasles.Robot) -> chasles.Robot:
+    """The robot with a rotor at every joint that may have one."""
+    source, rng = robot.model.source, np.random.default_rng(4)
+    joints = tuple(
+        joint if joint.kind == "fixed" else replace(joint, armature=float(rng.uniform(0.1, 2.0)))
+        for joint in source.joints
+    )
+    return chasles.Robot(replace(source, joints=joints))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("n", "seed"), [(1, 0), (3, 1), (9, 2), (14, 4)])
+def test_armature(n: int, seed: int, way: str) -> None:
+    robot = heavy(without_armature(tree(n, seed)))
+    q, qd, tau = state(robot, seed)
+    expected = direct(robot.model, "forward_dynamics", q, qd, tau)
+    found = direct(robot.model, "forward_dynamics", q, qd, tau, method=way)
+    close(found, expected, 1e-9)
+    light = direct(without_armature(robot).model, "forward_dynamics", q, qd, tau)
+    assert not np.allclose(expected, light)
+
+
+def hollow(n: int, *massless: int) -> chasles.Robot:
+    """A chain in which some links are massless."""
+    source = general_chain(n).model.source
+    moving = [joint.child for joint in source.joints if joint.kind != "fixed"]
+    links = tuple(
+        replace(link, inertia=RigidInertia.zero())
+        if link.name in {moving[k] for k in massless}
+        else link
+        for link in source.links
+    )
+    return chasles.Robot(replace(source, links=links))
+
+
+@pytest.mark.parametrize("rotors", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("n", "massless"), [(2, (0,)), (7, (1, 2, 4)), (9, (0, 3, 6, 7))])
+def test_massless_links(n: int, massless: tuple[int, ...], way: str, rotors: bool) -> None:
+    """One or two in a row, with forces on them, on damped joints."""
+    robot = heavy(hollow(n, *massless)) if rotors else hollow(n, *massless)
+    names = [body.name for body in robot.model.bodies if not body.inertia.m]
+    assert len(names) == len(massless)
+    q, qd, tau = state(robot, n)
+    f_ext = {name: np.random.default_rng(5).normal(size=6) for name in (*names, robot.bodies[-1])}
+    expected = direct(robot.model, "forward_dynamics", q, qd, tau, f_ext=f_ext)
+    found = direct(robot.model, "forward_dynamics", q, qd, tau, f_ext=f_ext, method=way)
+    close(found, expected, 1e-8)
+    without = direct(robot.model, "forward_dynamics", q, qd, tau)
+    assert not np.allclose(expected, without)
+
+
+@pytest.mark.parametrize("rotors", [False, True])
+@pytest.mark.parametrize("make", ["four_bar", "five_bar", "stewart", "slider_crank"])
+def test_loops(make: str, rotors: bool) -> None:
+    """The loops are joined at handles of the assembled tree; multipliers and all."""
+    robot = getattr(chasles.robots, make)()
+    robot = heavy(robot) if rotors else robot
+    rng = np.random.default_rng(6)
+    q = robot.mechanism.loops.references[0]
+    qd = robot.complete(q, rng.normal(size=len(robot.independent)))
+    tau = rng.normal(size=robot.nv)
+    link = robot.bodies[-1]
+    for load in (None, {link: rng.normal(size=6)}):
+        for options in ({}, {"stabilization": 0.1}):
+            ways = ("multipliers", "divide-and-conquer")
+            one, other = (
+                robot.constrained_dynamics(q, qd, tau, f_ext=load, method=way, **options)
+                for way in ways
+            )
+            for found, expected in zip(other, one, strict=True):
+                close(found, expected, 1e-8)
+
+
+def test_couplings_are_not_joined() -> None:
+    robot = planar(3).with_couplings(chasles.model.gear("belt", "joint3", {"joint2": 0.5}))
+    rest = np.zeros(3)
+    with raises("E-CALL-070", "'belt'"):
+        robot.constrained_dynamics(rest, rest, rest, method="divide-and-conquer")

@@ -15,9 +15,9 @@ from support import TARGETS, close, direct, raises, relative, runner, state, tre
 import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.expr import cos, sin
-from chasles.mathematics.linear import Vector
+from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Rotation
-from chasles.mathematics.spatial import Transform
+from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import (
     JOINTS,
     Description,
@@ -453,6 +453,55 @@ def test_motions_that_cannot_be() -> None:
         chasles.Robot(Description("marble", (LinkData("ball", rod(1.0, 0.1)),), (weld,)))
     with raises("E-CALL-071"):
         arm().at_time(T).forward_dynamics(*np.zeros((3, 4)), method="articulated-body")
+
+
+def governor(kind: str = "universal") -> chasles.Robot:
+    """A ball (1.5 kg, 0.4 m below) on a universal joint: it spins about z, and swings about y."""
+    ball = RigidInertia.from_center(1.5, Vector.of(0.0, 0.0, -0.4), Symmetric(*(0.0,) * 6))
+    z, y = Vector.of(0.0, 0.0, 1.0), Vector.of(0.0, 1.0, 0.0)
+    joint = JointData("hinge", kind, None, "ball", axis=z, second_axis=y)
+    return chasles.Robot(Description("governor", (LinkData("ball", ball),), (joint,)))
+
+
+def test_one_freedom_of_a_joint_is_driven() -> None:
+    """A pendulum that turns about the vertical (Featherstone 2008, section 3.4), by Lagrange.
+
+    phi'' = (W^2 cos phi - g/l) sin phi, and the torque is 2 m l^2 W phi' sin phi cos phi.
+    """
+    spin, length, mass = 5.0, 0.4, 1.5
+    driven = governor().drive({"hinge[0]": lambda t: spin * t})
+    assert (driven.joints, driven.driven_joints) == (("hinge[1]",), ("hinge[0]",))
+    phi, rate = 0.6, -1.3
+    here = driven.at_time(T)
+    expected = (spin**2 * math.cos(phi) - 9.81 / length) * math.sin(phi)
+    found = here.forward_dynamics([phi], [rate], [0.0])
+    close(found, [expected], 1e-13)
+    torque = 2.0 * mass * length**2 * spin * rate * math.sin(phi) * math.cos(phi)
+    close(here.driving_forces([phi], [rate], found), [torque], 1e-13)
+
+
+def test_either_freedom_of_a_cylinder_is_driven() -> None:
+    """A tilted cylindrical joint: the slide falls by g cos a, whatever the turn does."""
+    source = governor("cylindrical").model.source
+    axis = Vector.of(0.6, 0.0, 0.8)
+    joint = replace(source.joints[0], axis=axis, second_axis=None)
+    free = chasles.Robot(replace(source, joints=(joint,)))
+    turned = free.drive({"hinge[0]": lambda t: 0.3 * t * t}).at_time(T)
+    close(turned.forward_dynamics([0.2], [0.1], [0.0]), [-9.81 * 0.8], 1e-13)
+    slid = free.drive({"hinge[1]": lambda t: t * t}).at_time(T)
+    q = np.array([0.4, T * T])
+    whole = free.forward_dynamics(q, [0.7, 2.0 * T], [0.0, 1.5 * (2.0 + 9.81 * 0.8)])
+    close(whole[1], 2.0, 1e-12)
+    close(slid.forward_dynamics([0.4], [0.7], [0.0]), whole[:1], 1e-12)
+    force = slid.driving_forces([0.4], [0.7], whole[:1])
+    close(force, [1.5 * (2.0 + 9.81 * 0.8)], 1e-12)
+
+
+def test_freedoms_of_a_ball_are_driven_together() -> None:
+    with raises("E-JOINT-240", "'hinge'", "spherical"):
+        governor("spherical").drive({"hinge[0]": lambda t: t})
+    with raises("E-MODEL-037", "'hinge[7]'"):
+        governor().drive({"hinge[7]": lambda t: t})
 
 
 def test_what_a_file_cannot_say(tmp_path: Any) -> None:

@@ -15,6 +15,7 @@ import chasles
 from chasles.expr import RULES, Arena, Program, Variable, interpret
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.planar import PlanarForce, PlanarInertia, PlanarMotion, PlanarTransform
+from chasles.mathematics.rotations import matrix_from_vector
 from chasles.mathematics.spatial import (
     ArticulatedInertia,
     Motion,
@@ -168,21 +169,83 @@ def size(value: object) -> int:
     return 1
 
 
-def planar_part(A: ArticulatedInertia) -> Symmetric:
-    """Rows and columns 3, 4, 5: what of an articulated inertia acts on motions in a plane."""
-    rows = [[*(A @ Motion.of(*unit))][2:5] for unit in np.eye(6)[2:5].tolist()]
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = rows
-    return Symmetric(xx, yy, zz, xy, xz, yz)
+def matrix_of(A: RigidInertia | ArticulatedInertia) -> np.ndarray:
+    return np.array([[*(A @ Motion.of(*unit))] for unit in np.eye(6).tolist()]).T
 
 
-def test_sizes() -> None:
-    """N24: a rigid inertia has 10 (4 in the plane), an articulated one 21 (6), a transform 12."""
-    assert size(RigidInertia.zero()) == 10
-    assert size(PlanarInertia(1.0, 0.0, 0.0, 1.0)) == 4
-    assert size(ArticulatedInertia.zero()) == 21
-    assert size(planar_part(ArticulatedInertia.zero())) == 6
+def dimension(matrices: list[np.ndarray]) -> int:
+    """How many numbers it takes to tell such matrices apart: the dimension of their span."""
+    return int(np.linalg.matrix_rank(np.array([A.ravel() for A in matrices]), tol=1e-9))
+
+
+def particles(rng: np.random.Generator, *, planar: bool = False) -> np.ndarray:
+    """The spatial inertia of a few particles, by Eq 2.62: sum of m X' X of their places."""
+    total = np.zeros((6, 6))
+    for m, x, y, z in rng.uniform(0.5, 1.5, size=(6, 4)):
+        c = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        total += m * np.block([[c @ c.T, c], [c.T, np.eye(3)]])
+    return total[2:5, 2:5] if planar else total
+
+
+def articulated(rng: np.random.Generator) -> np.ndarray:
+    """What handles feel of a body that carries another on a joint (Eq 7.2)."""
+    inner, outer, s = particles(rng), particles(rng), rng.normal(size=6)
+    return inner + outer - np.outer(outer @ s, outer @ s) / (s @ outer @ s)
+
+
+def test_types_hold_as_many_numbers_as_it_takes() -> None:
+    """N24: a rigid inertia 10 (4 in the plane), an articulated one 21 (6), a transform 12.
+
+    The numbers are dimensions of spans: of inertias of particles, of handles, of turns and shifts.
+    """
+    rng = np.random.default_rng(24)
+    rigid, handles = ([make(rng) for _ in range(60)] for make in (particles, articulated))
+    assert size(RigidInertia.zero()) == dimension(rigid) == 10
+    assert size(ArticulatedInertia.zero()) == dimension(handles) == 21
+    plane = [particles(rng, planar=True) for _ in range(60)]
+    assert size(PlanarInertia(1.0, 0.0, 0.0, 1.0)) == dimension(plane) == 4
+    assert dimension([A[2:5, 2:5] for A in handles]) == 6
     X = Transform.identity()
-    assert size(X.E.matrix()) + size(X.r) == 12
+    turns = [np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(60)]
+    shifts = [rng.normal(size=3) for _ in range(60)]
+    assert size(X.E.matrix()) + size(X.r) == dimension(turns) + dimension(shifts) == 12
+
+
+def test_what_the_types_hold_is_what_particles_have() -> None:
+    """Mass, first moments and second moments of particles, read from the matrix, give it back."""
+    A = particles(np.random.default_rng(5))
+    h = Vector.of(A[2, 4], A[0, 5], A[1, 3])
+    I = RigidInertia(float(A[3, 3]), h, Symmetric.of(Matrix(tuple(map(tuple, A[:3, :3].tolist())))))
+    assert np.allclose(matrix_of(I), A, rtol=1e-14)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_geometry_of_a_chain_has_four_numbers_a_joint_and_six(n: int) -> None:
+    """N24: 4n + 6 of the 6n + 6 numbers that place n revolute axes and a tool can be told apart."""
+    rng = np.random.default_rng(n)
+    poses, angles = rng.normal(size=(n + 1, 6)), rng.uniform(-3.0, 3.0, size=(4 * n + 8, n))
+
+    def seen(change: np.ndarray) -> np.ndarray:
+        placed = [placement(pose) @ placement(d) for pose, d in zip(poses, change, strict=True)]
+        found = []
+        for q in angles:
+            T = np.eye(4)
+            for k in range(n):
+                T = T @ placed[k] @ placement(np.array([0.0, 0.0, q[k], 0.0, 0.0, 0.0]))
+            found.append((T @ placed[n])[:3].ravel())
+        return np.concatenate(found)
+
+    h, units = 1e-5, np.eye(6 * n + 6).reshape(-1, n + 1, 6)
+    columns = [(seen(h * unit) - seen(-h * unit)) / (2.0 * h) for unit in units]
+    assert np.linalg.matrix_rank(np.array(columns), tol=1e-6) == 4 * n + 6
+
+
+def placement(six: np.ndarray) -> np.ndarray:
+    """A frame turned by a rotation vector and shifted."""
+    T = np.eye(4)
+    T[:3, :3] = matrix_from_vector(Vector(tuple(six[:3].tolist()))).rows
+    T[:3, 3] = six[3:]
+    return T
 
 
 def test_a_sphere_ten_times_as_large() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from machines import VIEWS, Machine, matvec
-from support import close, runner, state, tree
+from support import close, runner, state, tree, turned_rotors
 
 import chasles
 
@@ -47,12 +47,13 @@ def test_reactions_project_to_joint_forces(machine: Machine) -> None:
     reactions = machine.run("joint_reactions", q, qd, qdd, f_ext=f_ext)
     tau = machine.run("inverse_dynamics", q, qd, qdd, f_ext=f_ext)
     assert reactions.shape == (len(q), len(machine.robot.joints), 6)
+    turned = turned_rotors(machine.robot, qd)
     for k, name in enumerate(machine.robot.joints):
         data, where = machine.robot.joint(name), machine.robot.velocity_slice(name)
         J = machine.run("jacobian", q, frame=data.child, axes="frame", at="frame")
         projected = np.einsum("...ij,...i->...j", J[..., where], reactions[:, k])
-        scale = float(np.max(np.abs(tau)))
-        close(projected + data.armature * qdd[:, where], tau[:, where], ROUNDING, scale)
+        scale, rotor = float(np.max(np.abs(tau))), data.armature * qdd[:, where] + turned[:, where]
+        close(projected + rotor, tau[:, where], ROUNDING, scale)
 
 
 # Momentum --------------------------------------------------------------------------------------

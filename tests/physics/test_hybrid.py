@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from building.published.featherstone import Branching
 from hypothesis import given
 from hypothesis import strategies as st
 from support import close, direct, raises, relative, state, tree
@@ -16,6 +17,7 @@ from support import close, direct, raises, relative, state, tree
 import chasles
 from chasles.mathematics.linear import Vector, factor_ltdl
 from chasles.model import Description, JointData, LinkData
+from chasles.model.spaces import tree_places
 from chasles.robots import random_tree
 from chasles.robots._solids import box
 
@@ -117,22 +119,49 @@ def binary_tree() -> chasles.Robot:
     return chasles.Robot(Description("binary", links, joints))
 
 
-def test_reduced_parents() -> None:
-    """Fig 9.1: with joints 1 and 2 known, the others hang on 0, 0, 0, 1, 1; no factor fills in."""
+def test_reduced_parents_of_the_book() -> None:
+    """Fig 9.1: with joints 1 and 2 known, nodes 3 to 7 become 1 to 5 and hang on 0, 0, 0, 1, 1.
+
+    A robot whose joints 1 and 2 are locked is that tree, and H11 its mass matrix.
+    """
     robot = binary_tree()
+    reduced = Branching.even(7, 2).reduced({0, 1})
+    assert tuple(p + 1 for p in reduced.parents) == (0, 0, 0, 1, 1)
     q = state(robot, 1)[0]
-    H = robot.mass_matrix(q)[2:, 2:]
-    parents = {1: 0, 2: 0, 3: 0, 4: 1, 5: 1}
-    supports: dict[int, set[int]] = {0: set()}
-    for k, p in parents.items():
-        supports[k] = supports[p] | {k}
-    # joints 3, 4, 5, 6, 7 are the nodes 1 to 5; those of one branch couple, and no others
-    related = np.array([[i in supports[j] or j in supports[i] for i in parents] for j in parents])
     locked = robot.lock({"joint1": q[0], "joint2": q[1]})
-    close(locked.mass_matrix(q[2:]), H, 1e-13)
-    assert np.array_equal(H != 0.0, related)
-    L, _ = factor_ltdl(H.tolist())
-    assert np.array_equal(np.array(L) != 0.0, np.tril(related))
+    names = [body.name for body in locked.model.bodies]
+    hung = {body.name: body.parent for body in locked.model.bodies}
+    assert {f"link{k + 3}": p for k, p in enumerate(reduced.parents)} == {
+        name: int(names[p][4:]) - 3 if p >= 0 else -1 for name, p in hung.items()
+    }
+    H11 = robot.mass_matrix(q)[2:, 2:]
+    close(locked.mass_matrix(q[2:]), H11, 1e-13)
+    assert np.count_nonzero(H11) == 5 + 2 * reduced.D1
+
+
+@given(st.integers(2, 9), SEEDS, st.booleans(), SEEDS)
+def test_reduced_parents_are_the_zeros_of_the_matrix_that_is_solved(
+    n: int, seed: int, floating: bool, choice: int
+) -> None:
+    """Any tree, any known joints: H11 and its factors are zero where freedoms share no branch."""
+    robot = random_tree(n, seed, floating=floating)
+    model, order = robot.model, robot.model.in_tree_order
+    known = subset(robot, choice)
+    parents = [order.index(p) if (p := model.bodies[i].parent) >= 0 else -1 for i in order]
+    tree = Branching.expanded(parents, [model.bodies[i].joint.nv for i in order])
+    places = tree_places(model)
+    here = np.empty(robot.nv, dtype=bool)
+    here[places] = mask(robot, known)
+    reduced = tree.reduced(set(np.flatnonzero(here).tolist()))
+    held = np.eye(reduced.n, dtype=bool)
+    for i, p in enumerate(reduced.parents):
+        held[i] |= held[p] if p >= 0 else False
+    H = np.empty((robot.nv, robot.nv))
+    H[np.ix_(places, places)] = direct(model, "mass_matrix", state(robot, choice)[0])
+    H11 = H[np.ix_(~here, ~here)]
+    assert not np.any(H11[~(held | held.T)])
+    if H11.size:
+        assert not np.any(np.array(factor_ltdl(H11.tolist())[0])[~held])
 
 
 def test_derivatives_and_batches() -> None:

@@ -250,6 +250,27 @@ def test_the_symplectic_one_keeps_momenta_and_a_band_of_energy() -> None:
     assert np.max(np.abs(other - other[0])) > 1e-4 * np.max(np.abs(other))
 
 
+def test_the_symplectic_one_keeps_angular_momentum_about_fixed_points() -> None:
+    """About any of them to rounding; about the centre of mass, which moves along p to second order
+    only, it changes with the square of dt; a robot without linear momentum keeps both."""
+    robot = chasles.robots.quadruped().with_gravity(FREE)
+    q, qd, _ = state(robot, 1)
+    M = robot.mass_matrix(q)
+    still = qd - np.linalg.solve(M[3:6, 3:6], M[3:6] @ qd) @ np.eye(robot.nv)[3:6]
+    drifts = []
+    for rates, dt in ((qd, 8e-3), (qd, 4e-3), (still, 8e-3)):
+        motion = chasles.simulate(robot, q, rates, integrator="variational", duration=0.8, dt=dt)
+        L, p = np.split(robot.momentum(motion.q, motion.qd, at="world"), 2, axis=-1)
+        elsewhere = L - np.cross([1.0, -2.0, 3.0], p)
+        close(elsewhere, np.broadcast_to(elsewhere[0], L.shape), 1e-11)
+        about = robot.momentum(motion.q, motion.qd, at="com")[:, :3]
+        close(about, L - np.cross(robot.center_of_mass(motion.q), p), 1e-11)
+        drifts.append(np.max(np.abs(about - about[0])))
+    assert abs(np.log2(drifts[0] / drifts[1]) - 2.0) < 0.1
+    assert drifts[0] > 1e-6
+    assert drifts[2] < 1e-11
+
+
 def test_the_symplectic_one_goes_back_the_way_it_came() -> None:
     """The rule is symmetric: with rates turned round it retraces its steps."""
     robot = everything(False)

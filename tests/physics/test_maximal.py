@@ -1,18 +1,24 @@
 """Maximal coordinates: one sparse system of all bodies and joints (Featherstone 3.7 and 8.13)."""
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import numpy as np
 import pytest
-from scipy.sparse import block_array, eye_array
+from scipy.sparse import csc_array
 from scipy.sparse.linalg import splu
 from support import close, direct, raises, state, tree
 
 import chasles
+from chasles.expr import cos, sin
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
-from chasles.model import LoopData
-from chasles.numeric.maximal import system
+from chasles.model import Description, JointData, LinkData, LoopData, coupling, gear
+from chasles.numeric.maximal import Equations, equations
 from chasles.robots import ROBOTS, general_chain, planar, quadruped
+from chasles.robots._solids import box
 
 MECHANISMS: dict[str, list[float]] = {
     "four_bar": [0.7],
@@ -94,14 +100,22 @@ def test_a_large_loop() -> None:
     close(A.T @ np.linalg.lstsq(A.T, loop_effort, rcond=None)[0], loop_effort, 1e-9)
 
 
+def sparse(found: Equations) -> csc_array:
+    """[M K'; K -1e-8] of the equations of a state."""
+    n, m = len(found.f), len(found.k)
+    whole: dict[tuple[int, int], Any] = {**found.M, **{(n + r, n + r): -1e-8 for r in range(m)}}
+    for (r, c), x in found.K.items():
+        whole[n + r, c] = whole[c, n + r] = x
+    rows, columns = np.array(list(whole)).T
+    values = np.array(list(whole.values()), dtype=float)
+    return csc_array((values, (rows, columns)), shape=(n + m, n + m))
+
+
 def fill(n: int) -> int:
     """Entries of the factors of the whole system for a chain of n bodies."""
     robot = general_chain(n)
-    still = np.zeros(n)
-    found = system(robot.model, robot.neutral(), still, still, {})
-    K = found.K
-    matrix = block_array([[found.M, K.T], [K, -1e-8 * eye_array(K.shape[0])]], format="csc")
-    factors = splu(matrix)
+    still = [0.0] * n
+    factors = splu(sparse(equations(robot.model, robot.neutral().tolist(), still, still, {})))
     return factors.L.nnz + factors.U.nnz
 
 
@@ -132,3 +146,174 @@ def test_a_motion_that_has_to_end() -> None:
     assert np.all(np.isfinite(chasles.maximal_dynamics(rods, still, still, tau)[0]))
     with raises("E-ACCURACY-007"):
         chasles.maximal_dynamics(rods, still, [1.0, -2.0], tau)
+
+
+# Couplings and time ------------------------------------------------------------------------------
+
+
+def same(robot: chasles.Robot, q: Any, qd: Any, tau: Any, tolerance: float = 1e-9) -> None:
+    """Accelerations and multipliers are those of the compiled methods, one-shot and analysed."""
+    expected, forces = robot.constrained_dynamics(q, qd, tau)
+    A = robot.loop_matrix(q)
+    for found, lam in (
+        chasles.maximal_dynamics(robot, q, qd, tau),
+        chasles.MaximalDynamics(robot)(q, qd, tau),
+    ):
+        close(found, expected, tolerance)
+        pull = np.einsum("...ij,...i->...j", A, lam)
+        close(
+            pull, np.einsum("...ij,...i->...j", A, forces), 1e-7, scale=float(np.max(np.abs(tau)))
+        )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_couplings(seed: int) -> None:
+    """Gears and a cam between joints of a spatial chain; multipliers too."""
+    robot = general_chain(6).with_couplings(
+        gear("gears", "joint5", {"joint2": 1.7, "joint4": -0.4}),
+        coupling("cam", ["joint1", "joint3"], lambda a, b: b - sin(a) - 0.2 * a * a),
+    )
+    rng = np.random.default_rng(seed)
+    q = robot.assemble(rng.uniform(-0.6, 0.6, robot.mobility()))
+    qd = robot.complete(q, rng.normal(size=robot.mobility()))
+    same(robot, q, qd, rng.normal(size=robot.nv))
+
+
+def test_a_coupling_across_a_loop() -> None:
+    robot = ROBOTS["five_bar"]()
+    names = robot.joints
+    q = robot.assemble(MECHANISMS["five_bar"])
+    offset = float(q[1] - 0.5 * q[0])
+    geared = robot.with_couplings(gear("belt", names[1], {names[0]: 0.5}, offset))
+    qd = geared.complete(q, [0.8])
+    same(geared, q, qd, np.random.default_rng(3).normal(size=robot.nv))
+
+
+def test_a_coupling_that_depends_on_time() -> None:
+    robot = general_chain(4).with_couplings(
+        coupling("cam", ["joint2", "joint3"], lambda a, b, t: b - a * cos(t) - 0.3 * sin(2.0 * t))
+    )
+    t = 0.7
+    held = robot.at_time(t)
+    q = held.assemble([0.2, -0.5, 0.9])
+    qd = held.complete(q, [1.0, -0.4, 0.3])
+    tau = np.random.default_rng(5).normal(size=robot.nv)
+    same(held, q, qd, tau)
+    with raises("E-ACCURACY-006"):
+        chasles.maximal_dynamics(held, q, qd + 1e-3, tau)
+
+
+def test_driven_joints() -> None:
+    """A joint that time moves holds all six directions, and accelerates by itself."""
+    robot = general_chain(5).drive(
+        {"joint2": lambda t: sin(3.0 * t), "joint4": lambda t: 0.3 * t * t}
+    )
+    times = np.array([0.0, 0.4, 1.3])
+    rng = np.random.default_rng(6)
+    q, qd, tau = rng.normal(size=(3, 3, robot.nv))
+    held = robot.at_time(times)
+    expected = held.forward_dynamics(q, qd, tau)
+    close(chasles.maximal_dynamics(held, q, qd, tau)[0], expected, 1e-9)
+    solver = chasles.MaximalDynamics(robot)
+    close(solver(q, qd, tau, t=times)[0], expected, 1e-9)
+    close(solver(q[1], qd[1], tau[1], t=times[1])[0], expected[1], 1e-9)
+    for call in (solver, lambda *given: chasles.maximal_dynamics(robot, *given)):
+        with raises("E-LOOP-039|E-LOOP-040"):
+            call(q, qd, tau)
+
+
+def test_a_loop_with_a_driven_joint() -> None:
+    robot, t = ROBOTS["five_bar"](), 0.6
+    name, (start, other) = robot.independent[0], MECHANISMS["five_bar"]
+    whole = robot.assemble([start + 0.3 * np.sin(2.0 * t), other])
+    driven = robot.drive({name: lambda t: start + 0.3 * sin(2.0 * t)}).at_time(t)
+    q = np.delete(whole, robot.position_slice(name).start)
+    qd = driven.complete(q, [0.7])
+    same(driven, q, qd, np.random.default_rng(8).normal(size=driven.nv))
+
+
+# Analysed once -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_analysed_once(backend: str) -> None:
+    """Every joint type, friction, wrenches, batches: what a call for one state gives, each time."""
+    robot = tree(9, 2)
+    solver = chasles.MaximalDynamics(robot, dissipation=True, backend=backend)
+    rng = np.random.default_rng(4)
+    for turn in range(2):
+        q, qd, tau = state(robot, turn, (2, 3))
+        f_ext = {robot.bodies[-1]: chasles.Wrench(rng.normal(size=(2, 1, 6)), axes="frame")}
+        for load in (None, f_ext):
+            expected = chasles.maximal_dynamics(robot, q, qd, tau, f_ext=load, dissipation=True)
+            found = solver(q, qd, tau, f_ext=load)
+            close(found[0], expected[0], 1e-10)
+            assert found[1].shape == (2, 3, 0)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "five_bar"])
+def test_analysed_loops(name: str) -> None:
+    solver = None
+    for seed in range(3):
+        robot, q, qd, tau = closed_state(name, seed)
+        solver = solver or chasles.MaximalDynamics(robot)
+        close(solver(q, qd, tau)[0], robot.constrained_dynamics(q, qd, tau)[0], 1e-9)
+    with raises("E-ACCURACY-005", "MaximalDynamics"):
+        solver(q + 0.1, qd, tau)
+
+
+def test_a_ladder_costs_as_its_length() -> None:
+    """Section 8.13: O(n) for loops side by side, in entries of the factors once analysed."""
+    sizes = []
+    for n in (10, 20, 40):
+        robot = ladder(n)
+        q, still = robot.neutral().tolist(), [0.0] * robot.nv
+        factors = splu(sparse(equations(robot.model, q, still, still, {})))
+        sizes.append(factors.L.nnz + factors.U.nnz)
+    assert sizes[2] - sizes[1] == pytest.approx(2 * (sizes[1] - sizes[0]), rel=0.15)
+
+
+def ladder(n: int) -> chasles.Robot:
+    """Two chains of n rods along x, 1 m apart, with a rung from each rod to its neighbour."""
+    links = [LinkData(f"{side}{k}", box(1.0, (1.0, 0.1, 0.1))) for side in "ab" for k in range(n)]
+    hinge, along = Vector.of(0.0, 0.0, 1.0), Transform(Rotation(), Vector.of(1.0, 0.0, 0.0))
+    apart = Transform(Rotation(), Vector.of(0.0, 1.0, 0.0))
+    joints = []
+    for side in "ab":
+        for k in range(n):
+            before = f"{side}{k - 1}" if k else None
+            place = along if k else (Transform.identity() if side == "a" else apart)
+            joints.append(
+                JointData(f"{side}j{k}", "revolute", before, f"{side}{k}", place, axis=hinge)
+            )
+    rungs = tuple(
+        LoopData(f"rung{k}", "sphere_in_cylinder", f"a{k}", f"b{k}", apart, axis=hinge)
+        for k in range(n)
+    )
+    return chasles.Robot(Description("ladder", tuple(links), tuple(joints), loops=rungs))
+
+
+def test_a_solver_travels_and_is_shared_by_threads() -> None:
+    robot = planar(3)
+    solver = pickle.loads(pickle.dumps(chasles.MaximalDynamics(robot, dissipation=True)))
+    assert solver.dissipation
+    states = [state(robot, k) for k in range(12)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda x: solver(*x)[0], states))
+    for x, qdd in zip(states, found, strict=True):
+        close(qdd, robot.forward_dynamics(*x, dissipation=True), 1e-10)
+
+
+def test_bad_backends() -> None:
+    with raises("E-CALL-002"):
+        chasles.MaximalDynamics(planar(1), backend="fortran")
+    with raises("E-ACCURACY-340"):
+        chasles.MaximalDynamics(planar(1), backend="cuda")
+
+
+def test_nothing_that_moves() -> None:
+    """A robot without degrees of freedom has no accelerations, and any batch of them."""
+    still = planar(1).lock("joint1")
+    for solve in (chasles.MaximalDynamics(still), lambda *x: chasles.maximal_dynamics(still, *x)):
+        qdd, lam = solve(*np.zeros((3, 2, 0)))
+        assert (qdd.shape, lam.shape) == ((2, 0), (2, 0))

@@ -128,6 +128,54 @@ def test_jacobian_and_its_rates(robot: chasles.Robot, example: int) -> None:
 
 
 @pytest.mark.parametrize("example", RATES)
+def test_motion_matrices_take_the_point_to_its_derivatives(
+    robot: chasles.Robot, example: int
+) -> None:
+    """Omega P, A_H P and J_H P are the published velocity, acceleration and jerk."""
+    rates = QD, RATES[example], RATES[example]
+    P = np.append(robot.forward_kinematics(Q, frame="P")[:3, 3], 1.0)
+    found = robot.motion_matrices(Q, *rates, frame="P") @ P
+    expected = [VELOCITY, ACCELERATION[example], JERK[example]]
+    seven_digits(found[:, :3], [motion[3:] for motion in expected])
+    assert not np.any(found[:, 3])
+    Omega, A_H = robot.motion_matrices(Q, *rates, frame="P")[:2]
+    D = robot.joint_motion_matrices(Q, frame="P")
+    Ddot = robot.joint_motion_matrices(Q, QD, frame="P")
+    np.testing.assert_allclose(np.tensordot(QD, D, 1), Omega, atol=1e-12)
+    rate = np.tensordot(rates[1], D, 1) + np.tensordot(QD, Ddot, 1)
+    np.testing.assert_allclose(rate + Omega @ Omega, A_H, atol=1e-11)
+
+
+def test_properties_are_the_axes_of_the_joints(robot: chasles.Robot) -> None:
+    """D = [e~ r x e; 0 0] about a revolute axis, [0 e; 0 0] along a prismatic one."""
+    for k, D in enumerate(robot.joint_motion_matrices(Q, frame="P")):
+        T = robot.forward_kinematics(Q, frame=f"link{k + 1}")
+        e, r = T[:3, 2], T[:3, 3]
+        expected = np.zeros((4, 4))
+        if ROWS[k][0] == "prismatic":
+            expected[:3, 3] = e
+        else:
+            expected[:3, :3] = [[0, -e[2], e[1]], [e[2], 0, -e[0]], [-e[1], e[0], 0]]
+            expected[:3, 3] = np.cross(r, e)
+        np.testing.assert_allclose(D, expected, atol=1e-12)
+
+
+def test_jacobian_rates_of_any_order(robot: chasles.Robot) -> None:
+    """The third rate is the slope of the second along q(t) = Q + QD t + a t^2/2 + b t^3/6."""
+    a, b = RATES[2], -RATES[2]
+    h = 1e-3
+
+    def second(t: float) -> np.ndarray:
+        q, qd = Q + t * (QD + t * (a / 2 + t * b / 6)), QD + t * (a + t * b / 2)
+        return robot.jacobian_rate(q, qd, a + t * b, frame="P")
+
+    slope = (8.0 * (second(h) - second(-h)) - second(2 * h) + second(-2 * h)) / (12.0 * h)
+    third = robot.jacobian_rate(Q, QD, a, b, frame="P", order=3)
+    np.testing.assert_allclose(third, slope, atol=1e-6 * np.max(np.abs(slope)))
+    np.testing.assert_array_equal(robot.jacobian_rate(Q, qd=QD, qdd=a, qddd=b, frame="P"), third)
+
+
+@pytest.mark.parametrize("example", RATES)
 def test_the_built_in_robot_is_the_same_in_metres(example: int) -> None:
     robot, unit = chasles.robots.microbot(), np.array([1.0, 1.0, 1.0, 1.0, 1e-3])
     mm = np.array([1.0, 1.0, 1.0, 1e3, 1e3, 1e3])

@@ -29,7 +29,8 @@ INVERSE = (
     *("spatial-1987", "kane", "kane-sum", "spatial-operator"),
     *("uicker-kahn", "waters", "christoffel", "vukobratovic"),
 )
-MASS = ("augmented-tensor", "composite-3x3", "orthogonal-complement", "unit-acceleration")
+MASS = ("augmented-tensor", "composite-3x3", "orthogonal-complement", "factored-complement")
+MASS += ("unit-acceleration",)
 
 
 def random_chain(kinds: str, seed: int) -> chasles.Robot:

@@ -285,7 +285,7 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
     "rate of order 0": (
         lambda r: r.jacobian_rate(Q, Q, frame="tool", order=0),
         ValueError,
-        "E-ROBOT-025 jacobian_rate",
+        "E-CALL-020 jacobian_rate",
     ),
     "rate of order 2 without qdd": (
         lambda r: r.jacobian_rate(Q, Q, frame="tool", order=2),
@@ -293,9 +293,9 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
         "E-ROBOT-026 jacobian_rate",
     ),
     "rate of order 1 with qdd": (
-        lambda r: r.jacobian_rate(Q, Q, Q, frame="tool"),
+        lambda r: r.jacobian_rate(Q, Q, Q, frame="tool", order=1),
         TypeError,
-        "E-ROBOT-027 jacobian_rate",
+        "E-ROBOT-026 jacobian_rate",
     ),
     "method without the order": (
         lambda r: r.jacobian_rate(Q, Q, Q, frame="tool", order=2, method="spatial"),
@@ -389,8 +389,8 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
     ),
     "payload mass": (
         lambda r: r.attach("tool", mass=math.nan),
-        chasles.ModelError,
-        "E-MODEL-039",
+        ValueError,
+        "E-ROBOT-041",
     ),
     "gravity": (lambda r: r.with_gravity((0.0, 1.0)), ValueError, "E-ROBOT-009"),
     "gravity NaN": (

@@ -10,7 +10,8 @@ import pytest
 from support import raises
 
 import chasles
-from chasles.formats import files, is_name
+from chasles import writing
+from chasles.formats import is_name
 
 ARM = chasles.robots.planar(2)
 BARS = chasles.robots.four_bar()
@@ -150,6 +151,6 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "link.toml").symlink_to(pipe)
     for path in (pipe, tmp_path / "link.toml"):
         with raises("E-FILE-010", path):
-            files.store(path, "text")
+            writing.store(path, "text")
     assert pipe.is_fifo()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["link.toml", "pipe.toml"]

@@ -5,6 +5,7 @@ import inspect
 import pickle
 import sys
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from support import TARGETS, close, raises, state, tree, ways
 
 import chasles
+from chasles.model.description import Limits
 from chasles.robots import puma560, random_tree
 
 ROBOT = puma560()
@@ -323,3 +325,33 @@ def test_a_robot_at_a_time_is_made_like_any_other() -> None:
     close(turned, ROBOT.forward_kinematics([0.25, *q], frame="tool"), 1e-12)
     assert at.at(0.5) is not at
     assert ROBOT.at(0.5) is ROBOT
+
+
+def test_neutral_positions_are_plain_zeros_and_within_limits_on_request() -> None:
+    robot = chasles.robots.puma560()
+    assert not np.any(np.signbit(robot.neutral()))
+    assert not np.any(np.signbit(robot.with_gravity((-0.0, 0.0, 0.0)).gravity))
+    joints = [replace(j, limits=Limits(0.2, 0.5)) for j in robot.model.source.joints]
+    bounded = chasles.Robot(replace(robot.model.source, joints=tuple(joints)))
+    np.testing.assert_array_equal(bounded.neutral(), np.zeros(6))
+    np.testing.assert_array_equal(bounded.neutral(within=True), np.full(6, 0.2))
+    linkage = chasles.robots.four_bar().model.source
+    joints = [
+        replace(j, limits=Limits(0.8, 1.2)) if j.name == "crank" else j for j in linkage.joints
+    ]
+    bar = chasles.Robot(replace(linkage, joints=tuple(joints)))
+    q = bar.neutral(within=True)
+    assert np.all(q >= bar.limits.lower)
+    assert np.all(q <= bar.limits.upper)
+    assert np.max(np.abs(bar.loop_residual(q))) < 1e-12
+
+
+def test_joints_are_locked_by_name_where_they_are() -> None:
+    robot, rng = chasles.robots.puma560(), np.random.default_rng(0)
+    q = rng.normal(size=4)
+    expected = robot.lock({"joint1": 0.0, "joint3": 0.0}).mass_matrix(q)
+    np.testing.assert_array_equal(robot.lock(["joint1", "joint3"]).mass_matrix(q), expected)
+    assert robot.lock("joint1").nq == 5
+    for wrong, code in ((3, "E-CALL-111"), ([1], "E-CALL-110"), (None, "E-CALL-111")):
+        with raises(f"{code} lock"):
+            robot.lock(wrong)  # type: ignore[arg-type]

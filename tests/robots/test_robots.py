@@ -71,7 +71,7 @@ def dynamics(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         R, p = T[i][:3, :3], T[i][:3, 3]
         to_world = np.block([[R, np.zeros((3, 3))], [skew(p) @ R, R]])
         columns = [[*s.angular, *s.linear] for s in body.joint.subspace(joints[i]).columns]
-        owner, ratio = model.owner(i)
+        ((owner, _, ratio),) = model.shares(i)
         J[i] = J[body.parent].copy()
         J[i][:, model.velocity_slices[owner]] += ratio * to_world @ np.array(columns, float).T
         back = np.linalg.inv(to_world)

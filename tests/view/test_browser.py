@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import hostile
 import numpy as np
 import pytest
 
@@ -33,8 +34,11 @@ if CHROMIUM is None:
     pytest.skip(
         "no Chromium is installed (Debian: apt-get install chromium)", allow_module_level=True
     )
-pytest.importorskip("viser", reason="the viewer's packages are not installed")
+viser = pytest.importorskip("viser", reason="the viewer's packages are not installed")
 pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+
+REFUSED = "Evaluating a string as JavaScript violates the following Content Security Policy"
+"""What viser's page complains of once: its sorter of Gaussian splats, which no view has."""
 
 WAIT = 30.0
 """Seconds for what takes one or two where nothing else runs."""
@@ -50,7 +54,7 @@ class Page:
 
     def __post_init__(self) -> None:
         self.tab.on("console", self._heard)
-        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.tab.on("pageerror", self._failed)
         self.tab.on("request", lambda request: self._asked(request.url))
         self.tab.on("websocket", lambda link: self._asked(link.url))
         self.tab.add_init_script(COUNT_PICTURES)
@@ -58,6 +62,10 @@ class Page:
     def _heard(self, message: Any) -> None:
         if message.type == "error":
             self.complaints.append(message.text)
+
+    def _failed(self, error: Any) -> None:
+        if not str(error).startswith(REFUSED):
+            self.complaints.append(str(error))
 
     def _asked(self, url: str) -> None:
         plain = url.removeprefix("blob:")
@@ -102,7 +110,7 @@ class Page:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with started() as browser:
+    with started("--host-resolver-rules=MAP rebind.test 127.0.0.1") as browser:
         yield browser
 
 
@@ -205,13 +213,74 @@ def test_overlays_and_screenshot(chromium: Any) -> None:
             if not overlay.wanted:  # a busy page ticks the box later than check() would wait for
                 page.tab.get_by_label(overlay.label, exact=True).click()
             page.until(lambda overlay=overlay: overlay.wanted)
-        page.until(lambda: "Manipulability: " in viewer.panels[0].message.content)
+        page.until(lambda: "Manipulability: " in viewer.panels[0].message.value)
         page.until(lambda: differs(page.picture(), before) > 200)
         with page.tab.expect_download(timeout=1e3 * WAIT) as download:
             page.tab.get_by_role("button", name="Screenshot").click()
         picture = Path(download.value.path()).read_bytes()
         assert download.value.suggested_filename == "planar.png"
         assert picture.startswith(b"\x89PNG")
+
+
+# Hostile names and pages --------------------------------------------------------------------------
+
+
+def test_names_that_are_scripts_are_shown_as_text(chromium: Any) -> None:
+    viewer = show(hostile.robot(), port=0)
+    panel = viewer.panels[0]
+    with opened(chromium, viewer, 900, 900) as page:
+        for overlay in panel.overlays:
+            panel.show(overlay, True)
+        thumb = page.tab.get_by_role("slider").first
+        thumb.focus()
+        thumb.press("Home")  # out of reach, which the panel says, with the robot's name
+        page.until(lambda: hostile.SCRIPT in panel.message.value)
+        page.until(lambda: hostile.SCRIPT in page.tab.locator("textarea").first.input_value())
+        assert hostile.SCRIPT in page.tab.inner_text("body")
+        assert page.tab.evaluate("window.owned") is None
+        assert page.tab.locator("img[src=x]").count() == 0
+
+
+def test_a_page_of_another_origin_gets_nothing(chromium: Any) -> None:
+    """Also one that has the token: it cannot read, connect or move."""
+    with show(chasles.robots.puma560(), port=0) as viewer:
+        port, token = viewer.server.get_port(), viewer.url.split("/")[3]
+        attack = hostile.ATTACK % {"port": port, "token": token, "version": viser.__version__}
+        with hostile.site(attack) as other:
+            for host in ("127.0.0.1", "localhost", "rebind.test"):
+                tab = chromium.new_page()
+                tab.goto(f"http://{host}:{other}/")
+                Page(tab).until(lambda tab=tab: tab.evaluate("window.done") is not None)
+                assert set(tab.evaluate("window.done").values()) <= {"refused", "opaque"}
+                assert tab.evaluate("window.done")["socket with the token"] == "refused"
+                tab.close()
+        assert viewer.server.get_clients() == {}
+        assert not viewer.figures[0].q.any()
+
+
+def test_a_rebound_name_is_refused(chromium: Any) -> None:
+    """DNS rebinding: a page whose name leads to this machine is of the same origin as the view."""
+    with show(chasles.robots.planar(1), port=0) as viewer:
+        tab = chromium.new_page()
+        for path in ("", urlsplit(viewer.url).path):
+            answer = tab.goto(f"http://rebind.test:{viewer.server.get_port()}/{path.strip('/')}")
+            assert answer.status == 403
+            assert "not served" in tab.inner_text("body")
+        tab.close()
+
+
+def test_a_notebook_of_this_machine_frames_the_page(chromium: Any) -> None:
+    with show(chasles.robots.planar(1), port=0) as viewer:
+        frame = viewer._repr_html_()
+        with hostile.site(f"document.body.innerHTML = {frame!r}") as notebook:
+            tab = chromium.new_page()
+            tab.goto(f"http://localhost:{notebook}/")
+            Page(tab).until(lambda: viewer.server.get_clients())
+            tab.goto(f"http://rebind.test:{notebook}/")  # not one of this machine, nor allowed
+            Page(tab).until(lambda: not viewer.server.get_clients())
+            tab.wait_for_timeout(500)
+            assert not viewer.server.get_clients()
+            tab.close()
 
 
 def test_the_benchmark_counts_updates_and_pictures(chromium: Any, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -316,7 +317,7 @@ def test_a_motion_file_of_another_kind(tmp_path: Path) -> None:
 
 def test_only_this_machine_can_connect(viewer: Viewer) -> None:
     port = viewer.server.get_port()
-    assert viewer.url == f"http://127.0.0.1:{port}"
+    assert re.fullmatch(rf"http://127\.0\.0\.1:{port}/[\w-]{{22}}/", viewer.url)
     socket.create_connection(("127.0.0.1", port), timeout=5).close()
     with pytest.raises(OSError):  # noqa: PT011  refused, in the words of the system
         socket.create_connection(("127.0.0.2", port), timeout=1).close()
@@ -349,7 +350,8 @@ def test_a_script_ends_without_a_word_or_waits() -> None:
     waiting = [*command, SCRIPT + "view.wait()"]
     with subprocess.Popen(waiting, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
-        port = int(running.stdout.readline().rpartition(":")[2])
+        port = urlsplit(running.stdout.readline()).port
+        assert port
         time.sleep(0.5)
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
         running.send_signal(signal.SIGINT)
@@ -369,7 +371,7 @@ def test_in_a_notebook_every_call_shows_a_page_until_the_kernel_ends() -> None:
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     *shown, listened = [cell.outputs for cell in notebook.cells]
     assert [len(outputs) for outputs in shown] == [1, 1]
-    pages = [re.search(r'<iframe src="http://127.0.0.1:(\d+)"', str(o)) for o in shown]
+    pages = [re.search(r'<iframe src="http://127.0.0.1:(\d+)/[\w-]+/"', str(o)) for o in shown]
     ports = [int(page[1]) for page in pages if page is not None]
     assert len(set(ports)) == 2
     assert listened[0]["text"] == "200\n200\n"
@@ -381,7 +383,7 @@ def test_in_a_notebook_every_call_shows_a_page_until_the_kernel_ends() -> None:
 LISTEN = """from http.client import HTTPConnection
 for view in (_, __):
     page = HTTPConnection("127.0.0.1", view.server.get_port(), timeout=30)
-    page.request("GET", "/")
+    page.request("GET", "/" + view.url.split("/", 3)[3])
     print(page.getresponse().status)
 """
 
@@ -417,7 +419,9 @@ def test_the_command_says_where_and_ends_by_an_interrupt() -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         line = running.stdout.readline()
-        found = re.fullmatch(r"planar is at http://127\.0\.0\.1:(\d+) \(Ctrl-C ends\)\n", line)
+        found = re.fullmatch(
+            r"planar is at http://127\.0\.0\.1:(\d+)/[\w-]+/ \(Ctrl-C ends\)\n", line
+        )
         assert found, line
         socket.create_connection(("127.0.0.1", int(found[1])), timeout=5).close()
         running.send_signal(signal.SIGINT)

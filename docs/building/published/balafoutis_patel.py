@@ -319,8 +319,8 @@ TABLE_6_2 = ByMethod(
         Formula(
             "Angeles, Ma",
             ("n^3+17n^2-15n+8", "n^3+14n^2-16n+5"),
-            "orthogonal-complement",
-            why="print factors the inertias, P'P, ours multiplies T'MT",
+            "factored-complement",
+            why="the same P'P; twists go from origin to origin, and then to the centres of mass",
         ),
         Formula(
             "Featherstone",

@@ -4,7 +4,7 @@ m are multiplications, a are additions and subtractions. Only what the book prin
 the table or equation it is from; what the same operations take in chasles is counted elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -178,6 +178,19 @@ class Branching:
             first = len(rows)
             rows += [last[p], *range(first, first + n - 1)][:n]
             last[i] = len(rows) - 1 if n else last[p]
+        return Branching(tuple(rows))
+
+    def reduced(self, known: Collection[int]) -> "Branching":
+        """The tree without joints whose accelerations are known: their ends are merged.
+
+        Figure 9.1 (section 9.1, p. 174): how H11 of hybrid dynamics branches.
+        """
+        rows: list[int] = []
+        merged = {-1: -1}
+        for i, p in enumerate(self.parents):
+            if i not in known:
+                rows.append(merged[p])
+            merged[i] = merged[p] if i in known else len(rows) - 1
         return Branching(tuple(rows))
 
     @cached_property

@@ -9,28 +9,33 @@ from building.published.tables import Counts, Entry, Line, entries, lines, one_b
 
 
 def equations(table: ByEquation) -> str:
-    """A table by equation: for general twists and for right angles, printed and traced."""
+    """A table by equation: printed, by the program of print, and traced, for both twists."""
     found = [*lines(table), total(table)]
-    head = ["", "general: printed", "traced", "0 or 90: printed", "traced, 90"]
+    head = ["", "general: printed", "program", "traced"]
+    head += ["0 or 90: printed", "program, 90", "traced, 90"]
     rows = [[line.equations, *_cells(line)] for line in found if _counts(line)]
-    shown = "\n".join(
-        f"  {line.equations}: {line.why}" for line in found[:-1] if line.why and _counts(line)
-    )
+    slips = [(line.equations, line.slip) for line in found[:-1] if _counts(line)]
+    whys = [(line.equations, line.why) for line in found[:-1] if _counts(line)]
     note = f"{table.note}\n" if table.note else ""
     heading = f"Table {table.number}. {table.title}\n\n{_table([head, *rows])}\n{note}"
-    return heading + (f"where they differ:\n{shown}\n" if shown else "")
+    return heading + _reasons("program and print", slips) + _reasons("trace and print", whys)
+
+
+def _reasons(what: str, rows: Iterable[tuple[str, str]]) -> str:
+    shown = "\n".join(f"  {name}: {reason}" for name, reason in rows if reason)
+    return f"where {what} differ:\n{shown}\n" if shown else ""
 
 
 def methods(table: ByMethod) -> str:
     """A table by method: printed, traced for general twists, and six joints of each kind."""
     found = entries(table)
-    head = ["", "printed", "n = 6", "method", "traced, general", "n = 6", "90", "90 and 0"]
+    head = ["", "printed", "n = 6", "program", "n = 6"]
+    head += ["method", "traced, general", "n = 6", "90", "90 and 0"]
     rows = [_method_cells(entry) for entry in found]
-    shown = "\n".join(
-        f"  {e.formula.author}: {e.formula.why}" for e in found if e.formula.why and e.six
-    )
-    title = f"Table {table.number}. {table.title}\n\n"
-    return f"{title}{_table([head, *rows])}\nwhere they differ:\n{shown}\n"
+    slips = [(e.formula.author, e.slip) for e in found]
+    whys = [(e.formula.author, e.formula.why) for e in found if e.six]
+    title = f"Table {table.number}. {table.title}\n\n{_table([head, *rows])}\n"
+    return title + _reasons("program and print", slips) + _reasons("trace and print", whys)
 
 
 def body() -> str:
@@ -42,12 +47,14 @@ def body() -> str:
 
 def _counts(line: Line) -> bool:
     """Whether anything is printed or traced for it."""
-    return any(str(p) != "0" for pair in (*line.printed, *line.traced) for p in pair)
+    columns = (*line.printed, *line.program, *line.traced)
+    return any(str(p) != "0" for pair in columns for p in pair)
 
 
 def _cells(line: Line) -> list[str]:
-    (printed, right), (traced, traced_right) = line.printed, line.traced
-    return [_pair(p) for p in (printed, traced, right, traced_right)]
+    return [
+        _pair(column[k]) for k in (0, 1) for column in (line.printed, line.program, line.traced)
+    ]
 
 
 def _method_cells(entry: Entry) -> list[str]:
@@ -57,9 +64,15 @@ def _method_cells(entry: Entry) -> list[str]:
         at_six = [Polynomial.read(text)(6) for text in formula.counts]
         six = ", ".join(str(value) for value in at_six)
         printed = "" if formula.at else ", ".join(formula.counts)
+    program = [_pair(entry.program), _pair(_at_six(entry.program))] if entry.program else ["", ""]
     traced = _pair(entry.traced) if entry.traced else ""
     ours = [_pair(counts) for counts in entry.six.values()] or ["", "", ""]
-    return [formula.author, printed, six, formula.method if entry.six else "", traced, *ours]
+    method = formula.method if entry.six else ""
+    return [formula.author, printed, six, *program, method, traced, *ours]
+
+
+def _at_six(pair: tuple[Polynomial, Polynomial]) -> Counts:
+    return int(pair[0](6)), int(pair[1](6))
 
 
 def _pair(pair: tuple[Polynomial, Polynomial] | Counts) -> str:

@@ -2,18 +2,21 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 from building.published.forms import ByEquation, ByMethod, Formula, Pair, Row
 from building.published.polynomial import Polynomial
+from building.published.printed import BY_METHOD, BY_TABLE, Link, fitted
+from building.published.printed.slips import METHODS, ROWS
 from chasles.algorithms import FUNCTIONS
 from chasles.api import cost, from_dh, to_dh
 from chasles.expr import BOOK, Arena, Count, Number, Program, Variable
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.tensor import AngularAcceleration, dual
+from chasles.model.denavit_hartenberg import DHRow
 from chasles.robot import Robot
 from chasles.robots import general_chain
 
@@ -51,6 +54,24 @@ def arm(n: int, twists: Twists = "general") -> Robot:
     return from_dh(replace(table, rows=rows))
 
 
+@cache
+def links(n: int, twists: Twists = "general") -> tuple[Link, ...]:
+    """The same arm for the programs that are written as printed."""
+    return tuple(_link(row) for row in to_dh(arm(n, twists)).rows)
+
+
+def _link(row: DHRow) -> Link:
+    xx, yy, zz, xy, xz, yz = row.inertia
+    I = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+    x, y, z = row.center
+    return Link(row.alpha, row.a, row.d, row.mass, (x, y, z), I)
+
+
+_ARMS: dict[Twists, Callable[[int], tuple[Link, ...]]] = {
+    twists: partial(links, twists=twists) for twists in ("general", "right")
+}
+
+
 def methods_of(function: str) -> list[str]:
     """Our methods of a function, but for those that need another robot than an arm."""
     model = arm(1).model
@@ -75,13 +96,16 @@ def whole(function: str, method: str, n: int, twists: Twists) -> Counts:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a table made again: two pairs of polynomials, printed and traced, a twist each.
+    """One line of a table made again: pairs of polynomials, each for two kinds of twists.
 
-    rows: the printed rows that are one statement here.
+    rows: the printed rows that are one statement here. program: counts of the program that is
+    written as printed; traced: those of the library's own.
     """
 
+    table: str
     rows: tuple[Row, ...]
     printed: tuple[tuple[Polynomial, Polynomial], ...]
+    program: tuple[tuple[Polynomial, Polynomial], ...]
     traced: tuple[tuple[Polynomial, Polynomial], ...]
 
     @property
@@ -93,6 +117,12 @@ class Line:
         """The reason for a difference; empty where there is none."""
         reasons = "; ".join(row.why for row in self.rows if row.why)
         return reasons if self.printed != self.traced else ""
+
+    @property
+    def slip(self) -> str:
+        """The reasons for differences between the program and print; empty without one."""
+        found = [ROWS.get((self.table, row.equation)) for row in self.rows]
+        return "; ".join(slip.reason for slip in found if slip)
 
 
 def lines(table: ByEquation, lengths: Sequence[int] = LENGTHS) -> list[Line]:
@@ -108,7 +138,13 @@ def total(table: ByEquation, lengths: Sequence[int] = LENGTHS) -> Line:
     printed = tuple(_read(pair) for pair in table.total)
     names = {row.equation for row in table.rows}
     row = Row("total", *table.total, table.note)
-    return Line((row,), printed, _traced(table, names, lengths))
+    return Line(
+        table.number, (row,), printed, _as_printed(table, names), _traced(table, names, lengths)
+    )
+
+
+def _as_printed(table: ByEquation, names: set[str]) -> tuple[tuple[Polynomial, Polynomial], ...]:
+    return tuple(fitted(BY_TABLE[table.number], arms, names) for arms in _ARMS.values())
 
 
 def _groups(table: ByEquation) -> list[tuple[Row, ...]]:
@@ -129,7 +165,10 @@ def _line(table: ByEquation, rows: tuple[Row, ...], lengths: Sequence[int]) -> L
         (_sum(M for M, _ in pairs), _sum(A for _, A in pairs))
         for pairs in ([_read(row.general) for row in rows], [_read(row.right) for row in rows])
     )
-    return Line(rows, printed, _traced(table, {row.equation for row in rows}, lengths))
+    names = {row.equation for row in rows}
+    return Line(
+        table.number, rows, printed, _as_printed(table, names), _traced(table, names, lengths)
+    )
 
 
 def _traced(
@@ -169,18 +208,21 @@ def _sum(parts: Iterable[Polynomial]) -> Polynomial:
 class Entry:
     """One line of a table by method: what is printed, and what our method takes.
 
+    program: of the program that is written as printed, for general twists, where there is one.
     traced: polynomials for general twists, where `growth` finds them; six: for six joints, by
     twists. Both are empty where we have no such method.
     """
 
     formula: Formula
+    program: tuple[Polynomial, Polynomial] | None
+    slip: str
     traced: tuple[Polynomial, Polynomial] | None
     six: dict[Twists, Counts]
 
 
 def entries(table: ByMethod) -> list[Entry]:
     """The rows of a table by method, printed and traced."""
-    return [entry(table.function, formula) for formula in formulas(table)]
+    return [entry(table, formula) for formula in formulas(table)]
 
 
 def formulas(table: ByMethod) -> tuple[Formula, ...]:
@@ -190,14 +232,17 @@ def formulas(table: ByMethod) -> tuple[Formula, ...]:
     return (*table.rows, *(Formula("", ("", ""), name) for name in ours))
 
 
-def entry(function: str, formula: Formula) -> Entry:
-    """A formula of a function, and what our method of it takes."""
-    method = formula.method
+def entry(table: ByMethod, formula: Formula) -> Entry:
+    """A formula of a table, what its program takes, and what our method of it takes."""
+    method, function = formula.method, table.function
+    program = BY_METHOD.get((table.number, formula.author))
+    counted = fitted(program, _ARMS["general"]) if program else None
+    slip = METHODS.get(table.number, {}).get(formula.author, "")
     if method not in methods_of(function):
-        return Entry(formula, None, {})
+        return Entry(formula, counted, slip, None, {})
     twists: tuple[Twists, ...] = ("general", "right", "mixed")
     six = {twist: whole(function, method, 6, twist) for twist in twists}
-    return Entry(formula, growth(function, method), six)
+    return Entry(formula, counted, slip, growth(function, method), six)
 
 
 @cache

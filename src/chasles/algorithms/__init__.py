@@ -10,7 +10,10 @@ from chasles.algorithms.method import (
     floating_base,
     holonomic_joints,
     massive_joints,
+    positive_inertias,
     solid_bodies,
+    solid_loops,
+    steady_gears,
     undriven_joints,
     unheld_base,
 )
@@ -89,17 +92,17 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
     ),
     "gravity_forces": (Method("composite-body", "spatial.dynamics:gravity_forces", "moments"),),
     "bias_forces": (Method("parallel-axes", "tensor.dynamics:bias_forces_parallel_axes", "products", SUMMED),),
-    "coriolis_matrix": (Method("spatial", "spatial.dynamics:coriolis_matrix", needs=undriven_joints),),
-    "closed_form": (Method("vukobratovic", "tensor.closed_form:closed_form_vukobratovic", "moments", needs=undriven_joints),),
+    "coriolis_matrix": (Method("spatial", "spatial.dynamics:coriolis_matrix", needs=all_of(undriven_joints, steady_gears)),),
+    "closed_form": (Method("vukobratovic", "tensor.closed_form:closed_form_vukobratovic", "moments", needs=all_of(undriven_joints, steady_gears)),),
     "mass_matrix": (
         Method("spatial", "spatial.dynamics:mass_matrix", "moments"),
         Method("augmented-tensor", "tensor.dynamics:mass_matrix_augmented_tensor", "products"),
         Method("parallel-axes", "tensor.dynamics:mass_matrix_parallel_axes", "moments", SUMMED),
     ),
     "mass_matrix_inverse": (Method("spatial", "spatial.dynamics:mass_matrix_inverse", "moments"),),
-    "ltdl_factors": (Method("spatial", "spatial.dynamics:ltdl_factors", "moments", needs=massive_joints),),
-    "ltl_factor": (Method("spatial", "spatial.dynamics:ltl_factor", "moments", needs=massive_joints),),
-    "operator_factors": (OPERATOR("tensor.operators:operator_factors", "moments", needs=massive_joints),),
+    "ltdl_factors": (Method("spatial", "spatial.dynamics:ltdl_factors", "moments"),),
+    "ltl_factor": (Method("spatial", "spatial.dynamics:ltl_factor", "moments"),),
+    "operator_factors": (OPERATOR("tensor.operators:operator_factors", "moments"),),
     "forward_dynamics": (
         Method("articulated-body", "spatial.dynamics:forward_dynamics", "moments", followers=False),
         Method("augmented-tensor", "tensor.dynamics:forward_dynamics_augmented_tensor", "products", shallow=True),
@@ -115,10 +118,10 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
         Method("projection", "spatial.operational_space:operational_inertia_inverse", "moments", shallow=True),
         Method("propagation", "spatial.operational_space:operational_inertia_inverse_propagation", "moments", followers=False),
     ),
-    "linearize": (Method("spatial", "spatial.derivatives:linearize", "moments"),),
+    "linearize": (Method("spatial", "spatial.derivatives:linearize", "moments", needs=steady_gears),),
     "inverse_dynamics_sensitivities": (
-        Method("spatial", "spatial.derivatives:inverse_dynamics_sensitivities", "moments"),
-        Method("augmented-tensor", "tensor.sensitivities:inverse_dynamics_sensitivities", "products"),
+        Method("spatial", "spatial.derivatives:inverse_dynamics_sensitivities", "moments", needs=steady_gears),
+        Method("augmented-tensor", "tensor.sensitivities:inverse_dynamics_sensitivities", "products", needs=steady_gears),
     ),
     "driving_forces": (Method("spatial", "closed_loops.forces:driving_forces"),),
     "joint_reactions": (Method("spatial", "spatial.dynamics:joint_reactions"),),
@@ -130,7 +133,25 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
 }  # fmt: skip
 """The functions that need masses."""
 
-AUTOMATIC: dict[str, tuple[Method, ...]] = KINEMATIC | DYNAMIC
+DIVIDING = frozenset(
+    (
+        *("forward_dynamics", "hybrid_dynamics", "linearize", "mass_matrix_inverse"),
+        *("ltdl_factors", "ltl_factor", "operator_factors", "operational_inertia_inverse"),
+    )
+)
+"""Functions that divide by the mass matrix of the tree, so that every joint must move inertia."""
+
+
+def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
+    """Methods of a function; of one that divides by the mass matrix, they need massive joints."""
+    if function not in DIVIDING:
+        return rows
+    return tuple(replace(m, needs=all_of(*filter(None, (massive_joints, m.needs)))) for m in rows)
+
+
+AUTOMATIC: dict[str, tuple[Method, ...]] = {
+    function: _rows(function, rows) for function, rows in (KINEMATIC | DYNAMIC).items()
+}
 """The methods that run: of those in a row, the one with fewest operations for a robot, the first
 of equals. The annotations of the first are those of the function, so one that takes any number of
 rates stands first."""
@@ -161,16 +182,17 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
         Method("lagrange", "historical.homogeneous:bias_forces_lagrange", "products"),
     ),
     "closed_form": (
-        Method("christoffel", "historical.lagrange:closed_form_christoffel", steep=True, needs=all_of(undriven_joints, holonomic_joints)),
-        Method("uicker-kahn", "historical.lagrange:closed_form_uicker_kahn", steep=True, needs=undriven_joints),
+        Method("christoffel", "historical.lagrange:closed_form_christoffel", steep=True, needs=all_of(undriven_joints, holonomic_joints, steady_gears)),
+        Method("uicker-kahn", "historical.lagrange:closed_form_uicker_kahn", steep=True, needs=all_of(undriven_joints, steady_gears)),
     ),
     "mass_matrix": (
         Method("homogeneous", "historical.homogeneous:mass_matrix", "products"),
         Method("lagrange", "historical.homogeneous:mass_matrix_lagrange", "products"),
         Method("composite-3x3", "historical.mass_matrix:mass_matrix_composite_3x3"),
         Method("orthogonal-complement", "historical.mass_matrix:mass_matrix_orthogonal_complement"),
+        Method("factored-complement", "historical.mass_matrix:mass_matrix_factored_complement", needs=positive_inertias),
         Method("unit-acceleration", "historical.mass_matrix:mass_matrix_unit_acceleration"),
-        OPERATOR("historical.operators:mass_matrix_spatial_operator"),
+        OPERATOR("historical.operators:mass_matrix_spatial_operator", needs=massive_joints),
     ),
     "mass_matrix_inverse": (OPERATOR("historical.operators:mass_matrix_inverse_spatial_operator"),),
     "forward_dynamics": (
@@ -182,11 +204,11 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
         Method("conjugate-gradient", "historical.mass_matrix:forward_dynamics_conjugate_gradient", steep=True, smooth=False),
         Method("orthogonal-complement", "historical.mass_matrix:forward_dynamics_orthogonal_complement"),
         OPERATOR("historical.operators:forward_dynamics_spatial_operator"),
-        ASSEMBLY("assembly-inertia", "historical.spatial:forward_dynamics_assembly_inertia"),
-        ASSEMBLY("assembly-inverse", "historical.spatial:forward_dynamics_assembly_inverse"),
-        ASSEMBLY("divide-and-conquer", "historical.spatial:forward_dynamics_divide_and_conquer"),
+        ASSEMBLY("assembly-inertia", "historical.assembly:forward_dynamics_assembly_inertia"),
+        ASSEMBLY("assembly-inverse", "historical.assembly:forward_dynamics_assembly_inverse"),
+        ASSEMBLY("divide-and-conquer", "historical.assembly:forward_dynamics_divide_and_conquer"),
     ),
-    "inverse_dynamics_sensitivities": (Method("closed-form", "historical.sensitivities:sensitivities_closed_form", steep=True),),
+    "inverse_dynamics_sensitivities": (Method("closed-form", "historical.sensitivities:sensitivities_closed_form", steep=True, needs=steady_gears),),
     "kinetic_energy": (Method("homogeneous", "historical.homogeneous:kinetic_energy"),),
     "potential_energy": (Method("homogeneous", "historical.homogeneous:potential_energy"),),
 }  # fmt: skip
@@ -194,7 +216,10 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
 package `historical`, or parts of what runs."""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
-    function: (*rows, *(replace(m, by_name=True) for m in HISTORICAL.get(function, ())))
+    function: (
+        *rows,
+        *_rows(function, tuple(replace(m, by_name=True) for m in HISTORICAL.get(function, ()))),
+    )
     for function, rows in AUTOMATIC.items()
 }
 """One row a function: all its methods, those that run first."""
@@ -204,6 +229,7 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
         Method("multipliers", "closed_loops.dynamics:multipliers", "moments", needs=massive_joints),
         Method("direct", "closed_loops.dynamics:direct", "moments", needs=massive_joints),
         Method("minimal", "closed_loops.dynamics:minimal", "moments"),
+        ASSEMBLY("divide-and-conquer", "historical.assembly:constrained_dynamics_divide_and_conquer", needs=all_of(massive_joints, solid_bodies, solid_loops), by_name=True),
     ),
     "constrained_hybrid_dynamics": (Method("multipliers", "closed_loops.dynamics:hybrid", "moments", needs=massive_joints),),
     "actuator_forces": (Method("minimal", "closed_loops.forces:actuator_forces", "moments"),),

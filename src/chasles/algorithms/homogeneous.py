@@ -1,15 +1,22 @@
 """Kinematics of frames, loops and couplings by 4x4 matrices (Legnani et al. 1996)."""
 
+from collections.abc import Iterable, Mapping
+from itertools import islice
+
+from chasles.expr import Number
+from chasles.mathematics.derivatives import by_time, replayed
 from chasles.mathematics.homogeneous import Acceleration, Position, Screw, Velocity
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import vector_from_matrix
 from chasles.mathematics.spatial import Motion, Motions
-from chasles.model import spaces
-from chasles.model.model import Frame, Loop, Model
+from chasles.model import constraints, spaces
+from chasles.model.constraints import Coupling
+from chasles.model.joints import Joint
+from chasles.model.model import WORLD, Frame, Loop, Model
 
 
 def forward_kinematics(model: Model, q: spaces.Position, *, frame: Frame) -> spaces.Pose:
-    """The product of position matrices from the base to the frame (Eq I.3)."""
+    """The product of position matrices from the base to the frame (Legnani et al. 1996, Eq I.3)."""
     M = Position.of(frame.placement)
     for i in model.support(frame.body):
         M = Position.of(model.bodies[i].joint.transform(q[i])) @ M
@@ -21,7 +28,8 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
 
     The loop joint takes the displacement that it can; of the rest, the rotation vector and the
     translation, along the axes of its successor frame, are projected on T. The derivative at a
-    closed position is A of `loop_matrix`. Couplings follow, each with its own phi(q).
+    closed position is A of `loop_matrix`. Couplings follow, each with its own phi(q), which is zero
+    where it constrains velocities alone.
     """
     r = []
     for loop in model.loops:
@@ -31,16 +39,41 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
         turned = vector_from_matrix((M_J.inverse() @ M_S).R.matrix())
         d = Motion(turned, M_S.R.T @ (M_S.t - M_J.t))
         r.append(loop.joint.constraint(qJ).T @ d)
-    return r + [coupling.residual(q) for coupling in model.couplings]
+    return r + [coupling_residual(model, coupling, q) for coupling in model.couplings]
 
 
 def around(model: Model, loop: Loop, q: spaces.Position) -> dict[int, Position]:
     """M_0i of the bodies of a loop, where body 0 is the one at which its branches part."""
-    M = {loop.root: Position.identity()}
-    for i, _ in loop.path:
+    return placed(model, loop.root, loop.bodies, q)
+
+
+def placed(model: Model, root: int, path: Iterable[int], q: spaces.Position) -> dict[int, Position]:
+    """M_0i of the bodies of a path, each after its parent, where body 0 is its root."""
+    M = {root: Position.identity()}
+    for i in path:
         body = model.bodies[i]
         M[i] = M[body.parent] @ Position.of(body.joint.transform(q[i]))
     return M
+
+
+def carried(
+    model: Model,
+    M: Mapping[int, Position],
+    q: spaces.Position,
+    qd: spaces.Velocity,
+    qdd: spaces.Velocity,
+) -> tuple[dict[int, Velocity], dict[int, Acceleration]]:
+    """W_0i and H_0i of the bodies with these M_0i, the first of which is the root."""
+    root, *path = M
+    W, H = {root: Velocity.zero()}, {root: Acceleration.zero()}
+    for i in path:
+        p, joint = model.bodies[i].parent, model.bodies[i].joint
+        moving = M[i].to_first(Velocity.of(joint.subspace(q[i]) @ qd[i]))
+        bend = joint.bias(q[i], qd[i]) + joint.subspace(q[i]) @ qdd[i]
+        rate = M[i].to_first(Velocity.of(bend))
+        W[i] = W[p] + moving
+        H[i] = H[p].after(W[p], Acceleration.of(moving, rate), moving)
+    return W, H
 
 
 def ends(loop: Loop, M: dict[int, Position]) -> tuple[Position, Position]:
@@ -64,14 +97,14 @@ def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
     """A with A qd = 0: its columns are (u, b) of the joints' screws L_i around a loop (Eq II.7).
 
     Written in the successor frame of the loop joint, and of the six rows those that it forbids.
-    Couplings follow, each with the slopes of its phi(q).
+    Couplings follow, each with its slopes.
     """
     A: list[dict[int, Matrix]] = []
     for loop in model.loops:
         qJ, J = loop_screws(model, loop, q)
         T = loop.joint.constraint(qJ)
         A.append({i: T.T @ J[i] * sign for i, sign in loop.path})
-    return A + [coupling.matrix(q) for coupling in model.couplings]
+    return A + [coupling_matrix(model, coupling, q) for coupling in model.couplings]
 
 
 def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, dict[int, Motions]]:
@@ -88,11 +121,12 @@ def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, d
 def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
     """b in A qd = b: zero, but where time moves a joint or a coupling (Featherstone 2008, 3.5).
 
-    Then it is less the velocity that driven joints make around a loop, and -d phi/dt.
+    Then it is less the velocity that driven joints make around a loop, and -d phi/dt. A constraint
+    of velocities may have a velocity of its own.
     """
     driven = model.undriven(1)
     drifts = [Vector.zero(loop.rows) for loop in model.loops]
-    drifts += [coupling.drift(q) for coupling in model.couplings]
+    drifts += [coupling_drift(model, coupling, q) for coupling in model.couplings]
     return [
         -sum((A[i] @ driven[i] for i in A), drift)
         for A, drift in zip(loop_matrix(model, q), drifts, strict=True)
@@ -110,14 +144,7 @@ def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.L
     b, driven = [], model.undriven(2)
     for loop in model.loops:
         M = around(model, loop, q)
-        W, H = {loop.root: Velocity.zero()}, {loop.root: Acceleration.zero()}
-        for i, _ in loop.path:
-            p, joint = model.bodies[i].parent, model.bodies[i].joint
-            moving = M[i].to_first(Velocity.of(joint.subspace(q[i]) @ qd[i]))
-            bend = joint.bias(q[i], qd[i]) + joint.subspace(q[i]) @ driven[i]
-            rate = M[i].to_first(Velocity.of(bend))
-            W[i] = W[p] + moving
-            H[i] = H[p].after(W[p], Acceleration.of(moving, rate), moving)
+        W, H = carried(model, M, q, qd, driven)
         P, S = loop.predecessor.body, loop.successor.body
         W_PS = W[S] - W[P]
         rate = H[S].rate(W[S]) - H[P].rate(W[P]) - W[P].bracket(W_PS)
@@ -126,6 +153,125 @@ def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.L
         own = loop.joint.bias(qJ, loop.joint.rates(qJ, M_S.to_second(W_PS).motion()))
         b.append(loop.joint.constraint(qJ).T @ (own - M_S.to_second(rate).motion()))
     for coupling in model.couplings:
-        K = coupling.matrix(q)
-        b.append(sum((-(K[i] @ driven[i]) for i in K), coupling.bias(q, qd)))
+        K = coupling_matrix(model, coupling, q)
+        b.append(sum((-(K[i] @ driven[i]) for i in K), coupling_bias(model, coupling, q, qd)))
     return b
+
+
+# Constraints of the user --------------------------------------------------------------------------
+
+
+def coupling_residual(model: Model, coupling: Coupling, q: spaces.Position) -> Vector:
+    """phi(q, t), which is zero where the constraint holds; 0 in rows that take velocities."""
+    program, M = coupling.data.residual, placed(model, WORLD, coupling.carried, q)
+    given = _at_position(model, coupling, q, M) | constraints.resting(program)
+    rows = zip(coupling.holonomic, replayed(program, given), strict=True)
+    return Vector(tuple(phi if held else 0.0 for held, phi in rows))
+
+
+def coupling_matrix(model: Model, coupling: Coupling, q: spaces.Position) -> dict[int, Matrix]:
+    """K by body, with K qd = psi less `coupling_drift` (Featherstone 2008, Eq 3.11, 3.29)."""
+    M = placed(model, WORLD, coupling.carried, q)
+    program = constraints.slopes(coupling.data.residual)
+    names = constraints.moving(program)
+    given = _at_position(model, coupling, q, M) | constraints.resting(program)
+    found = iter(replayed(program, given))
+    by_name = {
+        name: [Vector(tuple(islice(found, v.size // coupling.rows))) for _ in range(coupling.rows)]
+        for name, v in zip(names, program.outputs, strict=True)
+    }
+    K = {}
+    for i in coupling.bodies:
+        units = [Vector(unit) for unit in Matrix.identity(model.bodies[i].joint.nv).rows]
+        moved = [_velocities(model, coupling, q, {i: unit}, M) for unit in units]
+        rows = (
+            tuple(sum((by_name[x][r].dot(v[x]) for x in names), 0.0) for v in moved)
+            for r in range(coupling.rows)
+        )
+        K[i] = Matrix(tuple(rows))
+    return K
+
+
+def coupling_drift(model: Model, coupling: Coupling, q: spaces.Position) -> Vector:
+    """psi at rest, so that K qd + this = 0: d phi/dt, or the phi_0 of Eq 3.29."""
+    psi = constraints.velocities(coupling.data.residual)
+    given = _at_position(model, coupling, q, placed(model, WORLD, coupling.carried, q))
+    return Vector(tuple(replayed(psi, given | constraints.resting(psi))))
+
+
+def coupling_bias(
+    model: Model, coupling: Coupling, q: spaces.Position, qd: spaces.Velocity
+) -> Vector:
+    """k = -d psi/dt where no joint accelerates, so that K qdd = k keeps psi (Eq 3.11)."""
+    M = placed(model, WORLD, coupling.carried, q)
+    psi = constraints.velocities(coupling.data.residual)
+    given = _at_position(model, coupling, q, M)
+    moving = _velocities(model, coupling, q, qd, M)
+    given |= {name: list(moving[name]) for name in constraints.moving(psi)}
+    still = [v.name for v in psi.inputs if v.name not in constraints.MOVING]
+    changes = constraints.changes(given, still)
+    if "rate" in given:
+        curves = {i: _curve(model.bodies[i].joint, q[i], qd[i]) for i, _ in coupling.places}
+        changes["d_rate"] = [curves[i][k] for i, k in coupling.places]
+    if "v" in given:
+        changes["d_v"] = [0.0] * len(coupling.rates)
+    if "twist" in given:
+        _, H = carried(model, M, q, qd, model.at_rest())
+        frames = [model.frames[name] for name in coupling.data.frames]
+        points = [(H[f.body], (M[f.body] @ Position.of(f.placement)).t) for f in frames]
+        changes["d_twist"] = [x for h, p in points for x in (*h.wd, *(h @ p))]
+    change = constraints.accelerations(coupling.data.residual)
+    return -Vector(tuple(replayed(change, given | changes)))
+
+
+def _at_position(
+    model: Model, coupling: Coupling, q: spaces.Position, M: Mapping[int, Position]
+) -> dict[str, list[Number]]:
+    """What a constraint's programs take of positions."""
+    given: dict[str, list[Number]] = {"q": [q[i][k] for i, k in coupling.places], "pose": []}
+    for frame in (model.frames[name] for name in coupling.data.frames):
+        X = M[frame.body] @ Position.of(frame.placement)
+        given["pose"] += [*(x for row in X.R.matrix().rows for x in row), *X.t]
+    return given | {"t": coupling.moment()}
+
+
+def _velocities(
+    model: Model,
+    coupling: Coupling,
+    q: spaces.Position,
+    qd: Mapping[int, Vector],
+    M: Mapping[int, Position],
+) -> dict[str, Vector]:
+    """What a constraint's programs take of velocities; joints that qd lacks are at rest."""
+    moving = {i for i, _ in coupling.places if i in qd}
+    rate = {i: _rate(model.bodies[i].joint, q[i], qd[i]) for i in moving}
+    W = {WORLD: Velocity.zero()}
+    for i in coupling.carried:
+        W[i] = W[model.bodies[i].parent]
+        if i in qd:
+            S = model.bodies[i].joint.subspace(q[i])
+            W[i] = W[i] + M[i].to_first(Velocity.of(S @ qd[i]))
+    twist: list[Number] = []
+    for frame in (model.frames[name] for name in coupling.data.frames):
+        point = (M[frame.body] @ Position.of(frame.placement)).t
+        twist += [*W[frame.body].w, *(W[frame.body] @ point)]
+    return {
+        "rate": Vector(tuple(rate[i][k] if i in rate else 0.0 for i, k in coupling.places)),
+        "v": Vector(tuple(qd[i][k] if i in qd else 0.0 for i, k in coupling.rates)),
+        "twist": Vector(tuple(twist)),
+    }
+
+
+def _rate(joint: Joint, q: Vector, v: Vector) -> Vector:
+    """The rates of a joint's coordinates."""
+    if joint.additive:
+        return v
+    return Vector(tuple(by_time(lambda s, q, v: list(joint.integrate(q, v * s)), q, v)))
+
+
+def _curve(joint: Joint, q: Vector, v: Vector) -> Vector:
+    """The derivatives of these rates where v does not change."""
+    if joint.additive:
+        return Vector.zero(joint.nq)
+    rates = by_time(lambda s, q, v: list(_rate(joint, joint.integrate(q, v * s), v)), q, v)
+    return Vector(tuple(rates))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from chasles.model import Model
-from chasles.model.validate import is_solid
+from chasles.model import WORLD, Model
+from chasles.model.validate import is_massless, is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
 """A condition on a model and the options: the reason why it is not met, or nothing."""
@@ -28,8 +28,11 @@ def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
 
     Where accelerations of some joints are known, only that of the others is factored.
     """
-    names = ", ".join(repr(name) for name in model.idle if name not in options.get("known", ()))
-    return f"the tree's mass matrix is singular, since {names} moves no inertia" if names else ""
+    idle = [repr(name) for name in model.idle if name not in options.get("known", ())]
+    if not idle:
+        return ""
+    moving = f"joint {idle[0]} moves" if len(idle) == 1 else f"joints {', '.join(idle)} move"
+    return f"the tree's mass matrix is singular, since {moving} no inertia"
 
 
 def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
@@ -47,13 +50,42 @@ def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
     return "" if found else "it needs all joints in known but the floating base's"
 
 
-def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
-    """Every body by itself has an inverse inertia, and joints have no inertia of their own."""
-    for body in model.bodies:
-        if any(body.joint.armature):
-            return f"it has no place for the armature of joint {body.data.name!r}"
+def positive_inertias(model: Model, options: Mapping[str, Any]) -> str:
+    """Every body by itself has an inverse inertia, which rotors have not."""
+    for body in model.parts:
         if not is_solid(body.inertia):
+            return f"it divides by every inertia, and link {body.name!r} lacks mass or a moment"
+    return ""
+
+
+def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
+    """Every body by itself has an inverse inertia, or none at all and carries one other."""
+    for i, body in enumerate(model.bodies):
+        massless = is_massless(body.inertia)
+        if massless and len(model.children[i]) != 1:
+            return f"it takes massless links that carry one body, and {body.name!r} does not"
+        if not massless and not is_solid(body.inertia):
             return f"it inverts every inertia, and link {body.name!r} lacks mass or a moment"
+    return ""
+
+
+def steady_gears(model: Model, options: Mapping[str, Any]) -> str:
+    """What joints add to the speed of a rotor does not depend on the position."""
+    for rotor in model.rotors:
+        if rotor.path:
+            return f"it has no place for the inertia of tendon {rotor.name!r}"
+    return ""
+
+
+def solid_loops(model: Model, options: Mapping[str, Any]) -> str:
+    """There are loops alone, between bodies that have an inertia."""
+    for coupling in model.couplings:
+        return f"it joins bodies, and {coupling.name!r} couples coordinates"
+    for loop in model.loops:
+        for frame in (loop.predecessor, loop.successor):
+            if frame.body != WORLD and is_massless(model.bodies[frame.body].inertia):
+                name = model.bodies[frame.body].name
+                return f"loop {loop.name!r} ends at the massless link {name!r}"
     return ""
 
 

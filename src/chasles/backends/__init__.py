@@ -34,22 +34,22 @@ class Backend(NamedTuple):
 
 BACKENDS: dict[str, Backend] = {
     "llvm": Backend(
-        "chasles.backends.llvm",
+        "chasles.backends.llvm.kernel",
         keeps=True,
-        loop="chasles.backends.llvm_loop",
-        adjoint="chasles.backends.llvm_adjoint",
+        loop="chasles.backends.llvm.loop",
+        adjoint="chasles.backends.llvm.adjoint",
         staged=4000,
         first="llvm-quick",
     ),
-    "llvm-quick": Backend("chasles.backends.llvm_quick", staged=4000),
+    "llvm-quick": Backend("chasles.backends.llvm.quick", staged=4000),
     "numpy": Backend("chasles.backends.numpy"),
     "interpret": Backend("chasles.backends.interpret"),
     "cuda": Backend(
-        "chasles.backends.cuda",
+        "chasles.backends.cuda.kernel",
         device="cuda",
         arrays="cupy",
         keeps=True,
-        loop="chasles.backends.cuda",
+        loop="chasles.backends.cuda.kernel",
     ),
 }
 """One row a backend, the usual one of each device first; loaded on use."""
@@ -143,7 +143,7 @@ def learn(
 ) -> None:
     """Let the built-in function of an owner remember where a call led (`llvm_ways.learn`)."""
     if isinstance(owner, tuple):
-        importlib.import_module("chasles.backends.llvm_ways").learn(owner, arguments, named, make)
+        importlib.import_module("chasles.backends.llvm.ways").learn(owner, arguments, named, make)
 
 
 def described(backend: str) -> str:
@@ -154,6 +154,11 @@ def described(backend: str) -> str:
 def loop(kernel: Kernel, backend: str = USUAL) -> Any:
     """A kernel of machine code repeated: its outputs are its first inputs (`llvm_loop.Loop`)."""
     return importlib.import_module(BACKENDS[backend].loop).Loop(kernel)
+
+
+def search(kernel: Kernel) -> Any:
+    """A kernel of machine code repeated until problems are solved (`llvm.search.Search`)."""
+    return importlib.import_module("chasles.backends.llvm.search").Search(kernel)
 
 
 def adjoint(step: Any, back: Any, backend: str = USUAL) -> Any:

@@ -291,6 +291,35 @@ def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
     return rows
 
 
+class LoopSizes:
+    """What the machine code of a repeated step takes for granted: the sizes of its arrays."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._dtype = kernel.dtype
+        self.inputs = [v.size for v in kernel.interface.inputs]
+        outputs = [v.size for v in kernel.interface.outputs]
+        self._states = len(outputs)
+        assert outputs == self.inputs[: self._states], "outputs are the first inputs of the next"
+
+    def check(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> None:
+        """Assert that the arrays that a `Loop` is called with have these sizes.
+
+        steps, every: of whoever has made the arrays.
+        """
+        count, n, dtype, inputs = len(states[0]), self._states, self._dtype, self.inputs
+        assert (len(states), len(controls)) == (n, len(inputs) - n), "inputs"
+        for a, size in zip(states, inputs, strict=False):
+            assert a.shape == (count, size), "states"
+        for a, size in zip(controls, inputs[n:], strict=True):
+            rows, along, numbers = a.shape
+            assert numbers == size and rows in (1, count) and along in (1, steps)  # noqa: PT018
+        kept = -(-steps // every)
+        for a, size in zip(records, inputs, strict=False):
+            assert a.shape == (count, kept, size), "records"
+        for a in (*states, *controls, *records):
+            assert a.dtype is dtype or a.dtype == dtype, "dtypes"
+
+
 # Threads ---------------------------------------------------------------------------------------
 
 

@@ -3,8 +3,8 @@
 Cached machine code is executable code. The folder belongs to the user alone (mode 0700), entries
 are opened without following links, and owner and mode are checked on what was opened; an entry is
 used only if its SHA-256 matches. Whatever is damaged, foreign or unreadable is ignored and made
-again; a folder that cannot be used is no error. Writes are atomic; the entries unused for longest
-go when all together exceed `LIMIT`.
+again; a folder that cannot be used is no error. Writes are atomic, and what killed writers left is
+removed by the next; the entries unused for longest go when all together exceed `LIMIT`.
 
 Where a system has neither owners nor modes (Windows), the user's own folder is closed to others by
 the system, and a folder elsewhere is not used.
@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -25,12 +26,14 @@ from typing import Any, NamedTuple
 from chasles.backends.arrays import checked_count
 from chasles.errors import FileError
 from chasles.expr import Interface, Variable
+from chasles.writing import begun, collect
 
 LIMIT = 512 * 2**20
 """Bytes that all entries together may take; looked at after every 64th of them that is written."""
 
 _MAGIC = b"chasles 1\n"
 _SUFFIX = ".code"
+_KEY = re.compile(r"[0-9a-f]{64}\.code")
 
 
 @dataclass(frozen=True)
@@ -114,9 +117,13 @@ def key(*parts: object) -> str:
     return hashlib.sha256("\0".join([sources(), *map(repr, parts)]).encode()).hexdigest()
 
 
+_DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""Errors of an entry whose header is not what it should be."""
+
+
 def load(name: str) -> Artifact | None:
     """The entry of that name, if there is one that can be trusted."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError), _opened(folder()) as place:
+    with contextlib.suppress(OSError, *_DAMAGED), _opened(folder()) as place:
         path = place.name(name + _SUFFIX)
         entry = os.open(path, os.O_RDONLY | _NO_LINKS | _NO_WAIT, dir_fd=place.handle)
         try:
@@ -137,13 +144,16 @@ def save(name: str, artifact: Artifact) -> bool:
     with contextlib.suppress(OSError):
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _opened(where) as place:
-            temporary = place.name(f"{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
             target, at = place.name(name + _SUFFIX), place.handle
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS
+            temporary, descriptor = begun(where, at, 0o600)
             try:
-                with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=at), "wb") as file:
+                with os.fdopen(descriptor, "wb") as file:
                     written = file.write(artifact.to_bytes())
-                os.replace(temporary, target, src_dir_fd=at, dst_dir_fd=at)
+                    file.flush()
+                    if os.name == "posix":  # the lock is held until the entry has its name
+                        os.replace(temporary, target, src_dir_fd=at, dst_dir_fd=at)
+                if os.name != "posix":
+                    os.replace(temporary, target)
             except OSError:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary, dir_fd=at)
@@ -163,15 +173,29 @@ def entries() -> list[tuple[str, int, float]]:
     return []
 
 
-def clear() -> int:
-    """Remove all entries; how many there were."""
-    removed = 0
+class Cleared(NamedTuple):
+    """How many entries were removed, and why others could not be: "NAME: reason"."""
+
+    removed: int = 0
+    left: tuple[str, ...] = ()
+
+
+def clear() -> Cleared:
+    """Remove all entries that can be removed, and what killed writers left."""
+    removed, left = 0, []
     with contextlib.suppress(OSError), _opened(folder()) as place:
         for name in place.names():
-            if name.endswith((_SUFFIX, ".tmp")):
+            if not _is_entry(place, name):
+                continue
+            try:
                 os.unlink(place.name(name), dir_fd=place.handle)
-                removed += name.endswith(_SUFFIX)
-    return removed
+                removed += 1
+            except FileNotFoundError:  # another process was faster
+                pass
+            except OSError as error:
+                left.append(f"{name}: {error.strerror or error}")
+        collect(place.path, place.handle)
+    return Cleared(removed, tuple(left))
 
 
 _UNSEEN: dict[Path, int] = {}
@@ -228,10 +252,25 @@ def _trusted(status: os.stat_result, right_kind: Any, folder: Path) -> bool:
     return bool(right_kind(status.st_mode) and own)
 
 
+def _is_entry(place: _Place, name: str) -> bool:
+    """Return True if a file is an entry: by its name, or by how it begins."""
+    if _KEY.fullmatch(name):
+        return True
+    if name.endswith(_SUFFIX):
+        with contextlib.suppress(OSError):
+            flags = os.O_RDONLY | _NO_LINKS | _NO_WAIT
+            file = os.open(place.name(name), flags, dir_fd=place.handle)
+            try:
+                return os.read(file, len(_MAGIC)) == _MAGIC
+            finally:
+                os.close(file)
+    return False
+
+
 def _listed(place: _Place) -> list[tuple[str, int, float]]:
     found = []
     for name in place.names():
-        if name.endswith(_SUFFIX):
+        if _is_entry(place, name):
             with contextlib.suppress(OSError):
                 path = place.name(name)
                 status = os.stat(path, dir_fd=place.handle, follow_symlinks=False)
@@ -240,6 +279,7 @@ def _listed(place: _Place) -> list[tuple[str, int, float]]:
 
 
 def _evict(place: _Place) -> None:
+    collect(place.path, place.handle)
     total = 0
     for name, size, _ in _listed(place):
         total += size

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.backends import llvm
-from chasles.backends.llvm_code import load
-from chasles.backends.llvm_objects import address
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm.code import load
 from chasles.backends.lowering import deepest_first, fused, places
+from chasles.backends.objects import address
 from chasles.expr import OPS, Program
 
 SLOW = 8
@@ -196,7 +196,7 @@ class _Code:
                 names.append(f"{kind}_{store}")
                 texts.append(_moved(names[-1], machine.width, kind == "copy", store != "plain"))
         text = "\n".join([*texts, "!0 = !{i32 1}"])
-        self._code = load(llvm.assemble(text, machine), {}, names)
+        self._code = load(llvm.assemble(text, machine, opaque=True), {}, names)
 
     def turned(self, pool: ThreadPoolExecutor, cores: int, name: str, turns: int) -> None:
         """Run so many turns of a loop on each core."""

@@ -50,7 +50,11 @@ class Lowered:
 def lower(program: Program, *, fuse: bool, longest: int) -> Lowered:
     """Fuse (where the machine can), order, and cut into parts of about `longest` operations."""
     code = fused(program) if fuse else list(program.code)
-    results = list(places(program))
+    return cut(code, list(places(program)), longest)
+
+
+def cut(code: list[Instruction], results: list[int], longest: int) -> Lowered:
+    """Order instructions, and cut them into parts of about `longest` operations."""
     order = deepest_first(code, results)
     pieces = _cut(code, order, longest)
     return _parts(code, pieces, results)
@@ -69,7 +73,8 @@ def fused(program: Program) -> list[Instruction]:
     """Sums of any number of terms as chains, in which products are fused.
 
     A sum that only another sum needs is part of it. A product that only sums need is computed by
-    each of them, at no cost. What is known first is added first, so that nothing waits.
+    each of them, at no cost. What is known first is added first, so that nothing waits. Where limbs
+    are alike (`Program.alike`), sums of the first are made, and those of the others like them.
     """
     return fused_apart(program, {})[0]
 
@@ -85,12 +90,20 @@ def fused_apart(
     used = users(code, range(len(code)))
     kept = {r for refs in program.results for r in refs}
     sums = {k for k, i in enumerate(code) if i.op in ("add", "sub")}
-    inner = {k for k in sums - kept if len(used[k]) == 1 and used[k][0] in sums}
+    side = {k: lane for pack in program.alike for lane, k in enumerate(pack)}
+    inner = {
+        k
+        for k in sums - kept
+        if len(used[k]) == 1 and used[k][0] in sums and side.get(used[k][0]) == side.get(k)
+    }
     free = {
         k
         for k, i in enumerate(code)
-        if i.op == "mul" and k not in kept and all(u in sums for u in used[k])
+        if i.op == "mul"
+        and k not in kept
+        and all(u in sums and side.get(u) == side.get(k) for u in used[k])
     }
+    twins = {pack[0]: pack for pack in program.alike}
 
     def write(terms: list[tuple[bool, int]], slots: list[int], name: int) -> None:
         own = {k for _, k in terms if k in free and group.get(k, name) == name}
@@ -99,17 +112,26 @@ def fused_apart(
         found.update(dict.fromkeys(slots, name))
 
     for root in sums - inner:
+        if side.get(root, 0):
+            continue
         terms, slots = _terms(program.code, root, inner)
-        mine = group.get(root, 0)
+        whole = slots if root in twins else ()
+        mine, apart = group.get(root, 0), list[tuple[bool, int]]()
         for name in sorted({group.get(k, mine) for _, k in terms} - {mine}):
             theirs = [term for term in terms if group.get(term[1], mine) == name]
+            terms = [term for term in terms if term not in theirs]
             if len(theirs) > 1:
                 plus = any(added for added, _ in theirs)
                 part, slots = slots[: len(theirs) - 1], slots[len(theirs) - 1 :]
                 height[part[-1]] = max(height[k] for _, k in theirs) + 1
                 write([(added == plus, k) for added, k in theirs], part, name)
-                terms = [*(term for term in terms if term not in theirs), (plus, part[-1])]
-        write(terms, slots, mine)
+                theirs = [(plus, part[-1])]
+            apart += theirs  # not looked at again: its instructions may be of another group
+        write([*terms, *apart], slots, mine)
+        for k in whole:
+            for lane, twin in enumerate(twins[k]):
+                args = (twins[a][lane] if a in twins else a for a in code[k].args)
+                code[twin] = Instruction(code[k].op, tuple(args))
     return code, found
 
 

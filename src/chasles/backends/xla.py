@@ -12,12 +12,15 @@ states), and XLA turns them. A handler has no traits: XLA does not record it in 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chasles.backends import arrays, cuda, cuda_driver, llvm
-from chasles.backends.cuda_build import Built, Layout
-from chasles.backends.llvm_calls import SMALL_WORKSPACE
-from chasles.backends.llvm_code import load
-from chasles.backends.llvm_math import ELEMENTS, Writer
-from chasles.backends.llvm_source import WORTH_THREADS
+from chasles.backends import arrays
+from chasles.backends.cuda import driver as cuda_driver
+from chasles.backends.cuda import kernel as cuda
+from chasles.backends.cuda.build import Built, Layout
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm.calls import SMALL_WORKSPACE
+from chasles.backends.llvm.code import load
+from chasles.backends.llvm.math import ELEMENTS, Writer
+from chasles.backends.llvm.source import WORTH_THREADS
 
 MAJOR = 0
 """The version of the layout that is known here."""
@@ -51,7 +54,8 @@ def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
     """The address of a handler, made once for its owner, which stays too: text, what that calls."""
     if id(owner) not in _KEPT:
         text, symbols = make()
-        code = load(llvm.assemble(text, llvm.Machine.host()), symbols, ["handler"])
+        made = llvm.assemble(text, llvm.Machine.host(), opaque=True)
+        code = load(made, symbols, ["handler"])
         _KEPT[id(owner)] = (code.address("handler"), code, owner)
     return int(_KEPT[id(owner)][0])
 
@@ -137,7 +141,9 @@ def cpu_source(kernel: llvm.Kernel, minor: int, pool: int, helpers: int) -> str:
     for where, variables in ((ARGUMENTS, interface.inputs), (RESULTS, interface.outputs)):
         places = []
         for k, variable in enumerate(variables):
-            data, rows, _ = _buffer(w, where, k)
+            data, rows, columns = _buffer(w, where, k)
+            size = w.emit(f"mul i64 {w.emit(f'mul i64 {rows}, {columns}')}, {each}")
+            w.raw(f"  ; room {data} {size}")  # for `llvm.checked`
             places.append((f"ptr {data}", f"i64 {_step(w, rows, each * variable.size)}"))
         tables += filled_tables(w, places)
     small = workspace <= SMALL_WORKSPACE

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.algorithms import FUNCTIONS, KINEMATICS, Method, solid_bodies
+from chasles.algorithms import FUNCTIONS, HISTORICAL, KINEMATICS, Method, solid_bodies
 from chasles.checks.comparing import INVERTING, NOTHING, Comparison, Loss
 from chasles.checks.trial import Trial, arguments, raising
 from chasles.functions.programs import Derivative
@@ -20,7 +20,7 @@ def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
     """Digits lost by what a method inverts: nothing, the mass matrix, or each link's inertia."""
     if function not in ILL | {*INVERTING}:
         return NOTHING
-    needs = {m.name: m.needs for m in FUNCTIONS[function]}
+    needs = {m.name: m.needs for m in HISTORICAL.get(function, ())}
     return trial.assembling if needs.get(method) is solid_bodies else trial.inverting
 
 

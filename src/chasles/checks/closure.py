@@ -15,19 +15,25 @@ from chasles.model.model import Loop, Model
 
 
 def loops_close(trial: Trial) -> Iterator[Comparison]:
-    """A = d residual / dq, and A qd = rate, A qdd = bias keep the residual where it is."""
+    """A = d residual / dq, and A qd = rate, A qdd = bias keep the residual where it is.
+
+    Equations of velocities alone have no residual.
+    """
     q, qd, units = trial.q, trial.qd, trial.units.closing
+    still = np.array(trial.model.holonomic_rows)
     A = trial.run("loop_matrix", q)
     opened = trial.slope(lambda x: trial.run("loop_residual", x))
-    along = A @ trial.direction
-    yield Comparison("loop_matrix", "d residual/dq", along, opened, 1.0, units=units)
+    loss = trial.misfit
+    along = still * (A @ trial.direction)
+    yield Comparison("loop_matrix", "d residual/dq", along, opened, 1.0, loss, units)
     drift = trial.rate(lambda at: at.run("loop_residual", at.q))
     rate = trial.run("loop_rate", q)
-    yield Comparison("loop_rate", "homogeneous", A @ qd - rate, drift, trial.speed, units=units)
+    moved = still * (A @ qd - rate)
+    yield Comparison("loop_rate", "homogeneous", moved, drift, trial.speed, loss, units)
     slip = trial.rate(lambda at: at.run("loop_matrix", at.q) @ at.qd - at.run("loop_rate", at.q))
     bias = trial.run("loop_bias", q, qd)
     size = _fast(trial, trial.qdd)
-    yield Comparison("loop_bias", "homogeneous", A @ trial.qdd - bias, slip, size, units=units)
+    yield Comparison("loop_bias", "homogeneous", A @ trial.qdd - bias, slip, size, loss, units)
 
 
 def _fast(trial: Trial, qdd: np.ndarray) -> float:
@@ -66,8 +72,12 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _ways(model: Model) -> list[Method]:
-    """The methods of constrained dynamics that a mechanism can have."""
-    known = CLOSED_LOOPS["constrained_dynamics"]
+    """The methods of constrained dynamics that a mechanism can have.
+
+    Not those that run only by name: inverse inertias mix units, and lose digits on robots that are
+    thousands of metres long.
+    """
+    known = (way for way in CLOSED_LOOPS["constrained_dynamics"] if not way.by_name)
     return [way for way in known if not (way.needs and way.needs(model, {}))]
 
 
@@ -113,7 +123,7 @@ def freedoms(trial: Trial) -> Iterator[Comparison]:
     moved = trial.run("integrate", q, 0.05 * trial.direction)
     back, _, _ = trial.ask(model, "closing_step", moved, qd)
     left = trial.run("loop_residual", moved)
-    kept = list(model.closure.rows)
+    kept = [r for r in model.closure.rows if model.holonomic_rows[r]]
     error = trial.run("loop_matrix", moved)[kept] @ back + left[kept]
     yield Comparison("closing_step", "Newton", error, 0.0 * error, 1.0, near, rows[kept])
     if free:
@@ -212,7 +222,7 @@ def loop_joints(trial: Trial) -> Iterator[Comparison]:
         return
     model, q, qd, rng = trial.model, trial.q, trial.qd, np.random.default_rng(0)
     lam = rng.normal(size=len(trial.units.closing)) * trial.units.closing * trial.force
-    lam[len(lam) - len(model.couplings) :] = 0.0
+    lam[sum(loop.rows for loop in model.loops) :] = 0.0
     work, across, pushed = np.zeros(model.nv), [], {i: np.zeros(6) for i in model.in_file_order}
     for loop, wrench in zip(model.loops, trial.run("loop_forces", q, lam), strict=True):
         J = _across(trial, loop)
@@ -241,8 +251,8 @@ def loop_joints(trial: Trial) -> Iterator[Comparison]:
         columns = np.array([list(column) for column in S.columns], dtype=float).reshape(-1, 6)
         rates = B[first : first + len(columns)] @ qd
         first += len(columns)
-        found, size = columns.T @ rates, trial.speed
-        yield Comparison("loop_joint_matrix", "S B qd", found, twist, size, units=units.twist)
+        found, size, loss = columns.T @ rates, trial.speed, trial.misfit
+        yield Comparison("loop_joint_matrix", "S B qd", found, twist, size, loss, units.twist)
 
 
 def _across(trial: Trial, loop: Loop) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.mechanisms.freedoms import row_scales
+from chasles.mechanisms.equations import row_scales
 from chasles.model import Model
 from chasles.model.spaces import freedom_units
 
@@ -149,13 +149,17 @@ OF |= {function: [kind] for kind, functions in _FUNCTIONS.items() for function i
 """Kinds of the results of functions. Accelerations are compared as the forces that they need."""
 
 
-def units_of(model: Model) -> Units:
-    """By the largest distance that the robot's data have; 1 m where they have none."""
+def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
+    """By the largest distance that the robot's data have; 1 m where they have none.
+
+    counted: factors of the equations of loops; small ones of those that are dropped, since others
+    imply them to some digits.
+    """
     length = max(_lengths(model), default=0.0) or 1.0
     units = [unit for i in model.movers for unit in model.bodies[i].joint.units]
     position = np.array([1.0 / length if unit == "m" else 1.0 for unit in units])
     effort = np.array(freedom_units(model, length))
-    return Units(length, effort, position, row_scales(model))
+    return Units(length, effort, position, counted * row_scales(model))
 
 
 def _lengths(model: Model) -> Iterator[float]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from chasles.algorithms import METHODS
-from chasles.functions.tracing import WrenchKey, external_loads, resolve, signature
+from chasles.functions.tracing import WrenchKey, external_loads, resolve, signature, split
 from chasles.model import Model
 from chasles.model.loads import by_body
 from chasles.model.passes import applied
@@ -49,9 +49,9 @@ def run(
 ) -> tuple[np.ndarray, ...]:
     """The results of one algorithm at one state, as arrays; arguments as in `evaluate`."""
     sign = signature(algorithm, max(len(arrays) - 1, 1))
-    values: dict[str, Any] = {}
-    for (name, space), array in zip(sign.inputs.items(), arrays, strict=False):
-        values[name] = space.split(model, np.asarray(array, dtype=float).tolist())
+    given = zip(sign.inputs, arrays, strict=False)
+    flat = {name: np.asarray(array, dtype=float).tolist() for name, array in given}
+    values, model = split(sign, model, flat, model)
     if f_ext:
         wrenches = [np.asarray(f, dtype=float).tolist() for f in f_ext.values()]
         loads = external_loads(model, values["q"], tuple(f_ext), wrenches)

@@ -74,7 +74,7 @@ def sums_over_links(trial: Trial) -> Iterator[Comparison]:
     rates = trial.model.velocities(qd.tolist(), 1)
     rotors = sum(
         0.5 * float(a) * float(x) ** 2
-        for i, body in enumerate(trial.model.bodies)
+        for i, body in enumerate(trial.model.parts)
         for a, x in zip(body.joint.armature, rates[i], strict=True)
     )
     T = sum(link.energy for link in each) + rotors
@@ -150,12 +150,13 @@ def terms_of_motion(trial: Trial) -> Iterator[Comparison]:
     yield trial.forces("bias_forces", "M qdd + h", M @ qdd + h, trial.tau)
     inertia = trial.units.inertia
     yield Comparison("mass_matrix", "symmetry", M, M.T, units=inertia)
-    solver, lost = trial.ways("forward_dynamics")[0].name, trial.inverting
-    found = trial.run("forward_dynamics", q, qd, trial.tau, method=solver)
-    yield trial.forces("forward_dynamics", "back", M @ found, M @ qdd, lost)
-    W = trial.run("mass_matrix_inverse", q)
-    if np.all(np.isfinite(W)):
-        yield Comparison("mass_matrix_inverse", "M W M", M @ W @ M, M, 0.0, lost, inertia)
+    if trial.has("forward_dynamics"):
+        solver, lost = trial.ways("forward_dynamics")[0].name, trial.inverting
+        found = trial.run("forward_dynamics", q, qd, trial.tau, method=solver)
+        yield trial.forces("forward_dynamics", "back", M @ found, M @ qdd, lost)
+        W = trial.run("mass_matrix_inverse", q)
+        if np.all(np.isfinite(W)):
+            yield Comparison("mass_matrix_inverse", "M W M", M @ W @ M, M, 0.0, lost, inertia)
     if trial.model.driven:
         return
     g = trial.run("gravity_forces", q)
@@ -232,8 +233,11 @@ def inertia_parameters(trial: Trial) -> Iterator[Comparison]:
     for i in model.in_file_order:
         I = model.frames[model.bodies[i].name].placement @ model.bodies[i].inertia
         numbers += [I.m, *I.h, *I.I]
-    own = model.velocities(trial.qdd.tolist(), 2)
-    rotors = {i: body.joint.rotor(own[i]) for i, body in enumerate(model.bodies)}
+    qd, qdd = model.velocities(trial.qd.tolist(), 1), model.velocities(trial.qdd.tolist(), 2)
+    rotors = {
+        i: body.joint.rotor(qdd[i]) + body.joint.turning(qd[i]) @ qd[i]
+        for i, body in enumerate(model.parts)
+    }
     Y = trial.run("regressor", trial.q, trial.qd, trial.qdd)
     found = Y @ np.array(numbers, dtype=float) + _efforts(model, rotors)
     yield trial.forces("regressor", "newton-euler-vector", found, trial.tau)

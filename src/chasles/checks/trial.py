@@ -83,7 +83,13 @@ class Trial:
 
     @cached_property
     def units(self) -> Units:
-        return units_of(self.model)
+        return units_of(self.model, self.robot.mechanism.loops.counted)
+
+    @cached_property
+    def misfit(self) -> Loss:
+        """Digits to which equations of loops agree, where some are dropped."""
+        off = sum(misfit for _, misfit in self.robot.mechanism.loops.misfits)
+        return Loss(1.0 + off / 1e-12, f"the loops agree up to {off:.0e}") if off else NOTHING
 
     @cached_property
     def closed(self) -> Model:
@@ -112,7 +118,7 @@ class Trial:
         """Return the methods that suit this mechanism; steep ones only for arms, unless `full`."""
         if self.model.source.massless and function not in KINEMATICS:
             return []
-        bound = self.model.mimics or self.model.driven
+        bound = self.model.mimics or self.model.driven or self.model.rotors
         return [
             m
             for m in METHODS[function]
@@ -274,7 +280,7 @@ def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
     source = robot.model
     t = float(np.random.default_rng((seed, 1)).uniform(0.1, 1.0))
     model = source.at(t)
-    units = units_of(model)
+    units = units_of(model, robot.mechanism.loops.counted)
     q = _position(robot, units.length, rng)
     qd, qdd, direction = rng.normal(size=(3, source.nv))
     direction /= np.linalg.norm(direction) if source.nv else 1.0
@@ -331,7 +337,7 @@ def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
         q = evaluate(model, "integrate", (neutral, start))[0]
         for _ in range(60):
             residual = evaluate(model, "loop_residual", (q,))[0]
-            A = evaluate(model, "loop_matrix", (q,))[0]
+            A = evaluate(model, "loop_matrix", (q,))[0] * np.array(model.holonomic_rows)[:, None]
             step = -_least(units, A, residual, 1e-6)
             step *= min(1.0, 0.5 / max(float(np.max(np.abs(step * units.rate))), 1e-300))
             q = evaluate(model, "integrate", (q, step))[0]

@@ -9,7 +9,7 @@ from typing import Any
 from chasles.checks import agreement, closure, mechanics, slopes
 from chasles.checks.comparing import Comparison, first_difference, relative_error
 from chasles.checks.trial import ARM, Raised, Trial, trial
-from chasles.errors import InputError
+from chasles.errors import InputError, shown
 from chasles.functions.doors import check_robot
 from chasles.robot import Robot
 
@@ -123,7 +123,8 @@ class Result:
 
     def __str__(self) -> str:
         what = f"{self.check}: {self.function}, {self.method}: error {self.error:.1e}"
-        return f"{what} (tolerance {self.tolerance:.0e}, seed {self.seed}) {self.detail}".rstrip()
+        where = f"(tolerance {self.tolerance:.0e}, seed {self.seed})"
+        return shown(f"{what} {where} {self.detail}".rstrip())
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class Verification:
         lines = [str(result) for result in self.failures]
         checked = f"{self.robot}: {len(self.results)} comparisons, {len(lines)} differ"
         unchecked = [f"unchecked: {line}" for line in (*self.left_out, *reasons(self.unchecked))]
-        return "\n".join([checked, *lines, *unchecked])
+        return "\n".join(map(shown, [checked, *lines, *unchecked]))
 
 
 def reasons(unchecked: Sequence[Result]) -> list[str]:

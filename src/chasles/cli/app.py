@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from chasles.cli import command
 from chasles.cli.commands import COMMANDS
+from chasles.errors import shown
 from chasles.version import VERSION
 
 
@@ -53,7 +54,11 @@ def _heard() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        command.leave(f"error: {error}", command.WRONG)
+        command.leave(f"error: {command.worded(error)}", command.WRONG)
+    except Exception as error:
+        if hasattr(error, "format_message") and hasattr(error, "message"):  # wrong use
+            error.message = shown(error.message)  # with what was typed, perhaps by a pattern
+        raise
 
 
 app = typer.Typer(

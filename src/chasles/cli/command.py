@@ -3,6 +3,7 @@
 import csv
 import errno
 import inspect
+import io
 import itertools
 import json
 import math
@@ -22,11 +23,12 @@ from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from chasles.cli.options import Asked, asked, check_folder, option
-from chasles.errors import ChaslesError, InputError
-from chasles.formats.files import whole
+from chasles.errors import ChaslesError, InputError, cuts, escaped, shown
 from chasles.plots.paper import check_picture, save
+from chasles.writing import check_target, whole
 
 FOUND, WRONG, FAULT, INTERRUPTED, UNHEARD = 1, 2, 3, 130, 141
 """Exit statuses: failed check, wrong use or bad file, internal error, Ctrl-C, closed pipe."""
@@ -46,10 +48,11 @@ class Answer:
     then: Callable[[], None] | None = None
 
 
-def write(console: Console, *lines: str, **look: Any) -> None:
-    """Print lines as they are, however long, so that a path can be copied."""
+def write(console: Console, *lines: str, whole: bool = False, **look: Any) -> None:
+    """Print lines without wrapping, so that a path can be copied; whole: however long they are."""
     for line in lines:
-        console.print(line, markup=False, soft_wrap=True, **look)
+        text = Text(shown(line, sys.maxsize)) if whole else line
+        console.print(text, markup=False, soft_wrap=True, **look)
 
 
 def write_saved(console: Console, files: Mapping[str, Path]) -> None:
@@ -58,9 +61,9 @@ def write_saved(console: Console, files: Mapping[str, Path]) -> None:
         write(console, f"{what.replace('_', ' ').capitalize()} saved to {path}")
 
 
-def said(*lines: str) -> Callable[[Console], None]:
-    """A function that shows lines as they are."""
-    return lambda console: write(console, *lines)
+def said(*lines: str, whole: bool = False) -> Callable[[Console], None]:
+    """A function that shows lines without wrapping; whole: however long they are."""
+    return lambda console: write(console, *lines, whole=whole)
 
 
 _EVERY = {"rich_help_panel": "Every command"}
@@ -146,13 +149,30 @@ ENDLESS = 10_000
 """Columns of what is no terminal, where a folded name would be found by no `grep`."""
 
 
+LONGEST_LINE = 10_000
+"""Characters of a printed line at most; lists of names can be long."""
+
+
 class Terminal(Console):
-    """A console that prints names as they are, and leaves a reader who has gone to `guarded`."""
+    """A console for text with names from files, and for a reader who may go away.
+
+    All text passes `render_str`, also that of tables: what is not printable is escaped, so that no
+    name controls the terminal, and long names are shortened, as `chasles.errors.shown` has it. A
+    reader who has gone is left to `guarded`.
+    """
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False, emoji=False)
         if not self.is_terminal and not os.environ.get("COLUMNS"):
             self.width = ENDLESS
+
+    def render_str(self, text: str, **look: Any) -> Text:
+        whole = super().render_str(escaped(text), **look)
+        made, end = whole.blank_copy(), 0
+        for first, last in cuts(whole.plain, LONGEST_LINE):
+            made.append_text(whole[end:first]).append("\N{HORIZONTAL ELLIPSIS}")
+            end = last
+        return made.append_text(whole[end:]) if end else whole
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
@@ -173,17 +193,25 @@ def guarded(debug: bool = False, as_json: bool = False) -> Iterator[None]:
     except (ChaslesError, ValueError, OSError, ImportError, MemoryError) as error:
         if as_json and isinstance(error, ChaslesError):
             print(json.dumps({"error": error.fields()}, indent=1))
-        leave(f"error: {str(error) or 'out of memory'}", WRONG, error if debug else None)
+        leave(f"error: {worded(error) or 'out of memory'}", WRONG, error if debug else None)
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         line = f"error: a fault of chasles itself: {what}; --debug shows where, please report it"
         leave(line, FAULT, error if debug else None)
 
 
+def worded(error: BaseException) -> str:
+    """The text of an error; of the system's own, the file and what is wrong, without its number."""
+    if isinstance(error, OSError) and not isinstance(error, ChaslesError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
 def leave(line: str, status: int, error: BaseException | None = None) -> NoReturn:
     """Say a line on stderr, below the traceback of an error that is given, and exit."""
     if error is not None:
-        traceback.print_exception(error)
+        lines = "".join(traceback.format_exception(error))
+        print(shown(lines, lines=True), end="", file=sys.stderr)
     write(Terminal(stderr=True), " ".join(line.split()), style="red")
     raise typer.Exit(status) from None
 
@@ -217,19 +245,19 @@ def vector(entries: Iterable[float]) -> str:
 def bar(total: float, *columns: ProgressColumn) -> Iterator[Callable[..., None]]:
     """On a terminal, a bar on stderr that moves when told `completed=`, and goes at the end."""
     console = Console(stderr=True)
-    shown = Progress(
+    moving = Progress(
         BarColumn(20), *columns, console=console, transient=True, disable=not console.is_terminal
     )
-    with shown:
-        yield partial(shown.update, shown.add_task("", total=total))
+    with moving:
+        yield partial(moving.update, moving.add_task("", total=total))
 
 
 @contextmanager
 def steps(count: int) -> Iterator[Callable[[str], None]]:
     """A bar that moves with every step it is told of."""
-    with bar(count, TimeElapsedColumn(), TextColumn("{task.description}")) as told:
+    with bar(count, TimeElapsedColumn(), TextColumn("{task.description}", markup=False)) as told:
         done = itertools.count()
-        yield lambda what: told(completed=next(done), description=what)
+        yield lambda what: told(completed=next(done), description=shown(what))
 
 
 # Files of numbers ------------------------------------------------------------------------------
@@ -241,7 +269,7 @@ Add = Callable[[np.ndarray], None]
 @contextmanager
 def csv_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
     """A header and a line for each row, every number with all its digits."""
-    with path.open("x", encoding="utf-8", newline="") as stream:
+    with path.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream, lineterminator="\n").writerow(names)
 
         def add(rows: np.ndarray) -> None:
@@ -269,14 +297,15 @@ TABLES = {".csv": csv_table, ".parquet": parquet_table}
 """Writers of tables by the file's suffix."""
 
 
-def check_new_table(path: Path) -> None:
+def check_new_table(path: Path, *, overwrite: bool) -> None:
     """Say at once what would make writing a table fail."""
     check_folder(path)
     if path.suffix.lower() not in TABLES:
         problem = "unknown kind of table"
         raise InputError("E-CLI-028", problem, f"end the name in {' or '.join(TABLES)}", file=path)
-    if path.is_dir():
+    if os.path.isdir(path):
         raise InputError("E-CLI-029", "this is a directory", "name a file in it", file=path)
+    check_target(path, overwrite=overwrite)
     if path.suffix.lower() == ".parquet":
         try:
             import pyarrow  # noqa: F401
@@ -288,13 +317,21 @@ def check_new_table(path: Path) -> None:
 # Pictures --------------------------------------------------------------------------------------
 
 
-def check_new_picture(path: Path) -> None:
+def check_new_picture(path: Path, *, overwrite: bool) -> None:
     """Say at once what would make writing a picture fail."""
     check_folder(path)
     check_picture(path)
+    check_target(path, overwrite=overwrite)
 
 
-def write_picture(figure: Any, path: Path) -> None:
+def picture(figure: Any, suffix: str) -> bytes:
+    """A figure of matplotlib as the bytes of a file."""
+    stream = io.BytesIO()
+    save(figure, stream, suffix)
+    return stream.getvalue()
+
+
+def write_picture(figure: Any, path: Path, *, overwrite: bool) -> None:
     """Write a figure of matplotlib, all of it or nothing."""
-    with whole(path) as part:
-        save(figure, part, path.suffix)
+    with whole(path, overwrite=overwrite) as part:
+        part.write_bytes(picture(figure, path.suffix))

@@ -16,11 +16,11 @@ import numpy as np
 from chasles.algorithms.spatial.kinematics import At
 from chasles.cli.command import TABLES
 from chasles.errors import InputError
-from chasles.formats import dat
-from chasles.formats.files import whole
+from chasles.formats import dat, inputs
 from chasles.formats.motion import CHUNK, Motion, forces, numbered, read
 from chasles.functions.doors import Wrench
 from chasles.robot import Robot
+from chasles.writing import whole
 
 CLOSED = 1e-6
 """Largest residual of closed loops along a motion file, in rad or m."""
@@ -43,11 +43,12 @@ REACH = 3
 class Task:
     """A motion to compute. source: the robot's file or name. motion: the file with its motion.
 
-    frames: whose motion (the robot's last frame if none); the summary is of the first. forces: a
-    file with an external force and couple on the frame `forces_on` (the last if empty), along its
-    axes at its origin; without one, those of a .dat robot on its gripper. step: seconds between the
-    instants of a motion without times. differentiate: compute rates that the motion lacks. at: the
-    point whose velocity and acceleration are meant, the frame's origin or that at the world's.
+    frames: whose motion (the robot's last frame if none). summarized: the frame of the summary (the
+    first of them if empty). forces: a file with an external force and couple on the frame
+    `forces_on` (the last if empty), along its axes at its origin; without one, those of a .dat
+    robot on its gripper. step: seconds between the instants of a motion without times.
+    differentiate: compute rates that the motion lacks. at: the point whose velocity and
+    acceleration are meant, the frame's origin or that at the world's.
     """
 
     robot: Robot
@@ -59,27 +60,27 @@ class Task:
     step: float | None = None
     differentiate: bool = False
     at: At = "frame"
+    summarized: str = ""
 
     def __post_init__(self) -> None:
         last = self.robot.frames[-1]
         self.frames = tuple(dict.fromkeys(self.frames)) or (last,)
+        self.summarized = self.summarized or self.frames[0]
         if self.forces_on and self.forces is None:
             problem = "--forces-on says where the forces of --forces act"
             raise InputError("E-CLI-018", problem, "give both")
         self.forces_on = self.forces_on or last
-        for frame in (*self.frames, self.forces_on):
+        for frame in (*self.frames, self.summarized, self.forces_on):
             self.robot.model.frame(frame)
         if self.step is not None and not 0.0 < self.step < math.inf:
             problem = f"--step is {self.step!r}"
             raise InputError("E-CLI-019", problem, "give a number of seconds above 0")
 
-    def check_not_read(self, output: Path) -> None:
-        """A file that is being read must not be written over."""
-        files = (Path(self.source), self.motion, self.forces)
-        read_from = [file for file in files if file is not None and file.exists()]
-        if output.exists() and any(output.samefile(file) for file in read_from):
-            problem = "the command reads this file"
-            raise InputError("E-CLI-020", problem, "write to another", file=output)
+    @property
+    def inputs(self) -> list[str]:
+        """Files that are read."""
+        files = [self.motion] if self.forces is None else [self.motion, self.forces]
+        return [*inputs(self.robot.model.source), *map(str, files)]
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def columns(robot: Robot, frames: Iterable[str], *, timed: bool) -> list[str]:
 class Summary:
     """A summary of a motion of any length.
 
-    peak, rms: of every joint force. speed, acceleration: the largest of the first frame's point.
+    peak, rms: of every joint force. speed, acceleration: the largest of one frame's point.
     work: of the joint forces and of the external ones, by the trapezoidal rule; None without times.
     energy: kinetic and potential at the first instant and at the last. samples: time, positions,
     joint forces and the frame's speed, at so few instants that they can be drawn.
@@ -150,8 +151,8 @@ class Summary:
     def rms(self) -> np.ndarray:
         return np.sqrt(self.squares / max(1, self.instants))
 
-    def add(self, states: States) -> None:
-        """Take in the next instants."""
+    def add(self, states: States, frame: int = 0) -> None:
+        """Take in the next instants; frame: the place of the frame among those of the states."""
         t, n = states.motion.t, len(states.tau)
         total = states.kinetic + states.potential
         if self.instants == 0:
@@ -160,9 +161,9 @@ class Summary:
         self.energy = (self.energy[0], float(total[-1]))
         self.peak = np.maximum(self.peak, np.max(np.abs(states.tau), axis=0))
         self.squares = self.squares + np.sum(states.tau**2, axis=0)
-        speeds = np.linalg.norm(states.velocity[0][:, 3:], axis=1)
+        speeds = np.linalg.norm(states.velocity[frame][:, 3:], axis=1)
         self.speed = max(self.speed, float(np.max(speeds)))
-        pushes = np.linalg.norm(states.acceleration[0][:, 3:], axis=1)
+        pushes = np.linalg.norm(states.acceleration[frame][:, 3:], axis=1)
         self.acceleration = max(self.acceleration, float(np.max(pushes)))
         if t is not None:
             power = [np.sum(states.tau * states.motion.qd, axis=1), states.external]
@@ -188,7 +189,12 @@ class Summary:
 
 
 def run(
-    task: Task, output: Path | None, progress: Callable[[int], None], *, chunk: int = CHUNK
+    task: Task,
+    output: Path | None,
+    progress: Callable[[int], None],
+    *,
+    chunk: int = CHUNK,
+    overwrite: bool = False,
 ) -> Summary:
     """Compute, write the table if one is asked for, and tell `progress` the bytes read so far."""
     summary, add = Summary(), None
@@ -202,11 +208,11 @@ def run(
                 raise InputError("E-CLI-021", problem, "check the units", file=task.motion)
             if output is not None and not summary.instants:
                 names = columns(task.robot, task.frames, timed=some.motion.t is not None)
-                part = files.enter_context(whole(output))
+                part = files.enter_context(whole(output, overwrite=overwrite))
                 add = files.enter_context(TABLES[output.suffix.lower()](part, names))
             if add is not None:
                 add(rows)
-            summary.add(some)
+            summary.add(some, task.frames.index(task.summarized))
             progress(some.motion.end)
     return summary
 

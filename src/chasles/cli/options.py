@@ -1,6 +1,7 @@
 """The robot that a command is asked about, by a file or a name, and common options."""
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ class Loading:
     snap: bool = True
     strict: bool = False
     arguments: Mapping[str, str] | None = None
+    trust: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def find(target: str, how: Loading) -> Robot:
 
 def located(target: str) -> Path | None:
     """The file of a robot, or of an installed one by its name; a built-in robot has none."""
-    if target.partition(":")[0] in robots.ROBOTS and not Path(target).exists():
+    if target.partition(":")[0] in robots.ROBOTS and not os.path.exists(target):
         return None
     return registry.find(target, also=robots.ROBOTS) if is_name(target) else Path(target)
 
@@ -123,6 +125,7 @@ Strict = Annotated[bool, option("An impossible inertia is an error.", **_ROBOT)]
 Arguments = Annotated[
     list[str], repeatable("Of a .xacro file; repeatable.", metavar="NAME=VALUE", **_ROBOT)
 ]
+Trust = Annotated[bool, option("Let a .xacro file run Python.", **_ROBOT)]
 Target = Annotated[
     str,
     typer.Argument(
@@ -141,6 +144,7 @@ Functions = Annotated[
     ),
 ]
 Frame = Annotated[str, option("Of functions that have one. Default: the last.")]
+Overwrite = Annotated[bool, option("Replace files that are there.")]
 
 
 def method_option(help: str, **more: Any) -> Any:
@@ -156,9 +160,11 @@ def asked(
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
     strict: Strict = False,
+    trust: Trust = False,
 ) -> Asked:
     """The robot that these name; every command about a robot takes them."""
-    return Asked(target, Loading(floating, not no_mimic, not no_snap, strict, given(argument)))
+    how = Loading(floating, not no_mimic, not no_snap, strict, given(argument), trust)
+    return Asked(target, how)
 
 
 def given(words: Sequence[str]) -> dict[str, str]:
@@ -184,6 +190,6 @@ def has_frame(function: str) -> bool:
 
 def check_folder(output: Path) -> None:
     """Say at once that a file has no folder to be written to."""
-    if not output.absolute().parent.is_dir():
+    if not os.path.isdir(output.absolute().parent):
         problem = "there is no such folder to write to"
         raise InputError("E-CLI-027", problem, "make it first", file=output)

@@ -1,81 +1,123 @@
 """The folder of a simulation: numbered parts while it runs, one motion file when it is over.
 
+    run.json                    of which scenario, robot and version this is, and its files
     scenario.toml               what is simulated
-    run.json                    of which scenario, robot and version this is
     part-000001-DIGEST.npz      states, and where they stopped; DIGEST is of the file's bytes
     motion.npz                  all states: the parts are gone then
 
 A file is whole or not there: it is written under another name, brought to the disk, and renamed. A
-run that is killed at any moment goes on from its last part.
+run that is killed at any moment goes on from its last part. `manifest` says which files are whose.
 """
 
 import hashlib
 import io
-import json
-import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
+from typing import Any, Self
 
 import numpy as np
 
+from chasles.cli.manifest import FORMAT, MOTION, PART, PRODUCTS, SCENARIO, Manifest
 from chasles.cli.scene import Scene
-from chasles.errors import FileError, ModelError, said
-from chasles.formats.files import store, whole
+from chasles.errors import ExistingFileError, FileError, ModelError, said
+from chasles.formats import archive
 from chasles.formats.motion import MOTION_FORMAT
+from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory
 from chasles.version import VERSION
+from chasles.writing import check_target
 
-SCENARIO, RUN, MOTION = "scenario.toml", "run.json", "motion.npz"
-PART = re.compile(r"part-(\d{6,})-([0-9a-f]{16})\.npz")
-END, MEMORY = "end.", "memory."
-"""Before the names of a part's arrays that say where it stopped, and what it remembers there."""
+END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
+"""Before the names of a part's arrays that say where it stopped, and what it remembers there; the
+names of the former."""
 
 
 class Recording:
-    """A folder; end: where its last part stopped; notes: what was damaged in it, or odd."""
+    """A folder; end: where its last part stopped; notes: what was damaged in it, or odd.
+
+    finished: the whole motion is in its file. As a context it leaves the folder to others after.
+    """
 
     def __init__(self, folder: Path, scene: Scene) -> None:
         self.folder, self.scene = folder, scene
         self.notes: list[str] = []
         self.end: End | None = None
+        self.finished = False
+        self._manifest = Manifest(folder)
         self._parts: list[Path] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._manifest.unlock()
 
     # Beginning and going on -------------------------------------------------------------------
 
-    def begin(self, *, overwrite: bool) -> None:
-        """Make the folder ready for a simulation from its start."""
-        if (self.folder / RUN).exists() and not overwrite:
+    def begin(self, *, overwrite: bool, inputs: Iterable[str] = ()) -> None:
+        """Make the folder ready for a simulation from its start; inputs: files that are read."""
+        self._check_new(overwrite, inputs)
+        with self._placed("the folder cannot be used; choose another --output"), self._locking():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._manifest.lock()
+            self._check_new(overwrite, inputs)
+            self._manifest.remove(name for name in self._manifest.files if name != SCENARIO)
+            self._manifest.facts = self._identity()
+            self._manifest.save()
+            self._write_scenario()
+
+    def _check_new(self, overwrite: bool, inputs: Iterable[str]) -> None:
+        """Refuse to begin where something would be lost."""
+        if self._manifest.load() and not overwrite:
             problem = "there is a simulation in this folder"
             remedy = (
                 "go on with it by --resume, replace it by --overwrite, or choose another --output"
             )
             raise ModelError("E-CLI-031", problem, remedy, file=self.folder)
-        with self._placed("the folder cannot be used; choose another --output"):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for path in (self.folder / RUN, self.folder / MOTION, *self._found()):
-                path.unlink(missing_ok=True)
-            store(self.folder / SCENARIO, self.scene.scenario.text(self.folder.absolute()))
-            store(self.folder / RUN, json.dumps(self._identity(), indent=1) + "\n")
+        for name in PRODUCTS:
+            check_target(self.folder / name, overwrite=True, inputs=inputs)
+        self._manifest.check_own(PRODUCTS)
+
+    def _write_scenario(self) -> None:
+        text = self.scene.scenario.text(self.folder.absolute())
+        self._manifest.write(SCENARIO, text.encode())
 
     def go_on(self) -> None:
         """Find how far the simulation has come; parts after a damaged one do not count."""
+        if not self._manifest.load():
+            problem = "there is no simulation to go on with"
+            raise ModelError("E-CLI-032", problem, "leave out --resume", file=self.folder)
         self._check_identity()
-        for path in self._found():
-            arrays = _intact(path)
-            if arrays is None or str(arrays["after"]) != self._last:
-                self.notes.append(f"{path}: damaged, or after a damaged part; computed again")
-                path.unlink()
-                continue
-            self._parts.append(path)
-            self.end = _end(arrays)
+        with self._placed("the folder cannot be used"), self._locking():
+            self._manifest.lock()
+            self._manifest.load()
+            self._manifest.check_own([MOTION])
+            self.finished = self._manifest.is_own(MOTION)
+            if not (self.folder / SCENARIO).exists():  # killed before it was written
+                self._write_scenario()
+            for path in self._found():
+                arrays = _intact(path)
+                if arrays is None or str(arrays["after"]) != self._last:
+                    self.notes.append(f"{path}: damaged, or after a damaged part; computed again")
+                    path.unlink()
+                    continue
+                self._parts.append(path)
+                self.end = _end(arrays)
+
+    @contextmanager
+    def _locking(self) -> Iterator[None]:
+        """Leave the folder to others after an error."""
+        try:
+            yield
+        except BaseException:
+            self._manifest.unlock()
+            raise
 
     def _identity(self) -> dict[str, str]:
         return {
-            "format": "chasles-run-1",
+            "format": FORMAT,
             "chasles": VERSION,
             "scenario": self.scene.scenario.digest(),
             "robot": self.scene.digest,
@@ -83,17 +125,10 @@ class Recording:
         }
 
     def _check_identity(self) -> None:
-        try:
-            there = json.loads((self.folder / RUN).read_text("utf-8"))
-        except FileNotFoundError:
-            problem = "there is no simulation to go on with"
-            raise ModelError("E-CLI-032", problem, "leave out --resume", file=self.folder) from None
-        except (OSError, ValueError) as error:
-            remedy = "simulate anew"
-            raise ModelError("E-CLI-033", f"{error}", remedy, file=self.folder / RUN) from None
+        there = self._manifest.facts
         for key, here in self._identity().items():
-            if not isinstance(there, dict) or there.get(key) != here:
-                what = {"chasles": "version of chasles", "format": "kind of folder"}.get(key, key)
+            if there.get(key) != here:
+                what = "version of chasles" if key == "chasles" else key
                 problem = (
                     f"the simulation in this folder is of another {what} "
                     f"({str(there.get(key))[:12]}, not {here[:12]})"
@@ -102,10 +137,9 @@ class Recording:
                 raise ModelError("E-CLI-034", problem, remedy, file=self.folder)
 
     def _found(self) -> list[Path]:
-        """All parts in order; what was being written when a run was killed is removed."""
-        for path in self.folder.glob(".*.part"):
-            path.unlink()
-        return sorted(path for path in self.folder.glob("part-*.npz") if PART.fullmatch(path.name))
+        """All parts of the simulation's own, in order."""
+        names = [name for name in self._manifest.files if PART.fullmatch(name)]
+        return [self.folder / name for name in sorted(names) if self._manifest.is_own(name)]
 
     @property
     def _last(self) -> str:
@@ -120,35 +154,37 @@ class Recording:
         assert end is not None
         arrays = joined([_rows(piece) for piece in pieces])
         arrays |= {MEMORY + name: array for name, array in end.memory.items()}
-        arrays |= {END + name: np.asarray(getattr(end, name)) for name in ("t", "q", "qd", "over")}
+        arrays |= {END + name: np.asarray(getattr(end, name)) for name in LAST}
         data = _packed(arrays | {"after": np.array(self._last)})
         name = f"part-{len(self._parts) + 1:06}-{_digest(data)}.npz"
-        self._store(self.folder / name, data)
+        self.store(name, data)
         self._parts.append(self.folder / name)
         self.end = end
 
     def finish(self) -> dict[str, np.ndarray]:
         """Join the parts of a motion that is over to one motion file; its arrays."""
-        if not (self.folder / MOTION).exists():
+        if not self.finished:
             arrays, robot = joined(list(map(_states, self._parts))), self.scene.robot
             arrays["kinetic"] = robot.kinetic_energy(arrays["q"], arrays["qd"])
             arrays["potential"] = robot.potential_energy(arrays["q"])
-            said = {"format": MOTION_FORMAT, "robot": robot.name, "robot_digest": self.scene.digest}
-            texts = {name: np.array(text) for name, text in said.items()}
-            self._store(self.folder / MOTION, _packed(arrays | texts))
-        for path in self._found():
-            path.unlink()
+            facts = {
+                "format": MOTION_FORMAT,
+                "robot": robot.name,
+                "robot_digest": self.scene.digest,
+            }
+            texts = {name: np.array(text) for name, text in facts.items()}
+            self.store(MOTION, _packed(arrays | texts))
+            self.finished = True
+        with self._placed("the folder cannot be used"):
+            parts = [name for name in self._manifest.files if PART.fullmatch(name)]
+            if parts:
+                self._manifest.remove(parts)
+                self._manifest.save()
         try:
-            with np.load(self.folder / MOTION) as file:
-                return dict(file)
-        except (ValueError, KeyError, BadZipFile) as error:
+            return _checked(archive.arrays(self.folder / MOTION), self.scene.robot)
+        except (ValueError, KeyError) as error:
             remedy = "the file is damaged, simulate by --overwrite"
-            raise ModelError("E-CLI-035", f"{error}", remedy, file=self.folder / MOTION) from None
-
-    @property
-    def finished(self) -> bool:
-        """Return True if the whole motion is in its file."""
-        return (self.folder / MOTION).exists()
+            raise ModelError("E-CLI-035", said(error), remedy, file=self.folder / MOTION) from None
 
     @property
     def over(self) -> bool:
@@ -160,17 +196,20 @@ class Recording:
         """The command."""
         return f"chasles simulate --output {shlex.quote(str(self.folder))} --resume"
 
-    def _store(self, path: Path, data: bytes) -> None:
+    def store(self, name: str, data: bytes) -> None:
+        """Write a file of the simulation's own, all of it or nothing."""
         until = 0.0 if self.end is None else self.end.t
         remedy = f"the motion up to t = {until:.6g} s is kept; make room, then go on with: "
-        with self._placed(remedy + self.how_to_go_on), whole(path) as part:
-            part.write_bytes(data)
+        with self._placed(remedy + self.how_to_go_on):
+            self._manifest.write(name, data)
 
     @contextmanager
     def _placed(self, remedy: str) -> Iterator[None]:
         """Turn errors of the system about the folder into one with a remedy."""
         try:
             yield
+        except ExistingFileError:
+            raise
         except OSError as error:
             cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
             problem = cause.strerror or said(cause)
@@ -193,6 +232,19 @@ def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
+def _checked(arrays: dict[str, np.ndarray], robot: Robot) -> dict[str, np.ndarray]:
+    """The arrays of a motion file of a robot, whose shapes and types are as they were written."""
+    n, met = arrays["t"].size, arrays["contact_gaps"].shape[1:] if "contact_gaps" in arrays else ()
+    shapes: dict[str, tuple[int, ...]] = {"t": (n,), "q": (n, robot.nq), "qd": (n, robot.nv)}
+    shapes |= {"kinetic": (n,), "potential": (n,)}
+    shapes |= {"contact_gaps": (n, *met), "contact_forces": (n, *met, 3)} if met else {}
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape or arrays[name].dtype != float or not n:
+            problem = f"{name} has shape {arrays[name].shape}, not {shape} of float64"
+            raise ModelError("E-CLI-053", problem)
+    return arrays
+
+
 def _states(path: Path) -> dict[str, np.ndarray]:
     """The rows of a part."""
     arrays = _intact(path)
@@ -204,7 +256,7 @@ def _states(path: Path) -> dict[str, np.ndarray]:
 
 def _end(arrays: Mapping[str, np.ndarray]) -> End:
     memory = {n.removeprefix(MEMORY): x for n, x in arrays.items() if n.startswith(MEMORY)}
-    t, q, qd, over = (arrays[END + name] for name in ("t", "q", "qd", "over"))
+    t, q, qd, over = (arrays[END + name] for name in LAST)
     return End(float(t), q, qd, bool(over), memory)
 
 
@@ -220,8 +272,16 @@ def _digest(data: bytes) -> str:
 
 def _intact(path: Path) -> dict[str, np.ndarray] | None:
     """The arrays of a part; none where its bytes are not those that were written."""
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        problem, remedy = error.strerror or f"{error}", "remove it, and go on by --resume"
+        raise FileError("E-CLI-051", problem, remedy, file=path) from None
     if path.name.split("-")[2].removesuffix(".npz") != _digest(data):
         return None
-    with np.load(io.BytesIO(data)) as file:
-        return dict(file)
+    try:
+        arrays = archive.arrays(io.BytesIO(data))
+        _end(arrays), str(arrays["after"])  # what goes on from it needs both
+    except (ValueError, KeyError, TypeError):
+        return None
+    return arrays

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from chasles.backends import cuda_limits
 from chasles.backends.arrays import cores
+from chasles.backends.cuda import limits as cuda_limits
 from chasles.backends.limits import Limits, Work, processor, rate
 from chasles.cli.command import table
 from chasles.cli.timing import Way, interleaved

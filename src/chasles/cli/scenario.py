@@ -27,7 +27,6 @@ from typing import Any
 from chasles import contact
 from chasles.errors import InputError, ModelError
 from chasles.formats import is_name
-from chasles.formats.files import store
 from chasles.formats.toml_file import TomlFile, word
 from chasles.model.dh_fields import Field, checked, choice, number, numbers
 from chasles.model.model import suggest
@@ -35,6 +34,7 @@ from chasles.motion.geometry.closed_forms import Place
 from chasles.robots import ROBOTS
 from chasles.rollouts import ComputedTorque, GravityCompensation, PDControl
 from chasles.simulate import INTEGRATORS
+from chasles.writing import store
 
 CONTROLS: dict[str, Any] = {
     "pd": PDControl,
@@ -50,6 +50,7 @@ KINDS: dict[str, dict[str, type]] = {
     "law": {
         "rigid": contact.Rigid,
         "soft-surface": contact.SoftSurface,
+        "standard-solid": contact.StandardSolid,
         "hunt-crossley": contact.HuntCrossley,
         "azad-featherstone": contact.AzadFeatherstone,
     },
@@ -175,7 +176,7 @@ class Scenario:
     def text(self, folder: Path) -> str:
         """The scenario as a file in a folder."""
         robot = Path(self.top["robot"])
-        if robot.exists():
+        if os.path.exists(robot):
             robot = Path(os.path.relpath(robot, folder))
         lines = ["# Scenario of chasles simulate; SI units, rad", 'format = "scenario"']
         lines += _lines(TOP, self.top | {"robot": robot.as_posix()})
@@ -206,7 +207,7 @@ def _lines(known: Mapping[str, Field], values: Mapping[str, Any]) -> list[str]:
 
 def is_scenario(target: str) -> bool:
     """Return True if a command is asked about a scenario, not about a robot."""
-    if Path(target).suffix.lower() != ".toml" or not Path(target).is_file():
+    if Path(target).suffix.lower() != ".toml" or not os.path.isfile(target):
         return False
     return TomlFile(target, snap=False).data.get("format") == "scenario"
 
@@ -239,7 +240,7 @@ def read(path: str | os.PathLike[str]) -> Scenario:
         raise source.error("E-SCENARIO-003", problem, "give robot = ...", "format")
     beside = Path(path).parent / top["robot"]
     named = top["robot"].partition(":")[0] in ROBOTS or is_name(top["robot"])
-    if beside.exists() or not named:
+    if os.path.exists(beside) or not named:
         top["robot"] = str(beside)
     tables = {name: source.table(name, known) for name, known in TABLES.items()}
     return _consistent(top, tables, source.rows("contact", CONTACT), source.placed)

@@ -14,13 +14,14 @@ from chasles.contact import Pair
 from chasles.errors import InputError
 from chasles.functions.doors import from_names
 from chasles.motion.controllers import controlled
+from chasles.motion.options import MOST_STEPS
 from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory
 
 SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation", "limits")
 """Values at the top of a scenario that are arguments of `simulate`."""
 
-LOADING = tuple(field.name for field in fields(Loading))
+LOADING = tuple(field.name for field in fields(Loading) if field.name != "trust")
 """Values that say how its robot is loaded."""
 
 ROUNDING = 1e-6
@@ -48,10 +49,13 @@ class Scene:
         return self.robot.simulate(self.q, self.qd, contacts=self.contacts, **options)
 
 
-def made(scenario: Scenario) -> Scene:
-    """The scene of a scenario; whatever does not suit the robot is an error that says where."""
+def made(scenario: Scenario, *, trust: bool = False) -> Scene:
+    """The scene of a scenario; whatever does not suit the robot is an error that says where.
+
+    trust: let the robot's file run Python, which a scenario itself cannot grant.
+    """
     top = scenario.top
-    how = Loading(**{key: top[key] for key in LOADING if key in top})
+    how = Loading(**{key: top[key] for key in LOADING if key in top}, trust=trust)
     with scenario.blamed("robot"):
         robot = find(top["robot"], how)
     q, qd = _start(scenario, robot)
@@ -140,6 +144,10 @@ def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
     given = scenario.tables["disturbance"]
     if not given:
         return None
+    if scenario.top["duration"] / given["hold"] > MOST_STEPS:
+        problem = f"hold = {given['hold']:g} s is too short for {scenario.top['duration']:g} s"
+        remedy = f"give at most {MOST_STEPS:,} intervals"
+        raise scenario.error("E-SCENARIO-030", problem, remedy, "disturbance", "hold")
     effort, last = _each(scenario, robot, "disturbance", "effort"), (-1, np.zeros(robot.nv))
 
     def force(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chasles.cli.recording import SCENARIO, Recording
+from chasles.cli.manifest import SCENARIO
+from chasles.cli.recording import Recording
 from chasles.cli.scenario import Scenario, is_scenario, read, with_flags
 from chasles.cli.scene import Scene, made
 from chasles.errors import ChaslesError, ModelError
@@ -27,7 +28,7 @@ class Task:
 
     target: a robot, a scenario's file, or nothing, where the folder has a scenario to go on with.
     given: values of flags, which take the place of the scenario's. save: seconds of real time
-    between two parts. table: a file to write all states to.
+    between two parts. table: a file to write all states to. trust: let a xacro file run Python.
     """
 
     target: str
@@ -37,6 +38,7 @@ class Task:
     overwrite: bool = False
     save: float = 5.0
     table: Path | None = None
+    trust: bool = False
 
     def scenario(self) -> Scenario:
         """The scenario to simulate."""
@@ -50,18 +52,22 @@ class Task:
             raise ModelError("E-CLI-039", problem, file=self.folder)
         return with_flags(read(self.target or self.folder / SCENARIO), self.given)
 
+    def inputs(self, scenario: Scenario) -> list[str]:
+        """Files that are read: the scenario's, and the robot's."""
+        return [name for name in (self.target, scenario.top["robot"]) if Path(name).is_file()]
+
     def recording(self) -> Recording:
         """The folder, ready to begin or to go on."""
         if self.resume and self.overwrite:
             problem = "--resume goes on and --overwrite begins anew"
             raise ModelError("E-CLI-040", problem, "give one of them")
-        scene = made(self.scenario())
+        scene = made(self.scenario(), trust=self.trust)
         scene.simulate(1)  # what cannot be simulated is refused before anything is written
         recording = Recording(self.folder, scene)
         if self.resume:
             recording.go_on()
         else:
-            recording.begin(overwrite=self.overwrite)
+            recording.begin(overwrite=self.overwrite, inputs=self.inputs(scene.scenario))
             recording.notes += _notes(scene)
         return recording
 
@@ -71,7 +77,7 @@ def _notes(scene: Scene) -> list[str]:
     found = []
     for joint in scene.robot.joints:
         limits, x = scene.robot.joint(joint).limits, scene.q[scene.robot.position_slice(joint)]
-        lower, upper = sorted((limits.lower, limits.upper))
+        lower, upper = limits.lower, limits.upper
         if len(x) == 1 and not lower <= x[0] <= upper:
             found.append(f"{joint!r} ({x[0] + 0.0:.4g}, limits {lower:.4g} to {upper:.4g})")
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""

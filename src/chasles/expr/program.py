@@ -5,11 +5,12 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from chasles.expr.lanes import packs
 from chasles.expr.ops import OPS
 from chasles.expr.scalar import Arena, Number, Scalar, apply
 
@@ -107,6 +108,9 @@ class Program(Interface):
     limbs: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
     """For each input and each output, the limb that its entries belong to, -1 for none: a hint to
     those who divide a program. No result depends on it."""
+    alike: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
+    """Instructions that do the same for limbs of one form, one for each limb (`expr.lanes`): a hint
+    to those who compute them together. No result depends on it."""
 
     def limb(self, array: int, index: int) -> int:
         """The limb of an entry of an array, outputs counted after inputs; -1 where it has none."""
@@ -142,7 +146,20 @@ class Program(Interface):
             tuple(code),
             tuple(map(arena.origins.get, number)) if arena.origins else (),
             tuple(sorted({bisect_left(ages, cut) for cut in arena.cuts})) if ages else (),
+            alike=tuple(tuple(number[n] for n in pack) for pack in packs(order, arena.seats)),
         )
+
+    def given(self, name: str, values: Sequence[float]) -> "Program":
+        """The same program with constants in place of its last input."""
+        *inputs, last = self.inputs
+        assert (last.name, last.size) == (name, len(values))
+        code = tuple(
+            Instruction("const", (), values[i.data[1]])
+            if i.op == "input" and i.data[0] == len(inputs)
+            else i
+            for i in self.code
+        )
+        return replace(self, inputs=tuple(inputs), code=code)
 
     @property
     def interface(self) -> Interface:

@@ -4,7 +4,7 @@ import hashlib
 import struct
 from collections.abc import Callable, Mapping, ValuesView
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 from chasles.errors import ArgumentError, InputError
 from chasles.expr.ops import OPS
@@ -107,6 +107,19 @@ def _plain(a: Number) -> Number:
     return float(a)
 
 
+class Seat(NamedTuple):
+    """Where an input belongs among limbs of one form.
+
+    kind: of limb. lane: which of the limbs, of so many `lanes`. place: of the input in its limb;
+    inputs of one place have one digest, so that limbs are traced in the same way.
+    """
+
+    kind: int
+    lane: int
+    lanes: int
+    place: int
+
+
 class Arena:
     """The nodes of one trace. Not shared between threads; one trace has one arena.
 
@@ -127,6 +140,7 @@ class Arena:
         self._rules, self._where, self._apart, self.ordered = rules, where, apart, ordered
         self._nodes: dict[tuple[Any, ...], Scalar] = {}
         self.origins: dict[Scalar, Any] = {}
+        self.seats: dict[Scalar, Seat] = {}
         self.cuts: list[int] = []
         """Ages of the first nodes after each cut."""
 
@@ -139,10 +153,14 @@ class Arena:
         """Begin a new segment: what follows is traced for another body."""
         self.cuts.append(len(self._nodes))
 
-    def input(self, name: str, index: int) -> Scalar:
-        """The entry `index` of the flat input `name`."""
-        digest = len(self._nodes) if self.ordered else _digest(f"{name}[{index}]".encode())
-        return self._intern("input", (), (name, index), digest)
+    def input(self, name: str, index: int, seat: Seat | None = None) -> Scalar:
+        """The entry `index` of the flat input `name`; with a seat if it belongs to a limb."""
+        text = f"{name}[{index}]" if seat is None else f"{name} {seat.kind} {seat.place}"
+        digest = len(self._nodes) if self.ordered else _digest(text.encode())
+        node = self._intern("input", (), (name, index), digest)
+        if seat is not None:
+            self.seats[node] = seat
+        return node
 
     def const(self, value: float) -> Scalar:
         """A constant, keyed by its bits."""

@@ -4,7 +4,8 @@ The records, in order; each ends at the end of a line and may be spread over sev
 program's `fscanf` allows. SI units and radians.
 
 - the number of links;
-- for every link: joint type (0 revolute, 1 prismatic), theta, s, b, a, alpha;
+- for every link: joint type (0 revolute, 1 prismatic; beyond the paper 2 helical, 3 cylindrical),
+  theta, s, b, a, alpha, and for a helical joint its pitch (m/rad);
   mass, jxx, jxy, jxz, jyy, jyz, jzz; centre of mass x, y, z;
 - gravity x, y, z in the base frame;
 - any number of times: force x, y, z and couple x, y, z on the gripper.
@@ -18,7 +19,7 @@ of frame i, the moments about the centre of mass; jxy, jxz, jyz are entries of t
 import itertools
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -30,17 +31,21 @@ from chasles.formats.files import short, words
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import Transform
-from chasles.model import CouplingData, Description, JointData, LoopData
+from chasles.model import Description, JointData
 from chasles.model.build import compose
 from chasles.model.denavit_hartenberg import DHRow, dh_chain, factors, matrix
-from chasles.model.description import spelled, spelling
-from chasles.model.dh_fields import LARGEST
+from chasles.model.description import Named, spelled, spelling
+from chasles.model.ranges import LARGEST
+from chasles.writing import store
 
 GRIPPER = "gripper"
 """The frame of the last link, on which the file's forces and couples act."""
 
 KINDS = spelled("DAT")
-"""Joint types by their code in the file (SPACELIB's)."""
+"""Joint types by their code in the file (SPACELIB's 0 and 1; the others are ours)."""
+
+_HELICAL = spelling("helical", "DAT")
+"""The code of the joint that has one number more: its pitch."""
 
 _LINKS = ("number of links",)
 _JOINT = ("type", "theta", "s", "b", "a", "alpha")
@@ -125,13 +130,16 @@ class _Source:
     def next_record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]] | None:
         """Return the next record like `record`, or None at the end of the file."""
         words: list[str] = []
-        wanted, first = " ".join(names), 0
+        first = 0
         for line in self._lines:
             self._last = line.number
             first = first or line.number
             for word in line.text.split():
-                self._check(word, wanted, part)
+                self._check(word, " ".join(names), part)
                 words.append(word)
+            if names == _JOINT and words and words[0] == _HELICAL:
+                names = (*_JOINT, "pitch")
+            wanted = " ".join(names)
             if len(words) > len(names):
                 since = "" if first == line.number else f" since line {first}"
                 problem = f"{len(words)} numbers{since} where {len(names)} belong: {wanted}"
@@ -140,7 +148,8 @@ class _Source:
             if len(words) == len(names):
                 return first, words
         if words:
-            problem = f"the file ends after {len(words)} of the {len(names)} numbers {wanted}"
+            problem = f"the file ends after {len(words)} of the {len(names)} numbers"
+            problem += f" {' '.join(names)}"
             raise self.error("E-DAT-006", problem, "add what is missing", part=part)
         return None
 
@@ -161,7 +170,7 @@ class _Source:
             yield list(map(float, found[1]))
 
     def _row(self, part: str) -> DHRow:
-        line, (code, theta, s, b, a, alpha) = self.record(part, _JOINT)
+        line, (code, theta, s, b, a, alpha, *pitch) = self.record(part, _JOINT)
         if code not in KINDS:
             kinds = ", ".join(f"{code} ({kind})" for code, kind in KINDS.items())
             problem = f"joint type is {short(code)}"
@@ -173,7 +182,8 @@ class _Source:
         turn, twist = (self._angle(line, part, angle) for angle in (theta, alpha))
         body = m, tuple(self.vector(part, _CENTER)), (xx, yy, zz, xy, xz, yz)
         constants = turn, float(s), float(a), twist, KINDS[code], float(b)
-        return DHRow(*constants, *body, where=f"{self.file}:{line}")
+        screw = float(pitch[0]) if pitch else 0.0
+        return DHRow(*constants, *body, pitch=screw, where=f"{self.file}:{line}")
 
     def _angle(self, line: int, part: str, word: str) -> float:
         def note(what: str) -> None:
@@ -204,12 +214,14 @@ def write(description: Description, path: str | os.PathLike[str], *, gripper: st
     for joint, (*_, theta, s), (a, b, alpha) in zip(chain, near, far[1:], strict=True):
         X = compose(Transform(about(0, alpha), Vector.of(a, b, 0.0)), Transform.identity())
         code = spelling(joint.kind, "DAT")
-        text += ["", f"{code} {words([theta, s, b, a, alpha])}  # {' '.join(_JOINT)}"]
+        pitch = [joint.pitch] if code == _HELICAL else []
+        names = " ".join((*_JOINT, *(["pitch"] if pitch else [])))
+        text += ["", f"{code} {words([theta, s, b, a, alpha, *pitch])}  # {names}"]
         m, center, (xx, yy, zz, xy, xz, yz) = (X @ inertia[joint.child]).about_center()
         text.append(f"{words([m, xx, xy, xz, yy, yz, zz])}  # {' '.join(_MASS)}")
         text.append(f"{words(center)}  # {' '.join(_CENTER)}")
     text += ["", f"{words(description.gravity)}  # {' '.join(_GRAVITY)}"]
-    files.store(path, "\n".join(text) + "\n")
+    store(path, "\n".join(text) + "\n")
 
 
 def _refused(code: str, joint: JointData, problem: str) -> ModelError:
@@ -219,7 +231,7 @@ def _refused(code: str, joint: JointData, problem: str) -> ModelError:
 
 def _serial(description: Description) -> tuple[JointData, ...]:
     """The joints, one after the other from the base, if a data file can hold them."""
-    closing: Sequence[LoopData | CouplingData] = (*description.loops, *description.couplings)
+    closing: list[Named] = [*description.loops, *description.couplings, *description.rotors]
     for part in closing:
         problem = f"{part.name!r} closes a loop or couples joints, which a .dat file cannot say"
         raise ModelError("E-DAT-011", problem, "write a mechanism file")

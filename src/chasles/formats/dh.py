@@ -6,7 +6,6 @@ from pathlib import PurePath
 from typing import Any
 
 from chasles.errors import ModelError
-from chasles.formats.files import store
 from chasles.formats.toml_file import TomlFile, lines
 from chasles.mathematics.angles import angles_from_matrix, rotation_from_angles
 from chasles.mathematics.linear import Matrix
@@ -14,6 +13,7 @@ from chasles.model import Description, build
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable, row_of
 from chasles.model.dh_fields import FIELDS, IDENTITY, TABLE, Field, Pose, numbers
 from chasles.model.dh_fit import dh_table
+from chasles.writing import store
 
 _TOP = TABLE | {"inertia_about": FIELDS["inertia_about"]}
 _POSE = {

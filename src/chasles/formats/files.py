@@ -1,20 +1,22 @@
-"""Robot files: the table of formats; bytes, lines and numbers of files; new files, whole."""
+"""Robot files: the table of formats; bytes, lines and numbers of files."""
 
 import importlib
 import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from chasles.errors import FileError, ModelError, said
+from chasles.errors import ModelError
 from chasles.expr import Number
 from chasles.formats.writable import writable
 from chasles.model import Description
+from chasles.model.description import Precision
+from chasles.model.ranges import admitted
+from chasles.writing import check_target
 
 
 class Format(NamedTuple):
@@ -36,7 +38,7 @@ class Format(NamedTuple):
 
 
 FORMATS: dict[str, Format] = {
-    "TOML": Format((".toml",), "chasles.formats.mechanism", "chasles.formats.mechanism",
+    "TOML": Format((".toml",), "chasles.formats.mechanism", "chasles.formats.mechanism_writer",
                    survey="chasles.lint.surveys:toml"),
     "URDF": Format((".urdf",), "chasles.formats.urdf", "chasles.formats.urdf", installed=True,
                    survey="chasles.lint.surveys:urdf", seen="raw"),
@@ -75,7 +77,7 @@ def is_name(path: str | os.PathLike[str]) -> bool:
     text = os.fsdecode(path)
     file = Path(text)
     is_bare = bool(text) and file.name == text
-    return is_bare and file.suffix.lower() not in suffixes() and not file.exists()
+    return is_bare and file.suffix.lower() not in suffixes() and not os.path.exists(file)
 
 
 def read(
@@ -84,12 +86,31 @@ def read(
     snap: bool = True,
     floating: bool = False,
     arguments: Mapping[str, str] | None = None,
+    trust: bool = False,
 ) -> Description:
     """Read a robot file, before any choice of numbering or frames.
 
+    Numbers that no mechanism has are refused or read as `chasles.model.ranges` says, with a note.
     snap: take angles printed as a rounded multiple of a right angle for that multiple.
-    floating: put the root link on a free joint. arguments: of a xacro file.
+    floating: put the root link on a free joint. arguments: of a xacro file. trust: let a xacro file
+    run Python; files of other formats hold no code.
     """
+    options = {"snap": snap, "floating": floating, "trust": trust}
+    found = admitted(written(path, arguments=arguments, **options))
+    if (found.loops or found.couplings) and found.precision == Precision():
+        return replace(found, precision=printed(sorted(inputs(found))))
+    return found
+
+
+def written(
+    path: str | os.PathLike[str],
+    *,
+    snap: bool = True,
+    floating: bool = False,
+    arguments: Mapping[str, str] | None = None,
+    trust: bool = False,
+) -> Description:
+    """Read a robot file with all its numbers, also those that no mechanism has."""
     options: dict[str, Any] = {"snap": snap, "floating": floating}
     if arguments:
         taking = [suffix for row in FORMATS.values() if row.arguments for suffix in row.suffixes]
@@ -97,15 +118,22 @@ def read(
             problem = f"only {', '.join(taking)} files take arguments"
             raise ModelError("E-FILE-001", problem, "leave them out", file=os.fsdecode(path))
         options["arguments"] = arguments
-    description: Description = importlib.import_module(row_of(path).reader).read(path, **options)
+    row = row_of(path)
+    if row.arguments:
+        options["trust"] = trust
+    description: Description = importlib.import_module(row.reader).read(path, **options)
     if len(description.links) > MAX_LINKS:
         problem = f"{len(description.links)} links, and a robot may have {MAX_LINKS}"
         raise ModelError("E-FILE-002", problem, "check the file", file=os.fsdecode(path))
     return description
 
 
-def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
+def write(
+    description: Description, path: str | os.PathLike[str], *, overwrite: bool = True
+) -> tuple[str, ...]:
     """Write a robot file, whole or not at all; notes say what is left out.
+
+    overwrite: replace a file that is there; without it such a file is an error.
 
     What would change the motion is never left out, but an error that names the part.
     """
@@ -113,8 +141,17 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     shapes = (replace(s, file=renamed(s.file, description.where, file)) for s in description.shapes)
     there, left = writable(replace(description, shapes=tuple(shapes)))
     writer = importlib.import_module(row_of(path, written=True).writer)
+    check_target(path, overwrite=overwrite)
     notes: tuple[str, ...] = writer.write(there, path)
     return (*left, *notes)
+
+
+def inputs(description: Description) -> set[str]:
+    """The files that a robot was read from: its own, and those that it includes."""
+    rows = (description.links, description.joints, description.loops, description.couplings)
+    places = {description.where, *(part.where for row in rows for part in row)}
+    places |= {rotor.where for rotor in description.rotors}
+    return {re.sub(r":\d+$", "", place) for place in places if place}
 
 
 def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
@@ -233,6 +270,20 @@ def is_number(word: str) -> bool:
     return _NUMBER.fullmatch(word) is not None and math.isfinite(float(word))
 
 
+_PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\w.])")
+
+
+def printed(files: Iterable[str]) -> Precision:
+    """The most digits that any number in some files has."""
+    significant = decimals = 0
+    for file in filter(os.path.isfile, files):
+        for whole, part, exponent in set(_PRINTED.findall(load(file))):
+            digits = (whole + part).lstrip(b"0")
+            significant = max(significant, len(digits if part else digits.rstrip(b"0")))
+            decimals = max(decimals, len(part) - int(exponent or 0))
+    return Precision(min(significant, 17), min(decimals, 17)) if significant else Precision()
+
+
 def snapped(angle: str, name: str, note: Callable[[str], None]) -> int:
     """Count the right angles that printed digits mean, with a note if these are not exact."""
     k = right_angles(angle)
@@ -278,44 +329,3 @@ def angle_word(angle: Any) -> str:
 def words(numbers: Iterable[Number]) -> str:
     """Numbers with all their digits."""
     return " ".join(repr(float(x) + 0.0) for x in numbers)
-
-
-# Writing ---------------------------------------------------------------------------------------
-
-
-@contextmanager
-def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A place to write what becomes the file only when all is written; else nothing is left."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not (target.is_file() or target.is_dir()):
-        problem = "this is a device or a pipe, and no file"
-        raise FileError("E-FILE-010", problem, "choose another place", file=path)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        yield part
-        _settle(part)
-        os.replace(part, target)
-        _settle(target.parent)
-    except OSError as error:
-        why = error.strerror or said(error)
-        remedy = "nothing was written, choose another place"
-        raise FileError("E-FILE-011", why, remedy, file=path) from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
-
-
-def _settle(path: Path) -> None:
-    """Have a file or a folder on the disk itself, where the system can do that."""
-    if os.name == "posix" or path.is_file():
-        descriptor = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def store(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text as a file, all of it or nothing: what was there before is lost only then."""
-    with whole(path) as part, part.open("x", encoding="utf-8", newline="\n") as stream:
-        stream.write(text)

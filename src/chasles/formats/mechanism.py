@@ -1,18 +1,13 @@
-"""Mechanisms as TOML files, read and written; docs/mechanism-files.md lists tables and keys."""
+"""Mechanisms as TOML files, read; docs/mechanism-files.md lists tables and keys."""
 
 import math
 import os
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import fields
-from itertools import takewhile
 from pathlib import PurePath
 from typing import Any, TypeVar
 
-from chasles.errors import ModelError
 from chasles.formats import dh
-from chasles.formats.files import store
-from chasles.formats.toml_file import TomlFile, lines, word
-from chasles.formats.writable import check_joint
+from chasles.formats.toml_file import TomlFile
 from chasles.mathematics.angles import rotation_from_angles
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -28,16 +23,19 @@ from chasles.model import (
     LinkData,
     LoopData,
     Mimic,
+    RotorData,
     ShapeData,
     gear,
+    rolling,
 )
-from chasles.model.couplings import linear, polynomial, terms
-from chasles.model.description import freedom_names
+from chasles.model.couplings import polynomial
+from chasles.model.description import Precision, freedom_names
 from chasles.model.dh_fields import FIELDS, TABLE, Field, choice, number, numbers, rotation
 from chasles.model.graph import on_free_joint
 from chasles.model.model import suggest
+from chasles.model.rolling import KINDS
 
-_MOST_POWERS = 9
+MOST_POWERS = 9
 """Of one coordinate in a term of a polynomial."""
 
 
@@ -56,9 +54,19 @@ def _such(convert: Callable[[Any], Any], holds: Callable[[Any], bool]) -> Callab
 def _terms(value: Any) -> list[tuple[float, dict[str, int]]]:
     rows = [(number(factor), dict(powers)) for factor, powers in value]
     for _, powers in rows:
-        if any(isinstance(x, bool) or x not in range(_MOST_POWERS + 1) for x in powers.values()):
+        if any(isinstance(x, bool) or x not in range(MOST_POWERS + 1) for x in powers.values()):
             raise ValueError
     return rows
+
+
+def _bound(value: Any) -> float:
+    """A limit; `chasles.model.ranges` says which have a meaning."""
+    return float(value) if value in (-math.inf, math.inf) else number(value)
+
+
+def _bounds(value: Any) -> tuple[float, float]:
+    lower, upper = map(_bound, value)
+    return lower, upper
 
 
 def _mimic(value: Any) -> Mimic:
@@ -66,6 +74,15 @@ def _mimic(value: Any) -> Mimic:
         raise TypeError
     rest = {key: number(x) for key, x in value.items() if key != "joint"}
     return Mimic(FIELDS["name"].convert(value["joint"]), **rest)
+
+
+def _precision(value: Any) -> Precision:
+    made = Precision(**dict(value))
+    if not all(type(x) is int for x in (made.significant, made.decimals)):
+        raise ValueError
+    if made.loops is not None and number(made.loops) <= 0.0:
+        raise ValueError
+    return made
 
 
 _TEXTS = Field(lambda value: tuple(map(FIELDS["name"].convert, value)), "a list of texts")
@@ -79,10 +96,12 @@ _RATIOS = Field(
     lambda value: {leader: number(ratio) for leader, ratio in dict.items(value)},
     "a table of a number for each leading joint",
 )
-_KIND, _SHAPE_KIND, _ROLE = (
+_KIND, _SHAPE_KIND, _ROLE, _CONTACT = (
     Field(choice(*words), f"one of {', '.join(words)}")
-    for words in (("fixed", *JOINTS), SHAPES, ROLES)
+    for words in (("fixed", *JOINTS), SHAPES, ROLES, KINDS)
 )
+_KINDS = {"shape": {"kind": _SHAPE_KIND}, "coupling": {"kind": _CONTACT}}
+"""Tables whose `kind` has words of its own."""
 _LENGTHS = _such(lambda x: tuple(map(number, x)), lambda x: min(x) > 0.0)
 _COLOR = _such(numbers(4), lambda x: min(x) >= 0.0 and max(x) <= 1.0)
 
@@ -92,12 +111,14 @@ _TOP = {
     "inertia_about": FIELDS["inertia_about"],
     "independent": _TEXTS._replace(wanted="a list of freedoms"),
     "massless": _TRUTH,
+    "precision": Field(_precision, "{significant = digits, decimals = digits, loops = rad}"),
     "notes": _TEXTS,
 }
 _KEYS = (
     {key: FIELDS[key] for key in ("center", "inertia", "inertia_about")}
-    | {key: FIELDS[key] for key in ("limits", "velocity", "effort")}
-    | dict.fromkeys(("name", "link", "joint", "parent", "child", "file"), _TEXT)
+    | {"limits": Field(_bounds, "a lower and an upper limit")}
+    | dict.fromkeys(("velocity", "effort"), Field(_bound, "a number, or inf"))
+    | dict.fromkeys(("name", "link", "joint", "parent", "child", "file", "frame", "on"), _TEXT)
     | dict.fromkeys(("mass", "pitch", "radius", "offset"), _NUMBER)
     | dict.fromkeys(("armature", "damping", "friction"), _NUMBER)
     | dict.fromkeys(("position", "child_position", "axis", "second_axis", "scale"), _THREE)
@@ -105,7 +126,8 @@ _KEYS = (
         ("rpy", "child_rpy"), Field(numbers(3), "three finite numbers: roll, pitch, yaw")
     )
     | dict.fromkeys(("rotation", "child_rotation"), _ROTATION)
-    | {"kind": _KIND, "massless": _TRUTH, "reversed": _TRUTH, "role": _ROLE, "ratios": _RATIOS}
+    | dict.fromkeys(("massless", "reversed", "touching"), _TRUTH)
+    | {"kind": _KIND, "role": _ROLE, "ratios": _RATIOS}
     | {
         "mimic": Field(_mimic, "{joint = a name, multiplier = a number, offset = a number}"),
         "terms": Field(_terms, "a list of [factor, {freedom = power, ...}], powers 0 to 9"),
@@ -120,6 +142,7 @@ _MOVES = (
     *("parent", *_POSE, *(f"child_{key}" for key in _POSE), "axis", "second_axis", "pitch"),
     *("radius", "reversed", "limits", "velocity", "effort", "armature", "damping", "friction"),
 )
+_ROLLS = ("on", "radius", "axis", "touching")
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "link": (("name",), ("mass", "center", "inertia", "inertia_about", "massless")),
     "joint": (("name", "kind", "child"), (*_MOVES, "mimic")),
@@ -127,11 +150,12 @@ _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "frame": (("name", "link"), _POSE),
     "shape": (("link", "kind"), ("size", "scale", "file", "role", "color", *_POSE)),
     "gear": (("name", "joint"), ("ratios", "offset")),
-    "coupling": (("name", "terms"), ()),
+    "coupling": (("name",), ("terms", "kind", "frame", *_ROLLS)),
+    "rotor": (("name", "ratios", "armature"), ()),
 }
 """The keys that each row of a table must have, and those that it may have."""
 
-_SAME = ("pitch", "radius", "reversed", "armature", "damping", "friction", "mimic")
+SAME = ("pitch", "radius", "reversed", "armature", "damping", "friction", "mimic")
 """Keys of a joint that are fields of `JointData`, with the same value."""
 
 Kind = TypeVar("Kind", bound=JointData)
@@ -181,7 +205,9 @@ def described(source: TomlFile, *, floating: bool) -> Description:
         top.get("independent", ()),
         massless=top.get("massless", False),
         couplings=tuple(_couplings(source)),
+        rotors=tuple(_rotors(source)),
         shapes=tuple(_shapes(source, {link.name for link in links})),
+        precision=top.get("precision", Precision()),
     )
 
 
@@ -196,15 +222,28 @@ def _couplings(source: TomlFile) -> Iterator[CouplingData]:
     for row, where in _rows(source, "gear"):
         ratios, offset = row.get("ratios", {}), row.get("offset", 0.0)
         yield gear(row["name"], row["joint"], ratios, offset, where=where)
-    for row, where in _rows(source, "coupling"):
-        yield polynomial(row["name"], row["terms"], where=where)
+    for i, (row, where) in enumerate(_rows(source, "coupling")):
+        rest = {key: value for key, value in row.items() if key in _ROLLS}
+        if "terms" in row and not {"kind", "frame", *rest} & set(row):
+            yield polynomial(row["name"], row["terms"], where=where)
+        elif {"kind", "frame"} <= set(row) and "terms" not in row:
+            yield rolling(row["name"], row["kind"], row["frame"], **rest, where=where)
+        else:
+            problem, remedy = "no polynomial or contact", "give terms alone, or kind and frame"
+            raise source.error("E-TOML-320", problem, remedy, "coupling", i)
+
+
+def _rotors(source: TomlFile) -> Iterator[RotorData]:
+    for row, where in _rows(source, "rotor"):
+        freedoms, ratios = tuple(row["ratios"]), tuple(row["ratios"].values())
+        yield RotorData(row["name"], freedoms, ratios, row["armature"], where)
 
 
 def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
     """The rows of a table with their places; none lacks what it must have."""
     required, optional = _TABLES[table]
     known = {key: _KEYS[key] for key in (*required, *optional)}
-    known |= {"kind": _SHAPE_KIND} if table == "shape" else {}
+    known |= _KINDS.get(table, {})
     rows = source.rows(table, known)
     for i, row in enumerate(rows):
         for key in required:
@@ -263,116 +302,5 @@ def _joints(made: Callable[..., Kind], source: TomlFile, table: str) -> Iterator
             limits=Limits(lower, upper, speed, effort),
             where=where,
             **axes,
-            **{key: row[key] for key in _SAME if key in row},
+            **{key: row[key] for key in SAME if key in row},
         )
-
-
-# Writing ---------------------------------------------------------------------------------------
-
-Row = dict[str, Any]
-"""The values of a table, by key; None stands for what is not said."""
-
-
-def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a mechanism, in SI units and radians, with all digits; read back, it is the same.
-
-    Refused: joints of one's own type, and couplings that are no polynomials. Left out, with a note
-    in the answer, are limits whose lower is above the upper, which no coordinate can keep.
-    """
-    text = ["# Mechanism; m, kg, rad", 'format = "mechanism"']
-    top = {"name": source.name, "gravity": source.gravity, "inertia_about": "frame"}
-    top |= {"independent": source.independent or None}
-    top |= {"massless": source.massless or None}
-    text += lines(top)
-    if source.notes:
-        folder = os.path.join(os.path.dirname(source.where), "")  # not for others to know
-        notes = (note.removeprefix(folder) for note in source.notes)
-        text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
-    gears = list(takewhile(bool, map(_gear_row, source.couplings)))
-    others = source.couplings[len(gears) :]  # a gear after one of them too: in order
-    for table, rows in (
-        ("link", map(_link_row, source.links)),
-        ("joint", map(_joint_row, source.joints)),
-        ("loop", map(_joint_row, source.loops)),
-        ("frame", ({"name": x.name, "link": x.link} | _pose_row(x.pose) for x in source.frames)),
-        ("shape", map(_shape_row, source.shapes)),
-        ("gear", gears),
-        ("coupling", map(_coupling_row, others)),
-    ):
-        for row in rows:
-            text += ["", f"[[{table}]]", *lines(row)]
-    store(path, "\n".join(text) + "\n")
-    return tuple(
-        f"joint {joint.name!r}: limits {joint.limits.lower:g} to {joint.limits.upper:g} are no "
-        "range; left out"
-        for joint in (*source.joints, *source.loops)
-        if joint.limits.lower > joint.limits.upper
-    )
-
-
-def _link_row(link: LinkData) -> Row:
-    m, h, I = link.inertia.m, link.inertia.h, tuple(link.inertia.I)
-    body = {"mass": m, "center": [x / m for x in h]} if m else {}
-    inertia = I if any(I) else None
-    return {"name": link.name, "massless": link.massless or None, **body, "inertia": inertia}
-
-
-def _pose_row(pose: Transform, end: str = "") -> Row:
-    return {
-        f"{end}position": pose.r if any(pose.r) else None,
-        f"{end}rotation": pose.R.rows if Matrix.identity() != pose.R else None,
-    }
-
-
-def _shape_row(shape: ShapeData) -> Row:
-    mesh = shape.kind == "mesh"
-    sizes = {"file": shape.file, "scale": shape.size} if mesh else {"size": shape.size}
-    role = None if shape.role == "visual" else shape.role
-    row = {"link": shape.link, "kind": shape.kind, **sizes, **_pose_row(shape.pose)}
-    return row | {"role": role, "color": shape.color}
-
-
-def _joint_row(joint: JointData) -> Row:
-    check_joint(joint)
-    ends = joint.limits.lower, joint.limits.upper
-    return (
-        {"name": joint.name, "kind": joint.kind, "parent": joint.parent, "child": joint.child}
-        | _pose_row(joint.pose)
-        | _pose_row(joint.child_pose, "child_")
-        | _unusual(joint, "axis", "second_axis")
-        | {"limits": ends if ends != (-math.inf, math.inf) and ends[0] <= ends[1] else None}
-        | _unusual(joint.limits, "velocity", "effort")
-        | _unusual(joint, *_SAME)
-    )
-
-
-def _unusual(part: JointData | Limits, *keys: str) -> Row:
-    """The fields of a part that are not as they are without being said."""
-    usual = {known.name: known.default for known in fields(part)}
-    return {key: getattr(part, key) for key in keys if getattr(part, key) != usual[key]}
-
-
-def _gear_row(data: CouplingData) -> Row:
-    """The row of a gear; empty where the coupling is no sum with the first joint itself."""
-    found = linear(data)
-    if found is None or found[0][0] != 1.0:
-        return {}
-    (_, *slopes), constant = found
-    ratios = {leader: -slope for leader, slope in zip(data.freedoms[1:], slopes, strict=True)}
-    offset = -constant if constant else None
-    return {"name": data.name, "joint": data.freedoms[0], "ratios": ratios, "offset": offset}
-
-
-def _coupling_row(data: CouplingData) -> Row:
-    """The row of a coupling that is no gear."""
-    found = terms(data)
-    if found is None or max(max(powers) for powers in found) > _MOST_POWERS:
-        problem = f"coupling {data.name!r} is not a polynomial with powers up to {_MOST_POWERS}"
-        raise ModelError("E-TOML-011", problem, "keep it in Python, with robot.with_couplings")
-    rows = [
-        (factor, {name: n for name, n in zip(data.freedoms, powers, strict=True) if n})
-        for powers, factor in found.items()
-    ]
-    if list(dict.fromkeys(name for _, row in rows for name in row)) != list(data.freedoms):
-        rows[0] = rows[0][0], dict.fromkeys(data.freedoms, 0) | rows[0][1]  # says their order
-    return {"name": data.name, "terms": rows}

@@ -6,12 +6,13 @@ of mujoco.readthedocs.io, "Computation" and "XML Reference".
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
 from chasles.errors import ModelError
-from chasles.formats.mjcf_source import Equalities, Source, equalities, opened, pose
+from chasles.formats.mjcf_equalities import Equalities, equalities
+from chasles.formats.mjcf_source import Source, opened, pose
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
@@ -23,7 +24,9 @@ from chasles.model import (
     JointData,
     Limits,
     LinkData,
+    RotorData,
     ShapeData,
+    StretchData,
 )
 from chasles.model.build import compose
 from chasles.model.description import as_bounded, spelled
@@ -38,6 +41,13 @@ _SHOWN = (0, 1, 2)
 """Groups that MuJoCo's viewer shows; shapes for contact only are by custom in others."""
 
 
+_BRANCHES = (
+    "its armature couples joints of different branches; MuJoCo's mass matrix leaves these entries "
+    "out"
+)
+"""The note on a tendon whose inertia MuJoCo does not have as its documentation says."""
+
+
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read an MJCF file as MuJoCo's compiler understands it; the package mujoco is needed.
 
@@ -45,8 +55,9 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     MuJoCo, `ref` included, in its order; `chasles.conventions.mujoco` exchanges the numbers of free
     joints. Between several joints of one body stand massless links "body.joint". Equalities connect
     and weld close loops; of those between joints, linear ones make mimic joints, constant ones
-    fixed joints, others (and those of fixed tendons) couplings. Inactive ones, actuators, tendons,
-    springs and contacts are left out; notes say so.
+    fixed joints, others (and those of fixed tendons) couplings. The armature of actuators belongs
+    to their joints; that of a fixed tendon over several joints is a rotor. Inactive equalities,
+    forces of actuators and tendons, springs and contacts are left out; notes say so.
 
     snap: nothing is left to do, MuJoCo has read the angles. floating: put the one body that
     worldbody holds without a joint on a free one, named root_joint.
@@ -61,6 +72,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     if floating:
         joints = _on_free_joint(source, joints)
     found = equalities(source)
+    joints, rotors = _with_tendons(source, joints, found.held)
     _note_unused(source, joints)
     return Description(
         source.model or PurePath(source.file).stem,
@@ -72,13 +84,19 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         where=source.file,
         loops=tuple(found.loops),
         couplings=tuple(found.couplings),
+        rotors=tuple(rotors),
         shapes=tuple(_shapes(source)),
     )
 
 
 def _link(source: Source, i: int) -> LinkData:
-    """A body; MuJoCo has its inertia about the centre of mass, along principal axes."""
+    """A body; MuJoCo has its inertia about the centre of mass, along principal axes.
+
+    It computes with the body's own frame instead where the two are the same but for rounding.
+    """
     axes = pose(source["body_ipos"][i], source["body_iquat"][i])
+    if source["body_sameframe"][i] == "body":
+        axes = Transform.identity()
     xx, yy, zz = source["body_inertia"][i]
     tensor = axes.E.T @ Symmetric(xx, yy, zz, 0.0, 0.0, 0.0)
     inertia = RigidInertia.from_center(source["body_mass"][i], axes.r, tensor)
@@ -121,8 +139,8 @@ def _joint(source: Source, k: int, data: JointData) -> JointData:
         kind=as_bounded(spelled("MJCF")[kind], bool(limited)),
         axis=Vector(tuple(source["jnt_axis"][k])),
         limits=limits,
-        armature=source["dof_armature"][dof],
-        damping=source["dof_damping"][dof],
+        armature=source["dof_armature"][dof] + source["armature"]["joint"][k],
+        damping=source["dof_damping"][dof] + source["damping"]["joint"][k],
         friction=source["dof_frictionloss"][dof],
     )
     if data.traits.floating:  # its numbers are the body's pose in the world
@@ -165,6 +183,74 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
         raise ModelError("E-MJCF-001", problem, remedy, file=source.file)
     free = JointData(source.tie("root_joint"), "free", WORLD, held[0].child, where=held[0].where)
     return [free if joint is held[0] else joint for joint in joints]
+
+
+# Tendons with inertia --------------------------------------------------------------------------
+
+
+def _with_tendons(
+    source: Source, joints: list[JointData], held: Container[str]
+) -> tuple[list[JointData], list[RotorData]]:
+    """The joints with the armature of tendons over one joint, and rotors of those over several."""
+    own, rotors = dict[str, float](), list[RotorData]()
+    for t, armature in enumerate(source["armature"]["tendon"]):
+        gears, what = source.tendon(t), f"{source.file}: tendon {source['tendon'][t] or t!r}"
+        if not armature:
+            continue
+        if gears is None:
+            rotors += _spatial(source, t, armature, what)
+            continue
+        gears = {j: x for j, x in gears.items() if source.joints[j] not in held}
+        if len(gears) == 1:
+            [(j, ratio)] = gears.items()
+            own[source.joints[j]] = own.get(source.joints[j], 0.0) + ratio * ratio * armature
+        elif gears:
+            name = source.tie(source["tendon"][t] or f"tendon{t}")
+            freedoms = tuple(source.joints[j] for j in gears)
+            rotors.append(RotorData(name, freedoms, tuple(gears.values()), armature, source.file))
+            if not _on_one_path(source, {source["jnt_bodyid"][j] for j in gears}):
+                source.notes.append(f"{what}: {_BRANCHES}")
+    return [replace(x, armature=x.armature + own.get(x.name, 0.0)) for x in joints], rotors
+
+
+def _spatial(source: Source, t: int, armature: float, what: str) -> Iterator[RotorData]:
+    """The rotor of a spatial tendon; behind a pulley a length counts by one over its divisor."""
+    start, factor, path, bodies = -1, 1.0, list[StretchData](), set[int]()
+    for w in range(source["tendon_adr"][t], source["tendon_adr"][t] + source["tendon_num"][t]):
+        kind, site = source["wrap_type"][w], source["wrap_objid"][w]
+        if kind not in ("site", "pulley"):
+            source.notes.append(
+                f"{what}: its armature {armature:g} kg is left out of the mass matrix: it wraps "
+                f"around a {kind}"
+            )
+            return
+        if kind == "pulley":
+            start, factor = -1, 1.0 / source["wrap_prm"][w]
+            continue
+        if start >= 0:
+            path.append(StretchData(*_at(source, start), *_at(source, site), factor))
+        bodies.add(source["site_bodyid"][site])
+        start = site
+    if not _on_one_path(source, bodies):
+        source.notes.append(f"{what}: {_BRANCHES}")
+    yield RotorData(
+        source.tie(source["tendon"][t] or f"tendon{t}"), (), (), armature, path=tuple(path)
+    )
+
+
+def _at(source: Source, site: int) -> tuple[str, Vector]:
+    """The link and the place of a site."""
+    body = source["site_bodyid"][site]
+    return source.bodies[body], Vector(tuple(source["site_pos"][site]))
+
+
+def _on_one_path(source: Source, bodies: set[int]) -> bool:
+    """Return True if one of these bodies carries, or hangs on, each of the others."""
+    last, path = max(bodies, default=0), {0}
+    while last > 0:
+        path.add(last)
+        last = source["body_parentid"][last]
+    return bodies <= path
 
 
 # Shapes, frames and notes ---------------------------------------------------------------------
@@ -216,8 +302,8 @@ def _note_unused(source: Source, joints: list[JointData]) -> None:
         what = f"files that are not there, and not needed ({len(absent)}): {names}"
         source.notes.append(f"{source.file}: {what}")
     for joint in joints:
-        if joint.traits.floating and (joint.armature or joint.friction):
+        if joint.traits.floating and joint.friction:
             source.notes.append(
-                f"{joint.where}: joint {joint.name!r}: armature and friction of a free joint act "
-                "along the body's axes; MuJoCo has those of its translation along the world's"
+                f"{joint.where}: joint {joint.name!r}: friction of a free joint acts along the "
+                "body's axes; MuJoCo has that of its translation along the world's"
             )

@@ -7,10 +7,11 @@ import mujoco
 import numpy as np
 
 ARRAYS = (
-    *("body_parentid", "body_jntadr", "body_jntnum", "body_pos", "body_quat"),
+    *("body_parentid", "body_jntadr", "body_jntnum", "body_mocapid", "body_pos", "body_quat"),
     *("body_mass", "body_ipos", "body_iquat", "body_inertia"),
-    *("jnt_pos", "jnt_axis", "jnt_limited", "jnt_range", "jnt_actfrclimited", "jnt_actfrcrange"),
-    *("jnt_qposadr", "jnt_dofadr", "qpos0", "dof_armature", "dof_damping", "dof_frictionloss"),
+    *("jnt_bodyid", "jnt_qposadr", "jnt_dofadr", "jnt_pos", "jnt_axis", "jnt_limited", "jnt_range"),
+    *("jnt_actfrclimited", "jnt_actfrcrange"),
+    *("qpos0", "dof_armature", "dof_damping", "dof_frictionloss"),
     *("site_bodyid", "site_pos", "site_quat"),
     *("eq_obj1id", "eq_obj2id", "eq_active0", "eq_data"),
     *("tendon_adr", "tendon_num", "wrap_objid", "wrap_prm"),
@@ -20,6 +21,7 @@ ARRAYS = (
 """What is printed of mjModel under its own name; MuJoCo's documentation says what each is."""
 
 KINDS = {
+    "body_sameframe": mujoco.mjtSameFrame,
     "jnt_type": mujoco.mjtJoint,
     "eq_type": mujoco.mjtEq,
     "eq_objtype": mujoco.mjtObj,
@@ -98,8 +100,30 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
         "equality": names(model, mujoco.mjtObj.mjOBJ_EQUALITY, model.neq),
         "geom_color": colors(model).tolist(),
         "mesh_file": [path(model, int(start)) for start in model.mesh_pathadr],
+        "tendon": names(model, mujoco.mjtObj.mjOBJ_TENDON, model.ntendon),
+        "armature": reflected(model, "armature"),
+        "damping": reflected(model, "damping"),
         "unused": unused(model),
     }
+
+
+def reflected(model: Any, what: str) -> dict[str, list[float]]:
+    """The armature or damping of each tendon, and what actuators add to each joint and tendon.
+
+    It acts by the square of the first gear, in all degrees of freedom of a joint. Versions of
+    MuJoCo before 3.5 have none of actuators.
+    """
+    ends = {"joint": "joint", "jointinparent": "joint", "tendon": "tendon"}
+    found = {"joint": [0.0] * model.njnt, "tendon": [0.0] * model.ntendon}
+    if hasattr(model, f"tendon_{what}"):
+        found["tendon"] = getattr(model, f"tendon_{what}").ravel().tolist()
+    for k, own in enumerate(getattr(model, f"actuator_{what}", ())):
+        end = ends.get(word(mujoco.mjtTrn(model.actuator_trntype[k])))
+        if end and np.isfinite(own):
+            first = model.actuator_outadr[k] if hasattr(model, "actuator_outadr") else k
+            gear = float(model.actuator_gear[first][0])
+            found[end][model.actuator_trnid[k][0]] += float(own) * gear * gear
+    return found
 
 
 def entries(model: Any, name: str) -> list[Any]:
@@ -144,7 +168,8 @@ def unused(model: Any) -> dict[str, int]:
         "tendons": int(model.ntendon),
         "flexible parts": int(model.nflex),
         "springs of joints": max(stiff),
-        "dampers that are not linear": count(model, "dof_dampingpoly"),
+        "dampers that are not linear": count(model, "dof_dampingpoly")
+        + count(model, "actuator_dampingpoly"),
         "limits of ball joints": int((ball & (model.jnt_limited != 0)).sum()),
         "bodies with gravity compensation": count(model, "body_gravcomp"),
         "bodies moved by the user (mocap), held where they start": int(model.nmocap),

@@ -10,8 +10,8 @@ import numpy as np
 from lxml import etree
 
 from chasles.errors import ModelError
-from chasles.formats.files import renamed, store, words
-from chasles.formats.mjcf_source import add_equalities, placed
+from chasles.formats.files import renamed, words
+from chasles.formats.mjcf_equalities import add_equalities, placed
 from chasles.formats.registry import mesh_file
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
 from chasles.formats.xml_file import added, each, printed
@@ -21,6 +21,7 @@ from chasles.model import SHAPE_TRAITS, Description, JointData, LinkData, ShapeD
 from chasles.model.build import compose
 from chasles.model.description import some, spelling
 from chasles.model.graph import at_children, in_series, unused_name
+from chasles.writing import store
 
 WORLD = "world"
 """MuJoCo's name of what carries all bodies and never moves."""
@@ -51,8 +52,8 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     Joints of several freedoms and screws are written as joints in series (`model.graph`), and so
     are links that are massless by intention: as several joints of one body. Frames are sites; loops
     of spherical and revolute joints and welds are equalities of sites, mimic joints and polynomials
-    equalities of joints, gears those of fixed tendons. Refused: other joints and couplings, and
-    inertias that MuJoCo does not take.
+    equalities of joints, gears those of fixed tendons; rotors are fixed tendons with armature.
+    Refused: other joints and couplings, and inertias that MuJoCo does not take.
     """
     notes = check_writable(description, "MJCF")
     source = at_children(in_series(description), _apart)
@@ -231,10 +232,10 @@ class _Writer:
         """Limits without a place, and another order of the coordinates."""
         self.notes += ball_limits(description.joints)
         self.notes += [
-            f"joint {j.name!r}: armature and friction of a free joint act along the world's axes "
-            "in MuJoCo where they are against translation, along the body's here"
+            f"joint {j.name!r}: friction of a free joint acts along the world's axes "
+            "in MuJoCo where it is against translation, along the body's here"
             for j in description.joints
-            if j.traits.floating and (j.armature or j.friction)
+            if j.traits.floating and j.friction
         ]
         single = (j for j in description.joints if "1" not in j.traits.units)
         if speeds := [j.name for j in single if j.limits.velocity != math.inf]:

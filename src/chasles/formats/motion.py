@@ -15,11 +15,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from zipfile import BadZipFile, is_zipfile
+from zipfile import is_zipfile
 
 import numpy as np
 
-from chasles.errors import ModelError
+from chasles.errors import ModelError, said
+from chasles.formats.archive import arrays
 from chasles.formats.files import Line, is_number, lines, short, size
 from chasles.model import Model
 from chasles.model.description import some
@@ -251,7 +252,8 @@ def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[flo
         numbers = [math.nan]
     if "_" in line.text or not all(map(math.isfinite, numbers)):
         given = zip(names, map(str.strip, words), strict=True)
-        name, word = next(pair for pair in given if not is_number(pair[1]))
+        other = ("a number", line.text)  # a control character that counts as a space
+        name, word = next((pair for pair in given if not is_number(pair[1])), other)
         raise line.error("E-FILE-026", f"{name} is {short(word)}", "give a finite number")
     return numbers
 
@@ -264,16 +266,16 @@ def read_archive(path: str | os.PathLike[str], nq: int) -> tuple[np.ndarray, np.
     file = os.fsdecode(path)
     size(file)
     try:
-        with np.load(file) as arrays:
-            said = str(arrays["format"])
-            t, q = (np.asarray(arrays[name], dtype=float) for name in ("t", "q"))
-    except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
-        zipped = is_zipfile(file)  # of other files NumPy says how to load them without care
-        fault = f"no motion can be read ({error})" if zipped else "this is no .npz file"
+        found = arrays(file, ("format", "t", "q"))
+        named = str(found["format"])
+        t, q = (np.asarray(found[name], dtype=float) for name in ("t", "q"))
+    except (ValueError, TypeError) as error:
+        zipped = is_zipfile(file)
+        fault = f"no motion can be read ({said(error)})" if zipped else "this is no .npz file"
         remedy = "give the motion.npz of `chasles simulate`"
         raise ModelError("E-FILE-027", fault, remedy, file=file) from None
-    if said != MOTION_FORMAT:
-        problem = f"the format is {said!r}"
+    if named != MOTION_FORMAT:
+        problem = f"the format is {short(named)}"
         raise ModelError("E-FILE-028", problem, f"{MOTION_FORMAT!r} can be read", file=file)
     if t.ndim != 1 or q.shape != (len(t), nq) or not len(t):
         problem = f"positions of shape {q.shape} at times of shape {t.shape}"

@@ -139,6 +139,7 @@ def _places(folder: Path) -> Iterator[Path]:
 def mesh_file(name: str, robot_file: str) -> Path | None:
     """The file that a robot's file calls `name`, or None where there is none that can be drawn."""
     for path in candidates(name, robot_file):
-        if path.suffix.lower() in MESHES and path.is_file() and path.stat().st_size <= LARGEST:
+        drawn = path.suffix.lower() in MESHES and os.path.isfile(path)
+        if drawn and path.stat().st_size <= LARGEST:
             return path
     return None

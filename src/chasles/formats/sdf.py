@@ -1,4 +1,4 @@
-"""SDF files (sdformat.org, versions 1.4 to 1.12): models, nested, included, in a world or alone.
+"""SDF files (sdformat.org, versions 1.0 to 1.12): models, nested, included, in a world or alone.
 
 Sensors, plugins and physics engines' own numbers are ignored. Only `<include>` opens other
 files, by their path.
@@ -12,11 +12,12 @@ from pathlib import PurePath
 from typing import Any
 
 from chasles.errors import ModelError
+from chasles.formats import solids
 from chasles.formats.files import renamed
 from chasles.formats.sdf_document import GEARBOX, Document, gears, opened
 from chasles.formats.sdf_frames import WORLD, Node, direction, end, placed, relative, truth
-from chasles.formats.xml_file import MOMENTS, Inertial, Part
-from chasles.mathematics.linear import Vector
+from chasles.formats.xml_file import MOMENTS, Inertial, Part, reflected
+from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import (
     SHAPE_TRAITS,
@@ -37,6 +38,9 @@ UNBOUNDED = 1e16
 
 _PERPENDICULAR = 1e-9
 
+DENSITY = 1000.0
+"""Of a shape that is to give a link its mass, where the file does not say, kg/m3."""
+
 GRAVITY = Vector.of(0.0, 0.0, -9.8)
 """Of a `<world>` that does not say, m/s2."""
 
@@ -54,7 +58,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     """
     document = opened(os.fsdecode(path), snap=snap)
     links = [LinkData(WORLD, RigidInertia.zero(), document.file)]
-    links += [_link(node) for node in document.of("link")]
+    links += [_link(node, document.file) for node in document.of("link")]
     if len(links) == 1:
         raise ModelError("E-SDF-001", "there are no links", "add a <link>", file=document.file)
     joints = [_held(document, node) for node in document.of("link") if node.static]
@@ -95,28 +99,78 @@ def _gravity(document: Document) -> Vector:
     return GRAVITY if given is None else document.world.vector("gravity")
 
 
+DEFORMABLE = ("drake:deformable_properties", "{http://drake.mit.edu}deformable_properties")
+"""What Drake's deformable bodies have, with the prefix declared or not."""
+
 # Links and frames ------------------------------------------------------------------------------
 
 
-def _link(node: Node) -> LinkData:
+def _link(node: Node, file: str) -> LinkData:
     """A link; its inertia is 1 kg and 1 kg m2 about each axis where the file gives none."""
     part = node.part
     if not truth(part, "gravity", True):
         part.note("it has no gravity in the file; here it has")
     if truth(part, "kinematic", False):
         part.note("it is kinematic in the file; here forces move it")
+    if any(child.tag in DEFORMABLE for child in part.element):
+        part.note("it is deformable in the file; here it is rigid")
     inertial = part.find("inertial")
     if inertial is None and not node.static:
         part.note("it has no <inertial>; taken as SDF does: 1 kg, and 1 kg m2 about each axis")
+    if inertial is not None and is_auto(inertial):
+        return LinkData(node.name, _uniform(node, inertial, file), part.where)
     inertia = inertial_of(part if inertial is None else inertial).about_origin()
     return LinkData(node.name, inertia, part.where)
 
 
+def is_auto(inertial: Part) -> bool:
+    """Return True if an `<inertial>` asks for masses from shapes."""
+    return inertial.element.get("auto") in ("true", "1")
+
+
+def _uniform(node: Node, inertial: Part, file: str) -> RigidInertia:
+    """The inertia of all shapes for collision, each of one density, scaled to a mass if given.
+
+    As of sdformat's Link::ResolveAutoInertials: the density is that of the `<collision>`, of the
+    `<inertial>`, or 1000 kg/m3; a shape without volume counts as 1 kg, and 1 kg m2 about each axis.
+    """
+    plain = replace(node.part, source=replace(node.part.source, snap=False))
+    parts, total, unknown = list(plain.all("collision")), RigidInertia.zero(), 0
+    if not parts:
+        raise inertial.error("E-SDF-220", "auto is set, but there is no <collision>", "add one")
+    for part in parts:
+        solid = _solid(part, node, file)
+        density = part.number("density", inertial.number("density", DENSITY))
+        if solid is None or not solid.volume > 0.0:
+            unknown += 1
+            total += inertial_of(node.part).about_origin()
+        else:
+            tensor = Symmetric(*(density * x for x in solids.six(solid.moments)))
+            center = Vector(tuple(solid.center.tolist()))
+            total += RigidInertia.from_center(density * solid.volume, center, tensor)
+    mass = inertial.number("mass", total.m)
+    left = f"; {unknown} of unknown volume, taken as 1 kg and 1 kg m2" if unknown else ""
+    inertial.note(f"{mass:g} kg, from the volumes of its {len(parts)} collision shapes{left}")
+    scale = mass / total.m
+    return RigidInertia(mass, total.h * scale, Symmetric(*(x * scale for x in total.I)))
+
+
+def _solid(part: Part, node: Node, file: str) -> solids.Solid | None:
+    """The solid of a `<collision>` in its link's frame; None if its volume is not known."""
+    cone = part.need("geometry").find("cone")
+    if cone is not None:
+        pose, base = placed(part)
+        outer = relative(node.beside(base, part), node) if base else Transform.identity()
+        made = solids.cone(cone.number("radius", 0.5), cone.number("length", 1.0))
+        return solids.at(made, compose(pose, outer))
+    try:
+        return solids.of(_placed(part, node, file), file, meshes=True)
+    except ModelError:
+        return None
+
+
 def inertial_of(inertial: Part) -> Inertial:
     """Read an `<inertial>`; for a link without one, return SDF's default."""
-    if inertial.element.get("auto") in ("true", "1"):
-        problem = "auto asks for masses from shapes, which is not done"
-        raise inertial.error("E-SDF-002", problem, "write them out")
     if inertial.tag != "inertial":
         return Inertial(1.0, Transform.identity(), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     if inertial.find("fluid_added_mass") is not None:
@@ -161,7 +215,7 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
     if "pitch" in joint.traits.data:
         first = replace(first, pitch=_pitch(part))
     if len(joint.traits.along) < 2:
-        return [first], []
+        return [reflected(first, part)], []
     return _two_axes(first, _with_axis(joint, node, "axis2"))
 
 
@@ -252,13 +306,13 @@ def _pitch(joint: Part) -> float:
 
 def _shapes(link: Node, file: str) -> Iterator[ShapeData]:
     """The shapes of a link, in its frame. file: the robot's, from whose folder meshes are named."""
+    return link.part.shapes(lambda part: _placed(part, link, file))
 
-    def placed_shape(part: Part) -> ShapeData:
-        shape, base = drawn(part, link.name, file)
-        outer = relative(link.beside(base, part), link) if base else Transform.identity()
-        return replace(shape, pose=compose(shape.pose, outer)) if base else shape
 
-    return link.part.shapes(placed_shape)
+def _placed(part: Part, link: Node, file: str) -> ShapeData:
+    shape, base = drawn(part, link.name, file)
+    outer = relative(link.beside(base, part), link) if base else Transform.identity()
+    return replace(shape, pose=compose(shape.pose, outer)) if base else shape
 
 
 def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:

@@ -17,7 +17,12 @@ from chasles.formats.xml_file import Part, Source, parse
 from chasles.model import CouplingData, JointData, gear
 
 OLDEST, NEWEST = 4, 12
-"""Minor versions of the format: what was before 1.4 has other elements."""
+"""Minor versions of the format: what was before 1.4 is read by sdformat's rules of conversion."""
+
+_KEPT = {"name", "type", "version"}
+_INLINE = {"origin", "parent", "child", "gravity", "ambient", "diffuse", "specular", "emissive"}
+"""Attributes that stayed attributes after version 1.0, and elements whose only attribute became
+their text; all other attributes became elements."""
 
 MAX_NESTING = 40
 """Models within models; included files count too."""
@@ -101,20 +106,41 @@ def opened(file: str, *, snap: bool) -> Document:
 
 def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
     """The `<sdf>` element and the minor version of its format."""
-    element = parse(file, load(file))
+    element = parse(file, load(file), notes)
     part = Part(Source(file, "", snap, notes), element, "file")
-    if element.tag != "sdf":
+    if element.tag not in ("sdf", "gazebo"):
         raise part.error("E-SDF-014", f"the document is a <{element.tag}>", "an SDF file is <sdf>")
     version = part.text("version")
     minor = _minor(version)
     if minor is None or not version.startswith("1."):
         raise part.error("E-SDF-015", f"version is {short(version)}", "give one like 1.9")
     if minor < OLDEST:
-        problem = f"version {version} is too old"
-        raise part.error("E-SDF-016", problem, f"save the file as 1.{OLDEST} or newer")
+        part.note(f"version {version} is older than 1.{OLDEST}; converted as sdformat does")
+    _convert(element, minor)
     if minor > NEWEST:
         part.note(f"version {version} is newer than 1.{NEWEST}, as which it is read")
     return part, minor
+
+
+def _convert(root: etree._Element, minor: int) -> None:
+    """Bring older elements up to date: sdformat's files 1_0.convert to 1_5.convert.
+
+    Version 1.0 has values in attributes, and poses in `<origin pose="...">`; before 1.6 gravity
+    stands in `<physics>`. Axes of joints, which were in the model's frame before 1.5, are
+    `sdf_frames.direction`'s.
+    """
+    for element in list(root.iter()) if minor < 2 else ():
+        for key in [key for key in element.attrib if key not in _KEPT]:
+            inline, text = element.tag in _INLINE, str(element.attrib.pop(key))
+            (element if inline else etree.SubElement(element, key)).text = text
+        element.tag = "pose" if element.tag == "origin" else element.tag
+    for mesh in root.iter("mesh") if minor < OLDEST else ():
+        for name in mesh.findall("filename"):
+            name.tag = "uri"
+    for world in root.iter(WORLD) if minor < 6 else ():
+        given = world.find("physics/gravity")
+        if given is not None and world.find("gravity") is None:
+            world.append(given)
 
 
 def _minor(version: str) -> int | None:
@@ -222,16 +248,16 @@ def _included(part: Part) -> str:
         raise part.error("E-SDF-030", problem, "nothing is fetched: save the model, give its path")
     path: Path | None = Path(part.source.file).parent / uri.removeprefix("file://")
     if package_of(uri):
-        path = next((x for x in candidates(uri, part.source.file) if x.exists()), None)
+        path = next((x for x in candidates(uri, part.source.file) if os.path.exists(x)), None)
     if path is None:
         problem = f"{short(uri)} is not in a folder above the file, nor in {', '.join(VARIABLES)}"
         raise part.error("E-SDF-031", problem, "put the model's folder there")
-    return os.fspath(_main(part, path) if path.is_dir() else path)
+    return os.fspath(_main(part, path) if os.path.isdir(path) else path)
 
 
 def _main(part: Part, folder: Path) -> Path:
     """The file of a model's folder: the newest that can be read, `model.sdf` where none is told."""
-    if not (folder / MANIFEST).is_file():
+    if not os.path.isfile(folder / MANIFEST):
         return folder / "model.sdf"
     manifest = os.fspath(folder / MANIFEST)
     try:

@@ -174,7 +174,8 @@ def placed(part: Part) -> tuple[Transform, str]:
         size = math.hypot(*q)
         if not 1e-9 < size < math.inf:
             raise pose.error("E-SDF-010", "the quaternion of pose has no length", "give a unit one")
-        R = matrix_from_quaternion(Vector((q[3], q[0], q[1], q[2])))
+        x1, y1, z1, w1 = (entry / size for entry in q)
+        R = matrix_from_quaternion(Vector.of(w1, x1, y1, z1))
         return Transform.from_pose(R, Vector.of(x, y, z)), base
     if angles != "euler_rpy":
         problem = f"rotation_format is {short(angles)}"

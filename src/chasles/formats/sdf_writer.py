@@ -10,7 +10,7 @@ import numpy as np
 from lxml import etree
 
 from chasles.formats import xml_file as xml
-from chasles.formats.files import short, store, words
+from chasles.formats.files import short, words
 from chasles.formats.sdf_document import GEARBOX, REFERENCE
 from chasles.formats.sdf_frames import MODEL, WORLD
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
@@ -22,6 +22,7 @@ from chasles.model.build import compose, natural_axes
 from chasles.model.couplings import linear
 from chasles.model.description import Named, as_bounded, some, spelling
 from chasles.model.graph import in_series, taken_names, unused_name
+from chasles.writing import store
 
 VERSION = "1.11"
 """The first with mimic joints and with metres for one turn of a screw."""

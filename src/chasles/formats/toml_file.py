@@ -17,8 +17,25 @@ from chasles.model import JOINTS, Mimic
 from chasles.model.dh_fields import Field, checked, choice
 from chasles.model.model import suggest
 
-MAX_TABLES = 100_000
-"""Tables and lists of a file; a robot of a hundred links has some hundred."""
+MAX_BYTES, MAX_MARKS, MAX_DOTS, MAX_WORD = 8 * 2**20, 300_000, 4, 1000
+"""Bytes of a file; of "=", ",", "[", "{" and line ends in it, which bound its keys and values; of
+dots in a key or header; and characters of a key or number. A robot of a hundred links has 10,000
+marks. `tomllib` holds all beginnings of a dotted key: 90 kB of one key would take 6 GB."""
+
+_MARKS = ("=", ",", "[", "{", "\n")
+
+_TEXTS = re.compile(
+    r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5})?'
+    r"|'''(?:[^']++|'(?!''))*+(?:'{3,5})?"
+    r'|"(?:[^"\\\n]++|\\.)*+"?'
+    r"|'[^'\n]*+'?"
+    r"|#[^\n]*+",
+    re.DOTALL,
+)
+"""Texts and comments, as `tomllib` finds them up to the first mistake."""
+
+_STATEMENT = re.compile(r"[=,\[\]{}\n]+")
+"""What stands between keys, values and headers."""
 
 
 UNITS: dict[str, dict[str, Callable[[float], float]]] = {
@@ -97,10 +114,10 @@ class TomlFile:
     def __init__(self, path: str | os.PathLike[str], snap: bool) -> None:
         self.file, self.snap = os.fsdecode(path), snap
         self.notes: list[str] = []
-        text = _decoded(self.file, load(self.file))
-        if text.count("[") + text.count("{") > MAX_TABLES:
-            problem = f"more than {MAX_TABLES} tables and lists"
-            raise ModelError("E-TOML-012", problem, "check the file", file=self.file)
+        data = load(self.file)
+        _check_size(self.file, data)
+        text = _decoded(self.file, data)
+        _check_keys(self.file, text)
         self.data = _parsed(self.file, text)
         self._lines = Lines(text)
         self._units = {what: next(iter(names.values())) for what, names in UNITS.items()}
@@ -194,6 +211,23 @@ def _part(*path: str | int) -> str:
     if len(path) == 1:
         return ""
     return f"{path[0]} {path[1] + 1}" if isinstance(path[1], int) else f"{path[0]}"
+
+
+def _check_size(file: str, data: bytes) -> None:
+    """Refuse what would take much memory to parse."""
+    marks = sum(data.count(mark.encode()) for mark in _MARKS)
+    if len(data) > MAX_BYTES or marks > MAX_MARKS:
+        size = f"{len(data) / 2**20:.1f} MB with {marks} signs of keys, entries and lines"
+        problem = f"{size}; {MAX_BYTES // 2**20} MB with {MAX_MARKS} are read"
+        raise ModelError("E-TOML-012", problem, "check that this is the right file", file=file)
+
+
+def _check_keys(file: str, text: str) -> None:
+    """Refuse keys of many parts and long numbers; texts and comments do not count."""
+    for word in _STATEMENT.split(_TEXTS.sub("0", text)):
+        if word.count(".") > MAX_DOTS or len(word.strip()) > MAX_WORD:
+            problem = f"a key or number has more than {MAX_DOTS} dots or {MAX_WORD} characters"
+            raise ModelError("E-TOML-019", problem, "write tables in brackets", file=file)
 
 
 def _decoded(file: str, data: bytes) -> str:

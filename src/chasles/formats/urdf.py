@@ -19,15 +19,16 @@ from lxml import etree
 
 from chasles.errors import ModelError
 from chasles.formats import xml_file as xml
-from chasles.formats.files import load, short, store, words
+from chasles.formats.files import load, short, words
 from chasles.formats.writable import check_writable, lacking, refusal
-from chasles.formats.xml_file import MOMENTS, Inertial, Part, Source
+from chasles.formats.xml_file import MOMENTS, Inertial, Part, Source, reflected
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import SHAPE_TRAITS, Description, JointData, Limits, LinkData, Mimic, ShapeData
 from chasles.model.build import compose
-from chasles.model.description import Named, as_bounded, spelled, spelling, traits
+from chasles.model.description import Named, as_bounded, part_of, spelled, spelling, traits
 from chasles.model.graph import at_children, in_series, on_free_joint, taken_names, unused_name
+from chasles.writing import store
 
 UNBOUNDED = sys.float_info.max
 """Stands for no limit where one must be given: readers of the format take no "inf"."""
@@ -46,22 +47,25 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     rounded or truncated, is taken as that multiple, with exact sine and cosine; notes say where.
     floating: put the root link on a free joint, named root_joint.
     """
-    file = os.fsdecode(path)
-    return described(file, xml.parse(file, load(file)), snap=snap, floating=floating)
+    file, notes = os.fsdecode(path), list[str]()
+    root = xml.parse(file, load(file), notes)
+    return described(file, root, notes, snap=snap, floating=floating)
 
 
-def described(file: str, root: etree._Element, *, snap: bool, floating: bool) -> Description:
-    """Read the document of a file."""
+def described(
+    file: str, root: etree._Element, notes: list[str], *, snap: bool, floating: bool
+) -> Description:
+    """Read the document of a file; notes: of what it was parsed with, to which more are added."""
     if root.tag.rpartition("}")[2] != "robot":
         problem = f"the document is a <{root.tag}>"
         remedy = "a URDF file is a <robot>"
         raise ModelError("E-URDF-001", problem, remedy, file=f"{file}:{root.sourceline}")
-    robot = Part(Source(file, root.tag.removesuffix("robot"), snap, []), root, "robot")
+    robot = Part(Source(file, root.tag.removesuffix("robot"), snap, notes), root, "robot")
     parts = list(_named(robot, "link"))
     if not parts:
         raise robot.error("E-URDF-002", "there are no links", "add a <link>")
     links = tuple(map(_link, parts))
-    joints = tuple(map(_joint, _named(robot, "joint")))
+    joints = _motors(robot, tuple(map(_joint, _named(robot, "joint"))))
     colors = _materials(robot)
     return Description(
         root.get("name") or PurePath(file).stem,
@@ -104,9 +108,16 @@ def _link(link: Part) -> LinkData:
 
 
 def inertial(part: Part) -> Inertial:
-    """Read an `<inertial>`."""
-    mass, tensor = part.need("mass").number("value"), part.need("inertia")
-    return Inertial(mass, origin(part), list(map(tensor.number, MOMENTS)))
+    """Read an `<inertial>`: without a mass there is none, moments that are absent are zero."""
+    mass, tensor, pose = part.find("mass"), part.find("inertia"), origin(part)
+    if mass is None or "value" not in mass.element.attrib:
+        part.note("<inertial> has no mass, so the link has no inertia; add <mass value=.../>")
+        return Inertial(0.0, pose, [0.0] * 6)
+    absent = [x for x in MOMENTS if tensor is None or x not in tensor.element.attrib]
+    if absent:
+        part.note(f"inertia has no {', '.join(absent)}; taken as 0; add what is missing")
+    moments = [0.0 if tensor is None else tensor.number(name, 0.0) for name in MOMENTS]
+    return Inertial(mass.number("value"), pose, moments)
 
 
 # Joints ----------------------------------------------------------------------------------------
@@ -137,6 +148,19 @@ def _moving(joint: Part, data: JointData) -> JointData:
         mimic=None if mimic is None else follows(mimic),
         **numbers,
     )
+
+
+def _motors(robot: Part, joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
+    """The joints with the inertia of rotors, which Drake's files have in each `<transmission>`."""
+    found = {joint.name: joint for joint in joints}
+    for part in robot.all("transmission"):
+        actuator, driven = part.find("actuator"), part.find("joint")
+        joint = None if driven is None else found.get(driven.element.get("name", ""))
+        if joint is None or actuator is None or joint.kind == "fixed":
+            continue
+        if "SimpleTransmission" in part.text("type", "?"):
+            found[joint.name] = reflected(joint, replace(actuator, owner=part_of(joint)), "value")
+    return tuple(found.values())
 
 
 def _limits(joint: Part, bounds: str) -> Limits:

@@ -3,29 +3,28 @@
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from chasles.errors import ModelError
 from chasles.model import Description, JointData, Limits, LinkData, ShapeData
 from chasles.model.description import Named, part_of, some
-from chasles.model.dh_fields import LARGEST
-
-Kind = TypeVar("Kind", bound=JointData)
+from chasles.model.ranges import LARGEST, admitted
 
 
 def writable(source: Description) -> tuple[Description, list[str]]:
-    """The mechanism without limits that are none; notes say which. An error names what is wrong."""
+    """The mechanism as `load` would read it; notes say what that changes."""
     _check_names("robot", [source])
-    for what in ("link", "joint", "loop", "coupling", "frame"):
+    for what in ("link", "joint", "loop", "coupling", "rotor", "frame"):
         _check_names(what, getattr(source, f"{what}s"))
     for link in source.links:
         _check_inertia(link)
     for shape in source.shapes:
         _check_shape(shape)
-    notes: list[str] = []
-    joints = tuple(_bounded(joint, "joint", notes) for joint in source.joints)
-    loops = tuple(_bounded(loop, "loop", notes) for loop in source.loops)
-    return replace(source, joints=joints, loops=loops), notes
+    for rotor in (rotor for rotor in source.rotors if rotor.path):
+        remedy = "keep it in MJCF, or leave its armature out"
+        raise refusal("E-FILE-221", rotor, "is turned by a spatial tendon", remedy, "chasles")
+    made = admitted(replace(source, notes=()))
+    return replace(made, notes=source.notes), list(made.notes)
 
 
 def _check_names(what: str, parts: Iterable[Any]) -> None:
@@ -61,21 +60,6 @@ def _check_shape(shape: ShapeData) -> None:
         raise ModelError("E-FILE-044", problem, "give numbers from 0 to 1")
 
 
-def _bounded(joint: Kind, what: str, notes: list[str]) -> Kind:
-    """With no limit where there is a number that is none: beyond all, negative or not a number."""
-    given, none = vars(joint.limits), vars(Limits())
-    least = {"velocity": 0.0, "effort": 0.0}
-    wrong = {
-        bound: x
-        for bound, x in given.items()
-        if math.isnan(x) or x < least.get(bound, -math.inf) or LARGEST < abs(x) < math.inf
-    }
-    if wrong:
-        told = ", ".join(f"{bound} {x:g}" for bound, x in wrong.items())
-        notes.append(f"{what} {joint.name!r}: limits that are none are left out: {told}")
-    return replace(joint, limits=Limits(**given | {bound: none[bound] for bound in wrong}))
-
-
 # Formats other than our own --------------------------------------------------------------------
 
 
@@ -91,6 +75,9 @@ def check_writable(description: Description, format: str) -> list[str]:
         raise refusal("E-FILE-031", description, "has no masses at all", "save it as .toml", format)
     for joint in description.joints:
         check_joint(joint, format)
+    for rotor in description.rotors if format != "MJCF" else ():
+        remedy = "save it as .toml or .xml"
+        raise refusal("E-FILE-220", rotor, "is turned by several joints", remedy, format)
     notes = []
     if description.independent:
         choice = f"the choice of {', '.join(map(repr, description.independent))} as independent"

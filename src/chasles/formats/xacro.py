@@ -1,7 +1,7 @@
 """xacro files: URDF with macros, expanded by the package xacro in a process of its own.
 
-xacro evaluates Python expressions of the file. Names with two underscores are refused, and time
-and memory are bounded, but it is no sandbox: read such files from people you trust.
+That package runs expressions of a file as Python. Here they are evaluated by `xacro_expressions`,
+which knows arithmetic and some functions, unless the file is trusted. Time and memory are bounded.
 """
 
 import json
@@ -27,6 +27,8 @@ _REMEDIES = {
 }
 """For what xacro says; else the file is to be corrected."""
 
+_TRUST = "if you trust the file, let it run Python: chasles.load(path, trust=True), or --trust"
+
 
 def read(
     path: str | os.PathLike[str],
@@ -34,22 +36,26 @@ def read(
     snap: bool = True,
     floating: bool = False,
     arguments: Mapping[str, str] | None = None,
+    trust: bool = False,
 ) -> Description:
     """Read the URDF that a xacro file stands for.
 
     arguments: values of the file's `xacro:arg`, by name. `$(find package)` is a folder of that name
     (or whose package.xml has it) above the file, or beside one of those. Errors and notes have the
-    file and line that an element was written at. snap, floating: as for URDF files.
+    file and line that an element was written at. trust: run expressions as Python, and read any
+    file and the environment. snap, floating: as for URDF files.
     """
     file = os.fsdecode(path)
-    return described(file, expanded(file, arguments), snap=snap, floating=floating)
+    return described(file, expanded(file, arguments, trust), [], snap=snap, floating=floating)
 
 
-def expanded(file: str, arguments: Mapping[str, str] | None = None) -> etree._Element:
+def expanded(
+    file: str, arguments: Mapping[str, str] | None = None, trust: bool = False
+) -> etree._Element:
     """The URDF document that a xacro file stands for; its elements say where they were written."""
     parse(file, load(file))  # xacro itself has no bounds but those of its process
     given = {str(key): str(value) for key, value in (arguments or {}).items()}
-    answer = XACRO.ask(file, json.dumps(given), str(MAX_BYTES))
+    answer = XACRO.ask(file, json.dumps(given), str(MAX_BYTES), "yes" if trust is True else "no")
     if "error" in answer:
         raise _complaint(file, answer["error"])
     return parse(file, answer["urdf"].encode())
@@ -67,4 +73,7 @@ def _complaint(file: str, told: str) -> ModelError:
     remedies = (remedy for fault, remedy in _REMEDIES.items() if fault in found["what"])
     remedy = next(remedies, "correct the file")
     problem = " ".join(found["what"].split())[:400]
-    return ModelError("E-XACRO-002", problem, remedy, part=f"{macros}xacro", file=at)
+    part = f"{macros}xacro"
+    if found["refused"]:
+        return ModelError("E-XACRO-003", problem, _TRUST, part=part, file=at)
+    return ModelError("E-XACRO-002", problem, remedy, part=part, file=at)

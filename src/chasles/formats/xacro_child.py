@@ -1,5 +1,8 @@
 """Expands a xacro file; `walled_program.py` runs it. It imports nothing of chasles.
 
+The package xacro runs expressions as Python. Unless the file is trusted, `xacro_expressions` gives
+their values instead, no environment variable is read, and only files of the packages involved are.
+
 Every element that is no xacro statement gets the attribute `chasles-origin`, "file:line", which
 macros carry along: so messages about what was expanded can say where it was written.
 """
@@ -7,6 +10,7 @@ macros carry along: so messages about what was expanded can say where it was wri
 import json
 import os
 import re
+import runpy
 import sys
 import types
 import xml.dom.minidom
@@ -16,20 +20,25 @@ from typing import Any
 
 import xacro
 from lxml import etree
+from xacro import substitution_args
 
 ORIGIN = "chasles-origin"
 
-_evaluate = xacro.safe_eval
 _clone = xml.dom.minidom.Element.cloneNode
 
 
-def answer(file: str, arguments: str, most: str) -> dict[str, str]:
-    """The URDF of a file; {name: value} as JSON are its arguments, its text has `most` bytes."""
+def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
+    """The URDF of a file; {name: value} as JSON are its arguments, its text has `most` bytes.
+
+    trust: "yes" if the file may run Python.
+    """
     packages = types.ModuleType("ament_index_python.packages")
     packages.get_package_share_directory = lambda name: found(name, file)  # type: ignore[attr-defined]
     sys.modules |= {"ament_index_python": packages, "ament_index_python.packages": packages}
-    xacro.parse, xacro.safe_eval = parsed, evaluated
+    xacro.parse = parsed
     xml.dom.minidom.Element.cloneNode = cloned  # type: ignore[method-assign]
+    if trust != "yes":
+        distrust(file)
     try:
         document = xacro.process_file(file, mappings=json.loads(arguments), verbosity=0)
         text = document.documentElement.toxml()
@@ -38,7 +47,9 @@ def answer(file: str, arguments: str, most: str) -> dict[str, str]:
         what = re.sub(r"^(.+) \1$", r"\1", " ".join(said.split()))  # some it says twice
         endless = "maximum recursion depth" in what
         what = "macros or included files call each other without end" if endless else what
-        raise complaint(file, what, place(error)) from None
+        refused = refusal(error)
+        what = what if refused is None else refused.told
+        raise complaint(file, what, place(error), refused is not None) from None
     if len(text) > int(most):
         raise complaint(file, f"the URDF would have {len(text)} bytes")
     return {"urdf": text}
@@ -50,7 +61,8 @@ def parsed(given: Any, filename: str | None = None) -> Any:
         return given
     if not os.path.isfile(filename):
         xacro.filestack.pop()  # the fault is of the file that includes it
-        raise xacro.XacroException(f"there is no file {os.path.basename(filename)!r} to include")
+        what = f"there is no file {os.path.basename(filename)!r} to include"
+        raise xacro.XacroException(what, exc=FileNotFoundError())  # which may be optional
     plain = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
     try:
         root = etree.fromstring(Path(filename).read_bytes(), plain)
@@ -98,29 +110,136 @@ def place(error: BaseException) -> str:
     return found
 
 
-def evaluated(expression: str, names: Any, local: Any = None) -> Any:
-    """An expression's value; xacro checks names only outside of functions."""
-    if "__" in expression:
-        raise xacro.XacroException("names with two underscores are not evaluated")
-    try:
-        return _evaluate(expression, names, local)
-    except MemoryError:
-        raise xacro.XacroException("there is not enough memory") from None
-
-
 def found(package: str, file: str) -> str:
-    """The folder of a package: one above the file, or beside one of those."""
+    """The folder of a package: one above the file, or beside one of those.
+
+    A folder without package.xml that has the name is one, but not those that hold all of a user's.
+    """
+    home = Path(os.path.expanduser("~"))
+    shared = (home, *home.parents)
     for above in Path(file).resolve().parents:
         for folder in (above, above / package):
             manifest = folder / "package.xml"
-            said = manifest.read_text("utf-8", "replace") if manifest.is_file() else ""
-            if (folder.name == package and folder.is_dir()) or f"<name>{package}</name>" in said:
+            said = manifest.read_text("utf-8", "replace") if os.path.isfile(manifest) else ""
+            private = folder not in shared and (folder == above or above not in home.parents)
+            named = folder.name == package and os.path.isdir(folder) and private
+            if named or f"<name>{package}</name>" in said:
+                reach.append(folder)
                 return str(folder)
     raise xacro.XacroException(f"package {package!r} is not above the file, nor beside what is")
 
 
-def complaint(file: str, what: str, at: str = "") -> ValueError:
-    """Error with its place and macros."""
+# Files that are not trusted --------------------------------------------------------------------
+
+_expressions = runpy.run_path(str(Path(__file__).with_name("xacro_expressions.py")))
+Refused = _expressions["Refused"]
+
+MOST_YAML, MOST_MERGED = 2**20, 10_000
+"""Bytes of a YAML file, and entries that a table of it has after merging others into it."""
+
+_Loader = substitution_args.yaml.SafeLoader
+_flatten = _Loader.flatten_mapping
+
+reach: list[Path] = []
+"""Folders of packages whose files may be read, the file's own first; of a trusted file unused."""
+
+
+def distrust(file: str) -> None:
+    """Evaluate expressions without Python; read only files in reach, and no environment."""
+    folder = Path(os.path.realpath(file)).parent
+    packages = (above for above in (folder, *folder.parents) if (above / "package.xml").is_file())
+    reach[:] = [next(packages, folder)]
+
+    def checked(given: Any, filename: str | None = None) -> Any:
+        if filename not in (None, file):
+            check_reach(str(filename))
+        return parsed(given, filename)
+
+    symbols = xacro._global_symbols
+    spaces = [x for x in symbols.values() if isinstance(x, xacro.NameSpace)]
+    functions = _expressions["FUNCTIONS"] | dict(symbols["xacro"].items())
+    functions |= {"load_yaml": load_yaml, "tokenize": tokenize}
+    known = [(x, functions[name]) for scope in (symbols, *spaces) for name, x in scope.items()
+             if name in functions]  # fmt: skip
+    plain = {name: x for name, x in substitution_args._eval_dict.items() if name[0] != "_"}
+    plain |= {name: symbols[name] for name in ("list", "dict", "map", "str", "float", "int")}
+    plain |= {"env": variable, "optenv": variable}
+    known += [(x, x) for x in (variable, plain["find"], argument)]
+    tables = (xacro.YamlDictWrapper, xacro.NameSpace)
+    evaluate = _expressions["Evaluator"](known, tables, tables[1:])
+
+    def substituted(expression: str, context: dict[str, Any]) -> str:
+        """The value of $(eval expression); arguments are numbers where they can be."""
+        names = substitution_args._DictWrapper(context["arg"], plain | {"arg": argument})
+        return str(evaluate(expression, names))
+
+    xacro.parse, _Loader.flatten_mapping = checked, flattened
+    xacro.safe_eval = lambda expression, names, local=None: evaluate(expression, names)
+    substitution_args._eval = substituted
+    substitution_args._eval_env = substitution_args._eval_optenv = variable
+
+
+def argument(name: str) -> Any:
+    """An argument of the file, as $(eval arg(name)) sees it."""
+    given = xacro.substitution_args_context["arg"]
+    return substitution_args.convert_value(substitution_args._eval_arg(name, given), "auto")
+
+
+def variable(name: str, default: str | None = None) -> str:
+    """A variable of the environment: one that is set would be read."""
+    if name in os.environ:
+        raise Refused(f"environment variable {name!r} is not read")
+    if default is None:
+        raise xacro.XacroException(f"environment variable {name!r} is not set")
+    return default
+
+
+def check_reach(filename: str) -> None:
+    """Refuse a file that is of no package in reach, or hidden."""
+    path = Path(os.path.realpath(filename))
+    inner = [path.relative_to(top) for top in map(Path.resolve, reach) if path.is_relative_to(top)]
+    if not any(all(part[0] != "." for part in rest.parts) for rest in inner):
+        raise Refused(f"{filename} is in no package of the file, and not read")
+
+
+def load_yaml(filename: str) -> Any:
+    """The values of a YAML file, as xacro wraps them."""
+    check_reach(xacro.abs_filename_spec(filename))
+    if os.path.getsize(xacro.abs_filename_spec(filename)) > MOST_YAML:
+        raise Refused(f"{filename} has more than {MOST_YAML} bytes")
+    try:
+        return xacro.load_yaml(filename)
+    except RecursionError:
+        raise xacro.XacroException(f"{filename} is nested too deep") from None
+
+
+def flattened(self: Any, node: Any) -> None:
+    """Merge tables into one, which may hold the same table many times."""
+    _flatten(self, node)
+    if len(node.value) > MOST_MERGED:
+        raise Refused(f"a table of YAML has more than {MOST_MERGED} entries")
+
+
+def tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
+    """The parts of a text between separators, which xacro takes for characters of a pattern."""
+    if set(sep) & set("[]^\\"):
+        raise Refused(f"separators {sep!r} are not evaluated")
+    parts: list[str] = xacro.tokenize(text, sep, skip_empty)
+    return parts
+
+
+def refusal(error: BaseException | None) -> Any:
+    """The refusal that an error comes from, if it comes from one."""
+    while error is not None and not isinstance(error, Refused):
+        error = getattr(error, "exc", None) or error.__context__
+    return error
+
+
+# Complaints ------------------------------------------------------------------------------------
+
+
+def complaint(file: str, what: str, at: str = "", refused: bool = False) -> ValueError:
+    """Error with its place and macros; refused: a trusted file might do it."""
     files = [name for name in xacro.filestack or [] if name] or [file]
     called = [macro.body.getAttribute("name") for macro in xacro.macrostack or []]
     macros = list(dict.fromkeys(called[::-1]))[:4]
@@ -128,4 +247,5 @@ def complaint(file: str, what: str, at: str = "") -> ValueError:
     if line is not None:
         at = f"{os.path.abspath(files[-1])}:{line[1]}"
     told = {"at": at or os.path.abspath(files[-1]), "macros": macros, "what": what}
+    told |= {"refused": refused}
     return ValueError(json.dumps(told))

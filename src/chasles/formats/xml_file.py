@@ -12,10 +12,11 @@ from lxml import etree
 from chasles.errors import ModelError
 from chasles.expr import Number
 from chasles.formats.files import angle_word, is_number, short, snapped, words
+from chasles.formats.xml_recovery import recovered
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Plane, Rotation, rpy_from_matrix
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import ROLES, SHAPE_TRAITS, ShapeData
+from chasles.model import ROLES, SHAPE_TRAITS, JointData, ShapeData
 
 MAX_BYTES = 8 * 2**20
 """Larger documents are refused unread: a robot's has less than one MB, shapes aside."""
@@ -34,8 +35,11 @@ _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 """Cosine and sine of 0, 1, 2 and 3 right angles."""
 
 
-def parse(file: str, data: bytes) -> etree._Element:
-    """The root of a document without entities, which could grow without bound."""
+def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Element:
+    """The root of a document without entities, which could grow without bound.
+
+    notes: takes what is said of a document that is not well-formed but whose meaning is plain.
+    """
     if len(data) > MAX_BYTES:
         raise _too_large(file, f"{len(data) / 2**20:.0f} MB of XML", f"{MAX_BYTES // 2**20} MB")
     marks = data.count(b"<") + data.count(b"=")
@@ -48,9 +52,14 @@ def parse(file: str, data: bytes) -> etree._Element:
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        problem = f"not readable XML: {re.split(', line|, use XML_PARSE_HUGE', error.msg)[0]}"
-        line = error.lineno
-        raise ModelError("E-XML-001", problem, "correct it", file=file, line=line) from error
+        found = recovered(data)
+        if found is None:
+            problem = f"not readable XML: {re.split(', line|, use XML_PARSE_HUGE', error.msg)[0]}"
+            line = error.lineno
+            raise ModelError("E-XML-001", problem, "correct it", file=file, line=line) from error
+        root, slips = found
+        if notes is not None:
+            notes += [f"{file}:{slip.line}: XML: {slip.fault}; {slip.remedy}" for slip in slips]
     if root.getroottree().docinfo.internalDTD is not None:
         raise _declares(file, data)
     return root
@@ -134,6 +143,14 @@ class Part:
         """The first child with one of some tags."""
         return next(self.all(*tags), None)
 
+    def of_drake(self, tag: str) -> "Part | None":
+        """The first child of a tag of Drake's own, whether its prefix is declared or not."""
+        for element in self.element:
+            name = etree.QName(element).localname
+            if f"drake:{tag}" in (name, f"{element.prefix}:{name}"):
+                return replace(self, element=element)
+        return None
+
     def need(self, tag: str) -> "Part":
         part = self.find(tag)
         if part is None:
@@ -179,12 +196,21 @@ class Part:
             return default
         return float(self.words(key, 1)[0])
 
+    def value(self, key: str) -> float:
+        """A number: that of an attribute, or of its own text if no key is given."""
+        if key:
+            return self.number(key)
+        return float(self.numerals(self.tag, self.element.text or "", 1)[0])
+
     def vector(self, key: str, default: str = "") -> Vector:
         return Vector(tuple(map(float, self.words(key, 3, default))))
 
     def numerals(self, what: str, text: str, count: int, default: str = "") -> list[str]:
         """The finite numbers of a text, as printed; default: for those that cannot be read."""
         words = text.split()
+        if not all(map(is_number, words)) and "'" in (bare := text.replace('"', "'")):
+            words = bare.replace("'", " ").split()
+            self.note(f"{what} is {short(text)}; the quotation marks are ignored; remove them")
         if len(words) != count or not all(map(is_number, words)):
             needed = "a finite number" if count == 1 else f"{count} finite numbers"
             self.fail(self.error("E-XML-007", f"{what} is {short(text)}", f"give {needed}"))
@@ -241,6 +267,23 @@ class Inertial(NamedTuple):
         """About the link's origin, in its axes."""
         tensor = self.pose.E.T @ Symmetric(*self.moments)
         return RigidInertia.from_center(self.mass, self.pose.r, tensor)
+
+
+def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
+    """A joint with the inertia of its motor's rotor, which a gear multiplies by its square.
+
+    `drake:rotor_inertia` and `drake:gear_ratio` are children of a part, each with a number as its
+    text, or as an attribute. As in Drake, a joint whose effort limit is 0 has no motor.
+    """
+    inertia, gear = part.of_drake("rotor_inertia"), part.of_drake("gear_ratio")
+    if inertia is None:
+        return joint
+    if joint.limits.effort == 0.0 or joint.traits.nv != 1:
+        why = "its effort limit is 0" if joint.traits.nv == 1 else f"it is {joint.kind}"
+        part.note(f"drake:rotor_inertia is not used: {why}, so it has no motor")
+        return joint
+    ratio = 1.0 if gear is None else gear.value(key)
+    return replace(joint, armature=joint.armature + ratio * ratio * inertia.value(key))
 
 
 # Writing ---------------------------------------------------------------------------------------

@@ -282,14 +282,15 @@ class Compiled:
         plain = relaid(self.kernel, arguments)
         if plain is None:
             return NotImplemented
-        if len(plain.batch) < 2:
-            return self.fast(*plain.arrays, **named)
-        if named.get("out") is not None:
+        flat = len(plain.batch) < 2
+        if not flat and named.get("out") is not None:
             return NotImplemented
         try:
             found = self.fast(*plain.arrays, **named)
         except ChaslesError:
-            return NotImplemented  # which says at which index
+            return NotImplemented  # the Python path names the index in the caller's own arrays
+        if flat:
+            return found
         several = found if isinstance(found, tuple) else (found,)
         shaped = [a.reshape(plain.batch + a.shape[1:]) for a in several]
         return tuple(shaped) if isinstance(found, tuple) else shaped[0]
@@ -301,7 +302,8 @@ class Compiled:
 
     def __repr__(self) -> str:
         inputs = ", ".join(variable.name for variable in self.interface.inputs)
-        return f"<{self.recipe.function}({inputs}) of {self.model.name!r} by {self.recipe.backend}>"
+        of = f"{self.recipe.function}({inputs}) of {self.model.name!r:.80}"
+        return f"<{of} by {self.recipe.backend}>"
 
     def _check_quaternions(self, arrays: Sequence[np.ndarray]) -> None:
         """A zero quaternion is no rotation: say so instead of computing NaN."""

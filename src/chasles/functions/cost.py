@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from chasles import algorithms
-from chasles.errors import InputError
+from chasles.errors import InputError, shown
 from chasles.expr import BOOK, RULES, Arena, Count, Program
 from chasles.functions.doors import Wrench, checked_options, wrench_arguments
 from chasles.functions.programs import Candidate, candidates
@@ -195,7 +195,7 @@ class Explanation:
             for name, what, n in (("as loaded", "", self.given), *self.passes)
         ]
         lines = [
-            f"{self.function} of {self.robot}: method {self.method!r}, {self.reason}",
+            f"{self.function} of {shown(self.robot)}: method {self.method!r}, {self.reason}",
             f"source: {self.source}, lines {first} to {last}",
             *(f"    and {file}" for file in self.sources if file != self.source),
             "",

@@ -13,12 +13,13 @@ import numpy as np
 from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.backends.arrays import Load as Held
-from chasles.backends.llvm_objects import places
+from chasles.backends.objects import places
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
 from chasles.functions.programs import spaces
 from chasles.functions.tracing import WrenchKey, rate_name
 from chasles.model import Model
+from chasles.model.given import a_name, check_hash, some_names, some_numbers
 from chasles.model.spaces import WrenchesSpace
 
 
@@ -52,7 +53,7 @@ def checked_point(at: Any) -> Any:
             problem = f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"
             raise InputError("E-CALL-018", problem)
         return at
-    point = np.asarray(at, dtype=float)
+    point = some_numbers("at", at)
     if point.shape != (3,) or not np.all(np.isfinite(point)):
         problem = f"at must be 'frame', 'world' or three finite numbers, not {at!r}"
         raise InputError("E-CALL-019", problem)
@@ -73,7 +74,7 @@ def checked_time(t: Any) -> np.ndarray:
         return np.array(t)
     try:
         time = np.asarray(t, dtype=None if is_single(t) else float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         problem = f"give a time in s, or an array of times, not {t!r}"
         raise ArgumentError("E-CALL-021", problem, part="at_time") from None
     if not np.all(np.isfinite(time)):
@@ -102,7 +103,7 @@ def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any])
 
 def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:
     """The option that a number of arguments means, for a function that takes any rates."""
-    if function not in FUNCTIONS or not spaces(function).any_order:
+    if a_name("a function", function) not in FUNCTIONS or not spaces(function).any_order:
         return {}
     return {"order": order_of(function, arguments[1:])}
 
@@ -119,7 +120,7 @@ def checked_options(
     model: Model, function: str, options: Mapping[str, Any]
 ) -> tuple[tuple[str, Any], ...]:
     """A function's options, each known and of a right value, in a stable order."""
-    if function not in METHODS:
+    if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
         raise InputError("E-CALL-025", problem, f"known are {', '.join(METHODS)}")
     known = spaces(function).options
@@ -153,6 +154,8 @@ def checked_options(
         raise ArgumentError("E-CALL-095", problem, part=function)
     if not checked.get("packed"):
         checked.pop("packed", None)
+    for name, value in checked.items():
+        check_hash(function, name, value)
     return tuple(sorted((k, v) for k, v in checked.items() if k in known))
 
 
@@ -189,7 +192,7 @@ def derivative_names(
 
     model: where it depends on time, one may differentiate by "t" too, if one says so.
     """
-    if function not in METHODS:
+    if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
         raise InputError("E-CALL-031", problem, f"known are {', '.join(FUNCTIONS)}")
     sign = spaces(function, order)
@@ -198,7 +201,7 @@ def derivative_names(
         raise InputError("E-CALL-032", f"{function} has several results", remedy)
     known = [name for name, s in sign.inputs.items() if not isinstance(s, WrenchesSpace)]
     known += parameters
-    names = known if wrt is None else [wrt] if isinstance(wrt, str) else list(wrt)
+    names = known if wrt is None else some_names("wrt", wrt, function)
     if not names:
         problem = f"name an argument to differentiate by: {', '.join(known)}"
         raise InputError("E-CALL-033", problem, part=function)
@@ -274,11 +277,11 @@ def check_robot(function: str, robot: Any) -> None:
 
 def numbers(what: str, value: Any, size: int) -> np.ndarray:
     """Floats, of the precision that they have, `size` of them in the last axis."""
-    array = np.asarray(value)
+    array = some_numbers(what, value)
     if array.shape[-1:] != (size,):
         problem = f"{what} must have {size} numbers in its last axis, not {array.shape}"
         raise InputError("E-CALL-056", problem)
-    return array if array.dtype.kind == "f" else array.astype(float)
+    return array
 
 
 def leading_shape(function: str, **arrays: np.ndarray) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 from chasles import backends
 from chasles.backends import cache
 from chasles.backends.arrays import COMPILING
-from chasles.errors import InputError
+from chasles.errors import ArgumentError, InputError
 from chasles.expr import Program
 from chasles.functions.compiled import Compiled, Recipe
 from chasles.functions.doors import checked_options
@@ -16,6 +16,7 @@ from chasles.functions.programs import Derivative
 from chasles.functions.tracing import WrenchKey
 from chasles.model import Model, build
 from chasles.model.description import Closure
+from chasles.model.given import a_name, check_hash, some_names
 from chasles.model.parameters import shape
 
 
@@ -69,9 +70,16 @@ class Functions:
     ) -> tuple[Any, ...]:
         """The fields of a recipe that options mean, checked."""
         chosen = checked_options(self.model, function, options)
-        for name in parameters:
+        a_name("a method", method, function)
+        a_name("a backend", backend, function)
+        check_hash(function, "dissipation", dissipation)
+        right = isinstance(wrenches, tuple) and all(isinstance(w, WrenchKey) for w in wrenches)
+        if not (right and isinstance(derivative, Derivative | None)):
+            problem = "wrenches must be a tuple of WrenchKey, and derivative a Derivative"
+            raise ArgumentError("E-CALL-117", problem, part=function)
+        for name in some_names("parameters", parameters, function):
             shape(self.model.source, name)
-        if dtype not in ("float64", "float32"):
+        if a_name("dtype", dtype) not in ("float64", "float32"):
             raise InputError("E-ROBOT-023", f"dtype must be 'float64' or 'float32', not {dtype!r}")
         free = tuple(dict.fromkeys(parameters))
         return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype

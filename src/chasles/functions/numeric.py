@@ -64,7 +64,7 @@ def checked_step(dt: Any, what: str = "linearize: dt") -> float:
     """A step of time: a finite positive number."""
     try:
         step = float(dt)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         problem = f"{what} must be a number of seconds, not {dt!r}"
         raise ArgumentError("E-MATH-030", problem) from None
     if not (math.isfinite(step) and step > 0.0):
@@ -89,7 +89,7 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
         return np.eye(nv)[:, columns]
     try:
         S = np.asarray(actuation, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         problem = f"actuation must be {wanted}, not {actuation!r}"
         raise ArgumentError("E-MATH-034", problem, part="linearize") from None
     if S.ndim != 2 or S.shape[0] != nv:
@@ -298,3 +298,33 @@ def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> B
     return BaseParameters(
         columns, combination, float(tolerance), min(shares, default=np.inf), float(dropped)
     )
+
+
+# Matrices of motions -----------------------------------------------------------------------------
+
+
+def twist_matrices(twists: np.ndarray) -> np.ndarray:
+    """[w~ v; 0 0] of each twist (..., 6): (..., 4, 4)."""
+    found = np.zeros((*twists.shape[:-1], 4, 4), twists.dtype)
+    x, y, z = np.moveaxis(twists[..., :3], -1, 0)
+    for row, column, entry in ((2, 1, x), (0, 2, y), (1, 0, z)):
+        found[..., row, column], found[..., column, row] = entry, -entry
+    found[..., :3, 3] = twists[..., 3:]
+    return found
+
+
+def motion_matrices(motion: np.ndarray) -> np.ndarray:
+    """[R^(k) R'  r^(k); 0 0] for k = 1, 2, ...: (..., order, 4, 4).
+
+    motion (..., order, 6): derivatives of the angular velocity w, and of the position r of the
+    body's point at the origin. Rdot = w~ R, and higher derivatives follow by Leibniz' rule.
+    """
+    w = twist_matrices(motion)[..., :3, :3]
+    turned = [np.broadcast_to(np.eye(3, dtype=w.dtype), w[..., 0, :, :].shape)]
+    for k in range(motion.shape[-2]):
+        terms = (math.comb(k, i) * w[..., i, :, :] @ turned[k - i] for i in range(k + 1))
+        turned.append(sum(terms, np.zeros_like(turned[0])))
+    found = np.zeros((*motion.shape[:-1], 4, 4), motion.dtype)
+    found[..., :3, :3] = np.stack(turned[1:], axis=-3)
+    found[..., :3, 3] = motion[..., 3:]
+    return found

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
+from chasles.algorithms.method import massive_joints, steady_gears
 from chasles.algorithms.spatial.kinematics import integrate
 from chasles.errors import InputError, ModelError
 from chasles.expr import (
@@ -128,7 +129,7 @@ def runnable(
         return _fewest_operations(ways, record)
     inputs = spaces(function).inputs.items()
     positions = frozenset(name for name, space in inputs if isinstance(space, PositionSpace))
-    if _has_recursion(function, method, derivative):
+    if _has_recursion(function, method, derivative) and not steady_gears(model, given):
         way = DERIVATIVES[function]
         _, grouped = _passes(way, dissipation=dissipation, alone=_is_alone(model, given))
         known = Candidate(way, ("frames", *grouped)).staged(
@@ -221,7 +222,9 @@ def _methods(
         )
     if function == "linearize":
         _check_closed_by_steps(model)
-    bound = "driven joints" if model.driven else "mimic joints" if model.mimics else ""
+    binding = {"driven joints": model.driven, "mimic joints": model.mimics}
+    binding |= {"rotors that several joints turn": model.rotors}
+    bound = next((what for what, found in binding.items() if found), "")
     able = tuple(m for m in offered if order == 1 or signature(m.algorithm).any_order)
     if loaded:
         able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
@@ -234,6 +237,8 @@ def _methods(
         if not allowed:
             reason = next(filter(None, fit.values()), "")
             remedy = "load the robot with mimic=False" if model.mimics and not reason else ""
+            if reason and reason == massive_joints(model, given):
+                remedy = "`attach` a mass to what it moves, give it an armature, or `lock` it"
             problem = f"robot {model.name!r}: {reason or f'it cannot have {bound}'}"
             raise ModelError("E-CALL-067", problem, remedy, part=function)
         deep = _depth(model) > DEEP

@@ -2,10 +2,10 @@
 
 import gc
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from chasles.algorithms.spatial.kinematics import (
@@ -16,6 +16,7 @@ from chasles.algorithms.spatial.kinematics import (
     integrate,
     point_in_body,
 )
+from chasles.algorithms.spatial.tendons import stretched
 from chasles.expr import RULES, UNIFORM, Arena, Number, Program, Staged, Variable
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.products import Product
@@ -23,6 +24,7 @@ from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Transform
 from chasles.model import WORLD, Model
 from chasles.model.build import connected
+from chasles.model.limbs import Alike, limbs
 from chasles.model.loads import Load, by_body
 from chasles.model.model import Handles
 from chasles.model.parameters import shape, substituted
@@ -36,6 +38,10 @@ from chasles.model.spaces import (
     VelocitySpace,
     WrenchesSpace,
 )
+
+_DIFFERENCES = "differences"
+"""The input that stands for the numbers in which limbs of one form differ, while they are traced.
+"""
 
 MANY = 60
 """Bodies from which on segments of one form are many."""
@@ -155,10 +161,15 @@ def trace(
     sign = signature(algorithm, order)
     arena = record() if record else _arena(model)
     variables: list[Variable] = []
+    coupled = parameters or model.timed or model.rotors
+    fixed = staged is not None and not (coupled or arena.ordered)
+    alike = Alike.of(prepare(model)) if fixed else Alike(model, ())
+    seats = alike.seats()
 
     def symbols(name: str, shape: tuple[int, ...]) -> list[Number]:
         variables.append(Variable(name, shape))
-        return [arena.input(name, k) for k in range(variables[-1].size)]
+        known = seats.get(shape, {})
+        return [arena.input(name, k, known.get(k)) for k in range(variables[-1].size)]
 
     flat: dict[str, list[Number]] = {}
     wrenches, entries = tuple(wrenches), []
@@ -169,11 +180,18 @@ def trace(
             flat[name] = symbols(name, space.shape(model))
     (t,) = symbols("t", ()) if model.timed and algorithm not in TIMELESS else (0.0,)
     symbolic = {name: symbols(name, shape(model.source, name)) for name in parameters}
-    here = model.at(t)
-    values: dict[str, Any] = {name: sign.inputs[name].split(here, x) for name, x in flat.items()}
+    described = model
     if symbolic:
         described = connected(substituted(model.source, symbolic), mimic=model.mimics)
-    given = prepare((described if symbolic else model).at(t))
+    given = alike.model if fixed else prepare(described.at(t))
+    values, here = split(sign, model.at(t), flat, described.at(t))
+    given = replace(given, rotors=here.rotors)
+    differences = alike.differences()
+    if differences:
+        variables.append(Variable(_DIFFERENCES, (len(differences),)))
+        given = alike.with_symbols(
+            [arena.input(_DIFFERENCES, k, seat) for k, (seat, _) in enumerate(differences)]
+        )
     if arena.ordered:
         given = replace(given, on_step=arena.cut)
     if wrenches:
@@ -194,12 +212,17 @@ def trace(
     ]
     if staged is not None and (chains := _chains(model, sign.outputs, results)):
         head, numbers = _factors(algorithm.__name__, variables, chains)
+        if differences:
+            head = head.given(_DIFFERENCES, [number for _, number in differences])
         whole = Staged(head.name, head.inputs, tuple(outputs), nonzero, head, numbers)
         if whole.products > staged:
             return whole
+    if alike.kinds:
+        again = partial(trace, model, algorithm, wrenches=wrenches, prepare=prepare, record=record)
+        return again(order=order, packed=packed, **options)
     joined = []
     for variable, space, value in zip(outputs, sign.outputs, results, strict=True):
-        found = space.join(model, value)
+        found = space.join(here, value)
         if packed and (kept := space.packed(model)):
             found = [found[row * variable.shape[1] + column] for row, column in kept]
             variable = Variable(variable.name, (len(kept),))
@@ -208,26 +231,29 @@ def trace(
     return replace(with_limbs(traced, model), nonzero=nonzero)
 
 
-def with_limbs(program: Program, model: Model) -> Program:
-    """Say which limb each position and velocity belongs to, those of the trunk to none.
+def split(
+    sign: Signature, model: Model, flat: Mapping[str, Sequence[Number]], described: Model
+) -> tuple[dict[str, Any], Model]:
+    """The arguments of an algorithm from flat arrays, and the model in that position.
 
-    A limb is a chain that ends without a branch; what carries two limbs or more is the trunk.
+    described: the same model, as its parameters have it; the gears of tendons are of its bodies.
     """
-    trunk: set[int] = set()
-    for i in range(len(model.bodies) - 1, -1, -1):
-        below = model.children[i]
-        if len(below) > 1 or trunk.intersection(below):
-            trunk.add(i)
-    limb: dict[int, int] = {}
-    for i, body in enumerate(model.bodies):
-        new = max(limb.values(), default=-1) + 1
-        limb[i] = -1 if i in trunk else limb.get(body.parent, -1)
-        if limb[i] < 0 and i not in trunk:
-            limb[i] = new
+    values: dict[str, Any] = {}
+    for name, entries in flat.items():
+        values[name] = sign.inputs[name].split(model, entries)
+        if name in ("q", "qd"):
+            rotors = stretched(described, values["q"], values.get("qd")).rotors
+            model = replace(model, rotors=rotors)
+    return values, model
+
+
+def with_limbs(program: Program, model: Model) -> Program:
+    """Say which limb each position and velocity belongs to, those of the trunk to none."""
+    limb = {i: number for number, bodies in enumerate(limbs(model)) for i in bodies}
     by_shape: dict[tuple[int, ...], tuple[int, ...]] = {
         (len(entries),): tuple(entries)
         for slices in (model.velocity_slices, model.position_slices)
-        if (entries := [limb[i] for i, s in slices.items() for _ in range(s.start, s.stop)])
+        if (entries := [limb.get(i, -1) for i, s in slices.items() for _ in range(s.start, s.stop)])
     }
     variables = (*program.inputs, *program.outputs)
     return replace(program, limbs=tuple(by_shape.get(v.shape, ()) for v in variables))

@@ -13,6 +13,7 @@ relative to body i, written in frame k.
 
 from chasles.homogeneous.matrices import (
     MassData,
+    acceleration_from_action,
     action_from_force,
     angular_part,
     from_array,
@@ -24,6 +25,7 @@ from chasles.homogeneous.matrices import (
     six_numbers,
     skew,
     three_numbers,
+    velocity_from_momentum,
     velocity_from_six,
     weight,
 )
@@ -87,6 +89,7 @@ __all__ = [
     "ScrewAxis",
     "Velocity",
     "acceleration",
+    "acceleration_from_action",
     "acceleration_from_array",
     "action",
     "action_from_force",
@@ -127,6 +130,7 @@ __all__ = [
     "skew",
     "three_numbers",
     "velocity",
+    "velocity_from_momentum",
     "velocity_from_six",
     "weight",
 ]

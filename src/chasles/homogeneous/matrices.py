@@ -31,6 +31,9 @@ Array = Any
 
 ORIGIN = (0.0, 0.0, 0.0)
 
+SINGULAR = 1e-14
+"""A moment about the centre below this part of the largest is rounding: there is none."""
+
 TOLERANCE = 1e-6
 """How far an array may be from the form of its matrix: what a file with seven digits gives."""
 
@@ -43,7 +46,7 @@ def number(name: str, x: Any) -> Number:
         raise ArgumentError("E-MATH-001", f"{name} must be a number, not {x!r}")
     try:
         value = float(x)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentError("E-MATH-002", f"{name} must be a number, not {x!r}") from None
     if not math.isfinite(value):
         raise InputError("E-MATH-003", f"{name} is {value}: give a finite number")
@@ -247,6 +250,38 @@ def gravity(g: Array = (0.0, 0.0, -9.81)) -> Acceleration:
 def weight(J: Inertia, Hg: Acceleration) -> Action:
     """skew(Hg J): the action of gravity on a body, J and Hg in one frame."""
     return action(Hg, J)
+
+
+def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
+    """W of a body with momentum Gamma: the six linear equations Gamma = skew(W J) (Eq I.26).
+
+    Gamma, J and W are in one frame. Raises InputError if J has no inverse: a body without mass, or
+    without a moment about some axis through its centre.
+    """
+    _check_solid(J)
+    return homogeneous.velocity_from_momentum(Gamma, J)
+
+
+def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Acceleration:
+    """H of a body under an action Phi: the six linear equations Phi = skew(H J) (Eq I.25).
+
+    W, the body's velocity, gives the part of H that is quadratic in rates. All matrices are in one
+    frame. Raises InputError if J has no inverse, like `velocity_from_momentum`.
+    """
+    _check_solid(J)
+    return homogeneous.acceleration_from_action(Phi, J, W)
+
+
+def _check_solid(J: Inertia) -> None:
+    """Refuse an inertia without inverse, unless it has symbols."""
+    typed("J", J, Inertia)
+    m, _, I = J.rigid().about_center()
+    if type(m) is Scalar or any(type(x) is Scalar for x in I):
+        return
+    moments = np.linalg.eigvalsh(np.array(I.matrix().rows, dtype=float))
+    if not m > 0.0 or not moments[0] > SINGULAR * moments[2]:
+        problem = f"J has mass {m:g} and moments {moments.round(12)} about its centre"
+        raise InputError("E-MATH-042", problem, "give a body with mass and three moments")
 
 
 def skew(X: Any) -> np.ndarray:

@@ -38,21 +38,46 @@ def position_from_extended_dh(
     alpha: Number,
     *,
     kind: str = "revolute",
-    q: Number = 0.0,
+    q: Number | Array = 0.0,
+    pitch: Number = 0.0,
 ) -> Position:
     """M(i-1, i) of a joint by five constants (Legnani II, fig. 6), its coordinate added.
 
-    R = Rz(theta) Rx(alpha), translation (a cos - b sin, a sin + b cos, s). q is added to theta
-    (kind "revolute", SPACELIB's 0) or to s ("prismatic", SPACELIB's 1).
+    R = Rz(theta) Rx(alpha), translation (a cos - b sin, a sin + b cos, s).
+
+    Parameters
+    ----------
+    theta, s, b, a, alpha
+        The constants (rad, m).
+    kind
+        "revolute" (SPACELIB's 0): q is added to theta. "prismatic" (SPACELIB's 1): q is added to s.
+        "helical": q (rad) is added to theta and pitch times q to s. "cylindrical": q is a pair
+        (rad, m), added to theta and to s.
+    q
+        The joint's coordinate, or both of a cylindrical joint (0 stands for both).
+    pitch
+        Advance of a helical joint (m/rad).
     """
-    given = {"theta": theta, "s": s, "b": b, "a": a, "alpha": alpha, "q": q}
+    given = {"theta": theta, "s": s, "b": b, "a": a, "alpha": alpha}
     checked = {name: number(name, x) for name, x in given.items()}
-    coordinate = checked.pop("q")
-    moved = {"revolute": "theta", "prismatic": "s"}
-    if kind not in moved:
-        raise InputError("E-MATH-017", f"kind must be 'revolute' or 'prismatic', not {kind!r}")
-    checked[moved[kind]] += coordinate
+    turn, slide = _along_axis(kind, q, number("pitch", pitch))
+    checked["theta"] += turn
+    checked["s"] += slide
     return homogeneous.position_from_extended_dh(**checked)
+
+
+def _along_axis(kind: str, q: Number | Array, pitch: Number) -> tuple[Number, Number]:
+    """The turn about and the slide along the axis of a joint."""
+    if kind == "cylindrical":
+        both = (0.0, 0.0) if isinstance(q, int | float) and q == 0 else q
+        turn, slide = vector("q", both, 2)
+        return turn, slide
+    one = number("q", q)
+    moves = {"revolute": (one, 0.0), "prismatic": (0.0, one), "helical": (one, pitch * one)}
+    if kind not in moves:
+        known = ", ".join(map(repr, (*moves, "cylindrical")))
+        raise InputError("E-MATH-017", f"kind must be one of {known}, not {kind!r}")
+    return moves[kind]
 
 
 def position_from_axis_angle(axis: Array, angle: Number, origin: Array = ORIGIN) -> Position:

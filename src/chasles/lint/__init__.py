@@ -17,6 +17,7 @@ from chasles.lint.checks import CHECKS
 from chasles.lint.repair import unrepaired
 from chasles.lint.sheet import SEVERITIES, Finding, Found, Sheet, at_least
 from chasles.lint.surveys import joined
+from chasles.model.ranges import admitted, outside
 from chasles.robot import Robot
 
 _quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
@@ -28,16 +29,18 @@ def lint(
     *,
     meshes: bool = True,
     arguments: Mapping[str, str] | None = None,
+    trust: bool = False,
 ) -> tuple[Finding, ...]:
     """Find what is wrong or odd in a robot file, in the order of its lines (docs/lint.md).
 
     A file that does not load is looked at all the same, and why it does not is a finding; only one
     that cannot be read at all (no such file, no XML or TOML, no reader installed) is an error.
     meshes: compare inertias with the mesh files that the file names too, where they and the package
-    trimesh are there. arguments: of a xacro file, by name. The path may be the name of an installed
-    robot.
+    trimesh are there. arguments: of a xacro file, by name. trust: let a xacro file run Python. The
+    path may be the name of an installed robot.
     """
-    return findings(surveyed(os.fsdecode(path), meshes=meshes, arguments=arguments))
+    sheet = surveyed(os.fsdecode(path), meshes=meshes, arguments=arguments, trust=trust)
+    return findings(sheet)
 
 
 def findings(sheet: Sheet) -> tuple[Finding, ...]:
@@ -60,12 +63,16 @@ def _finding(sheet: Sheet, name: str, found: Found) -> Finding:
 
 
 def surveyed(
-    path: str, *, meshes: bool = True, arguments: Mapping[str, str] | None = None
+    path: str,
+    *,
+    meshes: bool = True,
+    arguments: Mapping[str, str] | None = None,
+    trust: bool = False,
 ) -> Sheet:
     """Survey a file, and load it if possible."""
     file = str(registry.find(path)) if formats.is_name(path) else path
     row = formats.row_of(file)
-    given = {"arguments": arguments} if row.arguments else {}
+    given = {"arguments": arguments, "trust": trust} if row.arguments else {}
     load(file)
     sheet = Sheet(file)
     if row.survey:
@@ -73,10 +80,11 @@ def surveyed(
         with _quiet():
             sheet = getattr(importlib.import_module(module), survey)(file, meshes=meshes, **given)
     try:
-        description = formats.read(file, arguments=arguments)
+        description = formats.written(file, arguments=arguments, trust=trust)
         with _quiet():
             sheet = joined(sheet, description, row.seen)
-        return replace(sheet, robot=Robot(description))
+            sheet = replace(sheet, outside=tuple(outside(description)))
+        return replace(sheet, robot=Robot(admitted(description)))
     except NotInstalled:
         raise
     except ModelError as error:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from chasles.formats.solids import Solid, together
 from chasles.lint.sheet import Found, Joint, Link, Sheet
-from chasles.lint.solids import Solid, together
 from chasles.model.validate import inertia_fault
 
 LIGHTEST = 5.0

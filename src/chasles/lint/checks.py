@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from chasles.lint import bodies, joints
+from chasles.lint import bodies, joints, modelling
 from chasles.lint.sheet import Found, Severity, Sheet
 
 
@@ -29,6 +29,7 @@ _TYPING = "one of the two is probably a slip; balance and gaits lean to one side
 CHECKS: dict[str, Check] = {
     "refused": Check("error", "a file that does not load, and why", joints.refused, "nothing can be computed", "correct the file"),
     "number": Check("error", "words where numbers should be", joints.number, "the file cannot be loaded", "give finite numbers"),
+    "recovered": Check("warning", "XML that is malformed and inertias that are incomplete, which are read all the same", joints.recovered, "other readers refuse the file, or take it otherwise", "correct the file"),
     "negative-mass": Check("error", "masses below zero", bodies.impossible("negative-mass"), _NO_BODY, "give the true mass, in kg"),
     "not-positive": Check("error", "rotational inertias that are not positive definite", bodies.impossible("not-positive"), _NO_BODY, "give moments about the centre of mass, in its axes; check signs of the products", "inertia"),
     "triangle": Check("error", "principal moments of which one exceeds the sum of the others", bodies.impossible("triangle"), _NO_BODY, "give moments about the centre of mass, in its axes, from the design", "inertia"),
@@ -45,6 +46,7 @@ CHECKS: dict[str, Check] = {
     "limit-missing": Check("warning", "revolute and prismatic joints of URDF without limits", joints.missing, "URDF needs it; readers refuse the file, or take 0", "add lower, upper, effort and velocity, or make it continuous"),
     "limit-inverted": Check("error", "a lower limit above the upper one", joints.inverted, "no position is within the limits", "exchange the two", "limits"),
     "limit-empty": Check("warning", "equal limits", joints.empty, "a joint that cannot move still has a coordinate", "give its range, or make it fixed"),
+    "negative": Check("warning", "armature, damping or friction below zero", joints.negative, "it adds energy without end; chasles and others read it as 0, or refuse it", "give zero or a positive number"),
     "powerless": Check("warning", "limits of effort or velocity that are zero or negative", joints.powerless, _SIMULATORS, "give what the drive can do, or leave it out"),
     "unknown-link": Check("error", "joints of links that are not there", joints.unknown_link, "the tree cannot be built", "correct the name, or add the link"),
     "unconnected": Check("error", "links without a joint", joints.unconnected, "it belongs to no robot, or is a second one", "connect it by a joint, or remove it"),
@@ -56,6 +58,10 @@ CHECKS: dict[str, Check] = {
     "center-outside": Check("warning", "centres of mass outside the box around a link's shapes, by a quarter of it", bodies.outside, "gravity torques follow the centre of mass", "check its frame, its signs and its units"),
     "gyration": Check("warning", "radii of gyration beyond the shapes, or below a fifth of the uniform solid's", bodies.gyration, "moments and shapes belong to different bodies, or units", "compute moments from the shapes, or scale the meshes"),
     "volume": Check("warning", "masses of less than 5 or more than 30,000 kg/m3 of a link's shapes", bodies.volume, "mass and shapes belong to different bodies, or units", "check kg and m, and the scale of meshes"),
+    "slender": Check("note", "links whose mass and moments are of a box over 50 times as long as thick", modelling.slender, "such a link bends: the rigid body is stiffer than the machine", "check the moments, or split it by joints with springs"),
+    "far-frame": Check("note", "centres of mass over 30 radii of gyration from the joint that moves the link", modelling.far_frame, "digits are lost: 4 of 16 at 100 radii of gyration", "move the joint's frame nearer, or check the units of the inertia"),
+    "lossless": Check("note", "joints without damping and friction, where others of the robot have some", modelling.lossless, "torques and motions differ by what these joints lose", "measure or estimate the losses of all joints, or of none"),
+    "rotor": Check("note", "URDF joints geared by 10 or more (`mechanicalReduction`) without armature", modelling.rotor, "the rotor's inertia counts by the square of the ratio, often more than the link's", "give the joint its armature: rotor inertia times ratio squared"),
     "left-right": Check("note", "parts named left and right whose inertias are no mirror images, by 5 %", bodies.unlike_bodies, _TYPING, "compare with the design"),
     "left-right-limits": Check("note", "parts named left and right with other ranges, efforts or velocities", bodies.unlike_limits, _TYPING, "compare with the design"),
 }  # fmt: skip

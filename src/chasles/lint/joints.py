@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from chasles.errors import ConvergenceError, InputError
 from chasles.lint.sheet import Found, Joint, Sheet
-from chasles.model.description import traits
+from chasles.model.description import part_of, traits
 
 _SLACK = 1e-6
 """rad or m: by which a follower may leave its limits, for what printing rounds."""
@@ -19,6 +19,11 @@ _FEW_TURNS = 720.0
 def number(sheet: Sheet) -> Iterator[Found]:
     """Words where numbers should be."""
     yield from sheet.faults
+
+
+def recovered(sheet: Sheet) -> Iterator[Found]:
+    """Malformed XML and incomplete inertias."""
+    yield from sheet.recovered
 
 
 def refused(sheet: Sheet) -> Iterator[Found]:
@@ -145,6 +150,14 @@ def empty(sheet: Sheet) -> Iterator[Found]:
     for joint, lower, upper in _ranges(sheet):
         if lower == upper:
             yield joint.found(f"both limits are {lower:g}: it cannot move")
+
+
+def negative(sheet: Sheet) -> Iterator[Found]:
+    """Armature, damping and friction below zero."""
+    for entry in sheet.outside:
+        if entry.row.lint == "negative":
+            what = f"its {entry.name} is {entry.numbers[0]:g}"
+            yield Found(part_of(entry.part), entry.place or sheet.file, what)
 
 
 def powerless(sheet: Sheet) -> Iterator[Found]:

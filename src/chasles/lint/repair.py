@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from lxml import etree
 
+from chasles.errors import shown
+from chasles.formats.solids import six
 from chasles.formats.xml_file import MOMENTS
 from chasles.lint.sheet import Edit, Link, Sheet, Table
-from chasles.lint.solids import six
 from chasles.model.validate import inertia_fault
 
 THINNEST = 1e-3
@@ -29,7 +30,7 @@ class Left(NamedTuple):
     why: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.part}: not repaired: {self.why}"
+        return shown(f"{self.where}: {self.part}: not repaired: {self.why}")
 
 
 Found = Iterator[Edit | Left]
@@ -81,7 +82,7 @@ def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
             old = _text(place, name)
             if old is None and word != "0":
                 yield None
-            elif old is not None and float(word) != float(old or "0"):
+            elif old is not None and float(word) != float(old.strip() or "0"):
                 yield Edit(place, name, word)
 
 

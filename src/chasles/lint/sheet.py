@@ -10,10 +10,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from lxml import etree
 
-from chasles.errors import ModelError
-from chasles.lint.solids import Solid
+from chasles.errors import ModelError, shown
+from chasles.formats.solids import Solid
 from chasles.model import Mimic
 from chasles.model.description import traits
+from chasles.model.ranges import Entry
 from chasles.robot import Robot
 
 Severity = Literal["error", "warning", "note"]
@@ -41,7 +42,7 @@ class Finding:
     repairable: bool = False
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.severity}: {self.part}: {self.what}; {self.remedy}"
+        return shown(f"{self.where}: {self.severity}: {self.part}: {self.what}; {self.remedy}")
 
     @property
     def line(self) -> int:
@@ -225,8 +226,11 @@ class Sheet:
     """A file. document: what a repair edits, None where it cannot be.
 
     references: of transmissions and the like to joints and links, as (where, who, "joint" or
-    "link", name). faults: numbers that are none. needs_limits: the format wants limits of every
-    revolute and prismatic joint. refusal: why it does not load. robot: where it does.
+    "link", name). faults: numbers that are none. recovered: what is read otherwise than it is
+    written. needs_limits: the format wants limits of every
+    revolute and prismatic joint. refusal: why it does not load. robot: where it does. outside:
+    finite numbers outside their ranges. reductions: gear ratios of transmissions, as (where, joint,
+    ratio).
     """
 
     file: str
@@ -234,10 +238,13 @@ class Sheet:
     joints: tuple[Joint, ...] = ()
     references: tuple[tuple[str, str, str, str], ...] = ()
     faults: tuple[Found, ...] = ()
+    recovered: tuple[Found, ...] = ()
     needs_limits: bool = False
     document: Document | None = None
     refusal: Found | None = None
     robot: Robot | None = None
+    outside: tuple[Entry, ...] = ()
+    reductions: tuple[tuple[str, str, float], ...] = ()
 
     @cached_property
     def by_name(self) -> dict[str, Joint]:

@@ -4,7 +4,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,12 @@ from lxml import etree
 
 from chasles.errors import ModelError
 from chasles.formats import sdf as sdf_file
+from chasles.formats import solids
 from chasles.formats import urdf as urdf_file
 from chasles.formats import xacro as xacro_file
-from chasles.formats.files import load
+from chasles.formats.files import is_number, load
 from chasles.formats.toml_file import UNITS, TomlFile
 from chasles.formats.xml_file import MOMENTS, ORIGIN, Inertial, Part, Source, parse
-from chasles.lint import solids
 from chasles.lint.sheet import Document, Found, Joint, Link, Sheet, Table
 from chasles.model import ROLES, Description, JointData, LinkData, ShapeData
 from chasles.model.description import spelled
@@ -88,14 +88,17 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
 
 def urdf(file: str, *, meshes: bool) -> Sheet:
     """Survey a .urdf file; meshes: open the mesh files that it names."""
-    document = _document(file)
-    return replace(_urdf(file, document.root, meshes), document=document)
+    notes: list[str] = []
+    document = _document(file, notes)
+    return replace(_urdf(file, document.root, meshes, notes), document=document)
 
 
-def xacro(file: str, *, meshes: bool, arguments: Mapping[str, str] | None = None) -> Sheet:
+def xacro(
+    file: str, *, meshes: bool, arguments: Mapping[str, str] | None = None, trust: bool = False
+) -> Sheet:
     """Survey what a .xacro file expands to, with the places of numbers in the .xacro file."""
-    sheet = _urdf(file, xacro_file.expanded(file, arguments), meshes)
-    document = _document(file)
+    sheet = _urdf(file, xacro_file.expanded(file, arguments, trust), meshes, [])
+    document = _document(file, [])
     lines: dict[str, list[etree._Element]] = {}
     for element in document.root.iter():
         lines.setdefault(f"{os.path.abspath(file)}:{element.sourceline}", []).append(element)
@@ -118,7 +121,8 @@ def xacro(file: str, *, meshes: bool, arguments: Mapping[str, str] | None = None
 
 def sdf(file: str, *, meshes: bool) -> Sheet:
     """Survey the links and joints of an SDF file, without the files that it includes."""
-    document, source = _document(file), _tolerant(file)
+    source, notes = _tolerant(file), list[str]()
+    document = _document(file, notes)
 
     def drawn(shape: Part) -> ShapeData:
         return sdf_file.drawn(shape, "", file)[0]
@@ -126,15 +130,18 @@ def sdf(file: str, *, meshes: bool) -> Sheet:
     links = [
         _link(part, sdf_file.inertial_of, drawn, meshes)
         for part in _owned(source, document.root.iter("link"))
-        if part.find("inertial") is not None
+        if (given := part.find("inertial")) is not None and not sdf_file.is_auto(given)
     ]
     joints = map(_sdf_joint, _owned(source, document.root.iter("joint")))
-    return Sheet(file, tuple(links), tuple(joints), faults=_found(source), document=document)
+    found, mended = _found(source), _noted(notes)
+    parts = tuple(links), tuple(joints)
+    return Sheet(file, *parts, faults=found, recovered=mended, document=document)
 
 
 def mjcf(file: str, *, meshes: bool) -> Sheet:
     """Survey every `<inertial>` and every range of an MJCF file; MuJoCo weighs the shapes."""
-    document, source = _document(file), _tolerant(file)
+    source, notes = _tolerant(file), list[str]()
+    document = _document(file, notes)
     root = document.root
     bodies = list(_owned(source, root.iter("body"), "link"))
     given = ((part.element.get("name", ""), part.find("inertial")) for part in bodies)
@@ -143,12 +150,13 @@ def mjcf(file: str, *, meshes: bool) -> Sheet:
     angle = 1.0 if radians else math.pi / 180.0
     ranged = [x for body in bodies for x in body.element.findall("joint") if x.get("range")]
     joints = tuple(_mjcf_joint(part, angle) for part in _owned(source, ranged))
-    return Sheet(file, links, joints, faults=_found(source), document=document)
+    found, mended = _found(source), _noted(notes)
+    return Sheet(file, links, joints, faults=found, recovered=mended, document=document)
 
 
-def _document(file: str) -> Document:
+def _document(file: str, notes: list[str]) -> Document:
     data = load(file)
-    return Document(file, data, parse(file, data))
+    return Document(file, data, parse(file, data, notes))
 
 
 def _tolerant(file: str, space: str = "") -> Source:
@@ -159,6 +167,12 @@ def _tolerant(file: str, space: str = "") -> Source:
 def _found(source: Source) -> tuple[Found, ...]:
     """Faults as a check gives them."""
     return tuple(Found(*fault) for fault in source.faults or ())
+
+
+def _noted(notes: Iterable[str]) -> tuple[Found, ...]:
+    """Notes "file:line: part: fact" as a check gives them."""
+    told = (note.split(": ", 2) for note in dict.fromkeys(notes))
+    return tuple(Found(part, where, what) for where, part, what in told)
 
 
 def _owned(source: Source, elements: Iterable[etree._Element], what: str = "") -> Iterator[Part]:
@@ -204,15 +218,16 @@ def _link(
     )
 
 
-def _urdf(file: str, root: etree._Element, meshes: bool) -> Sheet:
+def _urdf(file: str, root: etree._Element, meshes: bool, notes: Sequence[str]) -> Sheet:
     robot = Part(_tolerant(file, root.tag.removesuffix("robot")), root, "robot")
     parts = {
         tag: _owned(robot.source, (x.element for x in robot.all(tag))) for tag in ("link", "joint")
     }
     links = tuple(_urdf_link(part, meshes) for part in parts["link"])
     joints = tuple(map(_urdf_joint, parts["joint"]))
-    faults = _found(robot.source)
-    return Sheet(file, links, joints, tuple(_references(robot)), faults, needs_limits=True)
+    mended, ratios = _noted([*notes, *robot.source.notes]), tuple(_reductions(robot))
+    found, seen = _found(robot.source), tuple(_references(robot))
+    return Sheet(file, links, joints, seen, found, mended, needs_limits=True, reductions=ratios)
 
 
 def _urdf_link(part: Part, meshes: bool) -> Link:
@@ -255,6 +270,18 @@ def _references(robot: Part) -> Iterator[tuple[str, str, str, str]]:
     for part in robot.all("gazebo"):
         if "reference" in part.element.attrib:
             yield part.where, "gazebo", "part", part.element.get("reference", "")
+
+
+def _reductions(robot: Part) -> Iterator[tuple[str, str, float]]:
+    """Gear ratios of transmissions with one joint and one actuator, where they are numbers."""
+    for part in robot.all("transmission"):
+        joints, actuators = list(part.all("joint")), list(part.all("actuator"))
+        if len(joints) != 1 or len(actuators) != 1:
+            continue
+        for place in (*actuators, *joints):
+            ratio = place.element.findtext("mechanicalReduction", "").strip()
+            if is_number(ratio):
+                yield place.where, joints[0].element.get("name", ""), float(ratio)
 
 
 def _sdf_joint(part: Part) -> Joint:
@@ -300,7 +327,7 @@ def toml(file: str, *, meshes: bool) -> Sheet:
     links = [
         _toml_link(source, document, row, k)
         for k, row in enumerate(rows if isinstance(rows, list) else [])
-        if isinstance(row, dict) and _numbers(row.get("mass", 0.0)) == 1
+        if isinstance(row, dict) and _is_number(row.get("mass", 0.0))
     ]
     return Sheet(file, tuple(links), document=document)
 
@@ -333,6 +360,10 @@ def _unit(source: TomlFile, what: str) -> float:
     units = source.data.get("units")
     name = units.get(what) if isinstance(units, dict) else None
     return UNITS[what].get(str(name), float)(1.0)
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, list) and _numbers(value) == 1
 
 
 def _numbers(value: Any) -> int:

@@ -1,7 +1,8 @@
 """Planar vector algebra: motions and forces in the x-y plane (Featherstone 2008, 2.16 and A.1).
 
 Everything is the spatial quantity restricted to rotation about z and translation along x and y
-(rows 3, 4, 5): three numbers for a vector, three for a transform, four for an inertia.
+(rows 3, 4, 5): three numbers for a vector, three for a transform, four for an inertia, six for
+that of an articulated body.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,14 @@ from chasles.expr import Number, cos, sin
 from chasles.mathematics.linear import Additive, Matrix, Vector
 
 Carried = TypeVar("Carried", "PlanarMotion", "PlanarForce")
-Moved = TypeVar("Moved", "PlanarMotion", "PlanarForce", "PlanarTransform", "PlanarInertia")
+Moved = TypeVar(
+    "Moved",
+    "PlanarMotion",
+    "PlanarForce",
+    "PlanarTransform",
+    "PlanarInertia",
+    "PlanarArticulatedInertia",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +101,19 @@ class PlanarTransform:
             hx, hy = other.hx - other.m * x, other.hy - other.m * y
             moved = other.I - x * (other.hx + hx) - y * (other.hy + hy)
             return PlanarInertia(other.m, *self._turned(hx, hy), moved)
+        if isinstance(other, PlanarArticulatedInertia):
+            return self._articulated(other)
         return NotImplemented
+
+    def _articulated(self, A: "PlanarArticulatedInertia") -> "PlanarArticulatedInertia":
+        """X* A X^-1: moved by (-y, x), then turned."""
+        c, s, x, y = self.c, self.s, self.x, self.y
+        hx, hy = A.hx + y * A.xx - x * A.xy, A.hy + y * A.xy - x * A.yy
+        I = A.I + y * (A.hx + hx) - x * (A.hy + hy)
+        mean, half, skew = 0.5 * (A.xx + A.yy), 0.5 * (A.xx - A.yy), A.xy
+        cos, sin = c * c - s * s, 2.0 * c * s
+        part, xy = cos * half + sin * skew, cos * skew - sin * half
+        return PlanarArticulatedInertia(I, *self._turned(hx, hy), mean + part, mean - part, xy)
 
     def _turned(self, x: Number, y: Number) -> tuple[Number, Number]:
         return self.c * x + self.s * y, self.c * y - self.s * x
@@ -137,3 +157,41 @@ class PlanarInertia(Additive):
         if type(v) is not PlanarMotion:
             return NotImplemented
         return PlanarForce(*(self.matrix() @ v.vector()))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanarArticulatedInertia(Additive):
+    """The six numbers of [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]]: force for acceleration.
+
+    Of a subsystem with joints in the plane, as one of its bodies feels it; not a momentum map
+    (Featherstone 2008, section 7.1).
+    """
+
+    I: Number
+    hx: Number
+    hy: Number
+    xx: Number
+    yy: Number
+    xy: Number
+
+    @staticmethod
+    def of(rigid: PlanarInertia) -> "PlanarArticulatedInertia":
+        return PlanarArticulatedInertia(rigid.I, -rigid.hy, rigid.hx, rigid.m, rigid.m, 0.0)
+
+    def matrix(self) -> Matrix:
+        I, hx, hy, xx, yy, xy = self.I, self.hx, self.hy, self.xx, self.yy, self.xy
+        return Matrix(((I, hx, hy), (hx, xx, xy), (hy, xy, yy)))
+
+    def __matmul__(self, a: PlanarMotion) -> PlanarForce:
+        """The force that an acceleration takes."""
+        if type(a) is not PlanarMotion:
+            return NotImplemented
+        return PlanarForce(*(self.matrix() @ a.vector()))
+
+    def without(self, s: PlanarMotion) -> "PlanarArticulatedInertia":
+        """I - U D^-1 U' with U = I s, D = s'U: what is left when a joint may move along s."""
+        U = self @ s
+        k = 1.0 / s.dot(U)
+        n, x, y = U.n, U.x, U.y
+        taken = PlanarArticulatedInertia(n * n, n * x, n * y, x * x, y * y, x * y)
+        return self - taken * k

@@ -234,9 +234,14 @@ def aligned_to_z(axis: Vector) -> Matrix:
 
 
 def matrix_from_quaternion(q: Vector) -> Matrix:
-    """R that turns vectors (its transpose is E), for any non-zero quaternion (w, x, y, z)."""
+    """R that turns vectors (its transpose is E); not finite where q.q is zero or overflows."""
+    k = 2.0 / (n := q.dot(q))
+    return matrix_by(q, select(less(0.0, k), k, n))  # not 0 where n is infinite: no turn at all
+
+
+def matrix_by(q: Vector, k: Number) -> Matrix:
+    """R of a quaternion (w, x, y, z), given k = 2 / q.q."""
     w, x, y, z = q
-    k = 2.0 / (w * w + x * x + y * y + z * z)
     kx, ky, kz = k * x, k * y, k * z
     xx, yy, zz = kx * x, ky * y, kz * z
     xy, xz, yz, wx, wy, wz = kx * y, kx * z, ky * z, kx * w, ky * w, kz * w
@@ -311,7 +316,7 @@ def quaternion_from_vector(v: Vector) -> Vector:
 
 
 def vector_from_quaternion(q: Vector) -> Vector:
-    """The rotation vector of a non-zero quaternion, of length at most pi: the logarithm."""
+    """The rotation vector of a non-zero quaternion, of length at most pi; finite where R is."""
     sign = select(less(q[0], 0.0), -1.0, 1.0)
     w, v = q[0] * sign, Vector(q.entries[1:]) * sign
     t = v.dot(v)
@@ -321,7 +326,8 @@ def vector_from_quaternion(q: Vector) -> Vector:
     u = select(near, w, 1.0)
     x = select(near, t, 0.0) / (u * u)
     close = _series(x, 2.0, -2 / 3, 2 / 5, -2 / 7, 2 / 9, -2 / 11, 2 / 13, -2 / 15) / u
-    return v * select(near, close, far)
+    k = 1.0 / (n := t + w * w)
+    return v * select(less(k, k + k), select(near, close, far), k + n)  # not less: 0 or infinite
 
 
 def quaternion_from_axis_angle(axis: Vector, angle: Number) -> Vector:

@@ -3,9 +3,9 @@
 from chasles.mechanisms.closed import Closed
 from chasles.mechanisms.closing import Chart, assemble
 from chasles.mechanisms.dynamics import TOLERANCE
-from chasles.mechanisms.freedoms import CLOSED
+from chasles.mechanisms.equations import CLOSED
 from chasles.mechanisms.mechanism import Coordinates, Mechanism, Named, Timed
-from chasles.mechanisms.mobility import Cluster, check_inertia, clusters, equivalent, mobility
+from chasles.mechanisms.mobility import Cluster, clusters, equivalent, mobility
 from chasles.mechanisms.reports import (
     ImpossiblePosition,
     LoopError,
@@ -44,10 +44,7 @@ class TimedClosed(Timed, Closed):
 def of(model: Model) -> Mechanism:
     """The mechanism of a model: the one place that asks which kind it is."""
     still, moving = (Closed, TimedClosed) if model.loop_rows else (Mechanism, Timed)
-    made: Mechanism = (moving if model.timed else still)(model)
-    if model.idle and model.source.closure is None:
-        check_inertia(made.loops)
-    return made
+    return (moving if model.timed else still)(model)
 
 
 def require_tree(model: Model, what: str, remedy: str, *, loops: bool = False) -> None:

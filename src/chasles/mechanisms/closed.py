@@ -166,6 +166,11 @@ class Closed(Constrained):
         self, load: Load, *, coordinates: str = "independent", dissipation: bool = False
     ) -> Run:
         """A and B of the independent coordinates."""
+        if self.model.rolls:
+            rolls = ", ".join(map(repr, self.model.rolls))
+            problem = f"{rolls} constrain velocities alone (nonholonomic)"
+            remedy = 'take differences of forward_dynamics, or say coordinates="tree"'
+            raise ModelError("E-LOOP-324", problem, remedy, part="linearize")
         solve = self._constrained(load, name="linearize", dissipation=dissipation)
         shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
 

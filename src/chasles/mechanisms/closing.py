@@ -2,21 +2,23 @@
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from chasles.backends.arrays import check_tolerance
+from chasles.functions import numeric
 from chasles.functions.doors import leading_shape
 from chasles.functions.made import Functions
 from chasles.mechanisms import reports
-from chasles.mechanisms.freedoms import (
-    CLOSED,
+from chasles.mechanisms.equations import CLOSED
+from chasles.mechanisms.freedoms import Freedoms
+from chasles.mechanisms.pivots import choose
+from chasles.mechanisms.ranks import (
     RANK,
     SINGULAR,
-    Freedoms,
-    choose,
     determine,
     independent_columns,
     margin,
@@ -31,6 +33,35 @@ REGULAR = 1e-9
 
 class Loops(Freedoms):
     """The loops of a model at a time: rates that keep them closed, and checks of both."""
+
+    @property
+    def misfits(self) -> tuple[tuple[str, float], ...]:
+        """Loops and couplings of which equations are dropped though they are off, and by how much
+        (rad, and parts of the loop's size)."""
+        found, first = [], 0
+        for constraint in self.model.constraints:
+            part = self.agreed.misfit[first : first + constraint.rows]
+            first += constraint.rows
+            if np.max(part, initial=0.0) > CLOSED:
+                found.append((constraint.name, float(np.linalg.norm(part))))
+        return tuple(found)
+
+    @property
+    def counted(self) -> np.ndarray:
+        """1 for equations that count; next to nothing for those that are dropped, with which a
+        residual is `CLOSED` where they are off by ten times what they may be."""
+        every = np.ones(self.model.loop_rows)
+        with suppress(reports.ImpossiblePosition):
+            dropped = 0.1 * CLOSED / self.tolerance
+            return np.where(self.agreed.misfit > CLOSED, dropped, every) if len(every) else every
+        return every
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on equations that are dropped though they are off."""
+        with suppress(reports.ImpossiblePosition):  # which is said where a position is asked for
+            return tuple(reports.misfit_note(self.model, *found) for found in self.misfits)
+        return ()
 
     def among(self, given: np.ndarray) -> np.ndarray | None:
         """Independent coordinates among some, or None where these do not determine all others."""
@@ -50,6 +81,19 @@ class Loops(Freedoms):
         """The independent coordinates from which a closed position (nq,) moves best."""
         A = self.matrix(q)[None]
         return independent_columns(A, len(self.dependent), self._last_first, share=0.5)
+
+    def close(self, q: np.ndarray, columns: np.ndarray) -> numeric.Found:
+        """`solve`, on the branch on which dropped equations hold, up to twice their tolerance.
+
+        All equations lead there; those that count close it. Residuals are those of all.
+        """
+        if np.all(self.rows):
+            return self.solve(q, columns)
+        limits = {"tolerance": self.tolerance, "rank": self.tolerance}
+        found = self.solve(self.solve(q, columns, self.scales, **limits).q, columns)
+        left = self.function("loop_residual")(found.q)
+        open_by = 0.5 * np.linalg.norm(self.weights(CLOSED) * left, axis=-1)
+        return numeric.Found(found.q, self.scales * left, np.maximum(found.size, open_by))
 
     def complete(self, q: Any, yd: Any, ydd: Any, tolerance: float) -> Any:
         """All rates from those of the independent freedoms; all accelerations too, if given."""
@@ -95,8 +139,9 @@ class Loops(Freedoms):
 
     def check_closed(self, function: str, q: np.ndarray, tolerance: float) -> None:
         check_tolerance(function, tolerance)
-        residual = self.rows * self.function("loop_residual")(q)
-        reports.check_position(function, self.model, q, residual, tolerance)
+        left = self.function("loop_residual")(q)
+        far = np.linalg.norm(self.weights(tolerance) * left, axis=-1)
+        reports.check_position(function, self.model, q, self.scales * left, far, tolerance)
 
     def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
         """qd, and qdd if given, keep the loops closed, to `tolerance` of their size (or of 1)."""
@@ -171,7 +216,7 @@ def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
     left = np.arange(len(flat))
     for start in starts:
         begin = np.broadcast_to(start, (*lead, nq)).reshape(len(flat), nq)[left]
-        found = loops.solve(_placed(loops, flat[left], begin), moved)
+        found = loops.close(_placed(loops, flat[left], begin), moved)
         q[left], residual[left] = found.q, found.residual
         left = left[~(found.size <= CLOSED)]
         if not len(left):
@@ -260,7 +305,8 @@ class Charts:
         loops.check_regular(loops.matrix(q), independent)
         K = np.concatenate([loops.raw_matrix(q)[None], loops.reference_matrix])
         able = np.delete(np.arange(loops.model.nv), independent)
-        closure = choose(K, loops.rows, loops.columns, len(able), able)
+        among = loops.rows, loops.columns, len(able), able, loops.model.holonomic_rows
+        closure = choose(K, *among, share=0.5)
         known = self._known.get((closure.rows, closure.dependent))
         return known or self._made(closure, independent)
 

@@ -19,10 +19,11 @@ from chasles.functions.numeric import checked_step, delivered, filled
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import singular_values
 from chasles.mechanisms.closing import REGULAR, Loops, assemble, coordinates
-from chasles.mechanisms.freedoms import choose
 from chasles.mechanisms.mechanism import Accelerations, Mechanism, Timed, check_coordinates
+from chasles.mechanisms.pivots import choose
 from chasles.mechanisms.reports import LoopError, SingularPosition
 from chasles.model import Model, ModelError, build
+from chasles.model.given import a_name
 
 WEAK = 1e-4
 """A margin below this (a pivot at a hundredth of its start, or of what stands beside it) costs the
@@ -128,6 +129,33 @@ class Closing:
         return Guarded(here, solver.compiled.recipe.wrenches, shown, *limits)
 
 
+_DIVIDING = ("constrained_dynamics", "constrained_hybrid_dynamics")
+"""Programs that solve for accelerations."""
+
+MASSLESS = 1e-13
+"""Closed motions that move less than this part of the largest inertia move none."""
+
+
+def check_inertia(loops: Loops) -> None:
+    """Every closed motion must move some inertia, at a position in which nothing is special."""
+    A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
+    free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
+    scaled = loops.columns[:, None] * H * loops.columns
+    if not free.shape[-1]:
+        return
+    values, vectors = np.linalg.eigh(np.swapaxes(free, -1, -2) @ scaled @ free)
+    share = values[:, 0] / np.max(np.abs(scaled), axis=(-1, -2))
+    best = int(np.argmax(share))
+    if not share[best] > MASSLESS:
+        motion = np.abs(free[best] @ vectors[best, :, 0])
+        moving = np.flatnonzero(motion > 0.1 * np.max(motion))
+        around, names = loops.around(moving), loops.names(moving)
+        problem = f"{names} can move without moving any inertia"
+        problem += f", around {around}" if around else ""
+        remedy = "give one of their links a mass and an inertia, or a joint an armature"
+        raise ModelError("E-LOOP-017", problem, remedy, part=loops.part)
+
+
 class Constrained(Mechanism):
     """A tree whose coordinates loops and couplings relate to each other, and its accelerations."""
 
@@ -144,26 +172,27 @@ class Constrained(Mechanism):
         return Loops(self.model, self.function)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-        loops = self.closing
-        found = assemble(loops, coordinates(loops, q), None if anywhere else q)
+        loops, positions = self.closing, self.closing.positions
+        found = assemble(positions, coordinates(positions, q), None if anywhere else q)
         return found, loops.complete(found, qd[loops.independent], None, REGULAR)
 
     def near(self, q: np.ndarray) -> np.ndarray:
+        here = self.closing.positions
         for shift in (0.0, 0.5, -0.5, 1.0):
             try:
-                return assemble(self.closing, coordinates(self.closing, q) + shift, None)
+                return assemble(here, coordinates(here, q) + shift, None)
             except LoopError as error:
                 last = error
         raise last
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
         """In small steps, which the other freedoms follow from where they are."""
-        n = list(self.loops.independent).index(k)
+        n = list(self.loops.positions.independent).index(k)
         count = max(1, math.ceil(abs(self.difference(q, target)[k]) / STEP))
         for part in range(count):
-            y = coordinates(self.loops, q)
+            y = coordinates(self.loops.positions, q)
             y[n] += self.difference(q, target)[k] / (count - part)
-            q = assemble(self.closing, y, q)
+            q = assemble(self.closing.positions, y, q)
         return q
 
     # Functions ----------------------------------------------------------------------------------
@@ -174,7 +203,7 @@ class Constrained(Mechanism):
         return functions(name, **options)
 
     def chosen(self, name: str) -> Model:
-        return self.closed_by().model if name in CLOSED_LOOPS else self.model
+        return self.closed_by().model if a_name("a function", name) in CLOSED_LOOPS else self.model
 
     def closed_by(self, given: Sequence[int] | np.ndarray = ()) -> Functions:
         """Functions that take some freedoms as given, or whichever take fewest operations."""
@@ -182,10 +211,11 @@ class Constrained(Mechanism):
         if key not in self._chosen:
             loops = self.loops
             able = np.delete(np.arange(loops.model.nv), list(key))
-            closure = choose(
-                loops.reference_matrix, loops.rows, loops.columns, loops.rank(able), able
-            )
-            self._chosen[key] = self.functions.closed(closure)
+            K, rank = loops.reference_matrix, loops.rank(able)
+            scales = loops.rows, loops.columns
+            closure = choose(K, *scales, rank, able, self.model.holonomic_rows)
+            checked = tuple(map(float, loops.weights(TOLERANCE)))
+            self._chosen[key] = self.functions.closed(replace(closure, scales=checked))
         return self._chosen[key]
 
     def _solver(
@@ -204,6 +234,8 @@ class Constrained(Mechanism):
         """Compile the program `runs` of a function, with some freedoms given."""
         shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
         again = partial(again, **shared)
+        if self.model.idle and self.model.source.closure is None and runs in _DIVIDING:
+            check_inertia(self.loops)
         try:
             compiled = self.closed_by(given)(runs, **shared, **options)
         except ChaslesError as error:
@@ -289,7 +321,7 @@ class Constrained(Mechanism):
         raise ModelError("E-LOOP-033", problem, remedy, part=what)
 
     def opens(self, function: str) -> bool:
-        return function in OPEN
+        return a_name("a function", function) in OPEN
 
     def refuse_open(self, what: str, function: str) -> None:
         if self.opens(function):

@@ -1,7 +1,4 @@
-"""Mechanisms: one contract, in which trees, closed loops and motion in time differ.
-
-Nothing above asks which of them a mechanism is.
-"""
+"""One contract of trees, closed loops and motion in time; nothing above asks which one it is."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +20,7 @@ from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms.closing import Charts, Loops
 from chasles.model import Model, ModelError
+from chasles.model.given import UNHASHABLE, a_name, some_names, some_numbers
 
 Coordinates = Literal["tree", "independent"]
 """All coordinates of the tree, or those that its closed loops leave independent."""
@@ -194,7 +192,7 @@ class Mechanism(Named):
         """A function of arrays alone that was kept."""
         try:
             return self.ready.get(key)
-        except TypeError:  # an option without hash, as a list
+        except UNHASHABLE:  # an option without hash, as a list
             return None
 
     def asked(self, key: Key, f_ext: Mapping[str, Any] | None = None) -> Caller:
@@ -205,7 +203,7 @@ class Mechanism(Named):
     def keep(self, key: Key, here: Caller) -> Caller:
         """Keep what was asked for; with less overhead if there is such a way."""
         found: Caller = getattr(here, "fast", here)
-        with suppress(TypeError):  # an option without hash
+        with suppress(*UNHASHABLE):  # an option without hash
             self.ready[key] = found
         return found
 
@@ -236,13 +234,13 @@ class Mechanism(Named):
 
     def function(self, name: str, **options: Any) -> Compiled:
         """A compiled function; not one whose program would leave loops open."""
-        if name in CLOSED_LOOPS:
+        if a_name("a function", name) in CLOSED_LOOPS:
             self.require_loops(name)
         return self.functions(name, **options)
 
     def chosen(self, name: str) -> Model:
         """The model that a function is traced on: with a closure, if the function needs one."""
-        if name in CLOSED_LOOPS:
+        if a_name("a function", name) in CLOSED_LOOPS:
             self.require_loops(name)
         return self.model
 
@@ -258,7 +256,8 @@ class Mechanism(Named):
     ) -> Caller:
         """A public function under loads and with options, loops kept closed."""
         check_coordinates(name, coordinates)
-        if weights is not None or (actuated is not None and {*actuated} != {*self.loops.freedoms}):
+        chosen = None if actuated is None else {*some_names("actuated", actuated, name)}
+        if weights is not None or (chosen is not None and chosen != {*self.loops.freedoms}):
             self.require_loops(f"{name}(actuated=)")
         if f_ext is None:
             return self.function(name, **options).at(self.t)
@@ -287,7 +286,7 @@ class Mechanism(Named):
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
         """The arrays by which the forces of loops enter a function."""
-        if multipliers is not None and np.size(multipliers):
+        if multipliers is not None and some_numbers("multipliers", multipliers, name).size:
             self.require_loops(f"{name}(multipliers=)")
         return (np.zeros(0),) if "multipliers" in spaces(name).inputs else ()
 
@@ -368,14 +367,14 @@ class Timed(Mechanism):
         """A function that was kept at this time, or at another."""
         found = super().found(key)
         if found is None and self.t is not None:
-            with suppress(TypeError):
+            with suppress(*UNHASHABLE):
                 compiled = self._compiled.get(key)
                 return None if compiled is None else compiled.at(self.t)
         return found
 
     def keep(self, key: Key, here: Caller) -> Caller:
         if isinstance(here, AtTime):
-            with suppress(TypeError):
+            with suppress(*UNHASHABLE):
                 self._compiled[key] = here.compiled
         return super().keep(key, here)
 

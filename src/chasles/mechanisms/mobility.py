@@ -6,17 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.algorithms.homogeneous import around, loop_coordinates, loop_matrix
-from chasles.errors import InputError, ModelError
+from chasles.errors import InputError
 from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.freedoms import RANK, column_scales, rank_of, row_scales, spans
+from chasles.mechanisms.equations import column_scales, row_scales
 from chasles.mechanisms.mechanism import Mechanism
+from chasles.mechanisms.ranks import RANK, rank_of, spans
 from chasles.mechanisms.reports import LoopError, Mobility, finite
 from chasles.model import LOOP_JOINTS, Model
 from chasles.model.build import connected
 from chasles.model.spaces import loop_rows
-
-MASSLESS = 1e-13
-"""Closed motions that move less than this part of the largest inertia move none."""
 
 STATES = 8
 
@@ -27,24 +25,6 @@ _OFFERED = tuple(
 )
 """Joint types that may take the place of a stronger one, those with most freedoms first: all that
 need no number of their own."""
-
-
-def check_inertia(loops: Loops) -> None:
-    """Every closed motion must move some inertia, at a position in which nothing is special."""
-    A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
-    free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
-    scaled = loops.columns[:, None] * H * loops.columns
-    if not free.shape[-1]:
-        return
-    values, vectors = np.linalg.eigh(np.swapaxes(free, -1, -2) @ scaled @ free)
-    share = values[:, 0] / np.max(np.abs(scaled), axis=(-1, -2))
-    best = int(np.argmax(share))
-    if not share[best] > MASSLESS:
-        motion = np.abs(free[best] @ vectors[best, :, 0])
-        moving = np.flatnonzero(motion > 0.1 * np.max(motion))
-        problem = f"{loops.around(moving)} lets {loops.names(moving)} move without any inertia"
-        remedy = "give one of their links a mass and an inertia, or a joint an armature"
-        raise ModelError("E-LOOP-017", problem, remedy, part=loops.part)
 
 
 def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
@@ -65,7 +45,8 @@ def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
         before = upto
     parts = values / max(values[0], 1e-300)
     still = loops.immobile if q is None else np.flatnonzero(spans(A, rank) <= RANK)
-    weaker = weaker_joints(loops.model, float(loops.time), at, dict(redundant))
+    share = loops.tolerance if loops.misfits else RANK
+    weaker = weaker_joints(loops.model, float(loops.time), at, dict(redundant), share)
     return Mobility(
         loops.model.nv - rank,
         loops.model.nv,
@@ -78,6 +59,8 @@ def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
         tuple(coupling.name for coupling in loops.model.couplings),
         tuple((loop.name, weaker[loop.name]) for loop in loops.model.loops if loop.name in weaker),
         tuple(loops.freedoms[k] for k in still),
+        loops.misfits,
+        loops.model.nv - rank_of(loops.positions.matrix(at))[0],
     )
 
 
@@ -114,16 +97,18 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
     )
 
 
-def weaker_joints(model: Model, t: float, q: np.ndarray, spare: dict[str, int]) -> dict[str, str]:
+def weaker_joints(
+    model: Model, t: float, q: np.ndarray, spare: dict[str, int], share: float
+) -> dict[str, str]:
     """For loops with spare equations, the weakest joint type that leaves the rank, all together.
 
     It transmits a part of what the loop's own joint does (Featherstone 2008, section 8.10); "free"
-    means that the loop says nothing.
+    means that the loop says nothing. share: see `rank_of`.
     """
     if not any(spare.values()):
         return {}
     model = model.at(t)
-    rank, offered = _rank(model, q), {}
+    rank, offered = _rank(model, q, share), {}
     for k in reversed(range(len(model.loops))):
         loop = model.loops[k].data
         for kind in _OFFERED if spare[loop.name] else ():
@@ -133,7 +118,7 @@ def weaker_joints(model: Model, t: float, q: np.ndarray, spare: dict[str, int]) 
             loops[k] = replace(loop, kind=kind, custom=None)
             source = replace(model.source, loops=tuple(loops))
             trial = connected(source, mimic=model.mimics).at(t)
-            if _within(trial, model, k, q) and _rank(trial, q) == rank:
+            if _within(trial, model, k, q) and _rank(trial, q, share) == rank:
                 model, offered[loop.name] = trial, kind
                 break
     return offered
@@ -156,11 +141,11 @@ def _transmitted(model: Model, k: int, q: np.ndarray) -> np.ndarray:
     return np.array(columns, dtype=float).reshape(len(columns), 6).T
 
 
-def _rank(model: Model, q: np.ndarray) -> int:
+def _rank(model: Model, q: np.ndarray, share: float) -> int:
     """The rank of the dimensionless matrix of all loops and couplings."""
     K = loop_rows(model, loop_matrix(model, model.positions(q.tolist())), model.movers)
     A = np.array(K, dtype=float).reshape(model.loop_rows, model.nv)
-    return rank_of(row_scales(model)[:, None] * A * column_scales(model))[0]
+    return rank_of(row_scales(model)[:, None] * A * column_scales(model), share=share)[0]
 
 
 # Comparison ---------------------------------------------------------------------------------------

@@ -52,7 +52,9 @@ class Mobility(int):
     the smallest that counts and the largest that does not, as such parts. couplings: which of those
     in `redundant` are couplings. weaker: for loops with redundant rows, a joint type in place of
     theirs that leaves the motion as it is and has fewer of them. immobile: freedoms of the tree
-    that are held here, also while others move.
+    that are held here, also while others move. misfits: loops and couplings of which equations are
+    dropped that the others imply only up to this (rad, and parts of the loop's size). positions:
+    the freedoms of position, which are more where constraints are of velocities alone.
     """
 
     mobility: int
@@ -66,6 +68,8 @@ class Mobility(int):
     couplings: tuple[str, ...] = ()
     weaker: tuple[tuple[str, str], ...] = ()
     immobile: tuple[str, ...] = ()
+    misfits: tuple[tuple[str, float], ...] = ()
+    positions: int = -1
 
     def __new__(cls, mobility: int, *found: Any, **named: Any) -> Self:
         return super().__new__(cls, mobility)
@@ -81,16 +85,23 @@ class Mobility(int):
         parts = f"singular values {self.kept:.2g} and above kept"
         if self.rank < min(self.rows, self.freedoms):
             parts += f", {max(self.dropped, 1e-12):.0e} and below dropped"
+        more = f" ({self.positions} of position)" if self.positions > self.mobility else ""
         return (
-            f"mobility {self.mobility}: {self.freedoms} freedoms, rank {self.rank} of {self.rows} "
+            f"mobility {self.mobility}{more}: {self.freedoms} freedoms, "
+            f"rank {self.rank} of {self.rows} "
             f"equations ({f'redundant: {extra}' if extra else 'none redundant'}; {parts}, rank "
-            f"tolerance {self.tolerance:.0e}){self._held()}{self._offer()}"
+            f"tolerance {self.tolerance:.0e}){self._held()}{self._offer()}{self._off()}"
         )
 
     def _held(self) -> str:
         """The freedoms that cannot move while others do, in words."""
         names = ", ".join(map(repr, self.immobile)) if self.mobility else ""
         return f"; {names} cannot move" if names else ""
+
+    def _off(self) -> str:
+        """Loops that agree only to some digits, in words."""
+        words = [f"{name!r} up to {misfit:.2g}" for name, misfit in self.misfits]
+        return f"; redundant to the digits of the file: {', '.join(words)}" if words else ""
 
     def _offer(self) -> str:
         """Weaker joints that would do, in words."""
@@ -109,7 +120,7 @@ def finite(function: str, name: str, value: Any, size: int, what: str = "") -> n
     refuse(function, value)
     try:
         array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         problem = f"{name} is not an array of numbers: {error}"
         raise ArgumentError("E-LOOP-006", problem, part=function) from None
     if array.ndim == 0 or array.shape[-1] != size:
@@ -121,12 +132,17 @@ def finite(function: str, name: str, value: Any, size: int, what: str = "") -> n
 
 
 def check_position(
-    function: str, model: Model, q: np.ndarray, residual: np.ndarray, tolerance: float
+    function: str,
+    model: Model,
+    q: np.ndarray,
+    residual: np.ndarray,
+    far: np.ndarray,
+    tolerance: float,
 ) -> None:
-    """Refuse q (..., nq) whose residual (..., rows), dimensionless, is above the tolerance."""
+    """Refuse q (..., nq) that is too far (...) from closed; residual (..., rows): dimensionless."""
     lead = residual.shape[:-1]
     residual = residual.reshape(math.prod(lead), residual.shape[-1])
-    far = np.linalg.norm(residual, axis=-1)
+    far = far.reshape(len(residual))
     lost = np.flatnonzero(~np.isfinite(far))
     if len(lost) and not np.all(np.isfinite(q)):
         raise InputError("E-LOOP-019", "q must be finite numbers", part=function)
@@ -172,6 +188,15 @@ def how_open(model: Model, residual: np.ndarray) -> str:
     return (
         f"{named(worst)} stays open by {far:.3g} "
         f"(rad, and parts of its size {loop_size(model, worst):.3g} m)"
+    )
+
+
+def misfit_note(model: Model, name: str, misfit: float) -> str:
+    """A note on a loop or coupling that agrees with others only to some digits."""
+    constraint = next(each for each in model.constraints if each.name == name)
+    return (
+        f"{named(constraint)}: redundant equations dropped, which the others imply up to "
+        f"{misfit:.2g} (rad, and parts of its size); loop_tolerance= sets the limit"
     )
 
 

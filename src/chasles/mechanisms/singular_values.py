@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.freedoms import RANK, times
+from chasles.mechanisms.ranks import RANK, times
 from chasles.mechanisms.reports import SingularPosition, at_index
 
 

@@ -1,7 +1,8 @@
 """Bodies, joints, trees and loops."""
 
 from chasles.model.build import build
-from chasles.model.couplings import Coupling, coupling, gear, motion
+from chasles.model.constraints import Coupling, FrameState
+from chasles.model.couplings import coupling, gear, motion
 from chasles.model.description import (
     ROLES,
     SHAPE_TRAITS,
@@ -15,10 +16,14 @@ from chasles.model.description import (
     LoopData,
     Mimic,
     ModelError,
+    RollingData,
+    RotorData,
     ShapeData,
+    StretchData,
 )
 from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint, Steady
 from chasles.model.model import WORLD, Body, Frame, Loop, Model
+from chasles.model.rolling import rolling
 
 __all__ = [
     "JOINTS",
@@ -33,6 +38,7 @@ __all__ = [
     "Description",
     "Frame",
     "FrameData",
+    "FrameState",
     "Joint",
     "JointData",
     "Limits",
@@ -42,10 +48,14 @@ __all__ = [
     "Mimic",
     "Model",
     "ModelError",
+    "RollingData",
+    "RotorData",
     "ShapeData",
     "Steady",
+    "StretchData",
     "build",
     "coupling",
     "gear",
     "motion",
+    "rolling",
 ]

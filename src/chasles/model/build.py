@@ -10,18 +10,32 @@ from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import Rotation, aligned_to_z
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
-from chasles.model import validate
-from chasles.model.couplings import Coupling, Drive
+from chasles.model import ranges, validate
+from chasles.model.constraints import Coupling
+from chasles.model.couplings import Drive
 from chasles.model.description import (
     CouplingData,
     Description,
     JointData,
     LoopData,
+    RotorData,
     faulty,
     freedom_names,
+    some,
 )
-from chasles.model.joints import JOINTS, Joint, Reversed
-from chasles.model.model import WORLD, Body, Follow, Frame, Loop, Model, Passage, suggest
+from chasles.model.joints import JOINTS, Joint, Reversed, Revolute
+from chasles.model.model import (
+    WORLD,
+    Body,
+    Follow,
+    Frame,
+    Loop,
+    Model,
+    Passage,
+    Share,
+    Stretch,
+    suggest,
+)
 
 _ROUNDING = 1e-15
 """Entries of constant rotations and positions this near to 0 or +-1 are rounding, not data."""
@@ -41,7 +55,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
 
 def connected(source: Description, *, mimic: bool) -> Model:
     """The model without checks of its physics; the description may hold symbols for numbers."""
-    validate.check_numbers(source)
+    ranges.check_numbers(source)
     children = _connect(source)
     validate.check_loops(source)
     links = {link.name: link for link in source.links}
@@ -89,6 +103,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
         model,
         loops=tuple(_closed(model, loop) for loop in source.loops),
         couplings=tuple(_coupled(model, data) for data in source.couplings),
+        rotors=tuple(x for data in source.rotors if (x := _turning(model, data)).turned),
     )
 
 
@@ -114,16 +129,71 @@ def _closed(model: Model, data: LoopData) -> Loop:
 
 
 def _coupled(model: Model, data: CouplingData) -> Coupling:
-    """A coupling, each freedom by its body and which of the joint's coordinates it is."""
-    known: dict[str, tuple[int, int]] = {}
+    """A coupling, each coordinate and velocity by its body and which of the joint's it is."""
+    known, speeds = dict[str, tuple[int, int]](), _freedoms(model)
     for i, body in enumerate(model.bodies):
         names = freedom_names(body.data.name, body.joint.nv)
-        known |= {name: (i, k) for k, name in enumerate(names) if body.joint.additive}
+        if not body.joint.additive:
+            words = body.joint.numbers.position.split()
+            names = tuple(f"{body.data.name}[{word}]" for word in words)
+        known |= {name: (i, k) for k, name in enumerate(names)}
     for name in data.freedoms:
         if name not in known:
-            problem = f"no coordinate {name!r} with a rate of its own"
+            problem = f"no coordinate {name!r}"
             raise faulty("E-MODEL-004", data, problem, suggest(name, known))
-    return Coupling(tuple(known[name] for name in data.freedoms), data)
+    for name in data.rates:
+        if name not in speeds:
+            raise faulty("E-MODEL-320", data, f"no velocity {name!r}", suggest(name, speeds))
+    for name in data.frames:
+        if name not in model.frames:
+            raise faulty("E-MODEL-321", data, f"no frame {name!r}", suggest(name, model.frames))
+    carried = (model.support(model.frames[name].body) for name in data.frames)
+    return Coupling(
+        tuple(known[name] for name in data.freedoms),
+        data,
+        rates=tuple(speeds[name] for name in data.rates),
+        carried=tuple(sorted({i for path in carried for i in path})),
+    )
+
+
+def _turning(model: Model, data: RotorData) -> Body:
+    """A rotor: a body without inertia on a joint of its own, which the freedoms turn."""
+    known = _freedoms(model)
+    for name in data.freedoms:
+        if name not in known:
+            problem = f"no joint {name!r} that moves"
+            raise faulty("E-MODEL-220", data, problem, suggest(name, known))
+    for link in (end for part in data.path for end in (part.start, part.end)):
+        if link not in model.frames:
+            raise faulty("E-MODEL-222", data, f"no link {link!r}", suggest(link, model.frames))
+    if not (data.freedoms or data.path) or len(data.freedoms) != len(data.ratios):
+        problem = f"{len(data.ratios)} ratios are given for {len(data.freedoms)} freedoms"
+        raise faulty("E-MODEL-221", data, problem, "give each freedom its ratio")
+    hinge = JointData(data.name, Revolute.kind, None, data.name, armature=data.armature)
+    geared = (Share(*known[name], r) for name, r in zip(data.freedoms, data.ratios, strict=True))
+    made = _make_joint(hinge, Transform.identity())
+    path = tuple(
+        Stretch(*_point(model, a, start), *_point(model, b, end), factor)
+        for a, start, b, end, factor in data.path
+        if model.frames[a].body != model.frames[b].body
+    )
+    body = Body(data.name, WORLD, made, RigidInertia.zero(), hinge)
+    return replace(body, geared=tuple(geared), path=path)
+
+
+def _point(model: Model, link: str, point: Vector) -> tuple[int, Vector]:
+    """A point of a link, by its body."""
+    frame = model.frames[link]
+    return frame.body, frame.placement.locate(point)
+
+
+def _freedoms(model: Model) -> dict[str, tuple[int, int]]:
+    """The body and the number of each freedom of a joint, by its name."""
+    return {
+        name: (i, k)
+        for i, body in enumerate(model.bodies)
+        for k, name in enumerate(freedom_names(body.data.name, body.joint.nv))
+    }
 
 
 def compose(second: Transform, first: Transform) -> Transform:
@@ -134,7 +204,7 @@ def compose(second: Transform, first: Transform) -> Transform:
 
 
 def _clean(x: Number) -> Number:
-    if isinstance(x, Scalar):
+    if isinstance(x, Scalar) or not math.isfinite(x):  # which the table of ranges refuses
         return x
     nearest = float(round(x))
     return nearest if abs(nearest) <= 1.0 and abs(x - nearest) < _ROUNDING else float(x)
@@ -174,8 +244,10 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     roots = [name for name in names if name not in parent_of]
     if len(roots) + bool(children[None]) > 1:
         held = [joint.child for joint in children[None]]
-        problem = f"it is in several parts, rooted at {', '.join(map(repr, roots + held))}"
-        raise faulty("E-MODEL-008", source, problem, "connect them with joints")
+        problem = f"it is in several parts, rooted at {some(roots + held, 8)}"
+        loose = next(link for link in source.links if link.name == roots[-1])
+        error = faulty("E-MODEL-008", source, problem, "connect them with joints")
+        raise error.at(file=loose.where or source.where)
     reached, pending = set(), [*roots, *(joint.child for joint in children[None])]
     while pending:
         link = pending.pop()

@@ -1,4 +1,4 @@
-"""Equations between coordinates, and motions of joints in time (rheonomic constraints).
+"""Equations between coordinates, velocities and frames, and motions of joints in time.
 
 Each is a function of the user's, written with the functions of `chasles.expr` and run once, on
 symbols. The derivatives that velocities and accelerations need follow from its program.
@@ -6,65 +6,115 @@ symbols. The derivatives that velocities and accelerations need follow from its 
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import chain
 
 from chasles.errors import ArgumentError, ModelError, said
-from chasles.expr import RULES, Arena, Number, Program, Variable, forward, is_number
-from chasles.expr import jacobian as derivatives
+from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
 from chasles.mathematics.derivatives import TRIES, by_time, has_values, replayed
-from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.linear import Vector
+from chasles.model.constraints import (
+    MOVING,
+    POSE,
+    TWIST,
+    frame_states,
+    slopes,
+    taken,
+)
 from chasles.model.description import CouplingData
 from chasles.model.joints import Joint
+from chasles.model.ranges import value_fault
 
 
 def coupling(
-    name: str, freedoms: Sequence[str], function: Callable[..., Number], *, where: str = ""
+    name: str,
+    freedoms: Sequence[str],
+    function: Callable[..., Number | Sequence[Number]],
+    *,
+    rates: Sequence[str] = (),
+    frames: Sequence[str] = (),
+    where: str = "",
 ) -> CouplingData:
-    """The equation function(q1, q2, ...) = 0 or function(q1, q2, ..., t) = 0 between coordinates.
+    """Equations function(...) = 0 between coordinates, velocities and frames.
 
-    freedoms: joints, with [k] where one has several coordinates; only of joints whose velocities
-    are the rates of their coordinates (not planar, spherical or free ones). function: takes their
-    coordinates, in rad and m, and the time in s where its last argument is called t. It is written
-    with arithmetic and the functions of `chasles.expr` (sin, cos, sqrt, atan2, ...) and run once,
-    on symbols. It should be smooth, and its slope not vanish where it is zero.
+    A row that takes no velocity constrains positions (holonomic). A row that takes velocities
+    constrains velocities alone (nonholonomic) and must be linear in them; knife edges and rolling
+    are such (Featherstone 2008, Eq 3.29, 3.30).
+
+    freedoms: coordinates, by joint, with [k] where a joint has several. Planar, spherical and free
+    joints and the like name theirs: "base[x]", "base[qw]" (`chasles.conventions`). rates:
+    velocities, as `robot.independent` names them: "base[3]". frames: links and frames.
+
+    function: takes the values of freedoms, rates and frames in this order, in rad, m and s, each
+    frame as a `FrameState`, and the time where its last argument is called t. It returns one number
+    or several, each zero where its equation holds. It is written with arithmetic and the functions
+    of `chasles.expr` (sin, cos, sqrt, atan2, ...) and run once, on symbols. It should be smooth,
+    and its slope not vanish where it is zero.
     """
-    names = tuple(freedoms) if not isinstance(freedoms, str) else (freedoms,)
+    names, velocities, places = (
+        (given,) if isinstance(given, str) else tuple(given) for given in (freedoms, rates, frames)
+    )
 
     def uncoupled(code: str, problem: str, remedy: str) -> ModelError:
         return ModelError(code, problem, remedy, part=f"coupling {name!r}", file=where)
 
-    if not names or len(set(names)) < len(names):
-        raise uncoupled("E-LOOP-025", f"its freedoms are {names!r}", "name one or more, each once")
-    arena = Arena(RULES)
+    for given in (names, velocities, places):
+        if len(set(given)) < len(given) or not (names or velocities or places):
+            problem = f"its freedoms are {given!r}"
+            raise uncoupled("E-LOOP-025", problem, "name one or more, each once")
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
-    moment = [arena.input("t", 0)] if timed else []
+    inputs = _inputs(len(names), len(velocities), len(places), timed=timed)
+    arena = Arena(RULES)
+    symbols: dict[str, list[Number]] = {
+        v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs
+    }
+    states = frame_states(symbols.get("pose", []), symbols.get("twist", []))
+    numbers = [x for key in ("q", "v") for x in symbols.get(key, [])]
     try:
-        result = function(*(arena.input("q", k) for k in range(len(names))), *moment)
+        result = function(*numbers, *states, *symbols.get("t", []))
     except Exception as error:
         problem = f"its function failed on symbols, {type(error).__name__}: {said(error)}"
-        numbers = f"{len(names)} numbers{' and t' * timed}"
-        remedy = f"let it take {numbers}, and write it with the functions of chasles.expr"
+        arguments = [f"{len(numbers)} numbers"] + [f"{len(states)} frames"] * bool(states)
+        arguments += ["t"] * timed
+        remedy = f"let it take {' and '.join(arguments)}"
+        remedy += ", and write it with the functions of chasles.expr"
         raise uncoupled("E-LOOP-026", problem, remedy) from error
-    if not is_number(result):
+    rows = [result] if is_number(result) or not isinstance(result, Iterable) else list(result)
+    if not rows or not all(map(is_number, rows)):
         problem = f"its function gives {result!r:.60}"
         remedy = "return one number, the residual that is zero where the coupling holds"
         raise uncoupled("E-LOOP-027", problem, remedy)
-    residual = _program(names, result, timed=timed)
-    if not any(i.op == "input" and i.data[0] == 0 for i in residual.code):
+    residual = _program(inputs, rows, shape=() if is_number(result) else (len(rows),))
+    for code, problem, remedy in _faults(residual, (*names, *velocities, *places)):
+        raise uncoupled(code, problem, remedy)
+    return CouplingData(name, names, residual, where, velocities, places)
+
+
+def _inputs(freedoms: int, rates: int, frames: int, *, timed: bool) -> list[Variable]:
+    """The inputs of a coupling's program; none is empty."""
+    sizes = {"q": freedoms, "v": rates, "pose": POSE * frames, "twist": TWIST * frames}
+    found = [Variable(key, (n,)) for key, n in sizes.items() if n]
+    return found + [Variable("t", ())] * timed
+
+
+def _program(
+    inputs: Sequence[Variable], rows: Sequence[Number], *, shape: tuple[int, ...] = ()
+) -> Program:
+    return Program.from_outputs("coupling", inputs, [(Variable("residual", shape), rows)])
+
+
+def _faults(residual: Program, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Reasons why a residual cannot be an equation: code, problem, remedy."""
+    by_velocity = slopes(residual)
+    if set().union(*taken(by_velocity)) & set(MOVING):
+        problem = "its residual is not linear in velocities"
+        yield "E-LOOP-320", problem, "return a sum of velocities times functions of position"
+    if not all(row - {"t"} for row in taken(residual)):
         problem = f"its residual does not change with {', '.join(map(repr, names))}"
-        raise uncoupled("E-LOOP-028", problem, "return an expression of them")
+        yield "E-LOOP-028", problem, "return an expression of them"
     if not has_values(residual):
         problem = f"its residual is no finite number at any of {TRIES} positions within 3 rad or m"
-        raise uncoupled("E-LOOP-029", problem, "check its function")
-    return CouplingData(name, names, residual, where)
-
-
-def _program(freedoms: Sequence[str], residual: Number, *, timed: bool) -> Program:
-    inputs = [Variable("q", (len(freedoms),))] + [Variable("t", ())] * timed
-    return Program.from_outputs("coupling", inputs, [(Variable("residual", ()), [residual])])
+        yield "E-LOOP-029", problem, "check its function"
 
 
 def gear(
@@ -75,12 +125,10 @@ def gear(
     ratios: by leading joint (with [k] where it has several coordinates), in units of the joint's
     coordinate for one of the leader's; offset in that of the joint.
     """
-    numbers = {f"ratio of {leader!r}": ratio for leader, ratio in ratios.items()}
-    for what, number in (numbers | {"offset": offset}).items():
-        if not isinstance(number, float | int) or not math.isfinite(number):
-            problem = f"its {what} is {number!r}"
-            remedy = "give a finite number"
-            raise ModelError("E-LOOP-030", problem, remedy, part=f"coupling {name!r}")
+    given = [("gear.ratio", ratio, f" to {leader!r}") for leader, ratio in ratios.items()]
+    for key, number, of in [*given, ("gear.offset", offset, "")]:
+        if fault := value_fault(key, number):
+            raise ModelError("E-LOOP-030", fault, part=f"coupling {name!r}{of}")
 
     def residual(follower: Number, *leaders: Number) -> Number:
         driven: Number = offset
@@ -93,106 +141,34 @@ def gear(
 
 def linear(data: CouplingData) -> tuple[list[float], float] | None:
     """The factors a and the constant c of a residual a . q + c; None where it is no such sum."""
-    if data.timed:
+    if data.timed or not data.plain:
         return None
-    slopes = _slopes(data.residual)
-    if any(slopes.code[r].op != "const" for r in slopes.results[0]):
+    by_rate = slopes(data.residual)
+    if any(by_rate.code[r].op != "const" for r in by_rate.results[0]):
         return None
-    constant = residual_at(data, dict.fromkeys(data.freedoms, 0.0))
-    return [slopes.code[r].data for r in slopes.results[0]], float(constant)
+    (constant,) = replayed(data.residual, {"q": [0.0] * len(data.freedoms)})
+    return [by_rate.code[r].data for r in by_rate.results[0]], float(constant)
 
 
-def residual_at(
-    data: CouplingData, values: Mapping[str, Number], t: Number | None = None
-) -> Number:
-    """The residual where its coordinates have these values (by freedom), at a time."""
-    q = [values[name] for name in data.freedoms]
-    return replayed(data.residual, {"q": q, "t": [t]} if t is not None else {"q": q})[0]
+def held(data: CouplingData, values: Mapping[str, Number], still: Container[str]) -> CouplingData:
+    """The coupling with some of its coordinates held at values and some velocities zero, by name.
 
-
-def held(data: CouplingData, values: Mapping[str, Number]) -> CouplingData:
-    """The coupling with some of its coordinates held at values (by freedom)."""
-    free = tuple(name for name in data.freedoms if name not in values)
-    arena = Arena(RULES)
-    symbols: dict[str, Number] = {name: arena.input("q", k) for k, name in enumerate(free)}
-    moment = arena.input("t", 0) if data.timed else None
-    residual = residual_at(data, {**values, **symbols}, moment)
-    return replace(data, freedoms=free, residual=_program(free, residual, timed=data.timed))
-
-
-@dataclass(frozen=True)
-class Coupling:
-    """A coupling of a model. places: the body of each coordinate, and which of its joint's it is.
-
-    t: the time, if the coupling depends on it; a symbol while a function is traced.
+    It may then have no input; its rows are the same.
     """
-
-    places: tuple[tuple[int, int], ...]
-    data: CouplingData
-    t: Number | None = None
-
-    @property
-    def name(self) -> str:
-        return self.data.name
-
-    @property
-    def rows(self) -> int:
-        """The number of equations."""
-        return 1
-
-    @property
-    def bodies(self) -> tuple[int, ...]:
-        """The bodies whose joints have the coordinates."""
-        return tuple(dict.fromkeys(i for i, _ in self.places))
-
-    def residual(self, q: Mapping[int, Vector]) -> Vector:
-        """phi(q, t), which is zero where the coupling holds."""
-        return Vector(tuple(replayed(self.data.residual, self._where(q))))
-
-    def matrix(self, q: Mapping[int, Vector]) -> dict[int, Matrix]:
-        """K = d phi / d q, by body (Featherstone 2008, Eq 3.11)."""
-        rows: dict[int, list[Number]] = {i: [0.0] * len(q[i]) for i in self.bodies}
-        slopes = replayed(_slopes(self.data.residual), self._where(q))
-        for (i, k), slope in zip(self.places, slopes, strict=False):
-            rows[i][k] = slope
-        return {i: Matrix((tuple(row),)) for i, row in rows.items()}
-
-    def drift(self, q: Mapping[int, Vector]) -> Vector:
-        """d phi / d t, so that K qd + d phi / d t = 0 where the coupling keeps holding."""
-        slopes = replayed(_slopes(self.data.residual), self._where(q))
-        return Vector.of(slopes[len(self.places)] if self.data.timed else 0.0)
-
-    def bias(self, q: Mapping[int, Vector], qd: Mapping[int, Vector]) -> Vector:
-        """k = -dK/dt qd - d/dt(d phi / d t), so that K qdd = k keeps K qd + d phi / d t (3.11)."""
-        speeds = {"d_q": self._of(qd)} | ({"d_t": [1.0]} if self.data.timed else {})
-        rates = replayed(_rates(self.data.residual), self._where(q) | speeds)
-        return -Vector.of(Vector(tuple(rates)).dot(Vector((*chain(*speeds.values()),))))
-
-    def _where(self, q: Mapping[int, Vector]) -> dict[str, list[Number]]:
-        """What its program takes."""
-        if not self.data.timed:
-            return {"q": self._of(q)}
-        assert self.t is not None, "this coupling is asked for at no time"
-        return {"q": self._of(q), "t": [self.t]}
-
-    def _of(self, x: Mapping[int, Vector]) -> list[Number]:
-        return [x[i][k] for i, k in self.places]
-
-
-@cache
-def _slopes(residual: Program) -> Program:
-    """By the coordinates, then by time."""
-    return derivatives(residual, _names(residual), mode="reverse")
-
-
-@cache
-def _rates(residual: Program) -> Program:
-    """The derivative of the slopes along d_q and d_t."""
-    return forward(_slopes(residual), _names(residual))
-
-
-def _names(residual: Program) -> list[str]:
-    return [variable.name for variable in residual.inputs]
+    names = tuple(name for name in data.freedoms if name not in values)
+    rates = tuple(name for name in data.rates if name not in still)
+    inputs = _inputs(len(names), len(rates), len(data.frames), timed=data.timed)
+    arena = Arena(RULES)
+    given: dict[str, list[Number]] = {
+        v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs
+    }
+    own = dict(zip(names, given.get("q", []), strict=True)) | dict(values)
+    moving = dict(zip(rates, given.get("v", []), strict=True))
+    given |= {"q": [own[name] for name in data.freedoms]}
+    given |= {"v": [moving.get(name, 0.0) for name in data.rates]}
+    rows = data.residual.applied(given, arena)[0]
+    residual = _program(inputs, rows, shape=data.residual.outputs[0].shape)
+    return replace(data, freedoms=names, rates=rates, residual=residual)
 
 
 # Polynomials: what files can hold ----------------------------------------------------------------
@@ -205,16 +181,18 @@ Terms = dict[Powers, float]
 
 
 def terms(data: CouplingData) -> Terms | None:
-    """The residual as a polynomial in its freedoms; None where it is none, or depends on time."""
-    if data.timed:
+    """The residual as a polynomial in freedoms and rates; None where it is none, or timed."""
+    if data.timed or data.frames or data.rows != 1:
         return None
-    count = len(data.freedoms)
+    starts = {"q": 0, "v": len(data.freedoms)}
+    count = len(data.freedoms) + len(data.rates)
     constant = (0,) * count
     values: list[Terms] = []
     for op, args, number in data.residual.code:
         given = [values[a] for a in args]
         if op == "input":
-            values.append({tuple(int(k == number[1]) for k in range(count)): 1.0})
+            own = starts[data.residual.inputs[number[0]].name] + number[1]
+            values.append({tuple(int(k == own) for k in range(count)): 1.0})
         elif op == "const":
             values.append({constant: number})
         elif op in ("add", "sub"):
@@ -247,21 +225,41 @@ def _product(a: Terms, b: Terms) -> Terms:
 def polynomial(
     name: str, rows: Sequence[tuple[float, Mapping[str, int]]], *, where: str = ""
 ) -> CouplingData:
-    """The equation: a sum of factors times powers of coordinates (rad, m) is zero.
+    """The equation: a sum of factors times powers of coordinates (rad, m) and rates is zero.
 
-    rows: a factor, and the power of each freedom. Freedoms are in the order of the rows.
+    rows: a factor, and the power of each freedom, or of each velocity, whose name ends in '.
+    Freedoms and velocities are each in the order of the rows.
     """
-    freedoms = list(dict.fromkeys(freedom for _, powers in rows for freedom in powers))
+    names = list(dict.fromkeys(freedom for _, powers in rows for freedom in powers))
+    freedoms = [each for each in names if not each.endswith("'")]
+    rates = [each for each in names if each.endswith("'")]
 
     def residual(*q: Number) -> Number:
-        at = dict(zip(freedoms, q, strict=True))
+        at = dict(zip((*freedoms, *rates), q, strict=True))
         total: Number = 0.0
         for factor, powers in rows:
             bases = [at[freedom] for freedom, power in powers.items() for _ in range(power)]
             total = total + factor * math.prod(bases)
         return total
 
-    return coupling(name, freedoms, residual, where=where)
+    speeds = [rate.removesuffix("'") for rate in rates]
+    return coupling(name, freedoms, residual, rates=speeds, where=where)
+
+
+def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | None:
+    """The rows of which `polynomial` makes a coupling; None where it is no polynomial."""
+    found = terms(data)
+    if found is None:
+        return None
+    names = (*data.freedoms, *(f"{rate}'" for rate in data.rates))
+    rows = [
+        (factor, {name: n for name, n in zip(names, powers, strict=True) if n})
+        for powers, factor in found.items()
+    ]
+    said = dict.fromkeys(name for _, row in rows for name in row)
+    if sorted(said, key=lambda name: name.endswith("'")) != list(names):
+        rows[0] = rows[0][0], dict.fromkeys(names, 0) | rows[0][1]  # says their order
+    return rows
 
 
 # Motions in time ---------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from chasles.errors import ModelError
+from chasles.errors import ModelError, shown
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -36,16 +36,18 @@ class DHRow:
     """One row of a table (m, rad, kg): a joint, and the link that it moves.
 
     theta, d, a, alpha: the constants; the joint's coordinate is added to theta (kind "revolute") or
-    to d ("prismatic"), so that one of the two is the offset of the coordinate. b: one more length
-    along y (the extended form; zero in Denavit and Hartenberg's).
+    to d ("prismatic"), so that one of the two is the offset of the coordinate. A "cylindrical"
+    joint has two coordinates, one for each; a "helical" one adds its coordinate to theta, and pitch
+    (m/rad) times the coordinate to d (Featherstone 2008, section 4.3). b: one more length along y
+    (the extended form; zero in Denavit and Hartenberg's).
 
     mass, center (of mass) and inertia are in the axes of the row's frame. inertia: [xx, yy, zz],
     [xx, yy, zz, xy, xz, yz] (entries of the tensor: xy is minus the integral of x y dm) or a 3x3
     matrix, kept as six numbers; inertia_about: "center" (of mass) or "frame" (its origin).
 
-    limits: of the coordinate. velocity, effort: the largest. armature: the rotor's inertia as the
-    joint feels it. damping, friction: viscous coefficient and dry friction. name, link: those of
-    the joint and of the link, "joint<i>" and "link<i>" if empty. where: "file:line".
+    limits: of the coordinate, where it is one. velocity, effort: the largest. armature: the rotor's
+    inertia as the joint feels it. damping, friction: viscous coefficient and dry friction. name,
+    link: those of the joint and of the link, "joint<i>" and "link<i>" if empty. where: "file:line".
     """
 
     theta: float
@@ -64,6 +66,7 @@ class DHRow:
     armature: float = 0.0
     damping: float = 0.0
     friction: float = 0.0
+    pitch: float = 0.0
     name: str = ""
     link: str = ""
     where: str = field(default="", compare=False, repr=False)
@@ -71,6 +74,19 @@ class DHRow:
     def __post_init__(self) -> None:
         for key in FIELDS:
             object.__setattr__(self, key, checked(FIELDS, key, getattr(self, key)))
+        self._check_kind()
+
+    def _check_kind(self) -> None:
+        """Numbers that a type of joint does not have are refused, not passed over."""
+        joint = JOINTS[self.kind]
+        if self.pitch and "pitch" not in joint.data:
+            problem = f"a {self.kind} joint has no pitch"
+            raise ModelError("E-DH-340", problem, "leave it out, or make the joint helical")
+        bounds = {"limits": (-math.inf, math.inf), "velocity": math.inf, "effort": math.inf}
+        for key, none in bounds.items():
+            if joint.nq > 1 and getattr(self, key) != none:
+                problem = f"a {self.kind} joint has {joint.nq} coordinates, and {key} is of one"
+                raise ModelError("E-DH-341", problem, "leave it out")
 
     @property
     def rigid(self) -> RigidInertia:
@@ -86,7 +102,7 @@ class DHRow:
         return _exact(Transform(about(0, self.alpha), Vector.of(self.a, self.b, 0.0)))
 
 
-_SAME = ("armature", "damping", "friction", "where")
+_SAME = ("armature", "damping", "friction", "pitch", "where")
 """The fields that a joint has too."""
 
 REQUIRED = tuple(f.name for f in fields(DHRow) if f.default is MISSING)
@@ -136,12 +152,13 @@ class DHTable:
         head = ("joint", "theta", "d", "a", "alpha")
         lines: list[tuple[str, ...]] = [head]
         for i, row in enumerate(self.rows, start=1):
-            own = {"rad": "theta", "m": "d"}[JOINTS[row.kind].units[0]]
-            words = (_sum(f"q{i}" if key == own else "", getattr(row, key)) for key in head[1:])
+            own = _coordinates(row, f"q{i}")
+            words = (_sum(own.get(key, ""), getattr(row, key)) for key in head[1:])
             lines.append((row.name or f"joint{i}", *words))
         wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ("  ".join(map(str.ljust, line, wide)).rstrip() for line in lines)
-        return "\n".join((f"{self.name}: {self.convention} Denavit-Hartenberg (rad, m)", *text))
+        head_line = f"{self.name}: {self.convention} Denavit-Hartenberg (rad, m)"
+        return "\n".join(map(shown, (head_line, *text)))
 
     @property
     def massless(self) -> bool:
@@ -154,6 +171,14 @@ class DHTable:
         arm = dh_chain(self.name, self.rows, self.convention, base=base, tips=tips)
         arm = replace(arm, notes=self.notes, where=self.where, massless=self.massless)
         return replace(arm, gravity=Vector(tuple(self.gravity)))
+
+
+def _coordinates(row: DHRow, q: str) -> dict[str, str]:
+    """The constants that a joint's coordinates are added to, and each coordinate's name."""
+    units = JOINTS[row.kind].units
+    names = [q] if len(units) == 1 else [f"{q}[{k}]" for k in range(len(units))]
+    own = {{"rad": "theta", "m": "d"}[unit]: name for unit, name in zip(units, names, strict=True)}
+    return own | ({"d": f"{row.pitch:.6g} {q}"} if row.pitch else {})
 
 
 def _sum(variable: str, constant: float) -> str:

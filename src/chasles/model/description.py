@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from chasles.errors import ModelError as ModelError
 from chasles.expr import Program
@@ -105,23 +105,82 @@ class LoopData(JointData):
 
 @dataclass(frozen=True)
 class CouplingData:
-    """An equation between coordinates of joints: a gear, a differential, any residual = 0.
+    """Equations between coordinates, velocities and frames: a gear, a wheel, any residual = 0.
 
-    freedoms: the coordinates it is of, as `robot.independent` names them: joints, with [k] where a
-    joint has several. residual: the program of one number from them, its input `q` in that order,
-    and of the time, its input `t`, if it depends on it; `chasles.model.gear` and
-    `chasles.model.coupling` make it.
+    freedoms: coordinates, by joint, with [k] where a joint has several, or [x], [qw], ... where
+    velocities are not their rates. rates: velocities, as `robot.independent` names them. frames:
+    links and frames. residual: the program of one row or more, its inputs `q`, `v`, `pose` and
+    `twist` of these in turn, and the time `t`, each if there is any. `chasles.model.gear`,
+    `chasles.model.coupling` and `chasles.model.rolling` make it.
     """
 
     name: str
     freedoms: tuple[str, ...]
     residual: Program
     where: str = ""
+    rates: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """The number of equations."""
+        return self.residual.outputs[0].size
 
     @property
     def timed(self) -> bool:
         """Whether it depends on time."""
-        return len(self.residual.inputs) == 2
+        return any(variable.name == "t" for variable in self.residual.inputs)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is one equation between coordinates alone."""
+        return self.rows == 1 and not self.rates and not self.frames
+
+
+@dataclass(frozen=True)
+class RollingData(CouplingData):
+    """Contact without slipping; `chasles.model.rolling` makes it. frames: what rolls, and on what.
+
+    kind: "blade", "wheel" or "ball". radius: in m. axis: of the blade or wheel, in its frame.
+    touching: whether it also stays on the plane.
+    """
+
+    kind: str = "wheel"
+    radius: float = 0.0
+    axis: Vector = Vector.of(0.0, 1.0, 0.0)
+    touching: bool = False
+
+
+class StretchData(NamedTuple):
+    """A straight piece of a tendon, between points of two links (in m, in their frames).
+
+    factor: how much its length counts, below 1 behind a pulley.
+    """
+
+    start: str
+    start_point: Vector
+    end: str
+    end_point: Vector
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class RotorData:
+    """Inertia that several joints turn together, such as that of a motor on a tendon.
+
+    It has the kinetic energy armature/2 (sum of ratio * velocity)^2 and no other effect; the mass
+    matrix gains armature times the outer product of the ratios with themselves. freedoms: the
+    velocities it is geared to, as `robot.independent` names them: joints, with [k] where a joint
+    has several. armature: kg m2 if the sum is in rad/s, kg if it is in m/s. path: in place of the
+    freedoms, a tendon between points of links, with the rate of its length as velocity.
+    """
+
+    name: str
+    freedoms: tuple[str, ...]
+    ratios: tuple[float, ...]
+    armature: float
+    where: str = ""
+    path: tuple[StretchData, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -198,15 +257,63 @@ class Closure:
 
 
 @dataclass(frozen=True)
+class Precision:
+    """How exactly the numbers of a mechanism are known, which decides whether its loops agree.
+
+    significant, decimals: the most digits that any number of its file has, all and after the point;
+    numbers in memory have all. loops: what equations of loops may contradict each other by, in rad
+    and in parts of the loop's size; None lets the digits decide.
+    """
+
+    significant: int = 17
+    decimals: int = 17
+    loops: float | None = None
+
+    MADE: ClassVar = 1e-4
+    """Machines are not made more exactly than this, whatever the digits of their file."""
+
+    MOST: ClassVar = 1e-3
+    """Loops that are open by more than this are not meant to close."""
+
+    ROUNDED: ClassVar = 4
+    """Fewer significant digits are not those of a rounded number, but exact."""
+
+    AROUND: ClassVar = 8
+    """How many rounded numbers add up around a loop."""
+
+    @property
+    def counts(self) -> bool:
+        """Return True if a copy with all digits may be judged otherwise."""
+        few = min(self.significant, self.decimals) < self.ROUNDED + 3
+        return self.loops is not None or (few and self.significant >= self.ROUNDED)
+
+    def closure(self, size: float) -> float:
+        """What the equations of a loop of a size (m) may contradict each other by, dimensionless.
+
+        A length is known to half a unit of its last digit, and so is a direction, whose entries
+        are about 1.
+        """
+        if self.loops is not None:
+            return self.loops
+        if self.significant < self.ROUNDED:
+            return self.MADE
+        places = (self.significant, self.significant - 1 - math.floor(math.log10(size)))
+        turn, length = (0.5 * 10.0 ** -min(self.decimals, place) for place in places)
+        return min(self.MOST, max(self.MADE, self.AROUND * (turn + length / size)))
+
+
+@dataclass(frozen=True)
 class Description:
     """Links, joints and frames in file order. `lock`, `attach` and the like make new ones.
 
-    joints form the tree; loops close it, and couplings hold between its coordinates. independent:
+    joints form the tree; loops close it, and couplings hold between its coordinates; rotors add
+    inertia to several joints at once. independent:
     the freedoms of the tree that the others follow through loops and couplings, as
     `robot.independent` names them; none lets the library choose.
     closure: how dynamics solve the loops; the library's to choose.
     massless: no masses are known, so that only kinematics can be asked.
     shapes: what links look like or touch others with; nothing that is computed depends on them.
+    precision: of the numbers, which decides whether loops are meant to close.
     """
 
     name: str
@@ -221,11 +328,13 @@ class Description:
     closure: Closure | None = None
     massless: bool = False
     couplings: tuple[CouplingData, ...] = ()
+    rotors: tuple[RotorData, ...] = ()
     shapes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
+    precision: Precision = field(default=Precision(), compare=False)
 
 
-Named = LinkData | JointData | CouplingData | Description
-"""Parts that errors are about: each has a name, and its place in a file."""
+Named = LinkData | JointData | CouplingData | RotorData | FrameData | Description
+"""Parts that errors are about: each has a name and, but for a frame, its place in a file."""
 
 
 def part_of(data: Named) -> str:
@@ -236,7 +345,7 @@ def part_of(data: Named) -> str:
 
 def faulty(code: str, data: Named, problem: str, remedy: str = "") -> ModelError:
     """The error of a part of a mechanism, with its name and its place in the file."""
-    return ModelError(code, problem, remedy, part=part_of(data), file=data.where)
+    return ModelError(code, problem, remedy, part=part_of(data), file=getattr(data, "where", ""))
 
 
 def some(names: Iterable[str], most: int = 6) -> str:

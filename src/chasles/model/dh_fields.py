@@ -10,11 +10,9 @@ import numpy as np
 
 from chasles.errors import ModelError
 from chasles.model.description import spelled
+from chasles.model.ranges import LARGEST, RANGES
 
 _KINDS = tuple(spelled("DH"))
-
-LARGEST = 1e100
-"""Beyond it, products of lengths and masses leave the range of a double."""
 
 Pose = tuple[tuple[float, ...], ...]
 """A homogeneous 4x4 matrix by rows."""
@@ -66,13 +64,21 @@ def choice(*words: str) -> Callable[[Any], str]:
     return convert
 
 
-def _not_negative(value: Any) -> float:
-    if not value >= 0.0:
-        raise ValueError
-    return number(value)
+def _within(key: str) -> "Field":
+    """A number of the range that a field of a mechanism has."""
+    row = RANGES[key]
+
+    def convert(value: Any) -> float:
+        x = float(value) if value == math.inf else number(value)
+        if not row.fits(x):
+            raise ValueError
+        return x
+
+    return Field(convert, row.wanted)
 
 
 def _interval(value: Any) -> tuple[float, float]:
+    """Limits in their order; in a table, which is written for chasles, others are refused."""
     lower, upper = (float(x) if x in (-math.inf, math.inf) else number(x) for x in value)
     if lower > upper:
         raise ValueError
@@ -107,19 +113,18 @@ class Field(NamedTuple):
 
 
 _NUMBER = Field(number, "a finite number")
-_SIZE = Field(_not_negative, "zero or a positive number")
-_BOUND = Field(lambda x: x if x == math.inf else _not_negative(x), "a positive number, or inf")
 _NAME = Field(_text, "a text")
 
 FIELDS: dict[str, Field] = {
-    **dict.fromkeys(("theta", "d", "a", "alpha", "b"), _NUMBER),
-    "kind": Field(choice(*_KINDS), " or ".join(map(repr, _KINDS))),
-    **dict.fromkeys(("mass", "armature", "damping", "friction"), _SIZE),
+    **dict.fromkeys(("theta", "d", "a", "alpha", "b", "pitch"), _NUMBER),
+    "kind": Field(choice(*_KINDS), "one of " + ", ".join(map(repr, _KINDS))),
+    "mass": _within("link.mass"),
+    **{key: _within(f"joint.{key}") for key in ("armature", "damping", "friction")},
     "center": Field(numbers(3), "three finite numbers"),
     "inertia": Field(_moments, "[xx, yy, zz], [xx, yy, zz, xy, xz, yz] or a symmetric 3x3 matrix"),
     "inertia_about": Field(choice("center", "frame"), "'center' or 'frame'"),
     "limits": Field(_interval, "a lower and an upper limit, in this order"),
-    **dict.fromkeys(("velocity", "effort"), _BOUND),
+    **{key: _within(f"limits.{key}") for key in ("velocity", "effort")},
     **dict.fromkeys(("name", "link"), _NAME),
 }
 """The fields of a row, in `DHRow` and in files."""

@@ -23,6 +23,7 @@ from chasles.model.denavit_hartenberg import (
     matrix,
     transform,
 )
+from chasles.model.description import spelled
 from chasles.model.dh_fields import Pose
 from chasles.model.model import WORLD, Body, Model
 
@@ -86,14 +87,21 @@ _NO_STEP = Factors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def _serial(model: Model) -> tuple[Body, ...]:
-    """The moving bodies, if each hangs on the one before it by a revolute or prismatic joint."""
+    """The moving bodies, if each is joined to the one before it, by a joint that tables have."""
     for loop in model.loops:
         raise _refused("E-DH-008", loop.name, "it closes a loop")
     for coupling in model.couplings:
         raise _refused("E-DH-009", coupling.name, "it couples joints")
+    for rotor in model.rotors:
+        raise _refused("E-DH-220", rotor.name, "several joints turn it")
     for before, body in enumerate(model.bodies, start=WORLD):
         if "DH" not in body.joint.names:
-            raise _refused("E-DH-010", body.data.name, f"its type is {body.joint.kind}")
+            problem = f"its type is {body.joint.kind}, but rows are {', '.join(spelled('DH'))}"
+            remedy = (
+                "replace it by a chain of such joints (Featherstone 2008, section 4.3), lock it"
+            )
+            part = f"joint {body.data.name!r}"
+            raise ModelError("E-DH-010", problem, f"{remedy} or use `subtree`", part=part)
         if body.follow is not None:
             raise _refused("E-DH-011", body.data.name, "it mimics another joint")
         if body.drive is not None:
@@ -106,8 +114,8 @@ def _serial(model: Model) -> tuple[Body, ...]:
 
 
 def _refused(code: str, joint: str, problem: str) -> ModelError:
-    problem += ", which no Denavit-Hartenberg table of a serial arm can say"
-    remedy = "lock it, or take a part of the robot with `subtree`"
+    problem += "; a Denavit-Hartenberg table describes a serial arm of independent joints"
+    remedy = "lock the joint or take a part of the robot with `subtree`"
     return ModelError(code, problem, remedy, part=f"joint {joint!r}")
 
 
@@ -211,8 +219,10 @@ def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: boo
     try:
         constants = _angle(Z.theta), _length(Z.d), _length(X.a), _angle(X.alpha)
         same = {key: getattr(data, key) for key in ("armature", "damping", "friction", "name")}
-        same |= {"velocity": bounds.velocity, "effort": bounds.effort}
-        same |= {"limits": (bounds.lower, bounds.upper)}
+        same |= {"pitch": data.pitch} if "pitch" in data.traits.data else {}
+        if body.joint.nq == 1:
+            same |= {"velocity": bounds.velocity, "effort": bounds.effort}
+            same |= {"limits": (bounds.lower, bounds.upper)}
         link = "" if _reserved(body.name) else body.name
         row = DHRow(*constants, body.joint.kind, **same, link=link)
         T = frame @ matrix(row.far) if standard else frame

@@ -1,15 +1,27 @@
 """Changed mechanisms: each function takes a description and gives a new one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from chasles.errors import ModelError
 from chasles.expr import Number, Program
+from chasles.mathematics.derivatives import replayed
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
-from chasles.model import couplings
 from chasles.model.build import compose, swept
-from chasles.model.description import CouplingData, Description, FrameData, JointData, LinkData
+from chasles.model.couplings import held
+from chasles.model.description import (
+    CouplingData,
+    Description,
+    FrameData,
+    JointData,
+    LinkData,
+    RotorData,
+    freedom_names,
+    some,
+)
+from chasles.model.given import a_flag, a_name, some_names
+from chasles.model.graph import in_series
 from chasles.model.model import WORLD, Model
 from chasles.model.passes import equivalent
 
@@ -20,7 +32,7 @@ _HOLDS = 1e-9
 def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
     """Joints fixed at the given coordinates; followers of a locked leader are locked with it."""
     moving = {body.data.name: i for i, body in enumerate(model.bodies)}
-    held: dict[str, Vector] = {}
+    locked: dict[str, Vector] = {}
     for name, q in positions.items():
         if name not in moving:
             problem = f"no moving joint {name!r} to lock"
@@ -28,35 +40,61 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
             raise ModelError("E-MODEL-019", problem, remedy, part=f"robot {model.name!r}")
         if model.bodies[moving[name]].follow is not None:
             raise ModelError("E-MODEL-020", f"joint {name!r} mimics another", "lock that one")
-        held[name] = q
+        locked[name] = q
     for body in model.bodies:
         leader = model.bodies[body.follow.leader].data.name if body.follow else ""
-        if body.follow and leader in held:
-            value = held[leader][0] * body.follow.ratio + body.follow.offset
-            held[body.data.name] = Vector.of(value)
+        if body.follow and leader in locked:
+            value = locked[leader][0] * body.follow.ratio + body.follow.offset
+            locked[body.data.name] = Vector.of(value)
     joints = tuple(
-        _held(model, moving[joint.name], held[joint.name]) if joint.name in held else joint
+        _held(model, moving[joint.name], locked[joint.name]) if joint.name in locked else joint
         for joint in model.source.joints
     )
-    coupled = (_coupled_still(data, held) for data in model.source.couplings)
+    coupled = (_coupled_still(model, data, locked) for data in model.source.couplings)
     left = tuple(data for data in coupled if data is not None)
-    return replace(model.source, joints=joints, couplings=left, independent=())
+    turned = _turned_by(model.source, lambda joint: joint not in locked)
+    return replace(model.source, joints=joints, couplings=left, rotors=turned, independent=())
 
 
-def _coupled_still(data: CouplingData, held: Mapping[str, Vector]) -> CouplingData | None:
+def _turned_by(source: Description, moves: Callable[[str], bool]) -> tuple[RotorData, ...]:
+    """The rotors as those joints turn them that still move, the others at rest."""
+    found = []
+    for rotor in source.rotors:
+        pairs = zip(rotor.freedoms, rotor.ratios, strict=True)
+        kept = [(name, ratio) for name, ratio in pairs if moves(name.partition("[")[0])]
+        if kept:
+            freedoms, ratios = zip(*kept, strict=True)
+            found.append(replace(rotor, freedoms=freedoms, ratios=ratios))
+        elif rotor.path:
+            found.append(rotor)
+    return tuple(found)
+
+
+def _coupled_still(
+    model: Model, data: CouplingData, positions: Mapping[str, Vector]
+) -> CouplingData | None:
     """A coupling with numbers for the coordinates of locked joints; None if it has no others."""
     values: dict[str, Number] = {}
-    for name, q in held.items():
-        values |= {name: q[0]} if len(q) == 1 else {f"{name}[{k}]": x for k, x in enumerate(q)}
+    still: set[str] = set()
+    joints = {body.data.name: body.joint for body in model.bodies}
+    for name, q in positions.items():
+        words = () if joints[name].additive else joints[name].numbers.position.split()
+        places = [f"{name}[{word}]" for word in words] or freedom_names(name, len(q))
+        values |= dict(zip(places, q, strict=True))
+        still |= set(freedom_names(name, joints[name].nv))
     fixed = [name for name in data.freedoms if name in values]
-    if len(fixed) < len(data.freedoms):
-        return couplings.held(data, values) if fixed else data
+    fixed += [name for name in data.rates if name in still and name not in fixed]
+    if not fixed:
+        return data
+    left = held(data, values, still)
+    if left.freedoms or left.rates or left.frames:
+        return left
     part, locked = f"coupling {data.name!r}", f"{', '.join(map(repr, fixed))} are locked"
     if data.timed:
         problem = f"it depends on time, so it cannot hold where {locked}"
         raise ModelError("E-MODEL-021", problem, "leave one of them free", part=part)
-    error = couplings.residual_at(data, values)
-    if abs(error) > _HOLDS:
+    error = max(map(abs, replayed(left.residual, {})))
+    if error > _HOLDS:
         problem = f"it does not hold where {locked}: it is off by {error:.3g}"
         raise ModelError("E-MODEL-022", problem, "lock them where it holds", part=part)
     return None
@@ -73,20 +111,34 @@ def _held(model: Model, i: int, q: Vector) -> JointData:
 
 
 def drive(model: Model, motions: Mapping[str, Program]) -> Description:
-    """Joints moved in time as given, in place of having coordinates."""
+    """Joints moved in time as given, in place of having coordinates.
+
+    A freedom of a joint with several, "joint[k]", is that of one of the joints in series that it is
+    (Featherstone 2008, section 3.4); all of these then have names of their own.
+    """
+    whole = {
+        freedom: model.bodies[i].data
+        for i in model.movers
+        for freedom in freedom_names(model.bodies[i].data.name, model.bodies[i].joint.nv)
+    }
     for name in motions:
-        model.mover(name)
+        joint = whole[name] if name in whole else model.bodies[model.mover(name)].data
+        if name != joint.name and not joint.traits.series:
+            problem = f"it is {joint.kind}, whose freedoms cannot be driven one by one"
+            remedy = "drive all of them, or take joints in series, such as yaw_pitch_roll"
+            raise ModelError("E-JOINT-240", problem, remedy, part=f"joint {joint.name!r}")
+    split = {whole[name].name for name in motions if name in whole and name != whole[name].name}
+    source = in_series(model.source, only=split)
     joints = tuple(
-        replace(joint, motion=motions.get(joint.name, joint.motion))
-        for joint in model.source.joints
+        replace(joint, motion=motions.get(joint.name, joint.motion)) for joint in source.joints
     )
-    return replace(model.source, joints=joints, independent=())
+    return replace(source, joints=joints, independent=())
 
 
 def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Description:
     """A payload fixed to a frame; its inertia is given in that frame."""
     where = model.frame(frame)
-    source = model.source
+    source, name = model.source, a_name("a payload", name, "attach")
     if name in model.frames:
         problem = f"robot {model.name!r} already has a frame {name!r}"
         raise ModelError("E-MODEL-023", problem, "name the payload")
@@ -105,7 +157,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
 
     A loop that the cut opens is left out, with a note, and so is a coupling with joints outside.
     """
-    source = model.source
+    source, link = model.source, a_name("a link", link, "subtree")
     if link not in {entry.name for entry in source.links}:
         model.frame(link)
         raise ModelError("E-MODEL-025", f"{link!r} is a frame", "a subtree starts at a link")
@@ -113,7 +165,8 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     while more:
         kept |= more
         more = {j.child for j in source.joints if j.parent in kept} - kept
-    base = (JointData("root_joint", "free", None, link),) if floating else ()
+    free = a_flag("floating", floating, "subtree")
+    base = (JointData("root_joint", "free", None, link),) if free else ()
     inner = tuple(j for j in source.joints if j.parent in kept)
     names = {j.name for j in inner}
     for joint in inner:
@@ -124,13 +177,16 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     cut = [x for x in source.loops if (x.parent in kept) != (x.child in kept)]
     notes = tuple(f"loop {x.name!r} is open: it leads out of the subtree of {link!r}" for x in cut)
     inside = {
-        x.data.name: {model.bodies[i].data.name in names for i in x.bodies} for x in model.couplings
+        x.name: {model.bodies[i].data.name in names for i in x.bodies} | {not x.data.frames}
+        for x in model.couplings
     }
     notes += tuple(
         f"coupling {name!r} is left out: it leads out of the subtree of {link!r}"
         for name, found in inside.items()
         if len(found) == 2
     )
+    torn = [x for x in source.rotors if not {e for y in x.path for e in (y.start, y.end)} <= kept]
+    notes += tuple(f"tendon {x.name!r} is left out: it leads out of {link!r}" for x in torn)
     return replace(
         source,
         name=f"{source.name}/{link}",
@@ -139,9 +195,33 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
         frames=tuple(f for f in source.frames if f.link in kept),
         loops=tuple(x for x in source.loops if x.parent in kept and x.child in kept),
         couplings=tuple(x for x in source.couplings if inside[x.name] == {True}),
+        rotors=tuple(x for x in _turned_by(source, names.__contains__) if x not in torn),
         independent=(),
         notes=source.notes + notes,
         shapes=tuple(x for x in source.shapes if x.link in kept),
+    )
+
+
+def opened(source: Description, names: Sequence[str] | None) -> Description:
+    """Without loops and couplings of some names, mimic joints among them independent; None: all."""
+    ties = [loop.name for loop in source.loops] + [data.name for data in source.couplings]
+    chosen = ties if names is None else some_names("omit", names, "load")
+    mimics = [joint.name for joint in source.joints if joint.mimic is not None]
+    for name in chosen:
+        if name not in (*ties, *mimics):
+            problem = f"no loop, coupling or mimic joint {name!r} to leave out"
+            remedy = f"it has {some((*ties, *mimics)) or 'none'}"
+            raise ModelError("E-LOOP-240", problem, remedy, part=f"robot {source.name!r}")
+    if not chosen:
+        return source
+    joints = (replace(j, mimic=None) if j.name in chosen else j for j in source.joints)
+    return replace(
+        source,
+        joints=tuple(joints),
+        loops=tuple(loop for loop in source.loops if loop.name not in chosen),
+        couplings=tuple(data for data in source.couplings if data.name not in chosen),
+        independent=(),
+        notes=(*source.notes, f"left out as asked: {some(chosen)}"),
     )
 
 

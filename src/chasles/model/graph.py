@@ -2,8 +2,9 @@
 
 import heapq
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import fields, replace
+from typing import NamedTuple
 
 from chasles.errors import ArgumentError, ModelError
 from chasles.mathematics.linear import Vector
@@ -111,7 +112,8 @@ def _coupled(joints: Sequence[JointData], couplings: Sequence[CouplingData]) -> 
     """Joints whose coordinates others name."""
     mimics = [joint for joint in joints if joint.mimic is not None]
     leaders = {joint.mimic.joint for joint in mimics if joint.mimic is not None}
-    named = {freedom.partition("[")[0] for data in couplings for freedom in data.freedoms}
+    freedoms = (freedom for data in couplings for freedom in (*data.freedoms, *data.rates))
+    named = {freedom.partition("[")[0] for freedom in freedoms}
     return named | leaders | {joint.name for joint in mimics}
 
 
@@ -196,22 +198,96 @@ def _turned_round(joint: JointData) -> JointData:
     return replace(turned, reversed=not joint.reversed and joint.kind != "fixed")
 
 
+# Regular numberings ------------------------------------------------------------------------------
+
+
+class Numbering(NamedTuple):
+    """A regular numbering of a graph (Featherstone 2008, section 4.1.2).
+
+    bodies: the moving links in order. joints: the tree joint of each body in the same order, then
+    the loop joints. parents: the number of each body's parent, -1 for the base. predecessors,
+    successors: the bodies that each joint connects, in the order of `joints`.
+    """
+
+    bodies: tuple[str, ...]
+    joints: tuple[str, ...]
+    parents: tuple[int, ...]
+    predecessors: tuple[int, ...]
+    successors: tuple[int, ...]
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """The loop joints: a choice of them for `from_graph`."""
+        return self.joints[len(self.bodies) :]
+
+
+def regular_numberings(
+    links: Sequence[LinkData], joints: Sequence[JointData], *, base: str | None = None
+) -> Iterator[Numbering]:
+    """Every regular numbering of links and joints that may form loops, one after the other.
+
+    links, joints, base: as in `from_graph`; every link must be connected. Each spanning tree has
+    one for each order in which parents come before their children, times the orders of the loop
+    joints: there may be very many.
+    """
+    arcs = _checked("graph", links, joints, base, (), ())
+    ends: dict[str, tuple[str | None, str | None]] = {
+        name: (None if x.parent == base else x.parent, None if x.child == base else x.child)
+        for name, x in arcs.items()
+    }
+    count = sum(link.name != base for link in links)
+    met: set[str | None] = {None}
+    while more := {x for pair in ends.values() if met & {*pair} for x in pair} - met:
+        met |= more
+    apart = [link.name for link in links if link.name != base and link.name not in met]
+    for name in apart:
+        problem = f"link {name!r} is not connected to the base"
+        raise ModelError("E-MODEL-340", problem, "add a free joint from the world to it")
+    yield from _grown(ends, count, {None: -1}, ())
+
+
+def _grown(
+    ends: dict[str, tuple[str | None, str | None]],
+    count: int,
+    numbers: dict[str | None, int],
+    tree: tuple[str, ...],
+) -> Iterator[Numbering]:
+    """Every numbering that begins with some bodies: each arc that leaves them leads to the next."""
+    if len(tree) == count:
+        rest = [name for name in ends if name not in tree]
+        bodies = tuple(name for name in numbers if name is not None)
+        parents = tuple(min(numbers[a], numbers[b]) for a, b in (ends[name] for name in tree))
+        for order in itertools.permutations(rest):
+            all_joints = (*tree, *order)
+            before, after = (tuple(numbers[ends[name][k]] for name in all_joints) for k in (0, 1))
+            yield Numbering(bodies, all_joints, parents, before, after)
+        return
+    for name, (a, b) in ends.items():
+        if (a in numbers) != (b in numbers):
+            far = b if a in numbers else a
+            yield from _grown(ends, count, {**numbers, far: len(tree)}, (*tree, name))
+
+
 # Joints in series --------------------------------------------------------------------------------
 
 
-def in_series(source: Description, keep: str = "") -> Description:
+def in_series(
+    source: Description, keep: str = "", only: Collection[str] | None = None
+) -> Description:
     """The mechanism with joints of one freedom for all types that are such joints in series.
 
     Coordinates, velocities and forces are the same, in the same order. Of joint "j" with several
     freedoms come the joints "j[0]", "j[1]", ..., as `robot.independent` names them; a screw or
     pinion "j" stays a turn "j", and "j.slide" follows it. Links between them are massless.
     Reversed axes become opposite ones. keep: a file format, whose own types stay as they are
-    unless reversed.
+    unless reversed. only: the names of the joints to change; by default all.
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)
     for joint in source.joints:
-        if joint.traits.series and (joint.reversed or keep not in joint.traits.names):
+        if only is not None and joint.name not in only:
+            joints.append(joint)
+        elif joint.traits.series and (joint.reversed or keep not in joint.traits.names):
             parts = _parts(joint, names)
             between = [_between(joint, part.name, taken) for part in parts[:-1]]
             links += between
@@ -224,10 +300,11 @@ def in_series(source: Description, keep: str = "") -> Description:
 
 
 def taken_names(source: Description) -> tuple[set[str], set[str]]:
-    """Names of links and frames; names of joints, loops and couplings."""
+    """Names of links and frames; names of joints, loops, couplings and rotors."""
     places = {link.name for link in source.links} | {frame.name for frame in source.frames}
     ties = {joint.name for joint in (*source.joints, *source.loops)}
-    return places, ties | {data.name for data in source.couplings}
+    ties |= {data.name for data in source.couplings}
+    return places, ties | {rotor.name for rotor in source.rotors}
 
 
 def _parts(joint: JointData, taken: set[str]) -> list[JointData]:

@@ -33,7 +33,7 @@ class Load:
 
 def by_body(model: Model, loads: Iterable[Load]) -> dict[int, Force]:
     """The sum of the external forces on each body, in body coordinates."""
-    total = {i: Force.zero() for i in range(len(model.bodies))}
+    total = {i: Force.zero() for i in range(len(model.parts))}
     for load in loads:
         total[load.body] += load.f
     return total

@@ -3,109 +3,27 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
 from chasles.errors import ArgumentError, ModelError
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.spatial import Motion, RigidInertia, Transform
-from chasles.model.couplings import Coupling, Drive
-from chasles.model.description import Closure, Description, JointData, LoopData
-from chasles.model.joints import Joint
+from chasles.mathematics.spatial import Motion
+from chasles.model.body import Body as Body
+from chasles.model.body import Follow as Follow
+from chasles.model.body import Frame as Frame
+from chasles.model.body import Handles as Handles
+from chasles.model.body import Loop as Loop
+from chasles.model.body import Passage as Passage
+from chasles.model.body import Share as Share
+from chasles.model.body import Step as Step
+from chasles.model.body import Stretch as Stretch
+from chasles.model.body import each_of as each_of
+from chasles.model.constraints import Coupling
+from chasles.model.description import Closure, Description
+from chasles.model.given import a_name
 
 WORLD = -1
 """The number of the world: the parent of root bodies, a sentinel whose zeros fold away."""
-
-
-class Follow(NamedTuple):
-    """A coordinate without freedom of its own: ratio times that of body `leader`, plus offset."""
-
-    leader: int
-    ratio: float
-    offset: float
-
-
-@dataclass(frozen=True)
-class Body:
-    """A moving body, and the joint to its parent, which may follow others or be driven in time."""
-
-    name: str
-    parent: int
-    joint: Joint
-    inertia: RigidInertia
-    data: JointData
-    follow: Follow | None = None
-    drive: Drive | None = None
-
-    @property
-    def owns(self) -> bool:
-        """Whether its joint has coordinates of its own."""
-        return self.follow is None and self.drive is None
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A named frame: fixed to a body (or to the world), at `placement` in the body's frame."""
-
-    name: str
-    body: int
-    placement: Transform
-
-
-Handles = Frame | tuple[Frame, ...]
-"""A frame, or several that are asked about together."""
-
-
-def each_of(handles: Handles) -> tuple[Frame, ...]:
-    """The frames, one or more."""
-    return (handles,) if isinstance(handles, Frame) else handles
-
-
-class Passage(NamedTuple):
-    """A body of a loop; its joint's motion adds to that around the loop with this sign."""
-
-    i: int
-    sign: float
-
-
-@dataclass(frozen=True)
-class Loop:
-    """A joint that closes a loop, from a frame of one body to a frame of another.
-
-    The loop runs from the predecessor inward to body `root`, where the two branches part, and
-    outward to the successor: `path` has its moving bodies, each after its parent, with sign -1 on
-    the predecessor's branch and +1 on the successor's.
-    """
-
-    joint: Joint
-    predecessor: Frame
-    successor: Frame
-    root: int
-    path: tuple[Passage, ...]
-    data: LoopData
-
-    @property
-    def name(self) -> str:
-        return self.data.name
-
-    @property
-    def rows(self) -> int:
-        """The number of equations: freedoms that the joint takes away."""
-        return 6 - self.joint.nv
-
-    @property
-    def bodies(self) -> tuple[int, ...]:
-        """The bodies whose joints move around the loop."""
-        return tuple(i for i, _ in self.path)
-
-
-class Step(NamedTuple):
-    """One body as an algorithm meets it."""
-
-    i: int
-    p: int
-    joint: Joint
-    I: RigidInertia
 
 
 @dataclass(frozen=True)
@@ -114,6 +32,8 @@ class Model:
 
     A parent's number is below its children's. Body frames are chosen for cheap arithmetic (the
     joint's axis is z); users see links and frames, by name. source: what it was built from.
+    rotors: bodies without inertia, numbered after all others, whose joints have the armature that
+    several joints of the tree turn together. An algorithm meets them as any other body.
     """
 
     name: str
@@ -124,8 +44,9 @@ class Model:
     notes: tuple[str, ...] = field(default=(), compare=False)
     loops: tuple[Loop, ...] = ()
     couplings: tuple[Coupling, ...] = ()
+    rotors: tuple[Body, ...] = ()
     idle: tuple[str, ...] = field(default=(), compare=False)
-    """Joints that move no inertia by themselves, but may through loops: the tree's M is singular"""
+    """Joints that move no inertia, unless loops let them: the tree's mass matrix is singular"""
     carriers: Mapping[int, int] = field(default_factory=dict)
     """For bodies that turn against another one than their parent: which (`passes.py`)"""
     mimic: bool = field(default=True, compare=False)
@@ -137,6 +58,11 @@ class Model:
     def mimics(self) -> bool:
         """Whether joints that mimic others have no coordinates."""
         return any(body.data.mimic is not None and not body.owns for body in self.bodies)
+
+    @cached_property
+    def parts(self) -> tuple[Body, ...]:
+        """All that an algorithm meets, by number: the bodies, then the rotors."""
+        return (*self.bodies, *self.rotors)
 
     @cached_property
     def timed(self) -> bool:
@@ -166,11 +92,11 @@ class Model:
 
     def outward(self) -> Iterator[Step]:
         """Bodies from the root to the tips."""
-        return self._steps(enumerate(self.bodies))
+        return self._steps(enumerate(self.parts))
 
     def inward(self) -> Iterator[Step]:
         """Bodies from the tips to the root."""
-        return self._steps(reversed(list(enumerate(self.bodies))))
+        return self._steps(reversed(list(enumerate(self.parts))))
 
     def _steps(self, numbered: Iterable[tuple[int, Body]]) -> Iterator[Step]:
         for i, body in numbered:
@@ -178,20 +104,25 @@ class Model:
                 self.on_step()
             yield Step(i, body.parent, body.joint, body.inertia)
 
-    def frictionless(self) -> "Model":
-        """The same mechanism without damping and friction."""
+    def frictionless(self, *, damped: bool = False) -> "Model":
+        """The same mechanism without friction, and without damping unless it stays damped."""
         bodies = []
         for body in self.bodies:
-            none = Vector.zero(body.joint.nv)
-            bodies.append(replace(body, joint=replace(body.joint, damping=none, friction=none)))
+            joint, none = body.joint, Vector.zero(body.joint.nv)
+            damping = joint.damping if damped else none
+            bodies.append(replace(body, joint=replace(joint, damping=damping, friction=none)))
         return replace(self, bodies=tuple(bodies))
+
+    def bare(self) -> "Model":
+        """The same mechanism without rotors."""
+        return replace(self, rotors=())
 
     def support(self, i: int) -> tuple[int, ...]:
         """The bodies between body i and the world, i first."""
         path = []
         while i != WORLD:
             path.append(i)
-            i = self.bodies[i].parent
+            i = self.parts[i].parent
         return tuple(path)
 
     @cached_property
@@ -246,7 +177,7 @@ class Model:
 
     def mover(self, joint: str) -> int:
         """The body whose joint has this name and owns coordinates."""
-        part = f"robot {self.name!r}"
+        part, joint = f"robot {self.name!r}", a_name("a joint", joint)
         i = next((i for i, body in enumerate(self.bodies) if body.data.name == joint), WORLD)
         if i == WORLD:
             names = (self.bodies[i].data.name for i in self.movers)
@@ -301,7 +232,18 @@ class Model:
     def steady_rows(self) -> list[float]:
         """1 for every equation of loops and couplings without time of its own, 0 for the others."""
         loops = [1.0] * sum(loop.rows for loop in self.loops)
-        return loops + [float(not coupling.data.timed) for coupling in self.couplings]
+        return loops + [float(each.steady) for each in self.couplings for _ in range(each.rows)]
+
+    @cached_property
+    def holonomic_rows(self) -> tuple[bool, ...]:
+        """For each equation of loops and couplings, whether it holds of positions."""
+        loops = (True,) * sum(loop.rows for loop in self.loops)
+        return sum((coupling.holonomic for coupling in self.couplings), loops)
+
+    @property
+    def rolls(self) -> tuple[str, ...]:
+        """The constraints that hold of velocities alone (nonholonomic), by name."""
+        return tuple(each.name for each in self.couplings if not all(each.holonomic))
 
     @property
     def loop_rows(self) -> int:
@@ -312,8 +254,10 @@ class Model:
         """Every joint's coordinates from the flat vector q; followers from their leaders."""
         own = {i: Vector(tuple(flat[s])) for i, s in self.position_slices.items()}
         found = {}
-        for i, body in enumerate(self.bodies):
-            if body.drive is not None:
+        for i, body in enumerate(self.parts):
+            if body.turned:  # nothing depends on its angle
+                found[i] = body.joint.neutral()
+            elif body.drive is not None:
                 found[i] = body.drive.position()
             elif body.follow is not None:
                 leader, ratio, offset = body.follow
@@ -329,9 +273,12 @@ class Model:
 
     def followed(self, own: Mapping[int, Vector], order: int = 0) -> dict[int, Vector]:
         """Every joint's rate of an order from those of the coordinates' owners."""
-        found = {}
-        for i, body in enumerate(self.bodies):
-            if body.drive is not None:
+        found: dict[int, Vector] = {}
+        for i, body in enumerate(self.parts):
+            if body.turned:
+                drift = body.drift if order == 2 else 0.0
+                found[i] = Vector.of(sum((found[j][k] * r for j, k, r in body.geared), drift))
+            elif body.drive is not None:
                 found[i] = body.drive.rate(body.joint, order)
             elif body.follow is not None:
                 found[i] = own[body.follow.leader] * body.follow.ratio
@@ -345,27 +292,34 @@ class Model:
 
     def at_rest(self) -> dict[int, Vector]:
         """Zero velocity (or acceleration) of every joint."""
-        return {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.bodies)}
+        return {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.parts)}
 
-    def owner(self, i: int) -> tuple[int, float] | None:
-        """The body whose coordinate moves joint i, and the ratio; none if it is driven in time."""
-        body = self.bodies[i]
+    def shares(self, i: int) -> tuple[Share, ...]:
+        """The coordinates that move joint i, by the bodies that own them; none if it is driven."""
+        body = self.parts[i]
+        if body.turned:
+            return tuple(
+                Share(owner, first + k, each * ratio)
+                for j, k, ratio in body.geared
+                for owner, first, each in self.shares(j)
+            )
         if body.drive is not None:
-            return None
-        return (i, 1.0) if body.follow is None else (body.follow.leader, body.follow.ratio)
+            return ()
+        leader, ratio, _ = body.follow or Follow(i, 1.0, 0.0)
+        return (Share(leader, 0, ratio),)
 
     def owners(self, bodies: Iterable[int]) -> set[int]:
         """The bodies whose coordinates move the joints of some."""
-        return {owner[0] for i in bodies if (owner := self.owner(i)) is not None}
+        return {share.i for i in bodies for share in self.shares(i)}
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
         """Forces on the coordinates' owners: a follower's force acts through its ratio (G' tau)."""
-        total = {i: Vector.zero(self.bodies[i].joint.nv) for i in self.movers}
+        total = {i: [*Vector.zero(self.bodies[i].joint.nv)] for i in self.movers}
         for i, t in tau.items():
-            if (owner := self.owner(i)) is not None:
-                leader, ratio = owner
-                total[leader] = total[leader] + t * ratio
-        return total
+            for owner, first, ratio in self.shares(i):
+                for k, force in enumerate(t, start=first):
+                    total[owner][k] = total[owner][k] + force * ratio
+        return {i: Vector(tuple(entries)) for i, entries in total.items()}
 
 
 def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
@@ -381,6 +335,8 @@ def suggest(name: str, known: Mapping[str, object]) -> str:
     """The names that a misspelt one may mean, or those there are."""
     import difflib
 
+    if not known:
+        return "there are none"
     close = difflib.get_close_matches(name, known, n=3)
     if close:
         return f"did you mean {', '.join(map(repr, close))}?"

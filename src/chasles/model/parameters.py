@@ -17,6 +17,7 @@ from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.description import Description, JointData, LinkData
+from chasles.model.given import a_name
 
 SHAPES: dict[str, tuple[int, ...]] = {
     "mass": (),
@@ -29,7 +30,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
 
 def shape(source: Description, name: str) -> tuple[int, ...]:
     """The shape of a parameter; an error if the mechanism has none of that name."""
-    part, _, what = name.rpartition(".")
+    part, _, what = a_name("a parameter", name).rpartition(".")
     known = {
         "mass": {link.name for link in source.links},
         "placement": {joint.name for joint in source.joints},

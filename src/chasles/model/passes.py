@@ -358,10 +358,10 @@ PASSES: dict[str, Pass] = {
 
 
 def applied(model: Model, passes: Iterable[str]) -> Model:
-    """The model after the named passes, in the order of the table."""
-    wanted = set(passes)
+    """The model after the named passes, in the order of the table; none changes its rotors."""
+    wanted, rotors, model = set(passes), model.rotors, model.bare()
     assert wanted <= PASSES.keys(), f"no pass {wanted - PASSES.keys()}"
     for name, each in PASSES.items():
         if name in wanted:
             model = each.apply(model)
-    return model
+    return replace(model, rotors=rotors)

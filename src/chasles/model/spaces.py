@@ -8,6 +8,7 @@ order; algorithms have them by body number, followers included. Long because it 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Annotated, Any, NamedTuple
 
 from chasles.expr import Number
@@ -131,13 +132,12 @@ class FreedomsSpace(Space):
     def join(self, model: Model, value: Mapping[tuple[Freedom, ...], Number]) -> list[Number]:
         dense: list[Number] = [0.0] * model.nv**self.rank
         for freedoms, entry in value.items():
-            place, factor = 0, 1.0
-            for i, k in freedoms:
-                leader, ratio = model.owner(i) or (WORLD, 0.0)
-                assert leader != WORLD, "closed forms are of coordinates alone"
-                place = place * model.nv + model.velocity_slices[leader].start + k
-                factor *= ratio
-            dense[place] = dense[place] + entry * factor
+            for shares in product(*(model.shares(i) for i, _ in freedoms)):
+                place, factor = 0, 1.0
+                for (owner, first, ratio), (_, k) in zip(shares, freedoms, strict=True):
+                    place = place * model.nv + model.velocity_slices[owner].start + first + k
+                    factor *= ratio
+                dense[place] = dense[place] + entry * factor
         return dense
 
 
@@ -191,13 +191,15 @@ class TreeSpace(Space):
 class FactorSpace(TreeSpace):
     """A triangular factor of the mass matrix; packed, the entries of joints on one branch.
 
-    A joint that follows another couples branches, so with such joints it is the whole triangle.
+    A joint that follows another couples branches, and so does a rotor that several joints turn;
+    with such it is the whole triangle.
     """
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
         found, before = [], model.in_tree_order
         for place, i in enumerate(before):
-            inward = before[: place + 1] if model.mimics else model.support(i)
+            coupled = model.mimics or model.rotors
+            inward = before[: place + 1] if coupled else model.support(i)
             where = [model.velocity_slices[j] for j in inward if model.bodies[j].owns]
             columns = sorted(c for s in where for c in range(s.start, s.stop))
             own = model.velocity_slices[i]
@@ -221,11 +223,14 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
     return [x for row in rows for x in row]
 
 
-def _owned(model: Model, parts: Mapping[int, Any]) -> Iterator[tuple[int, float, Any]]:
-    """(leader, ratio, part) of parts by body, without those of driven joints."""
+def _owned(
+    model: Model, parts: Mapping[int, Any], place: Mapping[int, slice]
+) -> Iterator[tuple[int, float, Any]]:
+    """(place, ratio, part) of parts by body, where coordinates have places; none of driven ones."""
     for i, part in parts.items():
-        if owner := model.owner(i):
-            yield (*owner, part)
+        for owner, k, ratio in model.shares(i):
+            if owner in place:
+                yield place[owner].start + k, ratio, part
 
 
 def _add(dense: list[list[Number]], row: int, column: int, block: Matrix, factor: float) -> None:
@@ -242,9 +247,8 @@ def _zeros(rows: int, columns: int) -> list[list[Number]]:
 def _along_columns(model: Model, value: Mapping[int, Motions | Forces]) -> list[Number]:
     """Columns by joint; joints that do not move the frame have none."""
     dense = _zeros(6, model.nv)
-    for leader, ratio, block in _owned(model, value):
-        rows = Matrix(tuple(zip(*block.columns, strict=True)))
-        _add(dense, 0, model.velocity_slices[leader].start, rows, ratio)
+    for column, ratio, block in _owned(model, value, model.velocity_slices):
+        _add(dense, 0, column, Matrix(tuple(zip(*block.columns, strict=True))), ratio)
     return _flat(dense)
 
 
@@ -253,8 +257,8 @@ def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Nu
     dense = _zeros(model.nv, 10 * len(model.bodies))
     place = {i: 10 * k for k, i in enumerate(model.in_file_order)}
     for (j, i), block in value.items():
-        for leader, ratio, part in _owned(model, {j: block}):
-            _add(dense, model.velocity_slices[leader].start, place[i], part, ratio)
+        for row, ratio, part in _owned(model, {j: block}, model.velocity_slices):
+            _add(dense, row, place[i], part, ratio)
     return _flat(dense)
 
 
@@ -277,10 +281,9 @@ def assemble(
     place, n = _places(model, order)
     dense = _zeros(n, n)
     for (i, j), block in blocks.items():
-        rows, columns = model.owner(i), model.owner(j)
-        if rows is not None and columns is not None:
-            (a, left), (b, right) = rows, columns
-            _add(dense, place[a].start, place[b].start, block, left * right)
+        for row, left, _ in _owned(model, {i: block}, place):
+            for column, right, _ in _owned(model, {j: block}, place):
+                _add(dense, row, column, block, left * right)
     return dense
 
 
@@ -302,8 +305,8 @@ def _stacked(
     dense: list[list[Number]] = []
     for size, blocks in zip(sizes, parts, strict=True):
         rows = _zeros(size, n)
-        for leader, ratio, block in _owned(model, blocks):
-            _add(rows, 0, place[leader].start, block, ratio)
+        for column, ratio, block in _owned(model, blocks, place):
+            _add(rows, 0, column, block, ratio)
         dense += rows
     return dense
 

@@ -2,22 +2,24 @@
 
 import math
 import random
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from chasles.errors import ModelError, said
-from chasles.expr import Number
+from chasles.expr import Number, Scalar
 from chasles.mathematics.linear import Matrix, Vector, diagonal
 from chasles.mathematics.spatial import ArticulatedInertia, Forces, Motions, RigidInertia
 from chasles.model.description import (
+    CouplingData,
     Description,
     JointData,
     Limits,
     LinkData,
     LoopData,
+    RotorData,
     faulty,
     part_of,
 )
@@ -34,7 +36,7 @@ _WEAK = 1e-5
 """A freedom whose inertia is smaller than this beside that of everything it carries loses digits;
 of the published robots the least has 7e-4."""
 
-_FAR = 30.0
+FAR = 30.0
 """Radii of gyration between a body's centre of mass and its frame that cost three digits; sound
 inertias of published robots have up to 4."""
 
@@ -43,27 +45,14 @@ def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[
     """A note for each link whose inertia is impossible; with `strict` the first is an error."""
     notes, moving = [], {body.name for body in model.bodies}
     for link in source.links:
-        if not all(map(math.isfinite, (link.inertia.m, *link.inertia.h, *link.inertia.I))):
-            raise faulty("E-MODEL-039", link, "inertia is not finite", "give finite numbers")
         fault, none = _fault(link.inertia), not any((link.inertia.m, *link.inertia.I))
         if fault is None and none and not link.massless and link.name in moving:
-            fault = "a moving link has zero inertia; it is legal only because others move with it"
+            fault = "a moving link has zero inertia; give it mass and inertia, unless it is a place"
         if fault is not None:
             if strict:
                 raise faulty("E-MODEL-040", link, fault)
             notes.append(f"{_at(link)}: {fault}")
     return tuple(notes)
-
-
-def check_numbers(source: Description) -> None:
-    """Where joints and loops are, and along which axes, are finite numbers (or symbols)."""
-    for joint in (*source.joints, *source.loops):
-        numbers = [joint.pitch, joint.radius, *joint.axis, *(joint.second_axis or ())]
-        for pose in (joint.pose, joint.child_pose):
-            numbers += [*pose.r, *(entry for row in pose.R.rows for entry in row)]
-        if not all(math.isfinite(x) for x in numbers if isinstance(x, float | int)):
-            problem = "its pose, axis, pitch or radius has a number that is not finite"
-            raise faulty("E-MODEL-041", joint, problem, "give finite ones")
 
 
 def check_type(joint: JointData, known: Sequence[str]) -> None:
@@ -113,9 +102,10 @@ def check_loops(source: Description) -> None:
         if loop.motion is not None:
             problem = "it has no coordinate to be driven"
             raise faulty("E-MODEL-050", loop, problem, "drive a joint of the tree")
-    for data in source.couplings:
+    ties: list[CouplingData | RotorData] = [*source.couplings, *source.rotors]
+    for data in ties:
         if data.name in names:
-            problem = "a joint, loop or coupling has this name"
+            problem = "a joint, loop, coupling or rotor has this name"
             raise faulty("E-MODEL-051", data, problem, "rename one")
         names.add(data.name)
 
@@ -141,13 +131,18 @@ def check_frames(model: Model) -> tuple[str, ...]:
     Its inertia about the origin is then m c^2 and rounding (Featherstone 2008, section 10.1).
     """
     notes = []
-    for body in model.bodies:
-        if (radii := _radii(body.inertia)) > _FAR:
-            far = f"its centre of mass is {radii:.0f} radii of gyration from its joint"
-            cost = f"which can cost {2.0 * math.log10(radii):.0f} of 16 digits"
-            remedy = "move the joint's frame nearer, or check the inertia's units"
-            notes.append(f"link {body.name!r}: {far}, {cost}; {remedy}")
+    for name, radii in far_frames(model):
+        far = f"its centre of mass is {radii:.0f} radii of gyration from its joint"
+        cost = f"which can cost {2.0 * math.log10(radii):.0f} of 16 digits"
+        remedy = "move the joint's frame nearer, or check the inertia's units"
+        notes.append(f"link {name!r}: {far}, {cost}; {remedy}")
     return tuple(notes)
+
+
+def far_frames(model: Model) -> list[tuple[str, float]]:
+    """Bodies whose centres of mass are over `FAR` radii of gyration from their joints."""
+    each = [(body.name, _radii(body.inertia)) for body in model.bodies]
+    return [(name, radii) for name, radii in each if radii > FAR]
 
 
 def _radii(inertia: RigidInertia) -> float:
@@ -160,24 +155,25 @@ def _radii(inertia: RigidInertia) -> float:
 
 
 def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Every freedom must move some inertia, or the mass matrix is singular.
+    """Find the joints that move no inertia, with which the mass matrix is singular.
 
-    Returns the joints that move none, which only a loop or coupling may excuse, and a note for each
-    that moves so little beside what it carries that digits are lost. Judged by the pivots of the
+    Returns their names, and notes: one for each of them that no loop or coupling moves, and one for
+    each joint that moves so little beside what it carries that digits are lost. Kinematics, inverse
+    dynamics and the mass matrix of such a robot are defined. Judged by the pivots of the
     articulated-body recursion at an arbitrary configuration: one that vanishes there does so nearly
-    everywhere. A follower adds to its leader's inertia; a driven joint gives way to nothing.
+    everywhere. A follower adds to its leader's inertia, a rotor to that of one of the joints that
+    turn it (its outer product has rank one); a driven joint gives way to nothing.
     """
     rng, notes, idle = random.Random(1), [], []
     held = model.owners(i for constraint in model.constraints for i in constraint.bodies)
-    X, S, rigid, led = {}, {}, {WORLD: RigidInertia.zero()}, [0.0] * len(model.bodies)
+    X, S, rigid = {}, {}, {WORLD: RigidInertia.zero()}
+    whole, model = model, model.bare()
     for i, _, joint, I in model.outward():
         q = joint.integrate(joint.neutral(), Vector(tuple(rng.random() for _ in range(joint.nv))))
         X[i], S[i], rigid[i] = joint.transform(q), joint.subspace(q), I
     for i, p, *_ in model.inward():
         rigid[p] = rigid[p] + X[i].T @ rigid[i]
-        leader, ratio = model.owner(i) or (i, 0.0)
-        if leader != i:
-            led[leader] += ratio * ratio * (S[i].T @ (rigid[i] @ S[i]))[0, 0]
+    led = _led(whole, {i: np.diag(np.array((S[i].T @ (rigid[i] @ S[i])).rows)) for i in S})
     A = {i: ArticulatedInertia.of(I) for i, _, _, I in model.outward()}
     A[WORLD] = ArticulatedInertia.zero()
     for i, p, joint, _ in model.inward():
@@ -185,20 +181,40 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
             A[p] = A[p] + X[i].T @ A[i]
             continue
         U = A[i] @ S[i]
-        rotor = joint.armature + Vector((led[i],) * joint.nv)
+        rotor = joint.armature + Vector(tuple(led[i]))
         D: np.ndarray = np.array((S[i].T @ U + diagonal(rotor)).rows)
         carried: np.ndarray = np.diag(np.array((S[i].T @ (rigid[i] @ S[i]) + diagonal(rotor)).rows))
         share = _share(D, carried)
         if not share > _SINGULAR:
-            if i not in held or not np.all(np.isfinite(D)):
-                raise _moves_nothing(model.bodies[i].data)
-            idle.append(model.bodies[i].data.name)
-        elif share < _WEAK and _radii(model.bodies[i].inertia) <= _FAR:
+            data = model.bodies[i].data
+            if not np.all(np.isfinite(D)):
+                problem = "the inertia that it moves is too large for the arithmetic"
+                raise faulty("E-MODEL-052", data, problem, "check the units of its links")
+            if i not in held:
+                notes.append(_moves_nothing(data))
+            idle.append(data.name)
+        elif share < _WEAK and _radii(model.bodies[i].inertia) <= FAR:
             notes.append(_moves_little(model.bodies[i].data, share))
         undone = np.linalg.inv(D) if share > _SINGULAR else np.linalg.pinv(D, rcond=_SINGULAR)
         inverse = Matrix(tuple(map(tuple, undone.tolist())))
         A[p] = A[p] + X[i].T @ A[i].without(U, U @ inverse)
-    return tuple(idle), tuple(notes)
+    return tuple(reversed(idle)), tuple(notes)  # from the root outward
+
+
+def _led(model: Model, felt: Mapping[int, np.ndarray]) -> dict[int, list[float]]:
+    """The inertia that followers and rotors add to each freedom of the joints that move them.
+
+    felt: the inertia that each freedom moves by itself. A rotor counts once: for a freedom that
+    moves nothing else, if there is one.
+    """
+    led = {i: [0.0] * len(own) for i, own in felt.items()}
+    for i, body in enumerate(model.parts):
+        shares = [s for s in model.shares(i) if s.i != i and s.ratio]
+        needy = [s for s in shares if not felt[s.i][s.k] + led[s.i][s.k]]
+        for owner, k, ratio in (needy or shares)[:1]:
+            own = float(body.joint.armature[0]) + (0.0 if body.geared else felt[i][0])
+            led[owner][k] += ratio * ratio * own
+    return led
 
 
 def _share(D: np.ndarray, carried: np.ndarray) -> float:
@@ -217,10 +233,12 @@ def _moves_little(joint: JointData, share: float) -> str:
     )
 
 
-def _moves_nothing(joint: JointData) -> ModelError:
-    problem = "it moves no inertia, which makes the mass matrix singular"
-    remedy = f"give link {joint.child!r} mass and inertia, the joint an armature, or make it fixed"
-    return faulty("E-MODEL-052", joint, problem, remedy)
+def _moves_nothing(joint: JointData) -> str:
+    return (
+        f"{_at(joint)}: it moves no inertia, so the mass matrix is singular and there is no "
+        f"forward dynamics; `attach` a mass to link {joint.child!r}, give the joint an armature, "
+        "or `lock` it"
+    )
 
 
 def _at(data: LinkData | JointData) -> str:
@@ -231,6 +249,11 @@ def is_solid(inertia: RigidInertia) -> bool:
     """Whether a body resists every acceleration: mass, and moments about all axes through c."""
     moments = np.linalg.eigvalsh(_about_center(inertia))
     return bool(inertia.m > 0.0 and moments[0] > _TOLERANCE * moments[-1])
+
+
+def is_massless(inertia: RigidInertia) -> bool:
+    """Return True for a body without any inertia; one that is a parameter may have some."""
+    return not any(isinstance(x, Scalar) or x for x in (inertia.m, *inertia.h, *inertia.I))
 
 
 def _fault(inertia: RigidInertia) -> str | None:

@@ -2,6 +2,8 @@
 
 from typing import Any, Protocol
 
+import numpy as np
+
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
 
@@ -14,3 +16,11 @@ class Machine(Protocol):
 
     model: Model
     mechanism: Mechanism
+
+
+def read_only(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Views for a user's function: writing into one is an error, and changes no motion."""
+    views = tuple(array.view() for array in arrays)
+    for view in views:
+        view.flags.writeable = False
+    return views

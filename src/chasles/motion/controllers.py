@@ -18,12 +18,14 @@ from chasles import backends
 from chasles.backends.arrays import call
 from chasles.errors import InputError, ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
-from chasles.functions.doors import leading_shape, numbers
+from chasles.functions.doors import leading_shape, library_of, numbers
 from chasles.functions.programs import program
 from chasles.mechanisms import TOLERANCE, Mechanism, require_tree
 from chasles.model import Model
+from chasles.model.given import some_numbers
+from chasles.model.ranges import fault_of
 from chasles.model.spaces import PositionSpace
-from chasles.motion.contract import Array, Machine
+from chasles.motion.contract import Array, Machine, read_only
 from chasles.motion.keywords import renamed
 
 Numbers = Sequence[Number]
@@ -38,13 +40,15 @@ class _Law:
             value = getattr(self, field.name)
             if isinstance(value, list | np.ndarray):
                 object.__setattr__(self, field.name, _nested(value))
+        if fault := fault_of(self):
+            raise ModelError("E-MOTION-104", fault, part=type(self).__name__)
 
     def _gains(self, name: str, size: int) -> list[float]:
         """A field, one number or `size` of them, as so many."""
         value = getattr(self, name)
         array = np.asarray(value, dtype=float)
-        if array.shape not in ((), (size,)) or not np.isfinite(array).all():
-            problem = f"{name} must be one finite number or {size}, not {value!r:.60}"
+        if array.shape not in ((), (size,)):
+            problem = f"{name} must be one number or {size}, not {value!r:.60}"
             raise ModelError("E-MOTION-012", problem, part="rollout")
         return [float(x) for x in np.broadcast_to(array, (size,))]
 
@@ -256,7 +260,7 @@ def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Pr
     t, sizes = arena.input("t", 0), {"q": model.nq, "qd": model.nv}
     sizes |= {"parameters": parameters} if parameters else {}
     symbols = ([arena.input(name, k) for k in range(n)] for name, n in sizes.items())
-    given = [np.array(some, dtype=object) for some in symbols]
+    given = read_only(*(np.array(some, dtype=object) for some in symbols))
     try:
         if isinstance(control, BUILT_IN):
             forces: Any = control(model, arena, t, *map(list, given))
@@ -369,7 +373,9 @@ def parameter_count(parameters: Any) -> int:
     """How many parameters a controller is given: (m,), or (..., m) for a batch; None for none."""
     if parameters is None:
         return 0
-    shape = np.shape(parameters)
+    shape = np.shape(
+        parameters if library_of(parameters) else some_numbers("parameters", parameters)
+    )
     if not shape or not shape[-1]:
         problem = f"parameters must be an array (m,) or (..., m), not {parameters!r:.60}"
         raise InputError("E-MOTION-011", problem, part="rollout")

@@ -11,12 +11,15 @@ from typing import Any, TypedDict
 import numpy as np
 
 from chasles.backends.arrays import checked_count
-from chasles.errors import ArgumentError
+from chasles.errors import ArgumentError, InputError
 from chasles.functions.numeric import checked_step
 from chasles.motion.contract import Array
 from chasles.motion.drivers.loops import ClosureFunction
 from chasles.motion.records import End, Event
 from chasles.motion.steps.integrators import Free
+
+MOST_STEPS = 10**10
+"""Steps of a motion, at most: 15 minutes of the fastest compiled ones, months of the others."""
 
 DT = 1e-3
 """The length of steps where none is given (s), and of the first where the error decides."""
@@ -130,6 +133,14 @@ GROUPS: dict[str, type] = {
 
 NAMES = {field.name: field.default for field in fields(Plan)}
 """Every option by itself, and its default."""
+
+
+def check_resolution(start: float, dt: float, function: str) -> None:
+    """Refuse steps that are too short for time to go on, so far from its zero."""
+    if start + dt == start:
+        problem = f"a step of {dt:g} s does not change the time {start:g} s"
+        remedy = "begin nearer to 0 (start=), or take longer steps (dt=)"
+        raise InputError("E-MOTION-122", problem, remedy, part=function)
 
 
 def planned(options: Mapping[str, Any]) -> Plan:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import InputError
+from chasles.motion.contract import read_only
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class Event:
 
     direction: only upward (1), only downward (-1), or both (0). then: what the event does, as an
     impact does: a function (t, q, qd) -> (q, qd) of the state from which the motion goes on.
-    terminal: the motion ends there; by default if it does nothing.
+    terminal: the motion ends there; by default if it does nothing. The function cannot write into
+    its q and qd; `then` has copies, which it may change and return.
 
     It is looked for between the ends of each step, so dt must be short enough that the function
     does not change its sign twice within one. From a value of zero it does not change its sign.
@@ -45,7 +47,7 @@ class Event:
 
     def value(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
         """The function's value, checked."""
-        found = np.asarray(self.function(t, q, qd), dtype=float)
+        found = np.asarray(self.function(t, *read_only(q, qd)), dtype=float)
         if found.size != 1 or not math.isfinite(found.item()):
             problem = f"event {self.name!r} gave {found!r:.60} at t = {t:.6g} s"
             raise InputError("E-MOTION-041", problem, "return one finite number", part="simulate")
@@ -55,8 +57,8 @@ class Event:
         """The state that it leaves, checked."""
         assert self.then is not None
         try:
-            state = [np.array(part, dtype=float) for part in self.then(t, q, qd)]
-        except (TypeError, ValueError):
+            state = [np.array(part, dtype=float) for part in self.then(t, q.copy(), qd.copy())]
+        except (TypeError, ValueError, OverflowError):
             state = []
         fits = [part.shape for part in state] == [q.shape, qd.shape]
         if not fits or not all(np.isfinite(part).all() for part in state):
@@ -109,7 +111,9 @@ class Trajectory:
     rechosen: the times at which some member of the batch was given other independent coordinates,
     where loops are closed. events: those that happened, in order. touching: at points of
     contact, where `contacts` were given. end: where the motion stopped, to go on from. compiled:
-    all steps were taken in machine code; why: what prevented that.
+    all steps were taken in machine code; why: what prevented that. unstable (...): with soft
+    contacts, the step from which on velocities at contacts reverse from step to step, so that the
+    motion is not that of the ground; -1 where there is none.
     """
 
     t: np.ndarray
@@ -121,3 +125,4 @@ class Trajectory:
     end: End | None = None
     compiled: bool = False
     why: str = ""
+    unstable: np.ndarray | None = None

@@ -1,4 +1,7 @@
-"""Motions of a robot: `simulate`, in machine code where it can be; `rollout` and its gradient."""
+"""Motions of a robot: `simulate`, in machine code where it can be; `rollout` and its gradient.
+
+Long because `simulate` documents every option of a motion.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -7,15 +10,18 @@ from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
+from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, MissingPackageError, ModelError, said
 from chasles.expr import RULES, Arena
 from chasles.functions.doors import check_robot, library_of
 from chasles.functions.numeric import checked_step
 from chasles.model import Model
+from chasles.model.given import some_numbers
+from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, MayRemember, apart
-from chasles.motion.drivers.compiled import DONE, Course, Rollout, checked_steps, prepared
+from chasles.motion.drivers.compiled import DONE, WATCH, Course, Rollout, checked_steps, prepared
 from chasles.motion.drivers.interpreted import interpreted, rigid_contacts, step_count
 from chasles.motion.drivers.running import other_motion, resumed
 from chasles.motion.keywords import renamed, shown
@@ -61,12 +67,14 @@ def simulate(
     `chasles.rollouts`: `PDControl`, `GravityCompensation`, `ComputedTorque`. A function is traced
     if it can be (arithmetic, NumPy's sums and products, functions of `chasles.expr`) and if it
     gives the same again; otherwise it is called with the arrays of all members of a batch, as
-    objects are, which may remember. Give compiled=False with a function that does. parameters:
+    objects are, which may remember. Give compiled=False with a function that does. It cannot write
+    into its q and qd. parameters:
     (m,) or (..., m) of a traced function tau(t, q, qd, p). tau: joint torques instead, constant,
     (nv,) or (..., nv), or of a compiled motion one row for each step, (steps, nv) of one state,
     (..., steps, nv) of a batch.
-    f_ext and dissipation as in `forward_dynamics`. start: the time in s at which it begins; by
-    default that of `at_time`, or 0.
+    f_ext as in `forward_dynamics`. dissipation: with damping and dry friction of joints; friction
+    holds a joint exactly at rest until the load exceeds it (not beside rigid contacts and limits).
+    start: the time in s at which it begins; by default that of `at_time`, or 0.
 
     events: of one state, not of a batch; see `chasles.Event`. Where one does something, the state
     before and the state after are both kept. times: keep the states at these times (n,), which
@@ -77,13 +85,14 @@ def simulate(
     rigid ones. Soft, `SoftContact(...)`: contact_states (..., states) are those of surfaces and of
     friction at the start, by default at rest. They are integrated with the motion;
     `Trajectory.touching` has them, with forces and gaps. Stiff ground is for the implicit
-    integrators. Rigid, `Rigid(...)`, of one state and for explicit integrators: bodies touch,
-    leave, stick, slide and collide, and so do joints at their limits with limits=True. Each change
-    is found within its step, as events are, and named in `Trajectory.events`: "impact", "gain",
-    "loss", "slip" or "stick" and the point. Contacts are looked for at the ends of each step, so dt
-    must be short enough that no body passes through a small or thin one within a step. Raises
-    `contact.Infeasible`, `Inconsistent` or `Indeterminate` where rigid bodies have no motion, or
-    more than one.
+    integrators; where steps are too long for it, a warning says so and `Trajectory.unstable` has
+    the first such step. Rigid, `Rigid(...)`, of one state and for explicit integrators: bodies
+    touch, leave, stick, slide and collide, and so do joints at their limits with limits=True. Each
+    change is found within its step, as events are, and named in `Trajectory.events`: "impact",
+    "gain", "loss", "slip" or "stick" and the point. Contacts are looked for at the ends of each
+    step, so dt must be short enough that no body passes through a small or thin one within a step.
+    Raises `contact.Infeasible`, `Inconsistent` or `Indeterminate` where rigid bodies have no
+    motion, or more than one.
 
     steps: stop after so many steps, at the trajectory's `end`; without a duration, the motion is
     over then. resume: such an end, from which the motion goes on; all else as it was given at
@@ -106,6 +115,10 @@ def simulate(
     touch, closing, output (see `chasles.motion.options`).
     """
     check_robot("simulate", robot)
+    q, qd = (
+        a if library_of(a) else some_numbers(name, a, "simulate")
+        for name, a in (("q", q), ("qd", qd))
+    )
     plan = planned(options)
     why = "compiled=False was given" if compiled is False else obstacle(robot, plan, compiled)
     if not why:
@@ -119,11 +132,11 @@ def simulate(
         except InputError as error:
             raise error.at(part="simulate") from None
     if not why:
-        return _run(robot, made, q, qd, plan, dt, total, device, threads)
+        return watching.told("simulate", _run(robot, made, q, qd, plan, dt, total, device, threads))
     if compiled or device == "cuda":
         raise ModelError("E-MOTION-093", f"this motion cannot be compiled: {why}", part="simulate")
     _check_interpreted(plan, why, threads, q, qd)
-    return replace(interpreted(robot.mechanism, q, qd, plan), why=why)
+    return watching.told("simulate", replace(interpreted(robot.mechanism, q, qd, plan), why=why))
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
@@ -209,26 +222,29 @@ def _run(
 ) -> Trajectory:
     """The steps of a plan in machine code."""
     tau = None if callable(plan.control) else _rows(plan.control, q, qd)
-    states, done = plan.contact_states, 0
+    states, watch, done = plan.contact_states, None, 0
     if plan.resume is not None:
         q, qd, states, done = _resumed(robot.model, plan.resume, q, qd, total)
-    steps = total - done if plan.steps is None else min(plan.steps, total - done)
+        watch = plan.resume.memory.get(WATCH)
+    most = total if plan.steps is None else checked_count("simulate: steps", plan.steps)
+    steps = min(most, total - done)
     if tau is not None and np.ndim(tau) > 1 and np.shape(tau)[-2] == total:
         tau = tau[..., done : done + steps, :]
     start = 0.0 if plan.start is None else plan.start
     numbers = checked_steps(dt, steps, plan.every, start, threads, "simulate")
-    dt, steps, every, threads = numbers
+    dt, steps, every, start, threads = numbers
     send, bring = _transfers(device, q, qd)
-    q, qd, tau, states, parameters = map(send, (q, qd, tau, states, plan.parameters))
+    given = (q, qd, tau, states, plan.parameters, watch)
+    q, qd, tau, states, parameters, watch = map(send, given)
     counts = (dt, steps, every, start, threads, done, total)
-    return bring(made(Course(q, qd, tau, states, parameters, *counts, "simulate")))
+    return bring(made(Course(q, qd, tau, states, parameters, *counts, "simulate", watch)))
 
 
 def _rows(tau: Any, q: Array, qd: Array) -> Any:
     """Joint torques with an axis for steps, where members of a batch have their own."""
     if tau is None:
         return None
-    array = tau if library_of(tau) else np.asarray(tau)
+    array = tau if library_of(tau) else some_numbers("tau", tau, "simulate")
     return array[..., None, :] if 2 <= array.ndim <= max(np.ndim(q), np.ndim(qd)) else array
 
 
@@ -264,9 +280,14 @@ def _transfers(
 
     def bring(run: Trajectory) -> Trajectory:
         assert run.end is not None
-        end = run.end._replace(q=here(run.end.q), qd=here(run.end.qd))
+        memory = dict(run.end.memory)
+        if WATCH in memory:
+            memory[WATCH] = here(memory[WATCH])
+        end = run.end._replace(q=here(run.end.q), qd=here(run.end.qd), memory=memory)
         touching = None if run.touching is None else type(run.touching)(*map(here, run.touching))
-        return replace(run, q=here(run.q), qd=here(run.qd), touching=touching, end=end)
+        unstable = None if run.unstable is None else here(run.unstable)
+        states = {"q": here(run.q), "qd": here(run.qd), "unstable": unstable}
+        return replace(run, touching=touching, end=end, **states)
 
     return lambda array: None if array is None else send(array), bring
 
@@ -278,8 +299,11 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
         if value is not None:
             problem = f"{name} is for compiled motions, and this is not one: {why}"
             raise InputError("E-MOTION-098", problem, part="simulate")
-    if not callable(control) and np.ndim(control) > max(np.ndim(q), np.ndim(qd), 1):
-        problem = f"leading shape {np.shape(control)[:-1]} of tau does not broadcast to q and qd"
+    if control is None or callable(control):
+        return
+    shape = some_numbers("control", control, "simulate").shape
+    if len(shape) > max(np.ndim(q), np.ndim(qd), 1):
+        problem = f"leading shape {shape[:-1]} of tau does not broadcast to q and qd"
         remedy = f"a row for each step needs a compiled motion: {why}"
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
 
@@ -325,11 +349,11 @@ def _course(
     if tau is not None and control is not None:
         raise ArgumentError("E-MOTION-103", "give tau or control, not both", part="rollout")
     tau = tau if control is None else control
-    dt, steps, every, threads = checked_steps(dt, steps, every, start, threads)
-    made = prepared(robot, integrator, tau, dissipation, contacts, dt, parameters)
+    numbers = checked_steps(dt, steps, every, start, threads)
+    made = prepared(robot, integrator, tau, dissipation, contacts, numbers[0], parameters)
     forces = None if callable(tau) else tau
     given = (q, qd, forces, contact_states, parameters)
-    return made, Course(*given, dt, steps, every, start, threads)
+    return made, Course(*given, *numbers)
 
 
 @renamed(method="integrator")
@@ -347,17 +371,19 @@ def rollout(
     one state of so many, and the last. parameters: (m,) or (..., m), of a controller
     tau(t, q, qd, p), which is traced once for all their values. integrator: "semi-implicit" (Euler;
     first order), "euler" or "rk4" (fourth order), all along the configuration space. start: the
-    time of the first step, in s. dissipation as in `forward_dynamics`. Robots with loops, or
+    time of the first step, in s. dissipation as in `simulate`. Robots with loops, or
     that depend on time: `chasles.simulate`. CuPy's arrays are computed on their GPU, in one
     launch, in float32 if all are; nothing is checked to be finite there.
 
     contacts: pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`;
     their forces are part of the step, which is compiled for each dt then, and
     `Trajectory.touching` has forces, gaps and states at the kept times. contact_states
-    (..., states): those of the surfaces and of friction at the start, at rest by default.
+    (..., states): those of the surfaces and of friction at the start, at rest by default. Where
+    steps are too long for the ground, a warning says so (not of motions on a GPU, which nobody
+    waits for) and `Trajectory.unstable` has the first such step.
     """
     made, course = _course(robot, q, qd, tau, **options)
-    return made(course)
+    return watching.told("rollout", made(course))
 
 
 @renamed(method="integrator")

@@ -148,6 +148,19 @@ def _on_a_ray(
     return Infeasible("E-CONTACT-003", problem, PENETRATE, ray=ray, part="lemke")
 
 
+def boxed(A: Array, b: Array, low: Array, high: Array) -> np.ndarray:
+    """z (n,) from low to high with w = A z + b: w >= 0 where z < high, w <= 0 where low < z.
+
+    A (n, n) symmetric without negative eigenvalues, b, low, high (n,). By Lemke's method, with
+    multipliers of the upper bounds as further unknowns: such a problem always has a solution.
+    """
+    A, b, low, high = (np.asarray(a, dtype=float) for a in (A, b, low, high))
+    n, one, scale = len(b), np.eye(len(b)), scales(A)
+    M = np.block([[scale[:, None] * A * scale, one], [-one, np.zeros((n, n))]])
+    z, push = np.split(lemke(M, np.concatenate([scale * (A @ low + b), (high - low) / scale])), 2)
+    return np.where(push > 0.0, high, np.minimum(low + scale * z, high))
+
+
 def gauss_seidel(
     M: Array, d: Array, *, start: Array = None, sweeps: int = 1000, tolerance: float = 1e-12
 ) -> Iterated:

@@ -1,1 +1,1 @@
-"""Numeric tools of the books, beside the functions of a robot: subspaces, maximal coordinates."""
+"""Numeric tools of the books: subspaces, sparse factors, maximal coordinates."""

@@ -2,21 +2,32 @@
 
 One large sparse system (Featherstone 2008, sections 3.7 and 8.13), factored by SciPy. It shares no
 recursion with the compiled methods and takes any loops, redundant ones included; along chains and
-ladders its cost grows with the number of bodies. Everything is computed on plain floats, so that
-nothing is compiled.
+ladders its cost grows with the number of bodies. The equations are written once, for floats or for
+symbols: those of one state are computed on plain floats, those of many by a program, with the
+places of all entries and the order of elimination analysed once.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.algorithms.homogeneous import across, around, loop_matrix, loop_residual
-from chasles.mathematics.linear import Vector
-from chasles.mathematics.spatial import Force, Motion, RigidInertia, Transform
+from chasles.algorithms.homogeneous import (
+    across,
+    around,
+    coupling_bias,
+    coupling_drift,
+    coupling_matrix,
+    loop_matrix,
+    loop_residual,
+)
+from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.functions.tracing import WrenchKey, clock, external_loads
+from chasles.mathematics.linear import Matrix, Vector, absent, diagonal
+from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
 from chasles.model import WORLD, Model
 from chasles.model.joints import Joint
+from chasles.model.loads import by_body
 from chasles.model.model import Loop
 
 PROXIMAL = 1e-8
@@ -31,96 +42,199 @@ CONSISTENT = 1e-7
 """Beside the largest acceleration: the residual above which equations contradict each other."""
 
 
-_AXES = [Vector(tuple(row)) for row in np.eye(3).tolist()]
+_AXES = [Vector(row) for row in Matrix.identity().rows]
 
-UNITS = [*(Motion(e, Vector.zero()) for e in _AXES), *(Motion(Vector.zero(), e) for e in _AXES)]
+UNITS = Motions(
+    tuple([Motion(e, Vector.zero()) for e in _AXES] + [Motion(Vector.zero(), e) for e in _AXES])
+)
 """Unit motions about and along the axes."""
+
+Entries = dict[tuple[int, int], Number]
+"""Entries of a matrix by row and column; others are zero."""
 
 
 class Bridge(NamedTuple):
     """A joint of the tree, or of a loop: sum of X a over its ends = S qdd + c.
 
-    ends: the moving bodies it joins and X, (6, 6), from their coordinates to the joint's, negative
-    for the predecessor. T, Ta: (6, rows) and (6, nv). armature, force: (nv,).
+    ends: the moving bodies it joins and the columns of X, from their coordinates to the joint's,
+    negative for the predecessor. T: what holds; Ta: what drives.
     """
 
-    ends: tuple[tuple[int, np.ndarray], ...]
-    T: np.ndarray
-    Ta: np.ndarray
-    c: np.ndarray
-    armature: np.ndarray
-    force: np.ndarray
+    ends: tuple[tuple[int, Motions], ...]
+    T: Forces
+    Ta: Forces
+    c: Motion
 
 
-class Equation(NamedTuple):
-    """sum of A a over some bodies = value."""
+class Row(NamedTuple):
+    """sum of A a over some bodies = value: one equation for each row of the matrices A."""
 
-    terms: tuple[tuple[int, np.ndarray], ...]
-    value: np.ndarray
+    terms: tuple[tuple[int, Matrix], ...]
+    value: Vector
 
 
-@dataclass(frozen=True)
-class System:
+class Equations(NamedTuple):
     """M a - K' lam = f and K a = k: six accelerations a body, then the equations of the joints.
 
-    M, K: sparse. tree: the joints of the bodies. loops: the rows of K that loops have, at the end.
-    gap: how far the loops are from closed, in rad or m; opening: how fast they open, each per s.
+    The last rows of K are those of loops and couplings. qdd = J a - d. residual: how far loops and
+    couplings are from closed, in rad or m. opening: how fast they open, each per s.
     """
 
-    M: Any
-    K: Any
-    f: np.ndarray
-    k: np.ndarray
-    tree: tuple[Bridge, ...]
-    loops: int
-    gap: float
-    opening: float
+    M: Entries
+    K: Entries
+    f: list[Number]
+    k: list[Number]
+    J: Entries
+    d: list[Number]
+    residual: list[Number]
+    opening: list[Number]
 
 
-def system(
-    model: Model, q: np.ndarray, qd: np.ndarray, tau: np.ndarray, f_ext: Mapping[int, Force]
-) -> System:
-    """The equations of one state; f_ext are forces on bodies, in their coordinates."""
-    x, xd = model.positions(q.tolist()), model.velocities(qd.tolist())
-    given = {i: Vector(tuple(tau[s].tolist())) for i, s in model.velocity_slices.items()}
-    v, tree, f, blocks = {WORLD: Motion.zero()}, [], np.zeros(6 * len(model.bodies)), []
+def equations(
+    model: Model,
+    q: Sequence[Number],
+    qd: Sequence[Number],
+    tau: Sequence[Number],
+    f_ext: Mapping[int, Force],
+) -> Equations:
+    """The equations of one state; f_ext are forces on bodies, in their coordinates.
+
+    A model that depends on time is asked for at one: `model.at(t)`. A joint that is driven in time
+    holds all six accelerations across it.
+    """
+    x, xd = model.positions(q), model.velocities(qd, 1)
+    given = {i: Vector(tuple(tau[s])) for i, s in model.velocity_slices.items()}
+    driven = model.undriven(2)
+    v, tree, M = {WORLD: Motion.zero()}, list[Bridge](), Entries()
+    f = {i: f_ext.get(i, Force.zero()) for i in range(len(model.parts))}
     for i, p, joint, I in model.outward():
-        X, vJ = joint.transform(x[i]), joint.subspace(x[i]) @ xd[i]
+        X, S = joint.transform(x[i]), joint.subspace(x[i])
+        vJ = S @ xd[i]
         v[i] = X @ v[p] + vJ
-        bridge = _bridge(model, joint, x[i], (i, np.eye(6)), (p, _dense(X)))
-        force = given.get(i, Vector.zero(joint.nv)) - joint.resistance(xd[i])
-        c = bridge.c + _numbers(joint.bias(x[i], xd[i]) + v[i].cross(vJ))
-        tree.append(bridge._replace(c=c, force=_numbers(force), armature=_numbers(joint.armature)))
-        blocks.append((6 * i, 6 * i, _dense(I)))
-        f[6 * i : 6 * i + 6] += _numbers(f_ext.get(i, Force.zero()) - v[i].cross(I @ v[i]))
-    for joint_of in tree:
-        push = joint_of.Ta @ (joint_of.force + joint_of.armature * (joint_of.Ta.T @ joint_of.c))
-        rotor = joint_of.Ta * joint_of.armature @ joint_of.Ta.T
-        for i, X_i in joint_of.ends:
-            f[6 * i : 6 * i + 6] += X_i.T @ push
-            blocks += [(6 * i, 6 * k, X_i.T @ rotor @ X_k) for k, X_k in joint_of.ends]
+        bridge = _bridge(model, joint, x[i], (i, Transform.identity()), (p, X))
+        bend = joint.bias(x[i], xd[i]) + v[i].cross(vJ) + S @ driven[i]
+        tree.append(bridge._replace(c=bridge.c + bend))
+        _add(M, 6 * i, 6 * i, _columns(I @ UNITS))
+        f[i] = f[i] - v[i].cross(I @ v[i])
+        push = given.get(i, Vector.zero(joint.nv)) - joint.resistance(xd[i])
+        _drive(M, f, tree[-1], push, joint.armature)
     loops = [_loop(model, loop, x, v) for loop in model.loops]
-    equations = [_forbidden(bridge) for bridge in tree] + _followers(model, tree)
-    equations += [_forbidden(bridge) for bridge in loops]
-    starts = np.cumsum([0, *(len(e.value) for e in equations)])
-    constraints = [
-        (int(row), 6 * i, A) for row, e in zip(starts, equations, strict=False) for i, A in e.terms
-    ]
-    residual = [abs(e) for part in loop_residual(model, x) for e in part]
-    rates = [
-        np.sum([_numbers(block @ xd[i]) for i, block in rows.items()], axis=0)
-        for rows in loop_matrix(model, x)
-    ]
-    return System(
-        _sparse(blocks, (len(f), len(f))),
-        _sparse(constraints, (int(starts[-1]), len(f))),
-        f,
-        np.concatenate([np.zeros(0), *(e.value for e in equations)]),
-        tuple(tree),
-        sum(loop.rows for loop in model.loops),
-        max(residual, default=0.0),
-        max((float(np.max(np.abs(rate), initial=0.0)) for rate in rates), default=0.0),
-    )
+    rows = [_held(b, body.drive is not None) for b, body in zip(tree, model.parts, strict=True)]
+    rows += [*_followers(model, tree), *(_held(b, False) for b in loops)]
+    for coupling in model.couplings:
+        A = coupling_matrix(model, coupling, x)
+        bias = sum((-(A[i] @ driven[i]) for i in A), coupling_bias(model, coupling, x, xd))
+        rows.append(_combined([(tree[i], A[i]) for i in A], bias))
+    K, k = _stacked(rows)
+    J, d = _stacked([_combined([(tree[i], None)]) for i in model.velocity_slices])
+    residual = [e for part in loop_residual(model, x) for e in part]
+    drift = [Vector.zero(loop.rows) for loop in model.loops]
+    drift += [coupling_drift(model, coupling, x) for coupling in model.couplings]
+    rates = zip(loop_matrix(model, x), drift, strict=True)
+    opening = [e for A, at in rates for e in sum((A[i] @ xd[i] for i in A), at)]
+    return Equations(M, K, [e for i in f for e in f[i]], k, J, d, residual, opening)
+
+
+def _drive(M: Entries, f: dict[int, Force], joint: Bridge, push: Vector, armature: Vector) -> None:
+    """The force of a joint on the bodies at its ends, and the inertia of its rotor between them."""
+    rotor = diagonal(armature)
+    force = push + rotor @ (joint.Ta.T @ joint.c)
+    for i, X in joint.ends:
+        R = joint.Ta.T @ X
+        f[i] = f[i] + Force.of(*(R.T @ force)) if len(force) else f[i]
+        for k, X_k in joint.ends if any(not absent(a) for a in armature) else ():
+            _add(M, 6 * i, 6 * k, R.T @ rotor @ (joint.Ta.T @ X_k))
+
+
+def _bridge(
+    model: Model,
+    joint: Joint,
+    q: Vector,
+    successor: tuple[int, Transform],
+    predecessor: tuple[int, Transform],
+) -> Bridge:
+    """A joint between two bodies; what the world accelerates goes to c."""
+    (s, X_s), (p, X_p) = successor, predecessor
+    c, ends = Motion.zero(), []
+    for i, X, sign in ((s, X_s, 1.0), (p, X_p, -1.0)):
+        if i == WORLD:
+            c = c + X @ model.gravity * sign
+        else:
+            ends.append((i, X @ UNITS * sign))
+    return Bridge(tuple(ends), joint.constraint(q), joint.active(q), c)
+
+
+def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) -> Bridge:
+    """A loop joint, in coordinates of its successor frame (Eq 3.40 to 3.44)."""
+    P, S = loop.predecessor, loop.successor
+    X = across(loop, around(model, loop, x)).transform()
+    qJ, X_p = loop.joint.fit(X), X @ P.placement
+    v_s = S.placement @ v[S.body]
+    vJ = v_s - X_p @ v[P.body]
+    bridge = _bridge(model, loop.joint, qJ, (S.body, S.placement), (P.body, X_p))
+    own = loop.joint.bias(qJ, loop.joint.rates(qJ, vJ)) + v_s.cross(vJ)
+    return bridge._replace(c=bridge.c + own)
+
+
+def _held(joint: Bridge, driven: bool) -> Row:
+    """T' (sum of X a) = T' c, for a driven joint along all six directions."""
+    T = Forces((*joint.T.columns, *joint.Ta.columns)) if driven else joint.T
+    return Row(tuple((i, T.T @ X) for i, X in joint.ends), T.T @ joint.c)
+
+
+def _combined(parts: Sequence[tuple[Bridge, Matrix | None]], value: Vector | None = None) -> Row:
+    """sum of A qdd over some joints = value, A being 1 where there is none."""
+    terms: list[tuple[int, Matrix]] = []
+    for joint, A in parts:
+        bend = joint.Ta.T @ joint.c
+        bend = bend if A is None else A @ bend
+        value = bend if value is None else value + bend
+        for i, X in joint.ends:
+            across_it = joint.Ta.T @ X
+            terms.append((i, across_it if A is None else A @ across_it))
+    assert value is not None
+    return Row(tuple(terms), value)
+
+
+def _followers(model: Model, tree: Sequence[Bridge]) -> list[Row]:
+    """The acceleration of each mimic joint or rotor, less that of what moves it, is zero."""
+    found = []
+    for i, body in enumerate(model.parts):
+        if body.follow is None and not body.geared:
+            continue
+        n = body.joint.nv
+        terms: list[tuple[Bridge, Matrix | None]] = [(tree[i], Matrix.identity(n))]
+        for j, k, w in model.shares(i):
+            size = model.parts[j].joint.nv
+            rows = (tuple(-w if c == k + r else 0.0 for c in range(size)) for r in range(n))
+            terms.append((tree[j], Matrix(tuple(rows))))
+        found.append(_combined(terms, Vector.zero(n)))
+    return found
+
+
+def _columns(F: Forces) -> Matrix:
+    return Matrix(tuple(map(tuple, F.columns))).T
+
+
+def _add(entries: Entries, row: int, column: int, block: Matrix) -> None:
+    """Add a block with its upper left entry at a place."""
+    for r, line in enumerate(block.rows, start=row):
+        for c, x in enumerate(line, start=column):
+            if not absent(x):
+                entries[r, c] = entries[r, c] + x if (r, c) in entries else x
+
+
+def _stacked(rows: Iterable[Row]) -> tuple[Entries, list[Number]]:
+    """The matrix of equations one below the other, and their values."""
+    matrix, values = Entries(), list[Number]()
+    for row in rows:
+        for i, A in row.terms:
+            _add(matrix, len(values), 6 * i, A)
+        values += row.value
+    return matrix, values
+
+
+# Solving ---------------------------------------------------------------------------------------
 
 
 class Solution(NamedTuple):
@@ -131,113 +245,114 @@ class Solution(NamedTuple):
     met: bool
 
 
-def solved(equations: System) -> Solution:
-    """All accelerations and multipliers, by the proximal method.
+class Columns(NamedTuple):
+    """Compressed columns: their order, the entry in each slot, its row, and where columns start."""
 
-    [M K'; K -mu] is regular whatever the rank of K; what mu leaves is solved again.
+    order: np.ndarray
+    slots: np.ndarray
+    rows: np.ndarray
+    starts: np.ndarray
+
+
+class Solver:
+    """Factors of [M K'; K -mu] for any numbers at the places that were analysed.
+
+    The matrix is regular whatever the rank of K; what mu leaves is solved again (the proximal
+    method). M, K: the places of their entries. The first matrix decides the order of elimination.
     """
-    from scipy.sparse import block_array, eye_array
-    from scipy.sparse.linalg import splu
 
-    M, K, n = equations.M, equations.K, len(equations.f)
-    if not n:
-        return Solution(np.zeros(0), np.zeros(len(equations.k)), True)
-    mu = PROXIMAL / np.max(np.abs(M.diagonal()))
-    exact = block_array([[M, K.T], [K, None]], format="csc") if K.shape[0] else M.tocsc()
-    gives = block_array([[0.0 * eye_array(n), None], [None, mu * eye_array(K.shape[0])]])
-    factors = splu((exact - gives).tocsc())
-    right = np.concatenate([equations.f, equations.k])
-    x = factors.solve(right)
-    for _ in range(STEPS):
-        step = factors.solve(right - exact @ x)
-        x = x + step
-        if np.max(np.abs(step[:n])) <= 1e-14 * np.max(np.abs(x[:n]), initial=1e-300):
-            break
-    unmet = np.max(np.abs(K @ x[:n] - equations.k), initial=0.0)
-    size = max(np.max(np.abs(x[:n])), np.max(np.abs(equations.k), initial=0.0))
-    return Solution(x[:n], -x[n:], float(unmet) <= CONSISTENT * float(size))
+    def __init__(self, M: Iterable[tuple[int, int]], K: Iterable[tuple[int, int]], n: int, m: int):
+        self.n, self.m = n, m
+        upper, lower = np.array([*M], int).reshape(-1, 2), np.array([*K], int).reshape(-1, 2)
+        below, own = lower + np.array([n, 0]), np.arange(n, n + m)
+        self.places = np.vstack([upper, below, below[:, ::-1], np.column_stack([own, own])])
+        self.diagonal = np.flatnonzero(upper[:, 0] == upper[:, 1])
+        self.chosen: Columns | None = None
 
+    def _laid(self, order: np.ndarray) -> Columns:
+        """The places in compressed columns, these in an order."""
+        row, column = self.places[:, 0], np.argsort(order)[self.places[:, 1]]
+        slots = np.lexsort((row, column))
+        counts = np.bincount(column, minlength=self.n + self.m)
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        return Columns(order, slots, row[slots].astype(np.int32), starts.astype(np.int32))
 
-def joint_accelerations(model: Model, equations: System, a: np.ndarray) -> np.ndarray:
-    """qdd (nv,) from the accelerations of the bodies."""
-    qdd = np.zeros(model.nv)
-    for i, where in model.velocity_slices.items():
-        joint = equations.tree[i]
-        across_it = sum((X @ a[6 * k : 6 * k + 6] for k, X in joint.ends), -joint.c)
-        qdd[where] = joint.Ta.T @ across_it
-    return qdd
+    def __call__(self, M: np.ndarray, K: np.ndarray, f: np.ndarray, k: np.ndarray) -> Solution:
+        """All accelerations and multipliers, from entries in the order of their places."""
+        n = self.n
+        if not n:
+            return Solution(np.zeros(0), np.zeros(len(k)), True)
+        mu = PROXIMAL / np.max(np.abs(M[self.diagonal]))
+        exact, solve = self._factored(np.concatenate([M, K, K, np.zeros(self.m)]), mu)
+        right = np.concatenate([f, k])
+        x = solve(right)
+        for _ in range(STEPS):
+            step = solve(right - exact(x))
+            x = x + step
+            if np.max(np.abs(step[:n])) <= 1e-14 * np.max(np.abs(x[:n]), initial=1e-300):
+                break
+        unmet = np.max(np.abs(exact(x)[n:] - k), initial=0.0)
+        size = max(np.max(np.abs(x[:n])), np.max(np.abs(k), initial=0.0))
+        return Solution(x[:n], -x[n:], float(unmet) <= CONSISTENT * float(size))
 
+    def _factored(self, entries: np.ndarray, mu: float) -> tuple[Any, Any]:
+        """The product with the exact matrix, and the solution with the one that gives way."""
+        from scipy.sparse import csc_array
+        from scipy.sparse.linalg import splu
 
-def _bridge(
-    model: Model,
-    joint: Joint,
-    q: Vector,
-    successor: tuple[int, np.ndarray],
-    predecessor: tuple[int, np.ndarray],
-) -> Bridge:
-    """A joint between two bodies; what the world accelerates goes to c."""
-    (s, X_s), (p, X_p) = successor, predecessor
-    both, up = ((s, X_s), (p, -X_p)), -_numbers(model.gravity)
-    return Bridge(
-        tuple((i, X) for i, X in both if i != WORLD),
-        _columns(joint.constraint(q).columns),
-        _columns(joint.active(q).columns),
-        -sum((X @ up for i, X in both if i == WORLD), np.zeros(6)),
-        np.zeros(joint.nv),
-        np.zeros(joint.nv),
-    )
+        def matrix(values: np.ndarray, laid: Columns) -> Any:
+            return csc_array((values[laid.slots], laid.rows, laid.starts), shape=(size, size))
 
+        size, given = self.n + self.m, entries.copy()
+        given[len(given) - self.m :] = -mu
+        laid = self.chosen
+        if laid is None:
+            first = splu(matrix(given, self._laid(np.arange(size))))
+            laid = self.chosen = self._laid(np.argsort(first.perm_c))
+        exact, order = matrix(entries, laid), laid.order
+        factors = splu(matrix(given, laid), permc_spec="NATURAL")
 
-def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) -> Bridge:
-    """A loop joint, in coordinates of its successor frame (Eq 3.40 to 3.44)."""
-    P, S = loop.predecessor, loop.successor
-    X = across(loop, around(model, loop, x)).transform()
-    qJ, X_p = loop.joint.fit(X), X @ P.placement
-    v_s = S.placement @ v[S.body]
-    vJ = v_s - X_p @ v[P.body]
-    bridge = _bridge(model, loop.joint, qJ, (S.body, _dense(S.placement)), (P.body, _dense(X_p)))
-    own = loop.joint.bias(qJ, loop.joint.rates(qJ, vJ)) + v_s.cross(vJ)
-    return bridge._replace(c=bridge.c + _numbers(own))
+        def solve(right: np.ndarray) -> np.ndarray:
+            x = np.empty_like(right)
+            x[order] = factors.solve(right)
+            return x
+
+        return (lambda x: exact @ x[order]), solve
 
 
-def _forbidden(joint: Bridge) -> Equation:
-    """T' (sum of X a) = T' c."""
-    return Equation(tuple((i, joint.T.T @ X) for i, X in joint.ends), joint.T.T @ joint.c)
+class Analysed(NamedTuple):
+    """The equations of a model as a program of q, qd, tau, wrenches and time.
+
+    It gives the fields of `Equations` in order, of matrices the entries at `M`, `K` and `J`.
+    """
+
+    program: Program
+    M: tuple[tuple[int, int], ...]
+    K: tuple[tuple[int, int], ...]
+    J: tuple[tuple[int, int], ...]
 
 
-def _followers(model: Model, tree: Sequence[Bridge]) -> list[Equation]:
-    """The acceleration of each mimic joint less ratio times its leader's is zero."""
-    found = []
-    for i, follow in enumerate(body.follow for body in model.bodies):
-        if follow is not None:
-            pair = ((tree[i], 1.0), (tree[follow.leader], -follow.ratio))
-            terms = [(k, w * joint.Ta.T @ X) for joint, w in pair for k, X in joint.ends]
-            found.append(Equation(tuple(terms), sum(w * joint.Ta.T @ joint.c for joint, w in pair)))
-    return found
+def analysed(model: Model, keys: tuple[WrenchKey, ...]) -> Analysed:
+    """Find the places of all entries that are not zero for every state, and their expressions."""
+    arena, wrenches = Arena(RULES), [f"wrench{k}" for k in range(len(keys))]
+    sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv, **dict.fromkeys(wrenches, 6)}
+    symbols = {name: [arena.input(name, k) for k in range(n)] for name, n in sizes.items()}
+    moved = model.at(arena.input("t", 0))
+    q, qd, tau, *given = symbols.values()
+    loads = external_loads(moved, moved.positions(q), keys, [list(wrench) for wrench in given])
+    found = equations(moved, q, qd, tau, by_body(moved, loads))
+    outputs = []
+    for name, part in found._asdict().items():
+        numbers = list(part.values()) if isinstance(part, dict) else part
+        outputs.append((Variable(name, (len(numbers),)), numbers))
+    inputs = [Variable(name, (n,)) for name, n in sizes.items()] + clock(model)
+    program = Program.from_outputs("maximal", inputs, outputs)
+    return Analysed(program, tuple(found.M), tuple(found.K), tuple(found.J))
 
 
-def _sparse(blocks: Sequence[tuple[int, int, np.ndarray]], shape: tuple[int, int]) -> Any:
-    """A matrix of blocks, each with the place of its upper left entry; blocks on others add."""
-    from scipy.sparse import coo_array
-
-    rows, places, entries = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0)]
-    for r, c, block in blocks:
-        i, j = np.nonzero(block)
-        rows.append(r + i)
-        places.append(c + j)
-        entries.append(block[i, j])
-    where = (np.concatenate(rows), np.concatenate(places))
-    return coo_array((np.concatenate(entries), where), shape=shape).tocsc()
-
-
-def _numbers(entries: Any) -> np.ndarray:
-    return np.array(list(entries), dtype=float)
-
-
-def _columns(vectors: Sequence[Any]) -> np.ndarray:
-    return np.array([list(v) for v in vectors], dtype=float).reshape(len(vectors), 6).T
-
-
-def _dense(A: Transform | RigidInertia) -> np.ndarray:
-    """The 6x6 matrix of a map of motions (Eq 2.24 and 2.63)."""
-    return _columns([A @ unit for unit in UNITS])
+def joint_accelerations(
+    places: Iterable[tuple[int, int]], J: np.ndarray, d: np.ndarray, a: np.ndarray
+) -> np.ndarray:
+    """qdd = J a - d from the accelerations of the bodies."""
+    row, column = np.array([*places], int).reshape(-1, 2).T
+    return np.bincount(row, J * a[column], minlength=len(d)) - d

@@ -120,6 +120,34 @@ def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, 
     return H, C, np.linalg.solve(H, S.T @ f - C)
 
 
+def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return H (..., n, n) and C (..., n) of several subsystems taken as one (Eq 3.10).
+
+    Each is a pair H, C of its equation of motion H qdd + C = tau; a free rigid body gives its
+    spatial inertia (6, 6) and bias force (6,). H is block diagonal, in the order that is given;
+    leading shapes broadcast. Constraints between them come after: T' qdd = T' c.
+    """
+    pairs = [(np.asarray(H, dtype=float), np.asarray(C, dtype=float)) for H, C in subsystems]
+    for k, (H, C) in enumerate(pairs):
+        if H.ndim < 2 or C.ndim < 1 or H.shape[-2:] != (C.shape[-1],) * 2:
+            problem = f"subsystem {k}: give H (..., n, n) and C (..., n), not {H.shape}, {C.shape}"
+            raise InputError("E-MATH-348", problem, part="collect")
+    try:
+        lead = np.broadcast_shapes(
+            *(H.shape[:-2] for H, _ in pairs), *(C.shape[:-1] for _, C in pairs)
+        )
+    except ValueError:
+        problem = "leading shapes do not broadcast together"
+        raise InputError("E-MATH-349", problem, part="collect") from None
+    n = sum(C.shape[-1] for _, C in pairs)
+    whole, bias, start = np.zeros((*lead, n, n)), np.zeros((*lead, n)), 0
+    for H, C in pairs:
+        own = slice(start, start + C.shape[-1])
+        whole[..., own, own], bias[..., own] = H, C
+        start = own.stop
+    return whole, bias
+
+
 def _rank(sizes: np.ndarray) -> int:
     return int(np.sum(sizes > RANK * np.max(sizes, initial=0.0)))
 

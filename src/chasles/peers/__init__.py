@@ -100,6 +100,7 @@ def compare(
         peer = _opened(chosen, file, robot)
     if path is None and chosen.weightless:
         peer.gravity = robot.gravity
+    peer.joints = tuple(_known_here(robot, name) for name in peer.joints)
     found = Agreement(robot.name, library, tolerance, ())
     different = unlike_joints(robot, peer)
     if different:
@@ -111,6 +112,12 @@ def compare(
         words = f"gravity: ({here}) m/s2 here, ({there}) there"
         return replace(found, first=words, cause="gravity: give both the same (with_gravity)")
     return _by_terms(found, _with_coordinates_of(peer, robot), peer, chosen, seed)
+
+
+def _known_here(robot: Robot, name: str) -> str:
+    """The name here of a joint there; a free joint may have its link's name there."""
+    longer = f"{name}_free"
+    return longer if name not in robot.joints and longer in robot.joints else name
 
 
 def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
@@ -156,7 +163,7 @@ def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed
     def side(seed: int, convention: conventions.Convention) -> Side:
         at = trial(robot, seed)
         x, v = convention.to_position(at.q), convention.to_velocity(at.q, at.qd)
-        return Side(robot, convention, at.q, at.qd, peer.answers(x, v))
+        return Side(at, convention, peer.answers(x, v))
 
     def in_order() -> Side | None:
         """The joints in the order of the two sides, if they could mean that."""
@@ -166,7 +173,7 @@ def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed
             return None
 
     known = {joint.name for joint in robot.model.source.joints}
-    named = bool(known & set(peer.joints))  # else our order is all there is
+    named = all(peer.joints) and bool(known & set(peer.joints))  # else the order is all there is
     by_name = library.convention(robot, list(peer.joints) if named else None)
     sides = [side(seed + k, by_name) for k in range(2)]
     each = {name: list(compared(sides[0])) for name, compared in TERMS.items()}

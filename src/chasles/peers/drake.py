@@ -23,7 +23,12 @@ class Drake:
     def __init__(self, path: Path, *, floating: bool) -> None:
         from pydrake.multibody.parsing import Parser
         from pydrake.multibody.plant import MultibodyPlant
-        from pydrake.multibody.tree import BodyIndex, JacobianWrtVariable
+        from pydrake.multibody.tree import (
+            BodyIndex,
+            JacobianWrtVariable,
+            ModelInstanceIndex,
+            default_model_instance,
+        )
 
         self._index, self._by_v = BodyIndex, JacobianWrtVariable.kV
         plant: Any = MultibodyPlant(STEP)
@@ -33,6 +38,10 @@ class Drake:
             if path.suffix == ".urdf" and not floating:
                 self._hold()
             plant.Finalize()
+        self._default = default_model_instance()
+        others = range(int(self._default) + 1, plant.num_model_instances())
+        models = (plant.GetModelInstanceName(ModelInstanceIndex(k)) for k in others)
+        self._single = len({name.partition("::")[0] for name in models}) == 1
         self.context = plant.CreateDefaultContext()
         joints = [plant.get_joint(k) for k in plant.GetJointIndices()]
         moving = [joint for joint in joints if joint.num_velocities()]
@@ -78,8 +87,12 @@ class Drake:
         return moments(whole.get_mass(), whole.CalcComMoment(), about_origin)
 
     def _name(self, part: Any) -> str:
-        """Name of a body or joint in the file: one of a nested model with that model's name."""
-        _, _, model = self.plant.GetModelInstanceName(part.model_instance()).partition("::")
+        """Name of a body or joint in the file: with the names of its models, but of an only one."""
+        model = self.plant.GetModelInstanceName(part.model_instance())
+        if part.model_instance() == self._default:
+            return str(part.name())
+        if self._single:
+            model = model.partition("::")[2]
         return f"{model}::{part.name()}" if model else str(part.name())
 
 

@@ -26,7 +26,8 @@ class MuJoCo:
         self.data = mujoco.MjData(self.model)
         self.joints = tuple(self.model.joint(j).name for j in range(self.model.njnt))
         self.circles = ()
-        self.gravity = np.array(self.model.opt.gravity)
+        weightless = self.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
+        self.gravity = np.zeros(3) if weightless else np.array(self.model.opt.gravity)
         self.nv = int(self.model.nv)
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:

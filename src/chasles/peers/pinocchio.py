@@ -49,7 +49,8 @@ class Pinocchio:
         jacobians = {f.name: np.zeros((6, 0)) for _, f in bodies}
         if model.nv:  # else Pinocchio 4.1 crashes
             for k, f in bodies:
-                jacobians[f.name] = swap(pin.getFrameJacobian(model, data, k, world), axis=0)
+                J = pin.getFrameJacobian(model, data, k, world).reshape(6, -1)  # (6,) if nv is 1
+                jacobians[f.name] = swap(J, axis=0)
         upper = np.triu(pin.crba(model, data, x))
         return Answers(
             poses,

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from chasles.checks.floats import evaluate
+from chasles.checks.trial import Trial
 from chasles.conventions import Convention
+from chasles.errors import shown
 from chasles.model.validate import check_inertias
 from chasles.robot import Robot
 
@@ -71,17 +73,26 @@ class Term(NamedTuple):
     def __str__(self) -> str:
         at = f"{list(self.where)}: " if self.where else ""
         what = f"{self.name} of {self.of}" if self.of else self.name
-        return f"{what}: {at}{self.here:.9g} here, {self.there:.9g} there"
+        return shown(f"{what}: {at}{self.here:.9g} here, {self.there:.9g} there")
 
 
 class Side(NamedTuple):
-    """A state of the robot, and what the other library says of it."""
+    """A state of the robot, and what the other library says of it.
 
-    robot: Robot
+    Functions are evaluated on plain floats: to compile them takes seconds, for every link minutes.
+    """
+
+    at: Trial
     convention: Convention
-    q: np.ndarray
-    qd: np.ndarray
     answers: Answers
+
+    @property
+    def robot(self) -> Robot:
+        return self.at.robot
+
+    @property
+    def q(self) -> np.ndarray:
+        return self.at.q
 
     @property
     def links(self) -> list[str]:
@@ -94,8 +105,18 @@ class Side(NamedTuple):
         return self.convention.to_position(self.q)
 
     def of_link(self, function: str, name: str, **options: Any) -> np.ndarray:
-        """A function of one link, on plain floats: to compile it for every link takes minutes."""
+        """A function of one link."""
         return evaluate(self.robot.model, function, (self.q,), frame=name, **options)[0]
+
+    def dynamics(self, function: str, *rates: np.ndarray) -> np.ndarray:
+        """A function of the position and some rates, without damping and friction."""
+        way = self.at.ways(function)[0].name
+        found: np.ndarray = self.at.run(function, self.q, *rates, method=way)
+        return found
+
+    @property
+    def mass_matrix(self) -> np.ndarray:
+        return self.dynamics("mass_matrix")
 
 
 def poses(side: Side) -> Iterator[Term]:
@@ -132,31 +153,36 @@ def jacobians(side: Side) -> Iterator[Term]:
 def mass_matrices(side: Side) -> Iterator[Term]:
     """M, in the coordinates here."""
     there = side.convention.from_mass_matrix(side.x, side.answers.mass_matrix)
-    yield term("mass matrix", "", side.robot.mass_matrix(side.q), there)
+    yield term("mass matrix", "", side.mass_matrix, there)
 
 
 def gravities(side: Side) -> Iterator[Term]:
     """Joint forces that hold the robot at rest."""
     there = side.convention.from_effort(side.x, side.answers.gravity_forces)
-    size = float(np.max(np.abs(side.robot.mass_matrix(side.q)), initial=0.0))
-    yield term("gravity forces", "", side.robot.gravity_forces(side.q), there, size)
+    size = float(np.max(np.abs(side.mass_matrix), initial=0.0))
+    yield term("gravity forces", "", side.dynamics("gravity_forces"), there, size)
 
 
 def biases(side: Side) -> Iterator[Term]:
     """Joint forces without acceleration here, which another library may count as some."""
-    robot, convention = side.robot, side.convention
-    v = convention.to_velocity(side.q, side.qd)
+    convention, qd = side.convention, side.at.qd
+    v = convention.to_velocity(side.q, qd)
     zero = convention.from_acceleration(side.x, v, np.zeros(convention.nv))
-    here = robot.inverse_dynamics(side.q, side.qd, zero)
+    here = side.dynamics("inverse_dynamics", qd, zero)
     there = convention.from_effort(side.x, side.answers.bias_forces)
-    size = float(np.max(np.abs(robot.mass_matrix(side.q)), initial=0.0))
+    size = float(np.max(np.abs(side.mass_matrix), initial=0.0))
     yield term("bias forces", "", here, there, size)
 
 
 def loops(side: Side) -> Iterator[Term]:
-    """Residuals there of loops that are closed here, if the library tells them."""
-    here = evaluate(side.robot.model, "loop_residual", (side.q,))[0]
-    there = side.answers.loops
+    """Residuals there of loops that are closed here, if the library tells them.
+
+    Equations of followers, which have coordinates of their own in a robot without mimic, are among
+    them and cannot be told from others.
+    """
+    source, here = side.robot.model.source, side.at.run("loop_residual", side.q)
+    led = not side.robot.mimic and any(joint.mimic is not None for joint in source.joints)
+    there = None if led else side.answers.loops
     if here.size and there is not None:
         missing = Term("loops", "equations", 1.0, (), here.size, 0)
         yield term("loops", "", np.zeros(there.shape), there, 1.0) if there.size else missing
@@ -206,6 +232,8 @@ def unlike_joints(robot: Robot, peer: Peer) -> str:
     if peer.nv - robot.nv in (6, -6):
         where = "there" if peer.nv > robot.nv else "here"
         return f"floating base: the root is free {where} only; load both alike (--floating)"
+    if not all(peer.joints) and peer.nv == robot.nv:
+        return ""  # joints without names are compared in their order
     theirs = [name for name in peer.joints if name not in known]
     ours = [name for name in robot.joints if name not in peer.joints]
     renamed = len(theirs) == 1 and [robot.joint(name).traits.floating for name in ours] == [True]
@@ -294,7 +322,7 @@ def _fixed_to(robot: Robot, first: Term) -> list[str]:
 def _mass_matrix(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
     side = sides[0]
     there = side.convention.from_mass_matrix(side.x, side.answers.mass_matrix)
-    apart = side.robot.mass_matrix(side.q) - there
+    apart = side.mass_matrix - there
     if np.max(np.abs(apart - np.diag(np.diag(apart)))) <= 1e-9 * np.max(np.abs(there)):
         freedom = int(np.argmax(np.abs(np.diag(apart))))
         slices = {name: side.robot.velocity_slice(name) for name in side.robot.joints}

@@ -1,13 +1,14 @@
 """Paper for pictures: axes of one look, curves over time, files, checked input."""
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
-from chasles.errors import InputError
+from chasles.errors import InputError, shown
 from chasles.formats.motion import numbered
 from chasles.functions.doors import numbers
 from chasles.robot import Robot
@@ -54,7 +55,7 @@ def check_picture(path: Path) -> None:
     if path.suffix.lower() not in PICTURES:
         problem = "unknown kind of picture"
         raise InputError("E-PLOT-005", problem, f"end the name in {', '.join(PICTURES)}", file=path)
-    if path.is_dir():
+    if os.path.isdir(path):
         raise InputError("E-PLOT-006", "this is a directory", "name a file in it", file=path)
 
 
@@ -76,14 +77,15 @@ def legend(axes: Axes, columns: int = 1, **place: Any) -> None:
     made = axes.legend(fontsize="x-small", ncols=columns, frameon=False, **place)
     for text in made.get_texts():
         text.set_parse_math(False)
+        text.set_text(shown(text.get_text()))
 
 
 def finish(axes: Axes, title: str, across: str, up: str = "") -> Axes:
     """Title and labels, and the look that all pictures share."""
-    axes.set_title(title, fontsize="medium", parse_math=False)
-    axes.set_xlabel(across, parse_math=False)
+    axes.set_title(shown(title), fontsize="medium", parse_math=False)
+    axes.set_xlabel(shown(across), parse_math=False)
     if up:
-        axes.set_ylabel(up, parse_math=False)
+        axes.set_ylabel(shown(up), parse_math=False)
     axes.grid(alpha=0.25)
     if axes.name != "3d":
         axes.spines[["top", "right"]].set_visible(False)

@@ -1,13 +1,17 @@
 """The configuration space of a robot: positions by name, at random, and with loops closed."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
+from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError
 from chasles.functions.doors import from_names, numbers
 from chasles.mechanisms import Mobility, assemble, mobility
+from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
+from chasles.mechanisms.postures import Bounds
+from chasles.model.given import a_generator
 from chasles.robot.functions import Computing
 from chasles.robot.identity import Array
 
@@ -15,9 +19,26 @@ from chasles.robot.identity import Array
 class Configuring(Computing):
     """Positions, and what loops leave of their freedoms."""
 
-    def neutral(self) -> np.ndarray:
-        """The configuration in which every joint's two frames coincide: (nq,)."""
-        return self.mechanism.neutral()
+    def neutral(self, *, within: bool = False) -> np.ndarray:
+        """Return the configuration in which every joint's two frames coincide: (nq,).
+
+        It may lie outside of the joint limits. within=True moves each coordinate to the nearest
+        position inside its limits, and then closes the loops of a robot that has any.
+        """
+        q = self.mechanism.neutral()
+        if not within:
+            return q
+        inside = np.clip(q, self.limits.lower, self.limits.upper)
+        if np.array_equal(inside, q) or not self.loops:
+            return inside
+        places = {
+            self.model.velocity_slices[i].start: self.model.position_slices[i].start
+            for i in self.model.movers
+            if self.model.bodies[i].joint.nq == 1
+        }
+        free = self.mechanism.loops.positions.independent
+        y = [inside[places[k]] if k in places else 0.0 for k in free]
+        return assemble(self.mechanism.closing.positions, y, inside)
 
     def state(self, values: Mapping[str, Array], *, default: Array = None) -> np.ndarray:
         """q (..., nq) from {joint: position}, shapes broadcast together.
@@ -39,8 +60,9 @@ class Configuring(Computing):
         Without limits, angles lie in [-pi, pi], positions in [-1, 1] m; orientations are uniform.
         They leave loops open: `assemble` takes one as a guess, and closes them.
         """
-        rng = np.random.default_rng(rng)
-        shape = (size,) if isinstance(size, int) else tuple(size)
+        rng = a_generator(rng, "random")
+        sizes = size if isinstance(size, tuple | list) else (size,)
+        shape = tuple(checked_count("random: size", n, least=0) for n in sizes)
         q = np.empty((*shape, self.nq))
         for i, where in self.model.position_slices.items():
             body = self.model.bodies[i]
@@ -48,7 +70,7 @@ class Configuring(Computing):
                 span = {"rad": np.pi, "m": 1.0, "1": 0.0}[unit]
                 low, high = body.data.limits.lower, body.data.limits.upper
                 bounded = body.joint.nq == 1 and np.isfinite(low) and np.isfinite(high)
-                low, high = (low, high) if bounded and low <= high else (-span, span)
+                low, high = (low, high) if bounded else (-span, span)
                 q[..., k] = rng.uniform(low, high, shape) if unit != "1" else rng.normal(size=shape)
             if "1" in body.joint.units:
                 turn = q[..., where.start : where.start + 4]
@@ -76,7 +98,7 @@ class Configuring(Computing):
         method, damped, to 1e-13 of the loop's size. Raises `chasles.ImpossiblePosition` where the
         loops stay open, `chasles.SingularPosition` where y does not determine q.
         """
-        return assemble(self.mechanism.closing, y, guess)
+        return assemble(self.mechanism.closing.positions, y, guess)
 
     def complete(self, q: Array, yd: Array, ydd: Array = None, *, tolerance: float = 1e-9) -> Any:
         """All rates qd (..., nv) from those of the `independent` freedoms, at a closed q.
@@ -86,3 +108,67 @@ class Configuring(Computing):
         determine qd.
         """
         return self.mechanism.closing.complete(q, yd, ydd, tolerance)
+
+    def inverse_kinematics(
+        self,
+        targets: Mapping[str, Any],
+        *,
+        guess: Array = None,
+        near: Array = None,
+        fixed: Sequence[str] | str = (),
+        solutions: Literal["first", "all"] = "first",
+        count: int = 16,
+        seed: int = 0,
+        tries: int = 200,
+        threads: int | None = None,
+    ) -> Solution:
+        """Return postures in which frames reach targets, within the joint limits.
+
+        Parameters
+        ----------
+        targets
+            By frame: a pose (..., 4, 4) in the world, or a target of `chasles.targets`: `Pose`,
+            `Position`, `Orientation`, `Axis`, `LookAt`, `Relative`; several in a list. The key
+            "center of mass" takes a `CenterOfMass`. Leading shapes are batches and broadcast.
+        guess
+            The posture (..., nq) of the first try, and of fixed joints.
+        near
+            A posture (..., nq): return the solution nearest to it, of those that are found.
+        fixed
+            Names of joints that keep the position they have in the guess, or at neutral.
+        solutions
+            "first" for one posture of each problem, "all" for all distinct ones.
+        count
+            The largest number of postures of each problem with `solutions="all"`.
+        seed
+            Another set of starting postures.
+        tries
+            The largest number of starting postures of each problem.
+        threads
+            The number of threads; by default all, for large batches.
+
+        Returns
+        -------
+        Solution
+            `q`, `solved`, `residual`, `iterations` and `limits`. A problem that has no solution,
+            or of which none was found, is not `solved`, and q has the least error that was found.
+
+        Notes
+        -----
+        Damped Gauss-Newton steps on the configuration space (Sugihara, IEEE Transactions on
+        Robotics 27, 2011), with an active set of joint limits, from starting postures near the
+        targets. One problem gives the same bits alone, in any batch and with any number of threads.
+        With closed loops, the targets and the loops are one system of equations.
+
+        Examples
+        --------
+        >>> robot = chasles.robots.puma560()
+        >>> T = robot.forward_kinematics([0.3, 0.5, -1.0, 0.2, 0.9, -0.4], frame="tool")
+        >>> found = robot.inverse_kinematics({"tool": T})
+        >>> bool(found.solved), bool(found.residual.max() < 1e-6)
+        (True, True)
+        """
+        bounds = Bounds(self.limits.lower, self.limits.upper)
+        options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
+        options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}
+        return inverse_kinematics(self.mechanism, bounds, targets, **options)

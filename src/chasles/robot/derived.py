@@ -16,6 +16,7 @@ from chasles.functions.graphs import Graph, captured, shapes_of
 from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import Coordinates
+from chasles.model.given import a_generator, a_name
 from chasles.robot.configuration import Configuring
 from chasles.robot.identity import Array
 
@@ -131,7 +132,7 @@ class Deriving(Configuring):
         ready = self.mechanism.found(key) if plain else None
         if ready is not None:
             return ready(*arguments)
-        if order not in (1, 2):
+        if type(order) is not int or order not in (1, 2):
             raise InputError("E-ROBOT-022", f"order is 1 or 2, not {order!r}", part="derivatives")
         options |= {"dissipation": dissipation, "method": method}
         here, forces = self.mechanism.derived("jacobian", function, wrt, order, f_ext, **options)
@@ -165,8 +166,8 @@ class Deriving(Configuring):
     def frame_motion(
         self,
         q: Array,
-        *rates: Array,
-        frame: str,
+        *rates: Array | str,
+        frame: str | None = None,
         axes: Axes = "world",
         at: At = "frame",
         method: str = "fastest",
@@ -177,6 +178,7 @@ class Deriving(Configuring):
         """Velocity, acceleration, jerk and so on of a frame: (..., order, 6).
 
         rates: qd, qdd, qddd, ..., in this order or by these names: the order is how many are given.
+        The frame's name may follow them by position.
         Row k is the k-th derivative of the position of the body's point at `at` (last three,
         m/s^k), and the derivative of its body's angular velocity of the same order (first three,
         rad/s^k): rows 0 and 1 are `frame_velocity` and the classical `frame_acceleration`. `at` as
@@ -184,6 +186,7 @@ class Deriving(Configuring):
         same derivatives along the frame's axes. method: "joint-motion" (Mitra, in the base frame),
         "link-frames" (the same in the links' frames), or "fastest".
         """
+        rates, frame = _frame_last("frame_motion", rates, frame)
         rates += doors.rates_by_name("frame_motion", rates, named_rates)
         order = doors.order_of("frame_motion", rates)
         view = ("frame", frame, "axes", axes, "at", at, "order", order, "method", method)
@@ -192,25 +195,58 @@ class Deriving(Configuring):
     def jacobian_rate(
         self,
         q: Array,
-        qd: Array,
-        qdd: Array = None,
-        *,
-        frame: str,
+        *rates: Array | str,
+        frame: str | None = None,
         axes: Axes = "world",
         at: At = "frame",
-        order: int = 1,
+        order: int | None = None,
         method: str = "fastest",
         out: Array = None,
         threads: int | None = None,
+        **named_rates: Array,
     ) -> np.ndarray:
-        """The time derivative of the entries of `jacobian` along the motion: (..., 6, nv).
+        """Time derivative of the entries of `jacobian` along the motion: (..., 6, nv).
 
-        order=2 is the second derivative, which needs qdd. method: "spatial" (Featherstone 2008,
+        rates: qd, qdd, ..., in this order or by these names. n rates give the n-th derivative;
+        order, where it is given, says how many there are. method: "spatial" (Featherstone 2008,
         example 2.5; first order), "joint-motion" (Mitra, 2.9), or "fastest".
         """
-        arrays = _rates_of_order("jacobian_rate", order, q, qd, qdd)
-        view = ("frame", frame, "axes", axes, "at", at, "order", order, "method", method)
-        return self._call("jacobian_rate", arrays, view, None, out, threads)
+        rates, frame = _frame_last("jacobian_rate", rates, frame)
+        rates += doors.rates_by_name("jacobian_rate", rates, named_rates)
+        given = doors.order_of("jacobian_rate", rates)
+        if order is not None and doors.checked_order("jacobian_rate", order) != given:
+            problem = f"order={order} needs {order} rates after q, and {given} are given"
+            raise ArgumentError("E-ROBOT-026", problem, part="jacobian_rate")
+        view = ("frame", frame, "axes", axes, "at", at, "order", given, "method", method)
+        return self._call("jacobian_rate", (q, *rates), view, None, out, threads)
+
+    def joint_motion_matrices(
+        self, q: Array, *rates: Array | str, frame: str | None = None
+    ) -> np.ndarray:
+        """Mitra's joint-motion property matrices D of a frame's body: (..., nv, 4, 4).
+
+        D of a joint coordinate is the velocity matrix of the body, in the base frame, for a unit
+        rate of the coordinate: [e~ r x e; 0 0] for a revolute joint about e through r, [0 e; 0 0]
+        for a prismatic one. It is zero for a joint that does not move the body. With rates (qd,
+        qdd, ...), the derivative of D by time of as high an order: Ddot = Omega D - D Omega (Eq 3).
+        """
+        rates, frame = _frame_last("joint_motion_matrices", rates, frame)
+        view: dict[str, Any] = {"frame": frame, "at": "world"}
+        J = self.jacobian_rate(q, *rates, **view) if rates else self.jacobian(q, **view)
+        return numeric.twist_matrices(np.swapaxes(J, -1, -2))
+
+    def motion_matrices(
+        self, q: Array, *rates: Array | str, frame: str | None = None
+    ) -> np.ndarray:
+        """Mitra's motion matrices of a frame's body in the base frame: (..., order, 4, 4).
+
+        They take a point P of the body, in homogeneous coordinates, to the derivatives of its
+        position: Omega P its velocity, A_H P its acceleration, J_H P its jerk, and so on (sections
+        2.6 and 2.7); each is the derivative of the body's position matrix times its inverse. rates:
+        qd, qdd, ...; there is a matrix for each.
+        """
+        rates, frame = _frame_last("motion_matrices", rates, frame)
+        return numeric.motion_matrices(self.frame_motion(q, *rates, frame=frame, at="world"))
 
     def linearize(
         self,
@@ -277,7 +313,7 @@ class Deriving(Configuring):
         True
         """
         packs = [name for name in METHODS if "packed" in spaces(name).options]
-        if function not in packs:
+        if a_name("a function", function, "packed_entries") not in packs:
             problem = f"{function!r} has no packed form"
             raise InputError("E-CALL-097", problem, f"ask for {', '.join(packs)}")
         matrix, *_ = spaces(function).outputs
@@ -312,22 +348,18 @@ class Deriving(Configuring):
         if not tolerance < 1.0:
             problem = f"tolerance must be in (0, 1), not {tolerance!r}"
             raise InputError("E-ROBOT-020", problem, part="base_parameters")
+        rng = a_generator(rng, "base_parameters")
         count = 20 + 40 * len(self.moving_joints) // max(self.nv, 1)
-        steps, qd, qdd = numeric.random_states(self.model, count, np.random.default_rng(rng))
+        steps, qd, qdd = numeric.random_states(self.model, count, rng)
         Y = self.regressor(self.integrate(self.neutral(), steps), qd, qdd)
         return numeric.base_parameters(self.model, Y, tolerance)
 
 
-def _rates_of_order(
-    function: str, order: int, q: Array, qd: Array, qdd: Array
-) -> tuple[Array, ...]:
-    """The arrays for first or second order: no qdd too few or too many."""
-    if isinstance(order, bool) or order not in (1, 2):
-        problem = f"order must be 1 or 2, not {order!r}"
-        raise InputError("E-ROBOT-025", problem, "chasles.compile takes any order", part=function)
-    if order == 2 and qdd is None:
-        raise ArgumentError("E-ROBOT-026", "order=2 needs qdd: give q, qd, qdd", part=function)
-    if order == 1 and qdd is not None:
-        remedy = "leave it out, or ask for order=2"
-        raise ArgumentError("E-ROBOT-027", "order=1 takes no qdd", remedy, part=function)
-    return (q, qd) if qdd is None else (q, qd, qdd)
+def _frame_last(function: str, rates: Sequence[Any], frame: str | None) -> tuple[Any, str]:
+    """Rates, and the name of a frame that follows them by position or is given by name."""
+    given = (*rates, frame) if frame is not None else tuple(rates)
+    names = [x for x in given if isinstance(x, str)]
+    if len(names) != 1 or given[-1] is not names[0]:
+        problem = f"{function} needs one frame=, {doors.NEEDED['frame']}, after all rates"
+        raise ArgumentError("E-CALL-340", problem)
+    return given[:-1], names[0]

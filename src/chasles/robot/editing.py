@@ -1,6 +1,6 @@
 """Changed robots: every edit makes a new one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,6 +14,9 @@ from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import CouplingData, Description, LoopData, edit
 from chasles.model.couplings import Motion, motion
+from chasles.model.given import a_generator, a_mapping, a_number, some_names, some_numbers
+from chasles.model.ranges import value_fault
+from chasles.model.validate import inertia_fault
 from chasles.robot.derived import Deriving
 from chasles.robot.identity import Array, rebuilt
 
@@ -21,14 +24,22 @@ from chasles.robot.identity import Array, rebuilt
 class Editing(Deriving):
     """Edits of the mechanism."""
 
-    def lock(self, positions: Mapping[str, Any]) -> Self:
-        """The robot with some joints fixed: {joint: position}, each with the joint's nq numbers."""
+    def lock(self, positions: Mapping[str, Any] | str | Iterable[str]) -> Self:
+        """Return the robot with some joints fixed.
+
+        positions: {joint: position}, each with the joint's nq numbers; or the name of a joint, or
+        names of several, which are fixed where they are in `neutral()`.
+        """
+        if not isinstance(positions, Mapping):
+            q = self.neutral()
+            names = some_names("positions", positions, "lock")
+            positions = {name: q[self.position_slice(name)] for name in names}
         values = {}
         for name, value in positions.items():
-            entries = np.atleast_1d(np.asarray(value, dtype=float))
+            entries = np.atleast_1d(some_numbers(f"joint {name!r}", value, "lock"))
             where = self.position_slice(name)
             count = where.stop - where.start
-            if entries.shape != (count,) or not np.all(np.isfinite(entries)):
+            if not _is_finite(entries, count):
                 problem = f"joint {name!r} needs {count} finite numbers, not {value!r}"
                 raise InputError("E-ROBOT-006", problem, part="lock")
             values[name] = Vector(tuple(map(float, entries)))
@@ -48,14 +59,21 @@ class Editing(Deriving):
         mass in kg; center: its centre of mass in the frame, in m; inertia: 3x3 about its centre of
         mass along the frame's axes, in kg m2 (a point mass if omitted).
         """
-        tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
-        point = np.asarray(center, dtype=float)
-        if tensor.shape != (3, 3) or point.shape != (3,) or not np.allclose(tensor, tensor.T):
-            problem = "center must be 3 numbers and inertia a symmetric 3x3 matrix"
+        tensor = np.zeros((3, 3)) if inertia is None else some_numbers("inertia", inertia, "attach")
+        point, mass = some_numbers("center", center, "attach"), a_number("mass", mass, "attach")
+        if not (
+            _is_finite(tensor, 3, 3) and _is_finite(point, 3) and np.allclose(tensor, tensor.T)
+        ):
+            problem = "center must be 3 finite numbers and inertia a symmetric 3x3 matrix"
             raise InputError("E-ROBOT-007", problem, part="attach")
+        if wrong := value_fault("link.mass", mass):
+            raise InputError("E-ROBOT-041", wrong, part="attach")
+        fault = inertia_fault(float(mass), tensor)
+        if fault is not None and fault.check == "not-positive":
+            raise InputError("E-ROBOT-042", fault.what, "check its signs", part="attach")
         entries = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
         about = Symmetric(*(float(tensor[entry]) for entry in entries))
-        payload = RigidInertia.from_center(float(mass), Vector(tuple(map(float, point))), about)
+        payload = RigidInertia.from_center(mass, Vector(tuple(map(float, point))), about)
         return self._changed(edit.attach(self.model, frame, name, payload))
 
     def drive(self, motions: Mapping[str, Motion]) -> Self:
@@ -64,11 +82,11 @@ class Editing(Deriving):
         A function gives the joint's coordinate, in rad or m (or all of them where it has several),
         and is written with arithmetic and the functions of `chasles.expr`; it is run once. A driven
         joint has no coordinates (rheonomic, Featherstone 2008, section 3.5); what moves it are its
-        `driving_forces`. Ask the new robot `at_time`.
+        `driving_forces`. Ask the new robot `at_time`. One freedom of a universal, cylindrical or
+        yaw_pitch_roll joint is driven by its name, "joint[0]"; the others keep theirs, as joints.
         """
-        return self._changed(
-            edit.drive(self.model, {name: motion(f, joint=name) for name, f in motions.items()})
-        )
+        each = a_mapping("motions", motions, "drive").items()
+        return self._changed(edit.drive(self.model, {n: motion(f, joint=n) for n, f in each}))
 
     def subtree(self, link: str, *, floating: bool = False) -> Self:
         """The part of the robot that hangs on a link; the link is held fixed, or floats."""
@@ -76,11 +94,11 @@ class Editing(Deriving):
 
     def with_gravity(self, gravity: Array) -> Self:
         """The robot in another field of gravity: three numbers in m/s2, world axes."""
-        g = np.asarray(gravity, dtype=float)
-        if g.shape != (3,) or not np.all(np.isfinite(g)):
+        g = some_numbers("gravity", gravity, "with_gravity")
+        if not _is_finite(g, 3):
             problem = f"give three finite numbers, not {gravity!r}"
             raise InputError("E-ROBOT-009", problem, part="with_gravity")
-        return self._changed(gravity=Vector(tuple(map(float, g))))
+        return self._changed(gravity=Vector(tuple(float(x) + 0.0 for x in g)))  # no -0.0
 
     def simplified(self) -> Self:
         """A robot with the same equation of motion and fewer inertia parameters that are not zero.
@@ -99,6 +117,7 @@ class Editing(Deriving):
 
         Raises `chasles.LockedMechanism` for a freedom that the loops lock.
         """
+        some_names("a freedom", freedoms, "with_independent")
         self.mechanism.loops.select(freedoms)
         return self._changed(independent=freedoms)
 
@@ -151,10 +170,15 @@ class Editing(Deriving):
         )
         if mine != theirs:
             return False
-        rng = np.random.default_rng(rng)
+        rng = a_generator(rng, "is_equivalent")
         return mechanisms.equivalent(self.mechanism, other.mechanism, tolerance, rng)
 
     def _changed(self, source: Description | None = None, **fields: Any) -> Self:
         """The robot of another description, or of its own with other fields."""
         changed = replace(source or self.model.source, **fields)
         return rebuilt(type(self), changed, self.mimic, self.mechanism.t)
+
+
+def _is_finite(array: np.ndarray, *shape: int) -> bool:
+    """Return True for finite numbers of a shape."""
+    return array.shape == shape and bool(np.all(np.isfinite(array)))

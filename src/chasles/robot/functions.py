@@ -38,8 +38,8 @@ class Computing(Identity):
     def forward_kinematics(
         self,
         q: Array,
-        *,
         frame: str,
+        *,
         method: str = "fastest",
         out: Array = None,
         threads: int | None = None,
@@ -53,8 +53,8 @@ class Computing(Identity):
         self,
         q: Array,
         qd: Array,
-        *,
         frame: str,
+        *,
         axes: Axes = "world",
         at: At = "frame",
         method: str = "fastest",
@@ -81,8 +81,8 @@ class Computing(Identity):
         q: Array,
         qd: Array,
         qdd: Array,
-        *,
         frame: str,
+        *,
         axes: Axes = "world",
         at: At = "frame",
         kind: Kind = "classical",
@@ -108,8 +108,8 @@ class Computing(Identity):
     def jacobian(
         self,
         q: Array,
-        *,
         frame: str,
+        *,
         axes: Axes = "world",
         at: At = "frame",
         out: Array = None,
@@ -123,8 +123,8 @@ class Computing(Identity):
     def generalized_jacobian(
         self,
         q: Array,
-        *,
         frame: str,
+        *,
         axes: Axes = "world",
         at: At = "frame",
         out: Array = None,
@@ -431,8 +431,8 @@ class Computing(Identity):
 
         method: "spatial" (composite bodies, Featherstone 2008, table 6.2), "homogeneous" (joint
         actions) or "lagrange" (traces, both Legnani et al. 1996, part II), "augmented-tensor",
-        "composite-3x3", "orthogonal-complement", "unit-acceleration" or "spatial-operator"
-        (Balafoutis, Patel 1991, chapter 6), or "fastest".
+        "composite-3x3", "orthogonal-complement", "factored-complement", "unit-acceleration" or
+        "spatial-operator" (Balafoutis, Patel 1991, chapter 6), or "fastest".
         """
         return self._call(
             "mass_matrix",
@@ -471,8 +471,8 @@ class Computing(Identity):
     def operational_inertia_inverse(
         self,
         q: Array,
-        *,
         frame: str | Sequence[str],
+        *,
         axes: Axes = "world",
         at: At = "frame",
         method: str = "fastest",

@@ -11,10 +11,12 @@ import numpy as np
 
 from chasles import mechanisms
 from chasles.backends import learn
+from chasles.errors import shown
 from chasles.functions.callers import learnable, target
 from chasles.functions.compiled import entry_of
 from chasles.mechanisms import Cluster, Mechanism, Named, clusters
 from chasles.model import Description, JointData, ModelError, build
+from chasles.model.given import a_name
 from chasles.model.parameters import nominal, shape
 
 Array = Any
@@ -56,9 +58,8 @@ class Identity(Named):
     def __repr__(self) -> str:
         loops = f", loops {len(self.loops)}" if self.loops else ""
         loops += f", couplings {len(self.couplings)}" if self.couplings else ""
-        return (
-            f"<Robot {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}{loops}>"
-        )
+        name = shown(repr(self.name))
+        return f"<Robot {name}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}{loops}>"
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -91,6 +92,15 @@ class Identity(Named):
         return self.mechanism.independent
 
     @property
+    def independent_positions(self) -> tuple[str, ...]:
+        """The freedoms that `assemble` takes: `independent`, and more where constraints roll.
+
+        An equation of velocities alone (`chasles.model.rolling`) takes away no position.
+        """
+        loops = self.mechanism.loops
+        return tuple(loops.freedoms[k] for k in loops.positions.independent)
+
+    @property
     def mass(self) -> float:
         """The mass of all links, in kg, those fixed to the world included."""
         return float(sum(link.inertia.m for link in self.model.source.links))
@@ -107,8 +117,12 @@ class Identity(Named):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on what loading assumed, repaired or found suspicious."""
-        return self.model.notes
+        """Notes on what loading assumed, repaired or found suspicious.
+
+        Those of a robot with loops include equations of its loops that are dropped because others
+        imply them up to the digits of the file.
+        """
+        return (*self.model.notes, *self.mechanism.loops.notes)
 
     @cached_property
     def limits(self) -> Limits:
@@ -119,12 +133,13 @@ class Identity(Named):
         for i in model.movers:
             given, joint = model.bodies[i].data.limits, model.bodies[i].joint
             if joint.nq == 1:
-                q[:, model.position_slices[i].start] = sorted((given.lower, given.upper))
+                q[:, model.position_slices[i].start] = given.lower, given.upper
                 v[:, model.velocity_slices[i].start] = given.velocity, given.effort
         return Limits(*q, *v)
 
     def joint(self, name: str) -> JointData:
         """The data of a joint in the file: type, axis, limits, damping, friction, mimic."""
+        a_name("a joint", name)
         for data in self.model.source.joints:
             if data.name == name:
                 return data
@@ -227,6 +242,9 @@ class Identity(Named):
             _HEARD.call = None
         if heard and heard[0] is self and heard[1] == function and heard[-1] is answer:
             _, _, arrays, ready, f_ext, _ = heard
+            if arguments and type(arguments[-1]) is str:  # as the entry reads it
+                *given, frame = arguments
+                arguments, named = tuple(given), {"frame": frame, **named}
             if len(arrays) == len(arguments) and all(map(operator.is_, arrays, arguments)):
                 owner = getattr(self.__dict__.get(function), "__self__", None)
                 learn(owner, arguments, named, lambda: target(ready, arrays, f_ext))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from chasles.algorithms import that_runs
 from chasles.entry_points import entry_point
 from chasles.functions.cost import Explanation, explain
+from chasles.model.given import a_name
 from chasles.motion.simulation import rollout, rollout_pullback, simulate
 from chasles.robot.editing import Editing
 
@@ -65,7 +66,7 @@ class Robot(Editing):
         options: `method`, `dissipation`, `f_ext`, and those of the function, e.g. frame="hand".
         `print` shows it with a long program shortened; `.text(full=True)` has every line.
         """
-        runs = that_runs(self.model, function)
+        runs = that_runs(self.model, a_name("a function", function, "explain"))
         self.mechanism.refuse_open("explain", runs)
         return explain(self.mechanism.chosen(runs), runs, **options)
 
@@ -75,9 +76,10 @@ class Robot(Editing):
         """Show the robot in a browser: sliders, overlays, motions; returns the running view.
 
         beside: another robot. motion: a file of `chasles simulate`, or one as docs/motion.md says.
-        host, port: where the page is; by default only this machine sees it. A notebook shows the
-        result; its `url` is the page, its `stop()` the end, and a script stays for it with
-        `wait()`. Needs `pip install 'chasles[view]'`.
+        host, port: where the page is; by default only this machine sees it. allow: further hosts,
+        of a proxy for example. A notebook shows the result; its `url` is the page with the token
+        that opens it, its `stop()` the end, and a script stays for it with `wait()`. Needs
+        `pip install 'chasles[view]'`.
         """
         return entry_point("show")(self, **options)
 

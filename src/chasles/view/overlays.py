@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from chasles.errors import said
+from chasles.errors import said, shown
 from chasles.model import WORLD
 from chasles.robot import Robot
 from chasles.view import posture
@@ -43,7 +43,7 @@ class Figure:
     def _lay_out(self, offset: np.ndarray) -> None:
         model, scene = self.whole.model, self.server.scene
         scene.add_frame(self.root, show_axes=False, position=offset)
-        names = {i: f"{self.root}/{body.name}" for i, body in enumerate(model.bodies)}
+        names = {i: f"{self.root}/{i} {step(b.name)}" for i, b in enumerate(model.bodies)}
         names[WORLD] = f"{self.root}/fixed to the world"
         self.nodes = {i: scene.add_frame(name, show_axes=False) for i, name in names.items()}
         drawn, self.notes = solids(model, self.size)
@@ -51,7 +51,7 @@ class Figure:
         self.shapes = []
         for k, solid in enumerate(drawn):
             *color, opacity = solid.color
-            node = scene.add_mesh_simple(
+            made = scene.add_mesh_simple(
                 f"{names[solid.body]}/shape {k}",
                 vertices=np.asarray(solid.vertices, dtype=np.float32),
                 faces=np.asarray(solid.faces, dtype=np.uint32),
@@ -62,7 +62,7 @@ class Figure:
                 cast_shadow=False,
                 receive_shadow=False,
             )
-            self.shapes.append((node, node.opacity))
+            self.shapes.append((made, made.opacity))
 
     def move(self, q: np.ndarray, t: float | None = None) -> None:
         """Put the robot into a configuration, at a time."""
@@ -74,6 +74,11 @@ class Figure:
                 self.nodes[i].wxyz, self.nodes[i].position = turn, place
             for overlay in self.overlays:
                 overlay.draw(self)
+
+
+def step(name: str) -> str:
+    """A name as one step of a path in the scene."""
+    return shown(name).replace("/", "\N{DIVISION SLASH}")
 
 
 def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
@@ -195,13 +200,13 @@ class InertiaEllipsoids(Overlay):
 
     def made(self, figure: Figure) -> Iterator[Any]:
         model = figure.whole.model
-        for link in model.source.links:
+        for k, link in enumerate(model.source.links):
             found, frame = posture.of_inertia(link.inertia), model.frames[link.name]
             if found is None:
                 continue
             R: np.ndarray = np.array(frame.placement.R.rows, dtype=float)
             yield figure.server.scene.add_icosphere(
-                f"{figure.nodes[frame.body].name}/inertia of {link.name}",
+                f"{figure.nodes[frame.body].name}/inertia {k} {step(link.name)}",
                 color=(120, 90, 200),
                 opacity=0.45,
                 scale=tuple(np.maximum(found.half, 1e-3 * figure.size)),

@@ -1,6 +1,7 @@
 """The panel of a page: sliders and checkboxes of robots, and the playing of a motion."""
 
 import math
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.errors import said
+from chasles.errors import said, shown
 from chasles.formats import motion as motions
 from chasles.robot import Robot
 from chasles.view.overlays import OVERLAYS, Figure, Manipulability, Overlay
@@ -36,15 +37,18 @@ class Panel:
         self.figure, self.lock = figure, lock
         robot = figure.robot
         self.freedoms = freedoms(robot)
-        active = set(robot.independent)
-        with server.gui.add_folder(figure.whole.name):
-            self.message = server.gui.add_markdown("")
+        active = set(robot.independent_positions)
+        with server.gui.add_folder(shown(figure.whole.name)):
+            # An input that shows a text as it is: Markdown and HTML would take names as markup.
+            self.message = server.gui.add_text(
+                "Values", "", multiline=True, disabled=True, visible=False
+            )
             reset = server.gui.add_button("Start position")
             with server.gui.add_folder("Show", expand_by_default=False):
                 self.overlays = [self._overlay(server, kind(figure)) for kind in OVERLAYS]
             self.sliders = [
                 server.gui.add_slider(
-                    f"{freedom.name}, {freedom.unit}",
+                    f"{shown(freedom.name)}, {freedom.unit}",
                     min=freedom.lower,
                     max=freedom.upper,
                     step=(freedom.upper - freedom.lower) / RESOLUTION,
@@ -92,10 +96,10 @@ class Panel:
         with self.lock:
             figure, trouble = self.figure, ""
             try:
-                q = moved(figure.robot, figure.q, k, float(self.sliders[k].value))
-                figure.move(q)
+                value = self.freedoms[k].within(float(self.sliders[k].value))
+                figure.move(moved(figure.robot, figure.q, k, value))
             except ValueError as error:
-                trouble = f"**It cannot go there:** {said(error)}"
+                trouble = f"It cannot go there: {said(error)}"
             self.refresh(trouble)
 
     def refresh(self, trouble: str = "") -> None:
@@ -104,7 +108,8 @@ class Panel:
         for slider, freedom, value in zip(self.sliders, self.freedoms, values, strict=True):
             slider.value = freedom.shown(float(value))
         said = [f"{o.label}: {o.said}" for o in self.overlays if o.wanted and o.said]
-        self.message.content = "\n\n".join(filter(None, [trouble, *said]))
+        self.message.value = "\n".join(filter(None, [trouble, *said]))
+        self.message.visible = bool(self.message.value)
 
 
 # Playing --------------------------------------------------------------------------------------
@@ -128,7 +133,7 @@ class Motion:
 
 def read(path: Path, robot: Robot) -> Motion:
     """Read a motion file (docs/motion.md), or the file or folder of `chasles simulate`."""
-    path = path / "motion.npz" if path.is_dir() else path
+    path = path / "motion.npz" if os.path.isdir(path) else path
     if path.suffix.lower() == ".npz":
         return Motion(*motions.read_archive(path, robot.nq))
     chunks = list(motions.read(path, robot.model))

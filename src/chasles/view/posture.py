@@ -26,6 +26,10 @@ class Freedom(NamedTuple):
         """A value as a slider between the bounds can show it."""
         if self.endless:
             value = math.remainder(value, 2.0 * math.pi)
+        return self.within(value)
+
+    def within(self, value: float) -> float:
+        """A value between the bounds, the nearer of them if it is beyond."""
         return min(max(value, self.lower), self.upper)
 
 
@@ -40,7 +44,7 @@ def freedoms(robot: Robot) -> list[Freedom]:
         for k, name in enumerate(freedom_names(joint, nv)):
             angle = any((S @ Vector(tuple(float(n == k) for n in range(nv)))).angular)
             span = math.pi if angle else 1.0
-            lower, upper = sorted((limits.lower, limits.upper)) if bounded else (-span, span)
+            lower, upper = (limits.lower, limits.upper) if bounded else (-span, span)
             unit, upper = "rad" if angle else "m", max(upper, lower + 1e-6)
             found.append(Freedom(name, lower, upper, unit, angle and not bounded))
     return found

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import MissingPackageError
+from chasles.formats import meshes
 from chasles.formats.registry import mesh_file, package_of
 from chasles.mathematics.spatial import Transform
 from chasles.model import ROLES, WORLD, Model, ShapeData
@@ -129,6 +130,7 @@ def _loaded(path: Path) -> list[Any]:
         except ImportError:
             problem = "pip install pycollada, which reads .dae files"
             raise MissingPackageError("E-VIEW-001", problem) from None
+    meshes.check(path)
     return [mesh for mesh in trimesh.load_scene(path).dump() if len(mesh.faces)]
 
 

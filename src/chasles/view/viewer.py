@@ -3,6 +3,7 @@
 import atexit
 import html
 import importlib.util
+import re
 import socket
 import threading
 from collections.abc import Iterator, Sequence
@@ -14,19 +15,25 @@ from typing import Any
 
 import numpy as np
 
-from chasles.errors import ArgumentError, InputError, ModelError
+from chasles.errors import ArgumentError, InputError, ModelError, shown
 from chasles.robot import Robot
+from chasles.view.door import Door, checked, open_server
 from chasles.view.overlays import Figure
 from chasles.view.panel import Panel, Playback, read
 
 LOCAL = "127.0.0.1"
+"""This machine alone."""
+
 PORT = 8080
 PICTURE = (1600, 1000)
 """Width and height of a screenshot at most, in pixels."""
 
+FRAME = 'referrerpolicy="no-referrer" sandbox="allow-scripts allow-same-origin allow-downloads"'
+"""What a notebook's frame around a page says of it."""
+
 
 class Viewer:
-    """A running view. url: its page. notes: what could not be drawn as the files have it.
+    """A running view. url: its page, with the token that opens it. notes: what could not be drawn.
 
     In a notebook it shows itself, elsewhere it prints as where its page is. It lasts until
     `stop()`, the end of `with`, or that of Python; a script stays for it with `wait()`.
@@ -39,16 +46,16 @@ class Viewer:
         motion: str | PathLike[str] | None = None,
         host: str = LOCAL,
         port: int = PORT,
+        allow: Sequence[str] = (),
     ) -> None:
         for package in ("viser", "trimesh"):
             if importlib.util.find_spec(package) is None:
                 problem = f"the viewer needs {package}"
                 raise ModelError("E-VIEW-005", problem, "pip install 'chasles[view]'")
         played = None if motion is None else read(Path(motion), robots[0])
-        import viser
-
+        door = Door(host, checked(allow))
         with _quiet():
-            self.server = viser.ViserServer(host=host, port=port, verbose=False)
+            self.server = open_server(door, port)
         try:
             self._lay_out(robots)
         except BaseException:
@@ -62,12 +69,12 @@ class Viewer:
             shown = [(panel, panel.figure.whole) for panel in self.panels]
             able = [panel for panel, robot in shown if (robot.joints, robot.nq) == same]
             self.playback = Playback(self.server, played, able, self._lock)
-        self.url = f"http://{LOCAL if host in ('', '0.0.0.0') else host}:{self.server.get_port()}"
+        self.url = door.url(self.server.get_port())
 
     def _lay_out(self, robots: Sequence[Robot]) -> None:
         server, self._lock = self.server, threading.RLock()
         server.gui.configure_theme(show_logo=False, show_share_button=False)
-        server.gui.set_panel_label(" | ".join(robot.name for robot in robots))
+        server.gui.set_panel_label(" | ".join(shown(robot.name) for robot in robots))
         up = _up(robots[0])
         server.scene.set_up_direction(up)
         # Without a graphics card these two take most of the time of a picture.
@@ -112,8 +119,8 @@ class Viewer:
         picture = client.get_render(height, width, transport_format="png", timeout=20.0)
         stream = BytesIO()
         imageio.imwrite(stream, picture, extension=".png")
-        name = f"{self.figures[0].whole.name}.png".replace("/", "-")
-        client.send_file_download(name, stream.getvalue(), save_immediately=True)
+        name = re.sub(r"[^\w.-]+", "-", self.figures[0].whole.name)[:80]
+        client.send_file_download(f"{name}.png", stream.getvalue(), save_immediately=True)
 
     def wait(self) -> None:
         """Stay until Ctrl-C, then end: for scripts, with which the view would end at once."""
@@ -135,12 +142,12 @@ class Viewer:
         self.stop()
 
     def __repr__(self) -> str:
-        names = " | ".join(figure.whole.name for figure in self.figures)
+        names = " | ".join(shown(figure.whole.name) for figure in self.figures)
         return f"<Viewer of {names} at {self.url}; stop() ends it>"
 
     def _repr_html_(self) -> str:
         page = html.escape(self.url, quote=True)
-        return f'<iframe src="{page}" width="100%" height="600" style="border: 0"></iframe>'
+        return f'<iframe src="{page}" {FRAME} width="100%" height="600" style="border: 0"></iframe>'
 
 
 def show(
@@ -150,12 +157,15 @@ def show(
     motion: str | PathLike[str] | None = None,
     host: str = LOCAL,
     port: int = PORT,
+    allow: Sequence[str] = (),
 ) -> Viewer:
     """Show a robot in a browser, and perhaps another one beside it; returns the running view.
 
     motion: a file, or the folder of a simulation, to play; the robot beside plays it too if its
     joints have the same names. host: the interface that is listened on; other machines see the
-    page only if it is one of theirs. port: the first that is free from here on; 0 is any.
+    page only if it is one of theirs. port: the first that is free from here on; 0 is any. allow:
+    further hosts that browsers reach the page by, such as a reverse proxy or a notebook server:
+    "hub.example.org" or "hub.example.org:8000". Only requests with the token of `url` are answered.
     """
     for given in (robot, beside):
         if not isinstance(given, Robot | None):
@@ -165,13 +175,14 @@ def show(
         problem = f"a port is a whole number from 0 to 65535, not {port!r}"
         raise InputError("E-VIEW-003", problem, part="show")
     try:
-        socket.create_server((host, 0)).close()
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        socket.create_server((host, 0), family=family).close()
     except OSError as error:
         problem = f"nothing can listen on {host!r} here ({error})"
         remedy = "leave out host, or give an address of this machine"
         raise InputError("E-VIEW-004", problem, remedy, part="show") from None
     robots = [robot] if beside is None else [robot, beside]
-    return Viewer(robots, motion=motion, host=host, port=port)
+    return Viewer(robots, motion=motion, host=host, port=port, allow=allow)
 
 
 @contextmanager

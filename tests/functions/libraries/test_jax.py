@@ -10,7 +10,7 @@ from support import close, raises, state, tree
 import chasles
 from chasles.backends import arrays as pool
 from chasles.backends import xla
-from chasles.backends.llvm_source import WORTH_THREADS
+from chasles.backends.llvm.source import WORTH_THREADS
 from chasles.robots import planar, puma560
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")

@@ -189,10 +189,14 @@ class Elimination(NamedTuple):
 
 
 def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
-    """Every row of the closure gives its dependent coordinate (Featherstone 2008, Eq 8.48-8.51)."""
+    """Every row of the closure gives its dependent coordinate (Featherstone 2008, Eq 8.48-8.51).
+
+    Of the first rows alone: the dependent coordinates of the others are then independent.
+    """
     place, closure = tree_places(model), model.closure
-    dependent = [place[c] for c in closure.dependent]
-    independent = [place[c] for c in model.independent]
+    solved = closure.dependent[: len(K.rows)]
+    dependent = [place[c] for c in solved]
+    independent = [place[c] for c in range(model.nv) if c not in solved]
     both = [(*row, e) for row, e in zip(K.rows, k, strict=True)]
     rows, pivots = reduce_rows(both, dependent)
     G = {c: tuple(float(c == i) for i in independent) for c in independent}
@@ -203,7 +207,7 @@ def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
     return Elimination(
         Matrix(tuple(G[c] for c in order)),
         Vector(tuple(g[c] for c in order)),
-        [p / start for p, start in zip(pivots, closure.pivots, strict=True)],
+        [p / start for p, start in zip(pivots, closure.pivots, strict=False)],
     )
 
 
@@ -253,19 +257,22 @@ def independent_mass_matrix(model: Model, q: Position) -> tuple[IndependentMatri
 def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, TreeVector, Health]:
     """Newton's step that closes the loops, and rates that keep them closed (Eq 8.48-8.51).
 
-    K d = -residual with d = 0 in the independent coordinates; of qd these count, the others are
-    G yd, and what K qd = b adds where the mechanism is driven in time. The margin has the sign of
+    K d = -residual with d = 0 in the independent coordinates, by the rows of position alone; of qd
+    the independent rates count, the others are G yd, and what K qd = b adds where the mechanism is
+    driven in time. The margin has the sign of
     the pivots' product beside that of the closure's choice, which changes where the motion passes a
     position that is singular for this choice.
     """
     place, v, rows = tree_places(model), stack(qd, model.in_tree_order), model.closure.rows
-    error, K = entries(loop_residual(model, q), rows), constraints(model, q, rows)
-    solved = eliminated(model, K, -error)
-    driven = eliminated(model, K, entries(loop_rate(model, q), rows))
+    K = constraints(model, q, rows)
+    moved = eliminated(model, K, entries(loop_rate(model, q), rows))
     yd = Vector(tuple(v[place[c]] for c in model.independent))
-    gap, margin = health(model, q, solved.margins)
-    beyond = less(reduce(mul, solved.ratios, 1.0), 0.0)
-    return solved.g, solved.G @ yd + driven.g, Vector.of(gap, select(beyond, -margin, margin))
+    still = [r for r in rows if model.holonomic_rows[r]]
+    error, A = entries(loop_residual(model, q), still), Matrix(K.rows[: len(still)])
+    closed = eliminated(model, A, -error)
+    gap, margin = health(model, q, moved.margins)
+    beyond = less(reduce(mul, moved.ratios, 1.0), 0.0)
+    return closed.g, moved.G @ yd + moved.g, Vector.of(gap, select(beyond, -margin, margin))
 
 
 def hybrid(

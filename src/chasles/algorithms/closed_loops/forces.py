@@ -129,7 +129,7 @@ def closed_joint_reactions(
     f_ext: Wrenches = ABSENT,
 ) -> Reactions:
     """The loop joints push their two bodies apart, by equal and opposite forces (section 8.2)."""
-    loads = {WORLD: Force.zero()} | {i: f_ext[i] for i in range(len(model.bodies))}
+    loads = {WORLD: Force.zero()} | {i: f_ext[i] for i in range(len(model.parts))}
     for loop, f in zip(model.loops, loop_forces(model, q, multipliers), strict=True):
         P, S = loop.predecessor, loop.successor
         X = across(loop, around(model, loop, q)).transform()  # from P to S

@@ -144,13 +144,14 @@ def bias_forces_lagrange(
     The sums are over the bodies h beyond joint m. H~ is the acceleration with all qdd zero; Phi are
     the external actions.
     """
-    M, L, _, H, J = chain(model, q, qd, model.undriven(2))
+    given = model.undriven(2)
+    M, L, _, H, J = chain(model, q, qd, given)
     HJ, Phi, C = {WORLD: Block(Matrix.zero(), Vector.zero())}, {WORLD: Action.zero()}, {}
     for i, *_ in model.outward():
         HJ[i], Phi[i] = H[i] @ J[i], M[i].to_first(Action.of(f_ext[i]))
     for m, p, joint, _ in model.inward():
         C[m] = Vector(tuple(HJ[m].trace(l) - Phi[m].pseudo(l) for l in L[m]))
-        C[m] += joint.resistance(qd[m])
+        C[m] += joint.rotor(given[m]) + joint.resistance(qd[m])
         HJ[p] += HJ[m]
         Phi[p] += Phi[m]
     return C

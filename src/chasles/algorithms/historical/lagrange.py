@@ -18,6 +18,7 @@ from chasles.algorithms.tensor.closed_form import (
     paths,
     rotors,
     triples,
+    turning,
 )
 from chasles.expr import Number
 from chasles.mathematics import homogeneous
@@ -192,7 +193,7 @@ def closed_form_uicker_kahn(model: Model, q: Position) -> Form:
                 C[a, b, c] += double_dot(WaJ, Wbc.T)  # (C of 5.2.7)
             G[a] -= g.dot(Wa @ Vector((*J.h, J.m)))  # (G of 5.2.7)
     symmetric = {key: symbol for (a, b, c), symbol in C.items() for key in ((a, b, c), (a, c, b))}
-    return D, symmetric, by_joint(model, G)
+    return D, symmetric | turning(model, symmetric), by_joint(model, G)
 
 
 def christoffel(
@@ -219,7 +220,7 @@ def closed_form_christoffel(model: Model, q: Position) -> Form:
         first, second = change.get((a, c), none), change.get((b, c), none)
         return first.dot(p[outer, b]) + second.dot(p[outer, a])  # (dD of 5.2.18)
 
-    def turning(a: Freedom, b: Freedom, c: Freedom) -> Number:
+    def bracketed(a: Freedom, b: Freedom, c: Freedom) -> Number:
         """[a, b] . I S_c."""
         return bracket.get((a, b), none).dot(p[max(a.i, c.i), c])
 
@@ -229,9 +230,9 @@ def closed_form_christoffel(model: Model, q: Position) -> Form:
         D[c, b] = D[b, c]
     for a, b, c in triples(model):
         total = slope(a, b, c) + slope(a, c, b) - slope(b, c, a)  # (5.2.18)
-        C[a, b, c] = (total + turning(a, b, c) + turning(a, c, b)) * 0.5  # (5.2.18)
+        C[a, b, c] = (total + bracketed(a, b, c) + bracketed(a, c, b)) * 0.5  # (5.2.18)
         C[a, c, b] = C[a, b, c]
-    return D, C, gravity_forces(model, q)
+    return D, C | turning(model, C), gravity_forces(model, q)
 
 
 class _InBase(NamedTuple):

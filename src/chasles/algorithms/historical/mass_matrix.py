@@ -8,8 +8,15 @@ from chasles.algorithms.tensor.dynamics import (
     bias_forces_augmented_tensor,
     columns,
 )
-from chasles.expr import Number, less, select
-from chasles.mathematics.linear import Matrix, Vector, diagonal, orthogonalize, solve_ltdl
+from chasles.expr import Number, less, select, sqrt
+from chasles.mathematics.linear import (
+    Matrix,
+    Vector,
+    diagonal,
+    factor_ltl,
+    orthogonalize,
+    solve_ltdl,
+)
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
 from chasles.mathematics.tensor import Center
@@ -67,26 +74,55 @@ def mass_matrix_composite_3x3(model: Model, q: Position) -> InertiaMatrix:
 
 
 def mass_matrix_orthogonal_complement(model: Model, q: Position) -> InertiaMatrix:
-    """D = T' M T (Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.10-15).
+    """D = T' M T (Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.10-14).
 
-    T[k] has the twists of body k, in its own axes, for unit rates of the joints that move it; at
-    its centre of mass the inertia M is a block of rotation and a mass.
+    At a body's centre of mass the inertia M is a block of rotation and a mass.
     """
-    T: dict[int, dict[int, Motions]] = {WORLD: {}}
-    D = Blocks()
-    for k, p, joint, I in model.outward():
-        X, body = joint.transform(q[k]), Center.of(I)
-        T[k] = {i: X @ twists for i, twists in T[p].items()} | {k: joint.subspace(q[k])}  # (6.2.14)
+    D, twists = Blocks(), centred_twists(model, q)
+    for k, _, joint, I in model.outward():
+        body, T = Center.of(I), twists[k]
         M = RigidInertia(body.m, Vector.zero(), body.I)
-        shift = Transform(Rotation(), body.r)
-        centred = {i: shift @ twists for i, twists in T[k].items()}  # (6.2.12)
-        for i, left in centred.items():
+        for i, left in T.items():
             momenta = M @ left  # (6.2.13)
-            for j in (j for j in centred if j <= i):
-                block = momenta.T @ centred[j]  # (6.2.15)
+            for j in (j for j in T if j <= i):
+                block = momenta.T @ T[j]  # (6.2.15)
                 D[i, j] = D[i, j] + block if (i, j) in D else block  # (6.2.15)
         D[k, k] += diagonal(joint.armature)
     return D | {(j, i): block.T for (i, j), block in D.items() if i != j}
+
+
+def mass_matrix_factored_complement(model: Model, q: Position) -> InertiaMatrix:
+    """D = P' P with P = N T and M = N' N (Angeles and Ma 1988; Balafoutis and Patel 1991, 6.2.15).
+
+    N is triangular and constant: roots of each body's inertia and of its mass.
+    """
+    D, twists = Blocks(), centred_twists(model, q)
+    for k, _, joint, I in model.outward():
+        body = Center.of(I)
+        N, root = Matrix(tuple(map(tuple, factor_ltl(body.I.matrix().rows)))), sqrt(body.m)
+        P = {
+            i: Matrix(tuple((*(N @ l.angular), *(l.linear * root)) for l in T.columns))
+            for i, T in twists[k].items()
+        }  # (6.2.15)
+        for i, j in ((i, j) for i in P for j in P if j <= i):
+            block = P[i] @ P[j].T  # (6.2.15)
+            D[i, j] = D[i, j] + block if (i, j) in D else block  # (6.2.15)
+        D[k, k] += diagonal(joint.armature)
+    return D | {(j, i): block.T for (i, j), block in D.items() if i != j}
+
+
+def centred_twists(model: Model, q: Position) -> dict[int, dict[int, Motions]]:
+    """T of each body: its twists for unit rates of the joints that move it (Eq 6.2.12, 6.2.14).
+
+    They are those of its centre of mass, along its own axes.
+    """
+    T: dict[int, dict[int, Motions]] = {WORLD: {}}
+    centred = {}
+    for k, p, joint, I in model.outward():
+        X, shift = joint.transform(q[k]), Transform(Rotation(), Center.of(I).r)
+        T[k] = {i: X @ twists for i, twists in T[p].items()} | {k: joint.subspace(q[k])}  # (6.2.14)
+        centred[k] = {i: shift @ twists for i, twists in T[k].items()}  # (6.2.12)
+    return centred
 
 
 def forward_dynamics_unit_acceleration(

@@ -66,7 +66,7 @@ def sensitivities_closed_form(
             )
             D[j, i] = D[i, j].T
         D[i, i] += diagonal(joint.armature)
-        V[i, i] += diagonal(joint.damping)
+        V[i, i] += joint.resistance_slopes(qd[i])
         slopes = joint.slopes(q[i], qd[i], qdd[i]).subspace
         P[i, i] += Matrix(tuple(tuple(dS.T @ F[i]) for dS in slopes)).T
     for place, slope in load_efforts(model, q, f_ext)[1].items():

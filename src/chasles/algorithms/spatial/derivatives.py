@@ -9,7 +9,7 @@ from chasles.algorithms.spatial.dynamics import (
     net_forces,
     tree_mass_matrix,
 )
-from chasles.mathematics.linear import Matrix, Vector, diagonal, factor_ltdl, solve_ltdl
+from chasles.mathematics.linear import Matrix, Vector, factor_ltdl, solve_ltdl
 from chasles.mathematics.products import InverseFactors, beside
 from chasles.mathematics.spatial import (
     CoriolisInertia,
@@ -101,7 +101,7 @@ def inverse_dynamics_derivatives(
         byqd = B[i] @ S[i] + I[i] @ R[i]
         turned = Matrix(tuple(tuple(dS.T @ f[i]) for dS in slopes[i].subspace)).T
         dq[i, i] = S[i].T @ byq + turned
-        dqd[i, i] = S[i].T @ byqd + diagonal(joint.damping)
+        dqd[i, i] = S[i].T @ byqd + joint.resistance_slopes(qd[i])
         I[p] += X[i].T @ I[i]
         B[p] += X[i].T @ B[i]
         f[p] += X[i].T @ f[i]
@@ -151,20 +151,19 @@ def _acceleration_slopes(
 
 
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
-    """Gravity, resistance, external and Coriolis forces: the last are quadratic in qd, hence half
+    """Gravity, losses, external and Coriolis forces: the last are quadratic in qd, hence half
     their derivative times qd, which is at hand (Euler's theorem on homogeneous functions). What
     driven joints accelerate is added."""
     g, h = gravity_forces(model, q), {}
     external, _ = load_efforts(model, q, f_ext)
     for i, _, joint, _ in model.outward():
-        h[i] = g[i] - external[i] + joint.resistance(qd[i])
+        h[i] = g[i] - external[i] + joint.losses(qd[i])
     _, C, _ = inverse_dynamics_derivatives(model.frictionless(), q, qd, model.at_rest())
     for (i, j), block in C.items():
         h[i] += (block @ qd[j]) * 0.5
     driven = model.undriven(2)
     for (i, j), block in mass_matrix(model, q).items():
-        if model.bodies[j].drive is not None:
-            h[i] += block @ driven[j]
+        h[i] += block @ driven[j]
     return h
 
 

@@ -161,9 +161,9 @@ def coriolis_matrix(model: Model, q: Position, qd: Velocity) -> JointMatrix:
         I[i], B[i] = inertia, CoriolisInertia.of(inertia, v[i])
     B[WORLD] = CoriolisInertia.of(I[WORLD], v[WORLD])
     C = Blocks()
-    for i, p, *_ in model.inward():
+    for i, p, joint, _ in model.inward():
         F, G, H = I[i] @ Sdot[i] + B[i] @ S[i], I[i] @ S[i], B[i].transposed(S[i])
-        C[i, i] = S[i].T @ F
+        C[i, i] = S[i].T @ F + joint.turning(qd[i])
         I[p] += X[i].T @ I[i]
         B[p] += X[i].T @ B[i]
         for child, j in pairwise(model.support(i)):

@@ -80,13 +80,9 @@ def hybrid_dynamics_mass_matrix(
     still = {i: Vector.zero(model.bodies[i].joint.nv) for i in model.movers}
     chosen = still | {i: given[i] for i in known}
     C = model.efforts(newton_euler_vector(model, q, qd, model.followed(chosen, 2), f_ext))
-    M = {
-        (i, j): block
-        for (i, j), block in mass_matrix(model, q).items()
-        if model.owners((i, j)) <= set(free)
-    }
+    H11 = assemble(model, mass_matrix(model, q), free)
     forces = stack(given, free) - stack(C, free)
-    qdd = unstack(model, solve_ltdl(*factor_ltdl(assemble(model, M, free)), forces), free)
+    qdd = unstack(model, solve_ltdl(*factor_ltdl(H11), forces), free)
     moved = model.followed(still | qdd)
     weightless = replace(model, gravity_vector=Vector.zero())
     added = model.efforts(newton_euler_vector(weightless, q, model.at_rest(), moved))

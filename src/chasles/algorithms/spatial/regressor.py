@@ -18,7 +18,7 @@ def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Regress
     X, S = {}, {}
     w, wd, a = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {WORLD: -model.gravity_vector}
     Y = Blocks()
-    for i, p, joint, _ in model.outward():
+    for i, p, joint, _ in model.bare().outward():
         X[i], S[i, i] = joint.transform(q[i]), joint.subspace(q[i])
         E, r = X[i].E, X[i].r
         vJ, aJ = S[i, i] @ qd[i], S[i, i] @ qdd[i] + joint.bias(q[i], qd[i])

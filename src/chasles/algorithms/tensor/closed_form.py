@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from typing import NamedTuple
 
 from chasles.algorithms.spatial.kinematics import body_transforms
 from chasles.expr import Number
-from chasles.mathematics.linear import Vector
+from chasles.mathematics.linear import Matrix, Vector, diagonal
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Motion, RigidInertia, Transform
 from chasles.mathematics.tensor import euler_from_inertia
@@ -67,6 +67,7 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
             i, both = max(a.i, c.i), (C[a, b, c] + symbol(a, c, b)) * 0.5  # (5.2.19b)
             C[a, b, c] = both + bend[i, b, c].dot(links[i] @ S[i, a])  # (5.2.19b)
         C[a, c, b] = C[a, b, c]
+    C |= turning(model, C)
     weight = {i: Force(links[i].h.cross(g), g * links[i].m) for i in own}  # (5.2.19c)
     G = {i: -Vector(tuple(S[i, a].dot(weight[i]) for a in own[i])) for i in own}  # (5.2.19c)
     return D, C, G
@@ -147,8 +148,20 @@ def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
     """The armature, which is D's first part; zero elsewhere."""
     D = defaultdict[tuple[Freedom, Freedom], Number](float)
     for i, own in freedoms(model).items():
-        D |= {(a, a): model.bodies[i].joint.armature[a.k] for a in own}
+        D |= {(a, a): model.parts[i].joint.armature[a.k] for a in own}
     return D
+
+
+def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], Number]:
+    """The symbols of joints whose rotors turn with their bodies, these forces added."""
+    found = {}
+    for i, _, joint, _ in model.outward():
+        units = [Vector(unit) for unit in Matrix.identity(joint.nv).rows]
+        slopes = [joint.resistance_slopes(unit) - diagonal(joint.damping) for unit in units]
+        for a, b, c in product(freedoms(model)[i], repeat=3):
+            if half := slopes[b.k][a.k, c.k] * 0.5:
+                found[a, b, c] = C.get((a, b, c), 0.0) + half
+    return found
 
 
 def by_joint(model: Model, numbers: Mapping[Freedom, Number]) -> dict[int, Vector]:
@@ -168,8 +181,7 @@ def efforts(
         total[a] += symbol * (qd[b.i][b.k] * qd[c.i][c.k])  # (C of 5.2.17)
     tau, external = by_joint(model, total), external_efforts(model, q, f_ext)
     return {
-        i: tau[i] + G[i] + joint.resistance(qd[i]) - external[i]
-        for i, _, joint, _ in model.outward()
+        i: tau[i] + G[i] + joint.losses(qd[i]) - external[i] for i, _, joint, _ in model.outward()
     }  # (G of 5.2.17)
 
 

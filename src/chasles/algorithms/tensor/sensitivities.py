@@ -141,7 +141,7 @@ def inverse_dynamics_sensitivities(
             G.append(change + Force(held, z.cross(Udd[i])))  # (7.3.18g, 7.3.18k)
         D[i, i], V[i, i], P[i, i] = _rows(rows, C, steps[i])  # (7.3.18l, 7.3.18m, 7.3.18n)
         D[i, i] += diagonal(joint.armature)
-        V[i, i] += diagonal(joint.damping)
+        V[i, i] += joint.resistance_slopes(qd[i])
         slopes = joint.slopes(q[i], qd[i], qdd[i]).subspace
         P[i, i] += Matrix(tuple(tuple(dS.T @ F[i]) for dS in slopes)).T
         for child, j in pairwise(model.support(i)):

@@ -26,7 +26,7 @@ from chasles import conventions
 from chasles.api import compile
 from chasles.backends.arrays import cores
 from chasles.cli.command import Answer, check_new_picture, steps, table, write_picture, write_saved
-from chasles.cli.options import Asked, option
+from chasles.cli.options import Asked, Overwrite, option
 from chasles.cli.timing import CALLS, Way, interleaved, loop
 from chasles.errors import InputError, ModelError, said
 from chasles.functions.compiled import Compiled
@@ -151,6 +151,7 @@ def bench(
         Path, option("The plot to write (.png, .svg, .pdf).", "--output", "-o")
     ] = Path("bench.png"),
     gpu: Annotated[bool, option("Time kernels on a GPU too, if there is one.")] = True,
+    overwrite: Overwrite = False,
 ) -> Answer:
     """Time a robot's main functions and their derivatives on this machine.
 
@@ -165,14 +166,14 @@ def bench(
 
     chasles bench robot.urdf --floating --output bench.png
     """
-    check_new_picture(output)
+    check_new_picture(output, overwrite=overwrite)
     robot, target = asked.robot(), str(asked.file or asked.target)
     if robot.moving_joints != robot.joints and _has_peer(target):
         robot = replace(asked, how=replace(asked.how, mimic=False)).robot()
     floating = asked.how.floating
     with steps(STEPS) as step:
         result = run(robot, target, floating=floating, batch=batch, gpu=gpu, step=step)
-    _plot(result, output)
+    _plot(result, output, overwrite=overwrite)
     return Answer(_data(result) | {"files": {"plot": output}}, partial(show, result, output))
 
 
@@ -371,7 +372,7 @@ def _taken(speed: Speed) -> tuple[float, ...]:
     return speed.call, speed.one_core, speed.all_cores, speed.single
 
 
-def _plot(bench: Bench, path: Path) -> None:
+def _plot(bench: Bench, path: Path, *, overwrite: bool) -> None:
     """Times for a state, one group of bars a function, as a picture file."""
     labels = ["one call", "batch, 1 core", f"batch, {bench.cores} cores", "batch, 1 core, float32"]
     bars = [[1e6 * x for x in _taken(speed)] for speed in bench.speeds]
@@ -391,4 +392,4 @@ def _plot(bench: Bench, path: Path) -> None:
     title = f"{bench.robot.name}, batches of {bench.batch}"
     finish(axes, title, "µs for a state, less is better")
     axes.grid(visible=False, axis="y")
-    write_picture(figure, path)
+    write_picture(figure, path, overwrite=overwrite)

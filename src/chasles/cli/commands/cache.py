@@ -18,6 +18,9 @@ from chasles.errors import FileError
 SHOWN = 10
 """Number of entries listed."""
 
+MOST_NAMED = 3
+"""Number of entries named that cannot be removed."""
+
 UNITS = ((2.0**30, "GB"), (2.0**20, "MB"), (2.0**10, "kB"))
 PERIODS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 
@@ -68,12 +71,13 @@ def _show(data: Mapping[str, Any], console: Console) -> None:
 
 def _removed(place: Path) -> int:
     """Remove all entries; how many there were."""
-    removed = store.clear()
-    if left := len(store.entries()):
+    removed, left = store.clear()
+    if left:
         raise FileError(
             "E-CACHE-002",
-            f"{left} of {removed + left} entries in {place} could not be removed",
-            "make the folder writeable",
+            f"{len(left)} of {removed + len(left)} entries in {place} could not be removed "
+            f"({'; '.join(left[:MOST_NAMED])}{'; ...' if len(left) > MOST_NAMED else ''})",
+            "make the folder writeable, or remove them",
         )
     return removed
 

@@ -7,8 +7,9 @@ import typer
 
 from chasles.api import save
 from chasles.cli.command import Answer, said
-from chasles.cli.options import Asked, check_folder
-from chasles.formats import endings
+from chasles.cli.options import Asked, Overwrite, check_folder
+from chasles.formats import endings, inputs
+from chasles.writing import check_target
 
 
 def convert(
@@ -17,6 +18,7 @@ def convert(
         Path,
         typer.Argument(metavar="OUT", help=f"The {endings(written=True)} to write."),
     ],
+    overwrite: Overwrite = False,
 ) -> Answer:
     """Write a robot in another format, with all digits.
 
@@ -32,7 +34,8 @@ def convert(
     """
     check_folder(output)
     robot = asked.robot()
-    notes = save(robot, output)
+    check_target(output, overwrite=overwrite, inputs=inputs(robot.model.source))
+    notes = save(robot, output, overwrite=overwrite)
     parts = f"{len(robot.joints)} joints, {len(robot.bodies)} links"
     return Answer(
         {"robot": robot.name, "notes": notes, "files": {"robot": output}},

@@ -230,8 +230,9 @@ def _show_steps(found: Sequence[Row], console: Console) -> None:
     for function, method, whole in found:
         if whole is None:
             continue
+        console.print()
         console.print(
-            f"\n[cyan]{function}[/], {method}: {whole.depth} operations one after the other, at "
+            f"[cyan]{function}[/], {method}: {whole.depth} operations one after the other, at "
             f"most {whole.live} values at a time; by statement:"
         )
         used = [k for k, cell in enumerate(_cells(whole)) if cell != NONE]

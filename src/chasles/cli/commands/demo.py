@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from chasles.cli.command import FOUND, Answer, check_new_picture, table, write_picture, write_saved
-from chasles.cli.options import option
+from chasles.cli.options import Overwrite, option
 from chasles.cli.timing import CALLS, Way, interleaved, loop
 from chasles.functions.compiled import Compiled
 from chasles.plots.paper import energies, finish, forces, legend, sheet
@@ -31,6 +31,7 @@ def demo(
     output: Annotated[
         Path, option("The picture to write (.png, .svg, .pdf).", "--output", "-o")
     ] = Path("demo.png"),
+    overwrite: Overwrite = False,
 ) -> Answer:
     """Move an arm, check its torques three ways, save a plot.
 
@@ -42,9 +43,9 @@ def demo(
         chasles demo
         chasles demo --output puma.svg
     """
-    check_new_picture(output)
+    check_new_picture(output, overwrite=overwrite)
     result = run()
-    _plot(result, output)
+    _plot(result, output, overwrite=overwrite)
     passed = all(check.passed for check in result.checks)
     data = _data(result) | {"files": {"plot": output}}
     return Answer(data, partial(_show, result, output), 0 if passed else FOUND)
@@ -193,10 +194,9 @@ def _data(demo: Demo) -> dict[str, Any]:
 def _show(demo: Demo, output: Path, console: Console) -> None:
     """The motion by joint, the checks, and what it cost; output: where the plot is."""
     robot = demo.robot
-    console.print(
-        f"[bold]{robot.name}[/] moves {robot.nv} joints from rest to rest in {demo.t[-1]:g} s.\n"
-        f"Torques of {len(demo.t)} states by inverse dynamics, in one call:"
-    )
+    duration = f"{demo.t[-1]:g} s"
+    console.print(f"[bold]{robot.name}[/] moves {robot.nv} joints from rest to rest in {duration}.")
+    console.print(f"Torques of {len(demo.t)} states by inverse dynamics, in one call:")
     rows = table(
         ["joint"], ["from °", "to °", "peak °/s", "peak N m", "rms N m", "of torque limit"]
     )
@@ -224,7 +224,7 @@ def _show(demo: Demo, output: Path, console: Console) -> None:
     write_saved(console, {"plot": output})
 
 
-def _plot(demo: Demo, path: Path) -> None:
+def _plot(demo: Demo, path: Path, *, overwrite: bool) -> None:
     """Joint angles, torques and energies over time, as a picture file."""
     figure, (angles, torques, energy) = sheet(3)
     steps = demo.t[::2]
@@ -238,4 +238,4 @@ def _plot(demo: Demo, path: Path) -> None:
     some = slice(None, None, max(1, len(steps) // 25))
     energy.plot(steps[some], demo.work[some], "k.", label="work of the torques")
     legend(energy)
-    write_picture(figure, path)
+    write_picture(figure, path, overwrite=overwrite)

@@ -51,4 +51,4 @@ def explain(
         "operations": asdict(found.program.count),
         "program": found.listing(full=program),
     }
-    return Answer(data, said(*found.text(full=program).split("\n")))
+    return Answer(data, said(*found.text(full=program).split("\n"), whole=program))

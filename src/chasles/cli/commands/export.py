@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from chasles.algorithms import METHODS
+from chasles.backends.c.names import prefix_for
 from chasles.cli.command import Answer, said
-from chasles.cli.options import Asked, Frame, Functions, has_frame, listed, option
+from chasles.cli.options import Asked, Frame, Functions, Overwrite, has_frame, listed, option
 from chasles.errors import InputError
 from chasles.exporting import export as write
 from chasles.exporting import function_of
@@ -26,7 +27,7 @@ def export(
     axes: Annotated[str, option("world or frame.")] = "",
     at: Annotated[str, option("frame, world or x,y,z.")] = "",
     dissipation: Annotated[bool, option("With friction.")] = False,
-    overwrite: Annotated[bool, option("Replace files.")] = False,
+    overwrite: Overwrite = False,
 ) -> Answer:
     """Write functions of a robot as plain C99, with a test.
 
@@ -54,8 +55,11 @@ def export(
         overwrite=overwrite,
         **_viewpoint(robot, names, frame=frame, axes=axes, at=at),
     )
+    note = "" if prefix else prefix_for(robot.name)[1]
     data = {"robot": robot.name, "functions": names, "files": {p.name: p for p in paths}}
+    data["notes"] = [note] if note else []
     lines = (
+        *([f"note: {note}"] if note else []),
         f"Written to {paths[0].parent}: {', '.join(path.name for path in paths)}",
         "Build and test:",
         f"  cmake -S {paths[0].parent} -B build && cmake --build build",

@@ -55,7 +55,10 @@ def _facts(robot: Robot) -> dict[str, Any]:
             {"name": x.name, "type": x.kind, "parent": x.parent, "child": x.child}
             for x in source.loops
         ],
-        "couplings": [{"name": x.name, "freedoms": x.freedoms} for x in source.couplings],
+        "couplings": [
+            {"name": x.name, "freedoms": x.freedoms, "rates": x.rates, "frames": x.frames}
+            for x in source.couplings
+        ],
         "frames": robot.frames,
         "notes": robot.notes,
     }
@@ -117,7 +120,8 @@ def _show(robot: Robot, console: Console) -> None:
         ends = f"{loop.parent or '(the world)'} to {loop.child}"
         console.print(f"[bold]loop[/] [cyan]{escape(loop.name)}[/]: {loop.kind}, {escape(ends)}")
     for coupling in robot.model.source.couplings:
-        between = escape(", ".join(coupling.freedoms))
+        parts = (*coupling.freedoms, *coupling.rates, *coupling.frames)
+        between = escape(", ".join(parts))
         console.print(f"[bold]coupling[/] [cyan]{escape(coupling.name)}[/]: of {between}")
     extra = [name for name in robot.frames if name not in set(robot.bodies)]
     if extra:

@@ -1,6 +1,7 @@
 """The command `chasles lint`: what is found in each file, and copies that are repaired."""
 
 import difflib
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,12 +14,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from chasles.cli.command import FOUND, WRONG, Answer, write
-from chasles.cli.options import Arguments, given, installed, option
+from chasles.cli.options import Arguments, Trust, given, installed, option
 from chasles.errors import ChaslesError, FileError, ModelError
-from chasles.formats.files import store
 from chasles.lint import CHECKS, SEVERITIES, Finding, at_least, findings, surveyed
 from chasles.lint.repair import repaired, unrepaired
 from chasles.lint.sheet import Sheet
+from chasles.writing import store
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -41,6 +42,7 @@ def lint(
     ] = False,
     fail_on: Annotated[FailOn, option("Exit status 1 from such findings on.")] = FailOn.warning,
     no_meshes: Annotated[bool, option("Do not open the mesh files that a file names.")] = False,
+    trust: Trust = False,
 ) -> Answer:
     """Find what is wrong or odd in robot files, also in those that do not load.
 
@@ -53,8 +55,8 @@ def lint(
         chasles lint robots/*.urdf --json --fail-on error
         chasles lint robot.urdf --fix
     """
-    arguments = given(argument)
-    reports = [_report(file, fix=fix, meshes=not no_meshes, arguments=arguments) for file in files]
+    how: dict[str, Any] = {"meshes": not no_meshes, "arguments": given(argument), "trust": trust}
+    reports = [_report(file, fix=fix, how=how) for file in files]
 
     def show(console: Console) -> None:
         for report in reports:
@@ -82,10 +84,10 @@ class Report:
     unwritten: ChaslesError | None = None
 
 
-def _report(target: str, *, fix: bool, meshes: bool, arguments: Mapping[str, str]) -> Report:
-    """Look at a file, and repair a copy of it if that was asked."""
+def _report(target: str, *, fix: bool, how: Mapping[str, Any]) -> Report:
+    """Look at a file, and repair a copy of it if that was asked; how: options of `surveyed`."""
     try:
-        sheet = surveyed(target, meshes=meshes, arguments=arguments)
+        sheet = surveyed(target, **how)
     except ModelError as error:
         return Report(target, unreadable=error)
     left = tuple(map(str, unrepaired(sheet))) if fix else ()
@@ -105,13 +107,13 @@ def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
     The copy of a file stands beside it, that of an installed robot in the present folder.
     """
     copy = target.with_name(f"{target.stem}.fixed{Path(sheet.file).suffix}")
-    if copy.exists():
+    if os.path.lexists(copy):
         problem = "it is there already"
         raise ModelError("E-CLI-017", problem, "remove it, or give it another name", file=copy)
     old, new = repaired(sheet)
     if old == new:
         return "", ""
-    store(copy, new)
+    store(copy, new, overwrite=False)
     lines = difflib.unified_diff(
         old.splitlines(keepends=True), new.splitlines(keepends=True), sheet.file, str(copy)
     )
@@ -150,7 +152,7 @@ def _show(report: Report, console: Console) -> None:
             console.print(f"{head}; {escape(found[0].remedy)}", soft_wrap=True)
             write(console, *(f"  {x.where}: {x.part}: {x.what}" for x in found))
     if report.diff:
-        write(console, report.diff, end="")
+        write(console, *report.diff.splitlines())
         write(console, f"Repaired copy saved to {report.copy}")
     elif report.unwritten:
         why = escape(str(report.unwritten))

@@ -12,10 +12,11 @@ from rich.progress import TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from chasles.cli import command
 from chasles.cli.motion import Summary, Task, run
-from chasles.cli.options import Asked, option, repeatable
+from chasles.cli.options import Asked, Overwrite, option, repeatable
 from chasles.formats.files import size
 from chasles.plots.paper import efforts, finish, sheet
 from chasles.plots.paper import forces as draw_forces
+from chasles.writing import check_target
 
 
 def motion(
@@ -36,6 +37,7 @@ def motion(
     at_world: Annotated[bool, option("Of the point at the world's origin, as in W and H.")] = False,
     step: Annotated[float | None, option("Seconds between instants without times.")] = None,
     differentiate: Annotated[bool, option("Compute missing rates by differences.")] = False,
+    overwrite: Overwrite = False,
 ) -> command.Answer:
     """Compute poses, velocities, accelerations and forces along a motion.
 
@@ -49,9 +51,9 @@ def motion(
         chasles motion robot.urdf moves.csv --differentiate --forces push.csv
     """
     if output is not None:
-        command.check_new_table(output)
+        command.check_new_table(output, overwrite=overwrite)
     if plot is not None:
-        command.check_new_picture(plot)
+        command.check_new_picture(plot, overwrite=overwrite)
     robot = asked.robot()
     task = Task(
         robot,
@@ -63,15 +65,16 @@ def motion(
         step,
         differentiate,
         at="world" if at_world else "frame",
+        summarized=frame[0] if frame else robot.frames[-1],
     )
     files = {what: path for what, path in (("table", output), ("plot", plot)) if path is not None}
     for path in files.values():
-        task.check_not_read(path)
+        check_target(path, overwrite=overwrite, inputs=task.inputs)
     columns = (TaskProgressColumn(), TimeRemainingColumn(), TextColumn("left"))
     with command.bar(size(str(motion)), *columns) as told:
-        summary = run(task, output, lambda count: told(completed=count))
+        summary = run(task, output, lambda count: told(completed=count), overwrite=overwrite)
     if plot is not None:
-        _draw(task, summary, plot)
+        _draw(task, summary, plot, overwrite=overwrite)
 
     data = _data(task, summary) | {"files": files}
     return command.Answer(data, partial(_show, task, summary, files))
@@ -90,7 +93,7 @@ def _data(task: Task, summary: Summary) -> dict[str, Any]:
             {"joint": name, "unit": unit, "peak": peak, "rms": rms}
             for (name, unit), peak, rms in joints
         ],
-        "frame": task.frames[0],
+        "frame": task.summarized,
         "peak_speed": summary.speed,
         "peak_acceleration": summary.acceleration,
         "energy": dict(zip(("first", "last"), summary.energy, strict=True)),
@@ -100,7 +103,7 @@ def _data(task: Task, summary: Summary) -> dict[str, Any]:
 
 def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Console) -> None:
     """Print the length of the motion, joint forces, the frame's motion and the energy."""
-    robot, frame = task.robot, task.frames[0]
+    robot, frame = task.robot, task.summarized
     length = "" if summary.end is None else f", {summary.start:g} to {summary.end:g} s"
     console.print(f"[bold]{escape(robot.name)}[/]: {summary.instants} instants{length}")
     rows = command.table(["joint force"], ["peak", "rms", "unit"])
@@ -122,7 +125,7 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
     command.write_saved(console, files)
 
 
-def _draw(task: Task, summary: Summary, path: Path) -> None:
+def _draw(task: Task, summary: Summary, path: Path, *, overwrite: bool) -> None:
     """Joint positions, joint forces and the frame's speed over time, as a picture file."""
     robot = task.robot
     figure, (positions, forces, speed) = sheet(3)
@@ -133,5 +136,5 @@ def _draw(task: Task, summary: Summary, path: Path) -> None:
     finish(positions, "joint positions (rad, m)", across)
     draw_forces(robot, rest[:, robot.nq : -1], t, forces)
     speed.plot(samples, rest[:, -1], "k")
-    finish(speed, f"speed of {task.frames[0]!r} (m/s)", across)
-    command.write_picture(figure, path)
+    finish(speed, f"speed of {task.summarized!r} (m/s)", across)
+    command.write_picture(figure, path, overwrite=overwrite)

@@ -14,25 +14,27 @@ from rich.markup import escape
 
 from chasles.cli import command
 from chasles.cli import simulate as work
+from chasles.cli.manifest import CONTACT_PLOT, ENERGY_PLOT, MOTION
 from chasles.cli.options import (
     Arguments,
     Floating,
     NoMimic,
     NoSnap,
     Strict,
+    Trust,
     among,
     check_folder,
     given,
     names,
     option,
 )
-from chasles.cli.recording import MOTION, Recording
+from chasles.cli.recording import Recording
 from chasles.cli.scenario import CONTROLS
-from chasles.formats.files import whole
 from chasles.formats.motion import numbered
 from chasles.plots.paper import curves, energies, finish, sheet
 from chasles.robot import Robot
 from chasles.simulate import INTEGRATORS
+from chasles.writing import check_target, whole
 
 MOST_SHOWN = 4000
 """Instants of a plot, at most about."""
@@ -98,11 +100,12 @@ def simulate(
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
     strict: Strict = False,
+    trust: Trust = False,
     output: Annotated[Path, option("The folder to write to.", "--output", "-o")] = FOLDER,
     table: Annotated[Path | None, option("Also a table (.csv, .parquet).")] = None,
     no_plots: Annotated[bool, option("Draw nothing.")] = False,
     resume: Annotated[bool, option("Go on in the folder.")] = False,
-    overwrite: Annotated[bool, option("Replace what it holds.")] = False,
+    overwrite: Annotated[bool, option("Replace the simulation there, and files.")] = False,
     save: Annotated[float, option("Seconds of real time between parts on disk.", min=0.0)] = 5.0,
     write_scenario: Annotated[Path | None, option("Write a scenario; do no more.")] = None,
 ) -> command.Answer:
@@ -148,19 +151,26 @@ def simulate(
         "contact": work.contacts(foot or [], ground),
     }
     if table is not None:
-        command.check_new_table(table)
-    task = work.Task(target, work.said(values), output, resume, overwrite, save, table)
+        command.check_new_table(table, overwrite=overwrite)
+    task = work.Task(target, work.said(values), output, resume, overwrite, save, table, trust)
     if write_scenario is None:
         return _carried_out(task, plots=not no_plots)
     check_folder(write_scenario)
-    task.scenario().write(write_scenario)
+    scenario = task.scenario()
+    check_target(write_scenario, overwrite=overwrite, inputs=task.inputs(scenario))
+    scenario.write(write_scenario)
     saved = f"Scenario saved to {write_scenario}"
     return command.Answer({"files": {"scenario": write_scenario}}, command.said(saved))
 
 
 def _carried_out(task: work.Task, *, plots: bool) -> command.Answer:
     """Do a task, to its end or until it is interrupted."""
-    recording = task.recording()
+    with task.recording() as recording:
+        return _recorded(task, recording, plots=plots)
+
+
+def _recorded(task: work.Task, recording: Recording, *, plots: bool) -> command.Answer:
+    """Do a task in its folder."""
     aside = command.Terminal(stderr=True)
     command.write(aside, *(f"note: {note}" for note in recording.notes))
     begun = time.monotonic()
@@ -184,10 +194,10 @@ def _carried_out(task: work.Task, *, plots: bool) -> command.Answer:
     arrays, robot = recording.finish(), recording.scene.robot
     files = {"motion": recording.folder / MOTION}
     if task.table is not None:
-        _write_table(arrays, robot, task.table)
+        _write_table(arrays, robot, task.table, overwrite=task.overwrite)
         files["table"] = task.table
     if plots:
-        files |= {f"{path.stem}_plot": path for path in _draw(arrays, recording.folder)}
+        files |= {f"{path.stem}_plot": path for path in _draw(arrays, recording)}
     found = _summary(recording, arrays, wall) | {"files": files}
     return command.Answer(found, partial(_show, found, robot))
 
@@ -259,7 +269,7 @@ def _numbers(values: np.ndarray) -> str:
 # Tables and plots ------------------------------------------------------------------------------
 
 
-def _write_table(arrays: Arrays, robot: Robot, path: Path) -> None:
+def _write_table(arrays: Arrays, robot: Robot, path: Path, *, overwrite: bool) -> None:
     """One row an instant: t, q and qd by joint, energies, and gaps and forces at contacts."""
     names, columns = ["t"], [arrays["t"]]
     for key, where in (("q", robot.position_slice), ("qd", robot.velocity_slice)):
@@ -272,28 +282,29 @@ def _write_table(arrays: Arrays, robot: Robot, path: Path) -> None:
         for k in range(arrays["contact_gaps"].shape[1]):
             names += [f"contact{k}.{entry}" for entry in ("gap", "fx", "fy", "fz")]
             columns += [arrays["contact_gaps"][:, k], *arrays["contact_forces"][:, k].T]
-    with whole(path) as part, command.TABLES[path.suffix.lower()](part, names) as add:
+    table = command.TABLES[path.suffix.lower()]
+    with whole(path, overwrite=overwrite) as part, table(part, names) as add:
         add(np.column_stack(columns))
 
 
-def _draw(arrays: Arrays, folder: Path) -> list[Path]:
+def _draw(arrays: Arrays, recording: Recording) -> list[Path]:
     """energy.png, and contact.png where there are contacts."""
     step = max(1, len(arrays["t"]) // MOST_SHOWN)
     t, some = arrays["t"][::step], {name: a[::step] for name, a in arrays.items() if a.ndim}
-    paths = [folder / "energy.png"]
+    names = [ENERGY_PLOT]
     figure, (energy, drift) = sheet(2)
     energies(some["kinetic"], some["potential"], t, energy)
     total = some["kinetic"] + some["potential"]
     drift.plot(t, total - total[0])
     finish(drift, "change of the total (J)", "time (s)")
-    command.write_picture(figure, paths[0])
+    recording.store(ENERGY_PLOT, command.picture(figure, ".png"))
     if "contact_gaps" in some:
-        paths.append(folder / "contact.png")
+        names.append(CONTACT_PLOT)
         figure, (forces, gaps) = sheet(2)
         norms = np.linalg.norm(some["contact_forces"], axis=-1)
         curves(forces, t, {f"point {k}": norm for k, norm in enumerate(norms.T)})
         gaps.plot(t, some["contact_gaps"])
         finish(forces, "contact forces (N)", "time (s)")
         finish(gaps, "gaps (m)", "time (s)")
-        command.write_picture(figure, paths[1])
-    return paths
+        recording.store(CONTACT_PLOT, command.picture(figure, ".png"))
+    return [recording.folder / name for name in names]

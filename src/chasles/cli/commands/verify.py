@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.markup import escape
 
 from chasles.checks import CHECKS, Result, Verification, reasons
@@ -49,7 +49,7 @@ def show(found: Verification, console: Console) -> None:
     for name, worst in found.worst.items():
         who = f"{worst.function}, {worst.method}" if worst.method else worst.function
         check, what = f"[cyan]{name}[/]", escape(who)
-        cells = [check, what] if wide else [f"{check}\n{what}"]
+        cells = [check, what] if wide else [Group(check, what)]
         numbers = f"{worst.error:.1e}", f"{worst.tolerance:.0e}", str(worst.seed)
         rows.add_row(_mark(worst), *cells, *numbers)
     console.print(rows)

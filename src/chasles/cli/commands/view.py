@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from chasles.cli.command import Answer, said
-from chasles.cli.options import Asked, find, names, option
+from chasles.cli.options import Asked, find, names, option, repeatable
 from chasles.view import show
 
 MOST_NOTES = 3
@@ -16,6 +16,10 @@ MOST_NOTES = 3
 
 def view(
     asked: Asked,
+    allow: Annotated[
+        list[str],
+        repeatable("Host of a proxy or notebook server; repeatable.", metavar="HOST[:PORT]"),
+    ],
     motion: Annotated[
         Path | None, option("A motion to play: .npz or folder of simulate, .csv, or plain.")
     ] = None,
@@ -32,7 +36,8 @@ def view(
 
     With frames, inertias, gravity torques, reactions, manipulability.
 
-    Only this machine sees the page, and nothing is fetched from elsewhere.
+    Only this machine sees the page, and only at the address that is printed,
+    which has a token. Nothing is fetched from elsewhere.
 
     Ctrl-C ends it.
 
@@ -43,7 +48,7 @@ def view(
     """
     robot = asked.robot()
     other = find(beside, asked.how) if beside else None
-    viewer = show(robot, beside=other, motion=motion, host=host, port=port)
+    viewer = show(robot, beside=other, motion=motion, host=host, port=port, allow=allow)
     ended = threading.Event()
     before = signal.signal(signal.SIGINT, lambda *_: ended.set())  # from the first word on
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from chasles.backends.arrays import COMPILING
-from chasles.backends.cuda_resident import Library, resident
+from chasles.backends.cuda.resident import Library, resident
 
 
 def in_front(

@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 
 from chasles import backends
-from chasles.backends.cuda_resident import Library
+from chasles.backends.cuda.resident import Library
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
 from chasles.functions.graphs import Graph

@@ -18,9 +18,11 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from chasles.backends import cuda_driver, llvm, xla
+from chasles.backends import xla
 from chasles.backends.arrays import check_shape, leads
-from chasles.backends.cuda import best_layout
+from chasles.backends.cuda import driver as cuda_driver
+from chasles.backends.cuda.kernel import best_layout
+from chasles.backends.llvm import kernel as llvm
 from chasles.errors import ArgumentError, InputError, StateError, UnsupportedError
 from chasles.functions.libraries import in_front
 

@@ -15,8 +15,8 @@ import torch
 from torch.autograd import forward_ad
 
 from chasles.backends.arrays import check_shape, leads
-from chasles.backends.cuda_layout import Look
-from chasles.backends.cuda_resident import Library, exchange
+from chasles.backends.cuda.layout import Look
+from chasles.backends.cuda.resident import Library, exchange
 from chasles.errors import ArgumentError, InputError, StateError
 from chasles.functions import compiled
 from chasles.functions.compiled import recall

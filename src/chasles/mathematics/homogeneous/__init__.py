@@ -15,10 +15,12 @@ from chasles.mathematics.homogeneous.motions import (
     Momentum,
     Screw,
     Velocity,
+    acceleration_from_action,
     action,
     kinetic_energy,
     momentum,
     potential_energy,
+    velocity_from_momentum,
 )
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "Rototranslation",
     "Screw",
     "Velocity",
+    "acceleration_from_action",
     "action",
     "angular",
     "kinetic_energy",
@@ -38,4 +41,5 @@ __all__ = [
     "momentum",
     "position_from_extended_dh",
     "potential_energy",
+    "velocity_from_momentum",
 ]

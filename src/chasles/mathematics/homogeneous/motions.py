@@ -13,7 +13,7 @@ from chasles.mathematics.homogeneous.frames import (
     mismatch,
     product,
 )
-from chasles.mathematics.linear import Additive, Matrix, Symmetric, Vector
+from chasles.mathematics.linear import Additive, Matrix, Symmetric, Vector, solve_symmetric
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Motion, RigidInertia
 from chasles.mathematics.tensor import (
@@ -279,14 +279,14 @@ class Action(_Dual):
 
 
 def momentum(W: Velocity, J: Inertia) -> Momentum:
-    """Gamma = skew(W J) (Eq I.16)."""
+    """Gamma = skew(W J) (Eq I.20 and I.26)."""
     if type(W) is not Velocity or type(J) is not Inertia:
         raise mismatch("take the momentum of", W, J)
     return Momentum(*(W @ J).skew())
 
 
 def action(H: Acceleration, J: Inertia) -> Action:
-    """Phi = skew(H J) (Eq I.17): what makes a body accelerate; with H = Hg, its weight.
+    """Phi = skew(H J) (Eq I.18 and I.25): what makes a body accelerate; with H = Hg, its weight.
 
     skew(G K) takes 15 multiplications (Balafoutis and Patel 1991, section 5.3).
     """
@@ -294,6 +294,25 @@ def action(H: Acceleration, J: Inertia) -> Action:
         raise mismatch("take the action of", H, J)
     couple = AngularAcceleration(H.w, H.wd).moment(J.K)
     return Action(couple + J.h.cross(H.a), H.G @ J.h + H.a * J.m)
+
+
+def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
+    """Solve Gamma = skew(W J) for W: six linear equations (Eq I.26), by way of the mass centre."""
+    if type(Gamma) is not Momentum or type(J) is not Inertia:
+        raise mismatch("take the velocity of", Gamma, J)
+    m, g, I = J.rigid().about_center()
+    w = solve_symmetric(I.matrix(), Gamma.c - g.cross(Gamma.f))
+    return Velocity(w, Gamma.f * (1.0 / m) - w.cross(g))
+
+
+def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Acceleration:
+    """Solve Phi = skew(H J) for H of a body that moves with W: six linear equations (Eq I.25)."""
+    if type(Phi) is not Action or type(J) is not Inertia or type(W) is not Velocity:
+        raise mismatch("take the acceleration of", Phi, J)
+    m, g, I = J.rigid().about_center()
+    wd = solve_symmetric(I.matrix(), Phi.c - g.cross(Phi.f) - W.w.cross(I @ W.w))
+    turning = Acceleration(W.w, wd, Vector.zero())
+    return Acceleration(W.w, wd, Phi.f * (1.0 / m) - turning.G @ g)
 
 
 def kinetic_energy(W: Velocity, J: Inertia) -> Number:

@@ -1,7 +1,4 @@
-"""Spatial inertias: rigid (10 numbers), articulated (21), the Coriolis part of a body (12).
-
-Also inverse inertias: accelerations for forces, of one body or between two (36 numbers).
-"""
+"""Spatial inertias: rigid (10 numbers), articulated (21), the Coriolis part of a body (12)."""
 
 import math
 from dataclasses import dataclass
@@ -13,8 +10,6 @@ from chasles.mathematics.linear import (
     Matrix,
     Symmetric,
     Vector,
-    diagonal,
-    invert_symmetric,
     mismatch,
 )
 from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
@@ -104,24 +99,31 @@ class ArticulatedInertia(Additive):
         return _by_columns(self, other)
 
     def without(self, U: Forces, K: Forces) -> "ArticulatedInertia":
-        """I - U K', symmetric by construction of K = U D^-1: what a joint's freedom removes."""
-        M, H, I = self.M, self.H, self.I
-        for u, k in zip(U.columns, K.columns, strict=True):
-            I = _remaining(I, u.moment, k.moment)
-            M = _remaining(M, u.force, k.force)
-            rows = zip(H.rows, u.moment, strict=True)
-            H = Matrix(
-                tuple(
-                    tuple(_left(h, a * b) for h, b in zip(row, k.force, strict=True))
-                    for row, a in rows
-                )
-            )
-        return ArticulatedInertia(M, H, I)
+        """I - U K', symmetric by construction of K = U D^-1: what a joint's freedom removes.
+
+        A product is taken from the side on which K has a row of D^-1 D (`Forces.over`): there
+        nothing is left, exactly, in symbols as in numbers.
+        """
+        if not U.columns:
+            return self
+        u, k = (tuple(zip(*X.columns, strict=True)) for X in (U, K))
+
+        def left(whole: Number, i: int, j: int) -> Number:
+            a, b = (k[i], u[j]) if _ZEROS_AND_ONES.issuperset(k[i]) else (u[i], k[j])
+            for x, y in zip(a, b, strict=True):
+                whole = _left(whole, x * y)
+            return whole
+
+        upper = (0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)
+        M = [left(x, 3 + i, 3 + j) for x, (i, j) in zip(self.M, upper, strict=True)]
+        I = [left(x, i, j) for x, (i, j) in zip(self.I, upper, strict=True)]
+        H = (
+            tuple(left(x, i, 3 + j) for j, x in enumerate(row)) for i, row in enumerate(self.H.rows)
+        )
+        return ArticulatedInertia(Symmetric(*M), Matrix(tuple(H)), Symmetric(*I))
 
 
-def _remaining(A: Symmetric, u: Vector, k: Vector) -> Symmetric:
-    (x, y, z), (a, b, c) = u, k
-    return Symmetric(*map(_left, A, (x * a, y * b, z * c, x * b, x * c, y * c)))
+_ZEROS_AND_ONES = frozenset((0.0, 1.0))
 
 
 def _left(whole: Number, taken: Number) -> Number:
@@ -161,61 +163,3 @@ class CoriolisInertia(Additive):
         """B' S."""
         moments = (self.A.T @ m.angular + self.l.cross(m.linear) for m in S.columns)
         return Forces(tuple(Force(moment, Vector.zero()) for moment in moments))
-
-
-@dataclass(frozen=True, slots=True)
-class InverseInertia:
-    """Phi in a = Phi f + b: what a force on one body adds to its acceleration, or to another's.
-
-    Unlike an inertia it exists for a body that is not free to move in every direction, where it
-    has less than full rank (Featherstone 2008, sections 2.15 and 7.1).
-    """
-
-    entries: Matrix
-
-    @staticmethod
-    def zero() -> "InverseInertia":
-        """The inverse inertia of the world, or between bodies that are not connected."""
-        return InverseInertia(Matrix.zero(6, 6))
-
-    @staticmethod
-    def of(rigid: RigidInertia) -> "InverseInertia":
-        """The inverse inertia of a free body with a mass and three moments (Eq 2.73)."""
-        m, c, Ic = rigid.about_center()
-        turn = invert_symmetric(Ic.matrix())
-        mixed = Matrix.skew(c) @ turn
-        slide = mixed @ Matrix.skew(c).T + diagonal(Vector((1.0 / m,) * 3))
-        return InverseInertia(_blocks(turn, mixed.T, mixed, slide))
-
-    @staticmethod
-    def of_articulated(A: ArticulatedInertia) -> "InverseInertia":
-        """The inverse of an articulated inertia of full rank."""
-        return InverseInertia(invert_symmetric(_blocks(A.I.matrix(), A.H, A.H.T, A.M.matrix())))
-
-    @property
-    def T(self) -> "InverseInertia":
-        """The same between the two bodies the other way round."""
-        return InverseInertia(self.entries.T)
-
-    @overload
-    def __matmul__(self, other: Force) -> Motion: ...
-    @overload
-    def __matmul__(self, other: Forces) -> Motions: ...
-    def __matmul__(self, other: Force | Forces) -> Motion | Motions:
-        if type(other) is Force:
-            return Motion.of(*(self.entries @ Vector(tuple(other))))
-        if type(other) is Forces:
-            return Motions(tuple(self @ f for f in other.columns))
-        raise mismatch("multiply", self, other)
-
-    def without(self, U: Motions, K: Motions) -> "InverseInertia":
-        """Phi - U K': what a constraint takes away."""
-        left, right = ([tuple(m) for m in M.columns] for M in (U, K))
-        products = Matrix(tuple(zip(*left, strict=True))) @ Matrix(tuple(right)) if left else None
-        return self if products is None else InverseInertia(self.entries - products)
-
-
-def _blocks(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Matrix:
-    """[A B; C D]."""
-    pairs = [*zip(A.rows, B.rows, strict=True), *zip(C.rows, D.rows, strict=True)]
-    return Matrix(tuple((*left, *right) for left, right in pairs))

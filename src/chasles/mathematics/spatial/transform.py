@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from chasles.mathematics.linear import Matrix, Symmetric, Vector, mismatch
 from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial.dyadics import Dyadic, GeneralInertia
 from chasles.mathematics.spatial.inertia import (
     ArticulatedInertia,
     CoriolisInertia,
@@ -13,9 +14,21 @@ from chasles.mathematics.spatial.inertia import (
 )
 from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
 
-Outward = TypeVar("Outward", Motion, Force, Motions, "Transform", RigidInertia, ArticulatedInertia)
-Back = TypeVar("Back", Motion, Motions, Force)
-Inward = TypeVar("Inward", Force, Forces, RigidInertia, ArticulatedInertia, CoriolisInertia)
+Moved = TypeVar(
+    "Moved",
+    Motion,
+    Force,
+    Motions,
+    Forces,
+    "Transform",
+    RigidInertia,
+    ArticulatedInertia,
+    CoriolisInertia,
+    Dyadic,
+)
+Inward = TypeVar(
+    "Inward", Force, Forces, RigidInertia, ArticulatedInertia, CoriolisInertia, GeneralInertia
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +36,9 @@ class Transform:
     """From coordinates of frame A to those of frame B: E from A to B, r the origin of B in A.
 
     `X @ v` and `X @ f` go from A to B; `X.T @ f` (X transposed) and `X.inverse() @ v` go back, and
-    no inverse is ever formed. Inertias go both ways too: `X @ I` is X* I X^-1, `X.T @ I` is X' I X.
+    no inverse is ever formed. Inertias and other dyadics go both ways too, each by its own rule
+    (table 2.5): `X @ I` is X* I X^-1, `X.T @ I` is X' I X, `X @ Phi` is X Phi X'. `X.inverse()`
+    takes everything back, `X.T` what has a transpose on its left: forces and inertias.
     """
 
     E: Rotation
@@ -65,7 +80,7 @@ class Transform:
         """The coordinates in A of a point given in B."""
         return self.r + self.E.T @ point
 
-    def __matmul__(self, other: Outward) -> Outward:
+    def __matmul__(self, other: Moved) -> Moved:
         E, r = self.E, self.r
         if type(other) is Motion:
             w, v = other.angular, other.linear
@@ -80,7 +95,23 @@ class Transform:
             return _turn_rigid(E, _shift_rigid(-r, other))
         if type(other) is ArticulatedInertia:
             return _turn_articulated(E, _shift_articulated(-r, other))
+        if type(other) is Forces:
+            return Forces(tuple(self @ f for f in other.columns))
+        if type(other) is CoriolisInertia:
+            return _turn_coriolis(E, _shift_coriolis(-r, other))
+        if isinstance(other, Dyadic):
+            return other.moved(self)
         raise mismatch("transform", self, other)
+
+    def halfway(self) -> Motion:
+        """The motion from A to B where the two are close, to second order (XtoV, table A.2).
+
+        It is the same vector in both frames, X v = v, and exact for a pure translation.
+        """
+        E, r = self.E.matrix(), self.r
+        turn = Vector.of(E[1, 2] - E[2, 1], E[2, 0] - E[0, 2], E[0, 1] - E[1, 0])
+        shift = r * (E[0, 0] + E[1, 1] + E[2, 2]) - self.E.T @ r
+        return Motion(turn * 0.5, shift * 0.5)
 
 
 def inverted(X: Transform) -> Transform:
@@ -94,15 +125,19 @@ class Inverse:
 
     X: Transform
 
-    def __matmul__(self, other: Back) -> Back:
+    def __matmul__(self, other: Moved) -> Moved:
         E, r = self.X.E.T, self.X.r
         if type(other) is Motion:
             w = E @ other.angular
             return Motion(w, E @ other.linear + r.cross(w))
         if type(other) is Motions:
             return Motions(tuple(self @ m for m in other.columns))
-        if type(other) is Force:
+        if isinstance(other, Force | Forces | RigidInertia | ArticulatedInertia | CoriolisInertia):
             return self.X.T @ other
+        if type(other) is Transform:
+            return inverted(self.X) @ other
+        if isinstance(other, Dyadic):
+            return other.moved(self)
         raise mismatch("transform back", self.X, other)
 
 
@@ -124,8 +159,9 @@ class Transposed:
         if type(other) is ArticulatedInertia:
             return _shift_articulated(r, _turn_articulated(E, other))
         if type(other) is CoriolisInertia:
-            momentum = E @ other.l
-            return CoriolisInertia(E @ other.A - Matrix.skew(r) @ Matrix.skew(momentum), momentum)
+            return _shift_coriolis(r, _turn_coriolis(E, other))
+        if type(other) is GeneralInertia:
+            return other.moved(self.X.inverse())
         raise mismatch("apply the transpose of", self.X, other)
 
 
@@ -137,6 +173,14 @@ def _shift_rigid(r: Vector, inertia: RigidInertia) -> RigidInertia:
     """The same inertia about a point at -r: the old origin is at r."""
     h = inertia.h + r * inertia.m
     return RigidInertia(inertia.m, h, inertia.I + shift_of_inertia(r, inertia.h, h))
+
+
+def _turn_coriolis(E: Rotation, B: CoriolisInertia) -> CoriolisInertia:
+    return CoriolisInertia(E @ B.A, E @ B.l)
+
+
+def _shift_coriolis(r: Vector, B: CoriolisInertia) -> CoriolisInertia:
+    return CoriolisInertia(B.A - Matrix.skew(r) @ Matrix.skew(B.l), B.l)
 
 
 def _turn_articulated(E: Rotation, A: ArticulatedInertia) -> ArticulatedInertia:

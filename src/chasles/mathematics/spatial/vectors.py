@@ -134,7 +134,10 @@ class Forces(_Columns[Force]):
     def over(self, D: Matrix) -> "Forces":
         """U D^-1 for a symmetric positive definite D: where U has D's own rows, exactly ones."""
         L, pivots = factor_ltdl(D.rows)
-        rows = [solve_ltdl(L, pivots, Vector(row)) for row in zip(*self.columns, strict=True)]
+        ones = Matrix.identity(len(D.rows)).rows
+        own = {row: Vector(one) for row, one in zip(D.rows, ones, strict=True)}
+        given = zip(*self.columns, strict=True)
+        rows = [own.get(row) or solve_ltdl(L, pivots, Vector(row)) for row in given]
         return Forces(tuple(Force.of(*column) for column in zip(*rows, strict=True)))
 
 

@@ -94,7 +94,7 @@ class Helical(Steady):
     units = ("rad",)
     unfelt = "k"
     flips = True
-    names = {"SDF": "screw"}
+    names = {"SDF": "screw", "DH": "helical", "DAT": "2"}
     numbers = Numbers("angle", "rate")
     elsewhere = {"Pinocchio": numbers, "Drake": numbers}
     series = (Part("prismatic", 2, "pitch"), Part("revolute", 2))

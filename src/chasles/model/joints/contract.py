@@ -22,7 +22,7 @@ from typing import ClassVar, Literal, NamedTuple
 from chasles.errors import UnsupportedError
 from chasles.expr import Number, atan2, less
 from chasles.mathematics.derivatives import by_step, by_time
-from chasles.mathematics.linear import Matrix, Symmetric, Vector, invert_symmetric
+from chasles.mathematics.linear import Matrix, Symmetric, Vector, diagonal, invert_symmetric
 from chasles.mathematics.rotations import about
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
 
@@ -257,8 +257,22 @@ class Joint:
         """The force that accelerates the rotor (armature times acceleration)."""
         return Vector(tuple(a * x for a, x in zip(self.armature, qdd, strict=True)))
 
+    def turning(self, qd: Vector) -> Matrix:
+        """C: the force C qd turns the rotor's momentum, where velocities are along body axes."""
+        return Matrix.zero(self.nv, self.nv)
+
     def resistance(self, qd: Vector) -> Vector:
-        """Viscous damping and dry friction: the force that keeps the joint moving."""
+        """The force that keeps the joint moving: `losses`, and that which turns the rotor."""
+        return self.losses(qd) + self.turning(qd) @ qd
+
+    def resistance_slopes(self, qd: Vector) -> Matrix:
+        """The derivative of `resistance` with respect to qd; dry friction has none."""
+        units = Matrix.identity(self.nv).rows
+        turned = Matrix(tuple((self.turning(Vector(unit)) @ qd).entries for unit in units)).T
+        return diagonal(self.damping) + self.turning(qd) + turned
+
+    def losses(self, qd: Vector) -> Vector:
+        """Viscous damping and dry friction."""
         each = zip(self.damping, self.friction, qd, strict=True)
         return Vector(tuple(d * x + f * (less(0.0, x) - less(x, 0.0)) for d, f, x in each))
 
@@ -309,6 +323,15 @@ class Natural(Steady):
 
     def drift(self, qd: Vector) -> Matrix:
         return super().drift(qd) if self.additive else group_drift(self.subspace(qd), qd)
+
+    def turning(self, qd: Vector) -> Matrix:
+        """a w x v: a rotor of linear momentum a v has it along the axes of the parent.
+
+        MuJoCo has the armature of a free joint so: its linear velocities are the world's.
+        """
+        w = (Motions(self.free) @ qd).angular
+        each = [(s.linear, 0.5 * a) for s, a in zip(self.free, self.armature, strict=True)]
+        return Matrix(tuple(tuple(u.dot(w.cross(v)) * (a + b) for v, b in each) for u, a in each))
 
 
 @dataclass(frozen=True)

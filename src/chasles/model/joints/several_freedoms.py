@@ -130,6 +130,7 @@ class Cylindrical(Natural):
     unfelt = "k"
     free = (WZ, VZ)
     flips = True
+    names = {"DH": "cylindrical", "DAT": "3"}
     numbers = Numbers("angle distance", "rate1 rate2")
     series = (Part("revolute", 2), Part("prismatic", 2))
 

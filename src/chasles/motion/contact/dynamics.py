@@ -24,7 +24,7 @@ from chasles.model import Model
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.closed_forms import applied
 from chasles.motion.geometry.features import listed
-from chasles.motion.geometry.kinematics import Contact, Frame, Moves, contact_moves
+from chasles.motion.geometry.kinematics import Contact, Frame, Moves, carrier, contact_moves
 from chasles.motion.laws.approximations import polyhedral
 from chasles.motion.laws.friction import convex, coulomb, out_of_reach
 from chasles.motion.solvers import Infeasible, accelerations_program, forces_program, lemke
@@ -204,7 +204,8 @@ def _moves(
     last = slice(-min(wide, 3), None)
     rows = [0, 1, 3] if wide == 4 else list(range(wide))
     for i, contact in enumerate(contacts):
-        over, under = (Frame.of(mechanism, *state, frame) for frame in contact[:2])
+        carriers = (carrier(mechanism, *state, frame) for frame in contact[:2])
+        over, under = (Frame.of(mechanism, *state, motion) for motion in carriers)
         gap[i], found.axes[i], v, along, rate, _ = contact_moves(over, under, contact)
         velocity[i, rows], J[i, rows], bias[i, rows] = v[last], along[last], rate[last]
         if wide == 4:

@@ -7,7 +7,7 @@ articulated body (I^A, the inverse of `operational_inertia_inverse`, Eq 11.56), 
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.errors import InputError, NotFiniteError
 from chasles.functions.doors import leading_shape, numbers
 from chasles.mechanisms import Mechanism
-from chasles.model import Model
+from chasles.model import WORLD, Model
 from chasles.motion.contact.dynamics import response
-from chasles.motion.contract import Machine
+from chasles.motion.contract import Machine, read_only
 from chasles.motion.geometry.closed_forms import applied, contact_axes
 from chasles.motion.geometry.features import listed
 from chasles.motion.geometry.kinematics import Contact, jacobian_at
@@ -25,13 +25,14 @@ from chasles.motion.laws.restitution import ImpactLaw, Moreau, Newton, check_law
 from chasles.motion.solvers import lemke
 
 Array = Any
-Treatment = Literal["simultaneous", "sequential"]
+Treatment = Literal["propagated", "simultaneous", "sequential"]
 
-SETTLED = 1e-12
-"""Sequential impacts end where no point approaches by more than this part of the first speed."""
+SETTLED, SETTLED_FRICTION = 1e-12, 1e-9
+"""Impacts end where no point approaches by more than this part of the first speed; with friction by
+more than cone programs err."""
 
 ROUNDS = 100_000
-"""Sequential impacts at most."""
+"""Impacts one after the other, or rounds of them, at most."""
 
 
 class Impact(NamedTuple):
@@ -64,7 +65,7 @@ def impact(
     contacts: Sequence[Contact],
     law: ImpactLaw,
     *,
-    treatment: Treatment = "simultaneous",
+    treatment: Treatment = "propagated",
     distance: float = 1e-9,
 ) -> Impact:
     """The impact of a robot's bodies: q (..., nq), qd before (..., nv).
@@ -75,12 +76,16 @@ def impact(
 
     Of several contacts, treatment="simultaneous" is Newton's law without friction at all of them:
     each separates at least as fast as its restitution says, and is pushed only if no faster; it
-    raises `Infeasible` where that cannot be. With friction that is `Moreau`. "sequential" is any
-    law at the fastest approaching contact, again and again until none approaches. They differ:
-    Newton's cradle is sequential.
+    raises `Infeasible` where that cannot be. With friction that is `Moreau`. "propagated" is the
+    same at the contacts between bodies that approach each other, and again at those that approach
+    then, until none do; without restitution all contacts take part at once. "sequential" is any law
+    at the fastest approaching contact, again and again. They differ: of Newton's cradle of three
+    balls only the third moves after propagated or sequential impacts, all three do after
+    simultaneous ones.
     """
-    if treatment not in ("simultaneous", "sequential"):
-        problem = f"treatment must be 'simultaneous' or 'sequential', not {treatment!r}"
+    if treatment not in get_args(Treatment):
+        known = " or ".join(map(repr, get_args(Treatment)))
+        problem = f"treatment must be {known}, not {treatment!r}"
         raise InputError("E-CONTACT-031", problem, part="impact")
     check_law("impact: law", law)
     contacts = listed("impact", contacts)
@@ -93,7 +98,8 @@ def impact(
     lead = zeta.shape[:-1]
     still = np.zeros((*W.shape, 0)), np.zeros((*zeta.shape, 0))
     touching = _near(contacts, lead, distance)
-    impulses, _ = _impulses(law, treatment, (W, zeta), still, touching)
+    rounds = _Rounds.of(mechanism.model, contacts, treatment)
+    impulses, _ = _impulses(law, rounds, (W, zeta), still, touching)
     axes = [np.broadcast_to(contact_axes(contact.normal), (*lead, 3, 3)) for contact in contacts]
     back = np.swapaxes(np.stack(axes, axis=-3), -1, -2)
     local = impulses.reshape(*lead, len(contacts), 3)
@@ -134,15 +140,41 @@ Given = tuple[np.ndarray, np.ndarray]
 """W (..., 3k, 3k) and zeta (..., 3k) of k contacts; or p changes of both: (..., 3k, 3k, p), ..."""
 
 
+class _Rounds(NamedTuple):
+    """The treatment of k contacts, and a number (k,) for the two bodies of each."""
+
+    treatment: Treatment
+    bodies: np.ndarray
+
+    @staticmethod
+    def of(model: Model, contacts: Sequence[Contact], treatment: Treatment) -> "_Rounds":
+        return _Rounds(treatment, paired(model, [contact[:2] for contact in contacts]))
+
+    def meet(self, law: Any, closing: np.ndarray) -> np.ndarray:
+        """Which contacts (k,) take part where some are closing."""
+        if self.treatment == "simultaneous" or law.restitution == 0.0:
+            return np.ones_like(closing)
+        return np.isin(self.bodies, self.bodies[closing])
+
+
+def paired(model: Model, frames: Sequence[tuple[str | None, str | None]]) -> np.ndarray:
+    """A number for each pair of frames (k,): the same where their two bodies are."""
+    bodies = [
+        frozenset(WORLD if f is None else model.frame(f).body for f in pair) for pair in frames
+    ]
+    numbers = {pair: k for k, pair in enumerate(dict.fromkeys(bodies))}
+    return np.array([numbers[pair] for pair in bodies], dtype=int)
+
+
 def _impulses(
-    law: Any, treatment: Treatment, given: Given, changes: Given, touching: np.ndarray
+    law: Any, rounds: _Rounds, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Impulses (..., 3k), and their changes (..., 3k, p) with those of W and zeta."""
     (W, zeta), (dW, dzeta) = given, changes
     if touching.shape[-1] == 1:
         impulses, changed = _changed(law, given, changes)
         return np.where(touching, impulses, 0.0), np.where(touching[..., None], changed, 0.0)
-    if treatment == "sequential":
+    if rounds.treatment == "sequential":
         return _sequential(law, given, changes, touching)
     plain = isinstance(law, Newton) and not np.any(law.friction) and not np.ndim(law.restitution)
     if not (plain or isinstance(law, Moreau)):
@@ -151,18 +183,39 @@ def _impulses(
         raise InputError("E-CONTACT-034", problem, remedy, part="impact")
     impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)
     for place in np.ndindex(zeta.shape[:-1]):
-        rows = np.flatnonzero(np.repeat(touching[place], 3))
-        if rows.size:
-            square, solve = np.ix_(rows, rows), _changed if isinstance(law, Moreau) else _together
-            here = W[place][square], zeta[place][rows]
-            found = solve(law, here, (dW[place][square], dzeta[place][rows]))
-            impulses[place][rows], changed[place][rows] = found
+        here, there = (W[place], zeta[place]), (dW[place], dzeta[place])
+        impulses[place], changed[place] = _in_rounds(law, rounds, here, there, touching[place])
     return impulses, changed
+
+
+def _in_rounds(
+    law: Any, rounds: _Rounds, given: Given, changes: Given, touching: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Impacts of one state at all contacts that meet, until none of those that touch closes."""
+    (W, now), (dW, dnow) = given, changes
+    total, changed = np.zeros_like(now), np.zeros_like(dnow)
+    solve, part = (_changed, SETTLED_FRICTION) if isinstance(law, Moreau) else (_together, SETTLED)
+    bound = -part * np.max(np.abs(now))
+    for _ in range(ROUNDS):
+        closing = touching & (now[2::3] < bound)
+        if not closing.any():
+            return total, changed
+        rows = np.flatnonzero(np.repeat(touching & rounds.meet(law, closing), 3))
+        square = np.ix_(rows, rows)
+        step, slopes = solve(law, (W[square], now[rows]), (dW[square], dnow[rows]))
+        total[rows] += step
+        changed[rows] += slopes
+        now = now + W[:, rows] @ step
+        dnow = dnow + W[:, rows] @ slopes + np.einsum("ijp,j->ip", dW[:, rows], step)
+        if rounds.treatment == "simultaneous":
+            return total, changed
+    problem = f"impacts do not end within {ROUNDS} rounds"
+    raise NotFiniteError("E-CONTACT-280", problem, "use treatment='simultaneous'", part="impact")
 
 
 def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
     """The impulse of a law, and its change by the law's own derivatives, if there are any."""
-    impulse, (dW, dzeta) = law.impulse(*given), changes
+    impulse, (dW, dzeta) = law.impulse(*read_only(*given)), changes
     if not dzeta.shape[-1]:
         return impulse, np.zeros((*impulse.shape, 0))
     by_W, by_zeta = law.derivatives(*given)
@@ -235,7 +288,7 @@ def impact_derivatives(
     contact: Contact | Sequence[Contact],
     law: ImpactLaw,
     *,
-    treatment: Treatment = "simultaneous",
+    treatment: Treatment = "propagated",
     distance: float = 1e-9,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Derivatives of the velocities after an impact by q and by qd: (..., nv, nv) each.
@@ -267,7 +320,8 @@ def impact_derivatives(
     dW = np.einsum("...ikp,...kj->...ijp", dJ, B) + np.einsum("...ik,...kjp->...ijp", J, dB)
     dzeta = np.einsum("...ikp,...k->...ip", dJ, qd) + J @ dqd
     touching = _near(contacts, zeta.shape[:-1], distance)
-    impulses, changes = _impulses(law, treatment, (W, zeta), (dW, dzeta), touching)
+    rounds = _Rounds.of(mechanism.model, contacts, treatment)
+    impulses, changes = _impulses(law, rounds, (W, zeta), (dW, dzeta), touching)
     after = dqd + np.einsum("...ijp,...j->...ip", dB, impulses) + B @ changes
     half = dq.shape[-1] // 2
     return after[..., :half], after[..., half:]

@@ -13,6 +13,7 @@ it goes on `without` the contact (5); at a negative force it solves the problem 
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from chasles.errors import ConvergenceError
 from chasles.motion.contact.dynamics import Motion, Problem, State, state
 from chasles.motion.contact.pairs import Rigid
+from chasles.motion.contract import read_only
 from chasles.motion.geometry.closed_forms import applied
 from chasles.motion.geometry.kinematics import Moves
 from chasles.motion.laws.friction import coulomb
@@ -28,6 +30,10 @@ Array = Any
 
 ACTS = 1e-9
 """The part of the largest force, or of the largest free acceleration, that is not zero."""
+
+BOUND = 1e-7
+"""The part of the largest force by which a force may be beyond its bound unnoticed: more than the
+complementarity problem errs, so that what was noticed is changed."""
 
 DEPENDENT = 1e-9
 """Singular values up to this part of the largest are of points that others hold already."""
@@ -48,7 +54,7 @@ SETTLED = 1e-12
 """Impacts in turn end where no point approaches by more than this part of the first speed."""
 
 MOST = 10_000
-"""Impacts in turn within a motion, at most."""
+"""Impacts in turn, or rounds of them, at one moment of a motion, at most."""
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
@@ -194,7 +200,32 @@ def next_mode(problem: Problem, moves: Moves, mu: np.ndarray) -> tuple[Mode, np.
     slip = np.where(begins[:, None], way / np.where(begins, length, 1.0)[:, None], slip)
     slip = _spread(moves.axes, np.where(stays[:, None], slip, 0.0))
     active = _spanning(moves.J[:, 2], stays, pushed & stays)
-    return Mode(stays, active, slip, applied(np.swapaxes(moves.axes, 1, 2), f)), f
+    mode = Mode(stays, active, slip, applied(np.swapaxes(moves.axes, 1, 2), f))
+    while (mode.active & ~pushed).any():
+        leaving = _pulled(problem, moves, mode, mu) & ~pushed
+        if not leaving.any():
+            break
+        stays = mode.current & ~leaving
+        active = _spanning(moves.J[:, 2], stays, pushed & stays)
+        mode = mode._replace(
+            current=stays, active=active, slip=np.where(stays[:, None], mode.slip, 0.0)
+        )
+    return mode, f
+
+
+def _pulled(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
+    """Which points (k,) would be held by pulling: they part, however slowly.
+
+    By so much that `BOUND` would notice it, of points on a body that hardly resists there.
+    """
+    which = np.flatnonzero(mode.active)
+    rows, some, held = 3 * which[:, None] + np.arange(3), moves.of(which), mode.of(which)
+    part = replace(problem, T=problem.T[:, rows.ravel()], bias=problem.bias[rows.ravel()])
+    drag = drags(some, held, mu[which])
+    forces = held_forces(part, some.axes, held, mu[which], drag)[:, 2]
+    pulled = np.zeros(len(mu), dtype=bool)
+    pulled[which] = forces < -0.5 * BOUND * np.max(forces, initial=0.0)
+    return pulled
 
 
 def _spread(axes: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -202,16 +233,29 @@ def _spread(axes: np.ndarray, u: np.ndarray) -> np.ndarray:
     return applied(np.swapaxes(axes[:, :2], 1, 2), u)
 
 
-def impulses(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
+def impulses(laws: Sequence[Rigid], bodies: np.ndarray, W: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Impulses (3k,) at k points that touch, along their axes of contact, in N s.
 
-    By restitution all act at once (Moreau 1988); by laws of one point in turn, the fastest first.
+    By laws of one point in turn, the fastest first. By restitution between bodies that approach
+    each other, at all of their points at once (Moreau 1988), and again between those that approach
+    then; points without restitution take part at once. bodies (k,): a number for the two of each.
     """
     if any(law.impact is not None for law in laws):
         return _in_turn(laws, W, v)
-    c, mu, e = v.copy(), *np.transpose([(law.friction, law.restitution) for law in laws])
-    c[:, 2] += e * np.minimum(v[:, 2], 0.0)
-    return coulomb(W, c.ravel(), mu).ravel()
+    mu, e = np.transpose([(law.friction, law.restitution) for law in laws])
+    now, total = v.ravel(), np.zeros(v.size)
+    for _ in range(MOST):
+        closing = now[2::3] < -SLOW
+        if not closing.any():
+            return total
+        meet = np.isin(bodies, bodies[closing]) | (e == 0.0)
+        rows = np.flatnonzero(np.repeat(meet, 3))
+        c = now[rows]
+        c[2::3] += e[meet] * np.minimum(c[2::3], 0.0)
+        total[rows] += coulomb(W[np.ix_(rows, rows)], c, mu[meet]).ravel()
+        now = v.ravel() + W @ total
+    problem = f"impacts do not end within {MOST} rounds"
+    raise ConvergenceError("E-MOTION-280", problem, "give a smaller restitution")
 
 
 def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -222,7 +266,7 @@ def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
         k = int(np.argmin(now[:, 2]))
         if now[k, 2] >= least:
             return total.ravel()
-        impulse = laws[k].impact_law.impulse(blocks[k, :, k], now[k])
+        impulse = laws[k].impact_law.impulse(*read_only(blocks[k, :, k], now[k]))
         total[k] += impulse
         now += blocks[:, :, k] @ impulse
     problem = f"impacts in turn do not end within {MOST}"

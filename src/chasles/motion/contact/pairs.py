@@ -6,7 +6,6 @@ Forces of soft contact, and the states of surfaces, are expressions that a step 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import program
 from chasles.functions.tracing import WrenchKey
 from chasles.model import Model
+from chasles.model.ranges import fault_of
 from chasles.motion.geometry.closed_forms import (
     Box,
     Capsule,
@@ -62,8 +62,9 @@ class Rigid:
     """Bodies that do not give way: they touch, leave, slide and stick, and collide.
 
     friction: Coulomb's coefficient mu, while touching. restitution: e of Newton's law of impact,
-    with the same friction, at all points that touch together. impact: a law of one point in its
-    place, which acts at the points in turn.
+    with the same friction, at all points between bodies that approach each other together, then
+    between those that approach by then: Newton's cradle passes the blow on. impact: a law of one
+    point in its place, which acts at the points in turn.
     """
 
     friction: float = 0.0
@@ -71,12 +72,8 @@ class Rigid:
     impact: ImpactLaw | None = None
 
     def __post_init__(self) -> None:
-        bounds = ("friction", 1e300, "from 0 on"), ("restitution", 1.0, "from 0 to 1")
-        for name, most, bound in bounds:
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and 0.0 <= float(value) <= most):
-                problem = f"{name} must be a number {bound}, not {value!r:.60}"
-                raise InputError("E-CONTACT-042", problem, part="Rigid")
+        if fault := fault_of(self):
+            raise InputError("E-CONTACT-042", fault, part=type(self).__name__)
         if self.impact is not None:
             check_law("Rigid: impact", self.impact)
 

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from numbers import Real
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,13 @@ from chasles.functions.doors import leading_shape, refuse
 from chasles.functions.numeric import checked_step
 from chasles.mechanisms import require_tree
 from chasles.model import Description, Model
+from chasles.model.given import check_hash, is_finite
+from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import BUILT_IN, parameter_count, traced
 from chasles.motion.drivers.places import Place, place_of
+from chasles.motion.options import MOST_STEPS, check_resolution
 from chasles.motion.records import End, Touching, Trajectory
 from chasles.motion.steps.traced import (
     STEPS,
@@ -31,8 +34,8 @@ from chasles.motion.steps.traced import (
     step_program,
 )
 
-DONE = "compiled steps"
-"""What a compiled motion remembers: how many steps are behind."""
+DONE, WATCH = "compiled steps", "watch"
+"""What a compiled motion remembers: how many steps are behind, and what its contacts did."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class Recipe:
 class Course:
     """Where and when a motion begins, and its steps; done: steps before, of `total`.
 
-    tau: None where a controller gives it. function: as messages call it.
+    tau: None where a controller gives it. watch: what contacts did before, if anything. function:
+    as messages call it.
     """
 
     q: Any
@@ -68,6 +72,7 @@ class Course:
     done: int = 0
     total: int | None = None
     function: str = "rollout"
+    watch: Any = None
 
 
 class Rollout:
@@ -108,17 +113,26 @@ class Rollout:
         self._touchers: dict[tuple[str, ...], Any] = {}
         self._adjoints: dict[tuple[str, ...], Any] = {}
 
-    def _loop(self, *target: str) -> Any:
-        """The step of a backend in a type of numbers, repeated."""
-        if target not in self._loops:
-            kernel = _kernel(self.recipe, self._program, *target)
-            self._loops[target] = backends.loop(kernel, target[0])
-        return self._loops[target]
+    def _loop(self, *target: str, watch: bool = False) -> Any:
+        """The step of a backend in a type of numbers, repeated; watch: contacts are watched."""
+        key = (*target, WATCH) if watch else target
+        if key not in self._loops:
+            recipe = (self.recipe, WATCH) if watch else self.recipe
+            kernel = _kernel(recipe, partial(self._program, watch=watch), *target)
+            self._loops[key] = backends.loop(kernel, target[0])
+        return self._loops[key]
 
-    def _program(self) -> Program:
-        given, contacts = self.recipe, self.contacts
-        own = (self.model, given.integrator, self.control)
-        return step_program(*own, dissipation=given.dissipation, contacts=contacts, dt=given.dt)
+    def _program(self, *, watch: bool = False) -> Program:
+        given = self.recipe
+        return step_program(
+            self.model,
+            given.integrator,
+            self.control,
+            dissipation=given.dissipation,
+            contacts=self.contacts,
+            dt=given.dt,
+            watch=watch,
+        )
 
     def __call__(self, course: Course) -> Trajectory:
         """The motion."""
@@ -128,19 +142,29 @@ class Rollout:
             problem = "threads= is for processors"
             remedy = "leave it out on a GPU"
             raise ArgumentError("E-MOTION-019", problem, remedy, part=course.function)
-        loop, often = self._loop(place.backend, place.dtype), math.gcd(every, done)
+        watch = self.contacts is not None and bool(self.contacts.laws)
+        loop = self._loop(place.backend, place.dtype, watch=watch)
+        often = math.gcd(every, done)
         with place.device:
             lead, states, controls = self._start(place, course)
             numbers = _kept(steps, often) + done
             records = place.records(states, len(numbers))
+            rest, seen = [record[:, 1:] for record in records], None
+            if watch:
+                states.append(self._watch(place, course, lead))
+                unrecorded, seen = place.latest(states[-1], len(numbers) - 1)
+                rest += unrecorded
             if math.prod(lead):
-                rest = [record[:, 1:] for record in records]
                 loop(states, controls, rest, steps, often, course.threads)
             place.check(records)
             along = [r.reshape(*lead, *r.shape[1:]) for r in records]
             q, qd, *surfaces = (a[..., -1, :] for a in along)
             q, gone = place.joined([q, *surfaces]) if surfaces else q, done + steps
             time, memory = course.start + dt * gone, {DONE: np.array(gone)}
+            unstable = None
+            if seen is not None:
+                memory[WATCH] = seen = seen.reshape(*lead, seen.shape[-1])
+                unstable = watching.first_unstable(seen, gone)
             end = End(time, q, qd, gone == total, memory)
             if done or steps < total:
                 wanted = (numbers % every == 0) | (numbers == total)
@@ -149,7 +173,15 @@ class Rollout:
                 numbers, along = numbers[which], [a[..., which, :] for a in along]
             touching = self._touched(place, along, course.threads)
         t = course.start + dt * numbers
-        return Trajectory(t, along[0], along[1], touching=touching, end=end, compiled=True)
+        kept = Trajectory(t, along[0], along[1], touching=touching, end=end, compiled=True)
+        return replace(kept, unstable=unstable)
+
+    def _watch(self, place: Place, course: Course, lead: tuple[int, ...]) -> Any:
+        """What the contacts did before the first step, (count, size)."""
+        assert self.contacts is not None
+        shape = (math.prod(lead), watching.size(len(self.contacts.laws)))
+        before = np.zeros(shape) if course.watch is None else course.watch.reshape(shape).copy()
+        return place.sent(before) if isinstance(before, np.ndarray) else before
 
     def pullback(self, course: Course, covectors: Any) -> RolloutGradient:
         """Covectors of the states that the motion keeps, pulled back (`Robot.rollout_pullback`)."""
@@ -201,6 +233,9 @@ class Rollout:
         arguments = {name: getattr(course, name) for name in sizes}
         if surfaces and given is None:
             arguments["contact_states"] = [0.0] * surfaces
+        for name in ("q", "qd"):
+            if arguments[name] is None:
+                raise ArgumentError("E-CALL-118", f"{name} is missing", part=course.function)
         variables = [Variable(name, (n,)) for name, n in sizes.items()]
         return place_of(course.function, variables, list(arguments.values()))
 
@@ -257,6 +292,7 @@ def prepared(
 ) -> Rollout:
     """A compiled step, kept for the next call; again: the controller may have changed, trace it."""
     control, count = control if callable(control) else None, parameter_count(parameters)
+    check_hash("rollout", "dissipation", dissipation)
     pairs = None if contacts is None else given_pairs("rollout", contacts)
     constant, known = None if pairs is None else dt, robot.mechanism.kept
     key: Any = ("rollout", integrator, control, dissipation, pairs, constant, count)
@@ -264,7 +300,7 @@ def prepared(
         if key in known and not again:
             found: Rollout = known[key]
             return found
-    except TypeError:
+    except (TypeError, ValueError):  # without hash
         key = None
     with COMPILING:
         touch = None if pairs is None else Contacts(robot.model, pairs)
@@ -277,18 +313,24 @@ def prepared(
 
 def checked_steps(
     dt: Any, steps: Any, every: Any, start: Any, threads: Any, function: str = "rollout"
-) -> tuple[float, int, int, int | None]:
-    """dt in s, steps, every and threads; an error says what is wrong with one of them or start."""
+) -> tuple[float, int, int, float, int | None]:
+    """dt in s, steps, every, start in s and threads; an error says what is wrong with one."""
     counts = (
         checked_count(f"{function}: steps", steps),
         checked_count(f"{function}: every", every),
     )
     if threads is not None:
         threads = checked_count(f"{function}: threads", threads)
-    if not isinstance(start, Real) or not math.isfinite(start):
+    if not is_finite(start):
         problem = f"start must be a finite time, not {start!r:.60}"
         raise InputError("E-MOTION-022", problem, part=function)
-    return checked_step(dt, f"{function}: dt"), *counts, threads
+    if counts[0] > MOST_STEPS:
+        problem = f"{counts[0]:,} steps, more than {MOST_STEPS:,}"
+        remedy = "take fewer, and go on from the last state (start=)"
+        raise InputError("E-MOTION-121", problem, remedy, part=function)
+    step, begin = checked_step(dt, f"{function}: dt"), float(start)
+    check_resolution(begin, step, function)
+    return step, *counts, begin, threads
 
 
 def _kept(steps: int, every: int) -> np.ndarray:

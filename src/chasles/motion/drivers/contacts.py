@@ -18,6 +18,7 @@ from chasles.expr import RULES, Arena, Program, Variable
 from chasles.functions.doors import numbers
 from chasles.mechanisms import Mechanism
 from chasles.motion.contact.dynamics import limit_rows, response
+from chasles.motion.contact.impact import paired
 from chasles.motion.contact.modes import Mode
 from chasles.motion.contact.pairs import Contacts, Pair, Rigid, meeting
 from chasles.motion.contract import Array
@@ -72,27 +73,33 @@ class Varying:
         self._mechanism, self._frames, self._features = mechanism, pair.frames, features
         self.size = features.size
 
-    def __call__(self, at: State, held: np.ndarray) -> Moves:
-        """Gaps of all pairs, infinite where others are nearer, and motion of those that count."""
+    def __call__(self, at: State, held: np.ndarray, alone: bool) -> Moves:
+        """Gaps of all pairs, infinite where others are nearer, and motion of those that count.
+
+        alone: only those that are held count, and room is not asked.
+        """
         here, (_, q, qd) = self._mechanism.at(at.t), at
         over, under = (carrier(here, q, qd, frame) for frame in self._frames)
-        gap, room = self._features.gaps(over, under)
-        gap = np.where(held | (room >= 0.0), gap, np.inf)
+        gap, room = np.full((2, self.size), np.inf)
+        if not alone:
+            gap, room = self._features.gaps(over, under)
+            gap = np.where(held | (room >= 0.0), gap, np.inf)
         axes, J = np.zeros((self.size, 3, 3)), np.zeros((self.size, 3, len(qd)))
         velocity, bias = np.zeros((2, self.size, 3))
         which = np.flatnonzero(held | (gap <= NEAR))
         if which.size:
             contacts = self._features.contacts(which, over, under)
-            body, surface = (Frame.of(here, q, qd, frame) for frame in self._frames)
+            body, surface = (Frame.of(here, q, qd, motion) for motion in (over, under))
             found = contact_moves(body, surface, contacts)
-            _, axes[which], velocity[which], J[which], bias[which], _ = found
+            gap[which], axes[which], velocity[which], J[which], bias[which], _ = found
         return Moves(gap, axes, velocity, J, bias, room)
 
 
 class Slots:
     """All places where a robot may touch, numbered; row (slots,) says to which row each belongs.
 
-    A row is a point of a body, a pair whose points vary, or a joint limit; limits come last.
+    A row is a point of a body, a pair whose points vary, or a joint limit; limits come last. bodies
+    (slots,): the same number for places between the same two bodies.
     """
 
     def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], limits: bool) -> None:
@@ -119,14 +126,19 @@ class Slots:
         self.laws += [Rigid()] * len(stops)
         self.row: Any = np.array([*balls, *meetings, *stops], dtype=int)
         self.friction = np.array([self.laws[k].friction for k in self.row])
+        frames = [pair.frames for pair in pairs for _ in range(pair.points)]
+        numbers = paired(mechanism.model, frames)
+        self.bodies: Any = np.append(numbers, stops).astype(int)[self.row]
 
-    def __call__(self, at: State, held: np.ndarray) -> Moves:
-        """Where they are at a time and how they move; held (slots,): which are looked at anyway."""
+    def __call__(self, at: State, held: np.ndarray, alone: bool = False) -> Moves:
+        """Where they are at a time and how they move; held (slots,): which are looked at anyway,
+        and, of features that vary, alone.
+        """
         parts, start = [self._points(*at)] if self._balls else [], self._balls
         for one in self._varying:
-            parts.append(one(at, held[start : start + one.size]))
+            parts.append(one(at, held[start : start + one.size], alone))
             start += one.size
-        parts += [self._stops(at)] if self._stops.names else []
+        parts += [self._stops(at)] if self._stops.names or not parts else []
         if len(parts) == 1:
             return parts[0]
         return Moves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
@@ -253,7 +265,7 @@ class Surfaces:
         self.contacts = Contacts(mechanism.model, tuple(pairs))
         self.nq, self.states = mechanism.nq, self.contacts.states
         self.size = self.states + len(self.contacts.laws)
-        self._pressing, self._settling, self._seen = (
+        self._pressing, self._settling, self._seen, self._moving = (
             backends.prepare(("contacts", program.hash), program)
             for program in self._programs(held=not row.adaptive)
         )
@@ -318,12 +330,18 @@ class Surfaces:
         forces, gaps = self._call(self._seen, q, qd)
         return Touching(forces, gaps, q[..., self.nq : self.nq + self.states])
 
+    def moving(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Velocities of the points (..., points, 3) and normal forces (..., points)."""
+        velocities, normal = self._call(self._moving, q, qd)
+        return velocities, normal
+
     def _call(self, kernel: Any, q: np.ndarray, qd: np.ndarray) -> Any:
         n, m = self.nq, self.nq + self.states
         return call(kernel, "simulate", (q[..., :n], qd, q[..., n:m], q[..., m:]))
 
     def _programs(self, *, held: bool) -> list[Program]:
-        """Wrenches and rates; states made exact and what touches; forces and gaps.
+        """Wrenches and rates; states made exact and what touches; forces and gaps; velocities of
+        points and normal forces.
 
         held: points touch as they did when the step began.
         """
@@ -337,10 +355,13 @@ class Surfaces:
         again = contacts.pressed(arena, q, qd, exact)
         forces = np.ravel(contacts.forces(again)).tolist()
         gaps = [spot.gap for spot in found.spots]
+        velocities = [v for spot in found.spots for v in (*spot.slip, spot.rate)]
+        normal = [force[-1] for force in again.forces]
         groups = (
             [*((name, (6,), w) for name, w in wrenches), ("rates", states, found.rates)],
             [("states", states, exact), ("touching", points, again.touching)],
             [("forces", (*points, 3), forces), ("gaps", points, gaps)],
+            [("velocities", (*points, 3), velocities), ("normal", points, normal)],
         )
         given = [Variable(name, size) for name, size in inputs.items()]
         return [

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,16 +14,20 @@ from chasles.functions.doors import leading_shape, numbers
 from chasles.functions.numeric import checked_step
 from chasles.mechanisms import Mechanism
 from chasles.mechanisms.mechanism import Accelerations
+from chasles.model.given import is_finite
 from chasles.motion.contact.pairs import Rigid, given_pairs
-from chasles.motion.contract import Array
+from chasles.motion.contract import Array, read_only
 from chasles.motion.controllers import BUILT_IN, controlled
 from chasles.motion.drivers import running
 from chasles.motion.drivers.contacts import Surfaces, check_rigid, touched
+from chasles.motion.drivers.dry import Dry, warn_of_creeping
 from chasles.motion.drivers.loops import ByFunction, Closed
 from chasles.motion.drivers.rigid import RigidContact
-from chasles.motion.options import DT, Forces, Plan
+from chasles.motion.drivers.watched import Watched
+from chasles.motion.options import DT, MOST_STEPS, Forces, Plan, check_resolution
 from chasles.motion.records import Occurrence, Trajectory
 from chasles.motion.steps.integrators import Integrator, chosen
+from chasles.motion.steps.stiction import dry_friction
 from chasles.motion.steps.system import Accelerate, Local, Place, State, Taken, Tree, path, take
 
 LOOSE = 1e-2
@@ -55,7 +60,16 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         raise InputError("E-MOTION-064", problem, part="simulate")
     dynamics = _dynamics(mechanism, plan, () if soft is None else soft.contacts.frames)
     force = _joint_forces(mechanism, plan.control, qd)
+    dry: Dry | None = None
+    if plan.dissipation and dry_friction(mechanism.model).any():
+        if firm:
+            warn_of_creeping(mechanism)
+        else:
+            advance = dry = Dry(mechanism, advance, qd.shape)
+            force = dry.force(force)
     accelerate = _under(dynamics, force, soft)
+    if dry is not None:
+        dry.free, accelerate = accelerate, dry.accelerate
     rigid: RigidContact | None = None
     if firm:
         check_rigid(contacts, q, plan.integrator, advance, plan.stabilization)
@@ -68,17 +82,22 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
 
     def step(place: Place, at: State, goal: float) -> Taken:
         local = Local(mechanism, nv, way, place, accelerate, at.t, at.q, soft)
-        return take(advance, local, at.qd, goal)
+        taken = take(advance, local, at.qd, goal)
+        return taken if dry is None else dry.stilled(at.q, taken)
 
     if soft is not None:
         at = at._replace(q=soft.begin(at.q, at.qd, plan.contact_states))
         begin, events = soft.beginning(begin), tuple(map(soft.seen_by, events))
     even = _paced(partial(mover.step, step), integrator, start, whole, plan)
     pace: running.Pace = even
+    watch: Watched | None = None
     if rigid is not None:
         rigid.pace, pace = even, rigid
+    if soft is not None:
+        pace = watch = Watched(even, soft, q.shape[:-1])
     keep = running.Keep(start, end, every, plan.times, rigid.kept if rigid else lambda at: None)
-    parts = [p for p in (even, keep, mover, rigid) if isinstance(p, running.Remembering)]
+    every_part = (even, keep, mover, rigid, watch)
+    parts = [p for p in every_part if isinstance(p, running.Remembering)]
     happened: list[Occurrence] = []
     if plan.resume is None:
         if rigid is not None and rigid.collides(at):
@@ -103,7 +122,8 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
     if rigid is not None and contacts:
         touching = touched(keep.others, sum(pair.points for pair in contacts))
     rest = tuple(happened), touching, stop._replace(memory=running.remembered(parts))
-    return Trajectory(times, q[..., : mechanism.nq], qd, tuple(mover.rechosen), *rest)
+    moved = Trajectory(times, q[..., : mechanism.nq], qd, tuple(mover.rechosen), *rest)
+    return moved if watch is None else replace(moved, unstable=watch.unstable)
 
 
 def rigid_contacts(plan: Plan) -> bool:
@@ -124,7 +144,7 @@ def _beginning(mechanism: Mechanism, start: Any) -> float:
     """The time at which a motion begins: as given, or the robot's own."""
     own = 0.0 if mechanism.t is None else mechanism.t
     time = own if start is None else start
-    if np.ndim(time) or not isinstance(time, int | float | np.ndarray) or not np.isfinite(time):
+    if not is_finite(time):
         problem = f"start must be a finite time, one number, not {time!r:.60}"
         raise InputError("E-MOTION-031", problem, part="simulate")
     return float(time)
@@ -147,16 +167,23 @@ def _paced(
 ) -> running.Even | running.Controlled:
     """The steps of an integrator from `start` for `whole` seconds, none longer than dt."""
     longest = None if plan.dt is None else checked_step(plan.dt, "simulate: dt")
+    steps = step_count(whole, longest or DT)
+    check_resolution(start, whole / steps, "simulate")
     if not integrator.adaptive:
-        return running.Even(step, start, whole, step_count(whole, longest or DT))
+        return running.Even(step, start, whole, steps)
     rtol, atol = (checked_step(getattr(plan, n), f"simulate: {n}") for n in ("rtol", "atol"))
     end, first = start + whole, longest or DT
     return running.Controlled(step, end, longest or whole, rtol, atol, integrator.order, first)
 
 
 def step_count(whole: float, longest: float) -> int:
-    """How many equal steps, none longer than that, make so many seconds."""
-    return max(math.ceil(whole / longest - 1e-9), 1)
+    """How many equal steps, none longer than that, make so many seconds; `MOST_STEPS` at most."""
+    count = whole / longest
+    if count > MOST_STEPS:
+        problem = f"{whole:g} s are {count:.3g} steps of {longest:g} s, more than {MOST_STEPS:,}"
+        remedy = "shorten the duration or lengthen dt"
+        raise InputError("E-MOTION-120", problem, remedy, part="simulate")
+    return max(math.ceil(count - 1e-9), 1)
 
 
 # Forces -----------------------------------------------------------------------------------------
@@ -167,7 +194,7 @@ def _joint_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable
     if isinstance(tau, BUILT_IN):
         return controlled(mechanism, tau)
     if callable(tau):
-        return lambda t, q, qd: _like(qd, tau(t, q, qd), t)
+        return lambda t, q, qd: _like(qd, tau(t, *read_only(q, qd)), t)
     given = np.zeros(qd.shape[-1:]) if tau is None else numbers("simulate: tau", tau, qd.shape[-1])
     if not np.isfinite(given).all():
         raise InputError("E-MOTION-033", "tau must be finite numbers", part="simulate")
@@ -184,7 +211,7 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
     """The joint forces that a function returned, as an array that broadcasts to qd."""
     try:
         forces = np.asarray(tau, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         problem = f"tau(t, q, qd) gave {tau!r:.60} at t = {t:.6g} s"
         remedy = f"return numbers of the shape of qd, {qd.shape}"
         raise ArgumentError("E-MOTION-037", problem, remedy, part="simulate") from None

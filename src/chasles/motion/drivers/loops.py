@@ -60,6 +60,10 @@ class ClosureFunction:
     def __init__(self, robot: Machine, gamma: Gamma) -> None:
         model, self.robot = robot.model, robot
         robot.mechanism.require_loops("ClosureFunction", "there is nothing to close")
+        if model.rolls:
+            problem = f"{', '.join(map(repr, model.rolls))} constrain velocities alone"
+            part = f"ClosureFunction: robot {model.name!r}"
+            raise ModelError("E-MOTION-320", problem, "leave the loops to simulate", part=part)
         for body in (model.bodies[i] for i in model.movers):
             if not body.joint.additive:
                 problem = f"the velocities of joint {body.data.name!r} are not rates of its q"
@@ -206,9 +210,10 @@ class Closed(Looped, Remembering):
                 self.rechosen.append(at.t)
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        """The closed position with these independent entries of d, its velocity, and the rate of d.
+        """A closed position near integrate(q, d), its velocity, and the rate of d.
 
-        Newton's method from integrate(q, d). Raises `Lost`.
+        Newton's method, whose steps leave the independent coordinates: where those are the
+        coordinates of joints, it is the position with these entries of d. Raises `Lost`.
         """
         for _ in range(STEPS):
             there = self._integrate(q, d)
@@ -216,7 +221,7 @@ class Closed(Looped, Remembering):
             is_open = ~(health[..., 0] <= CLOSED * CLOSED)
             if not np.count_nonzero(is_open):
                 break
-            d = d + np.where(is_open[..., None], step, 0.0)
+            d = d + np.where(is_open[..., None], self._rate(q, there, step), 0.0)
         lost = is_open | ~(health[..., 1] / self._start > FALLEN)
         if np.count_nonzero(lost):
             problem = "the loops cannot be followed from here"

@@ -67,6 +67,10 @@ class Place:
             record[:, 0] = state
         return made
 
+    def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
+        """For a state that is not recorded: records for the loop, and where its end will be."""
+        return [], state
+
     def joined(self, parts: Sequence[Any]) -> Any:
         """Arrays side by side."""
         return np.concatenate(parts, axis=-1)
@@ -127,6 +131,11 @@ class _GPU(Place):
             record[:, 0] = state
             made.append(record)
         return made
+
+    def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
+        count, size = state.shape
+        last = state.copy()
+        return [self.cupy.broadcast_to(last[:, None], (count, kept, size))], last
 
     def joined(self, parts: Sequence[Any]) -> Any:
         return self.cupy.concatenate(parts, axis=-1)

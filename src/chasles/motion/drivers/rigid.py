@@ -37,10 +37,6 @@ DEEPEST = 1e-6
 ASTRAY = 1e-8
 """How far a step may take a point that is held off its surface: a longer one is in error."""
 
-BOUND = 1e-7
-"""The part of the largest force by which a force may be beyond its bound unnoticed: more than the
-complementarity problem errs, so that what was noticed is changed."""
-
 BACK = 1e-12
 """A slip that has turned back this fast (m/s) has ended."""
 
@@ -53,13 +49,17 @@ HALVINGS = 10
 JUST = 1e-9
 """The part of a step that is just before a moment in it."""
 
+FINE = 1e-12
+"""The part of a step to which the moment of a change is found."""
+
+QUARTERS = 0.25, 0.5, 0.75
+"""Parts of a step with a change in it at which earlier ones are looked for."""
+
 SLIGHT = 1e-7
 """The part of a margin at the end of a step that is next to nothing."""
 
-NEWTON = 3
+NEWTON, TINY = 3, 1e-300
 """Steps back to where a gap is zero, from the depth at which a gain is noticed."""
-
-TINY = 1e-300
 
 
 class RigidContact(Pace):
@@ -106,7 +106,10 @@ class RigidContact(Pace):
         """qdd with the active points held (step 1)."""
         if not self._mode.active.any():
             return self._free(t, q, qd)
-        return self._found(State(t, q, qd)).qdd
+        at, last = State(t, q, qd), self._last
+        if last is not None and last.of(at, self._mode):
+            return last.qdd
+        return self._find(at, self._slots(at, self._mode.current, alone=True)).qdd
 
     def kept(self, at: State) -> tuple[np.ndarray, np.ndarray]:
         """Forces and gaps of contacts in a state, as `Slots.seen`."""
@@ -120,11 +123,11 @@ class RigidContact(Pace):
         """Everything about a state in the present mode; the last one is remembered."""
         last = self._last
         if last is None or not last.of(at, self._mode):
-            last = self._last = self._find(at)
+            last = self._last = self._find(at, self._moves(at))
         return last
 
-    def _find(self, at: State) -> "_Found":
-        moves, mode = self._moves(at), self._mode
+    def _find(self, at: State, moves: Moves) -> "_Found":
+        mode = self._mode
         forces, active = np.zeros((len(self._friction), 3)), np.flatnonzero(mode.active)
         if not active.size:
             return _Found(at, mode, moves, forces, np.empty(0), None)
@@ -191,7 +194,7 @@ class RigidContact(Pace):
             moved = own > TINY
             stops = np.max(np.abs(found.problem.d)) / np.where(moved, own, 1.0)
             slack[self._mode.active] = np.maximum(size, np.where(moved, stops, 0.0))
-        return BOUND * slack
+        return modes.BOUND * slack
 
     # Steps -------------------------------------------------------------------------------------
 
@@ -203,14 +206,14 @@ class RigidContact(Pace):
         if not self.due:
             return self._restored(step)
 
-        def left(part: float, which: int) -> float:
-            return min(float(self._margins(step.at(part))[which]), 1.0)
-
         part, found = 1.0, np.zeros_like(passed)
+        for early in QUARTERS:  # where a margin may be negative for a while
+            if (before := self._margins(step.at(early)) < 0.0).any():
+                part, passed = early, before
+                break
         while passed.any():
-            roots = {int(k): _root(left, int(k), part) for k in np.flatnonzero(passed)}
-            part = min(roots.values())
-            found[[k for k in roots if roots[k] == part]] = True
+            part, gone = self._earliest(step, np.flatnonzero(passed), part)
+            found[gone] = True
             passed = (self._margins(step.at(part)) < 0.0) & ~found
             if not passed.any() and part > JUST:  # features that others have replaced by then
                 passed = (self._margins(step.at(part - JUST)) < 0.0) & ~found
@@ -220,6 +223,30 @@ class RigidContact(Pace):
         return self._restored(
             Taken(step.at(part), None, step.ends, lambda less: step.at(less * part))
         )
+
+    def _earliest(self, step: Taken, which: np.ndarray, end: float) -> tuple[float, np.ndarray]:
+        """The part of a step at which the first of some margins becomes negative, and which do.
+
+        Just beyond, so that features replaced there by a jump are not taken for the nearest. One
+        that starts at zero counts as negative beyond a small part of its value at the end.
+        """
+
+        def left(part: float) -> np.ndarray:
+            return np.minimum(self._margins(step.at(part))[which], 1.0)
+
+        def beyond(part: float) -> float:
+            return float(np.min(left(part) + slack))
+
+        first, slack, part, ahead = left(0.0), np.zeros(len(which)), 0.0, FINE
+        if np.any(first <= 0.0):
+            slack = np.where(first > 0.0, 0.0, -SLIGHT * np.minimum(left(end), left(1.0)))
+        if np.min(first + slack) > 0.0:
+            late = beyond(end) >= 0.0
+            part = end if late else scipy.optimize.brentq(beyond, 0.0, end, xtol=FINE, rtol=FINE)
+        while 0.0 < part < end and beyond(part) >= 0.0:  # before a jump
+            part, ahead = min(part + ahead, end), 2.0 * ahead
+        rest = left(part) + slack
+        return part, which[rest <= max(np.min(rest), 0.0)]
 
     def _paced(self, at: State) -> Taken:
         """The next step, shortened while its error takes held points off their surfaces."""
@@ -276,13 +303,13 @@ class RigidContact(Pace):
             self._check(at.t, moves.gap)
         if (near := moves.touch).any():
             at = at._replace(q=self._slots.onto(at, moves, near))
-            moves = self._moves(at)
+            moves = self._slots(at, near)
         before = moves.velocity[:, 2]
         hits = near & (before < -modes.SLOW) & ~(self.due & self._mode.current)
         alike = moves.alike(near)
         if hits.any():
             at = at._replace(qd=self._struck(at, moves, np.unique(alike[near])))
-            moves = self._moves(at)
+            moves = self._slots(at, near)
         old, late = self._mode, self._choose(at, moves, alike, before)
         if near.any():
             rest = _slow(moves) & self._mode.active & (self._friction > 0.0)
@@ -310,7 +337,8 @@ class RigidContact(Pace):
         B = response(self._mechanism.at(at.t), at.q, J.T)
         laws = [self._slots.laws[k] for k in self._slots.row[which]]
         with self._slots.said(at.t, which):
-            return at.qd + B @ modes.impulses(laws, J @ B, moves.velocity[which])
+            bodies = self._slots.bodies[which]
+            return at.qd + B @ modes.impulses(laws, bodies, J @ B, moves.velocity[which])
 
     def _choose(self, at: State, moves: Moves, alike: np.ndarray, before: np.ndarray) -> np.ndarray:
         """Take the new mode (step 6), and return how long each point takes to come to rest: (k,).
@@ -324,7 +352,7 @@ class RigidContact(Pace):
         if not which.size:
             return late
         some, calm = moves.of(which), self._calm(at, moves, stays)
-        still = moves if calm is at else self._moves(calm)
+        still = moves if calm is at else self._slots(calm, stays)
         problem = self._problem(calm, still, which)
         with self._slots.said(at.t, which):
             mode, forces = modes.next_mode(problem, some, self._friction[which])
@@ -369,21 +397,3 @@ def _slow(moves: Moves) -> np.ndarray:
 def _directions(tangents: np.ndarray, normals: np.ndarray) -> np.ndarray:
     """Truth (k, 3) of both tangents of some points and the normals of others."""
     return np.column_stack([tangents, tangents, normals])
-
-
-def _root(left: Callable[[float, int], float], which: int, end: float) -> float:
-    """The part of a step after which a margin is negative; 0 if it is from the start.
-
-    A margin that starts at zero counts as negative beyond a small part of its value at the end.
-    """
-    first = left(0.0, which)
-    slack = 0.0 if first > 0.0 else -SLIGHT * min(left(end, which), left(1.0, which))
-    if first + slack <= 0.0:
-        return 0.0
-
-    def beyond(part: float) -> float:
-        return left(part, which) + slack
-
-    if beyond(end) >= 0.0:
-        return end
-    return float(scipy.optimize.brentq(beyond, 0.0, end, xtol=1e-12, rtol=1e-12))

@@ -129,7 +129,7 @@ def check_places(shape: Any, *names: str) -> None:
         given = getattr(shape, name)
         try:
             found = tuple(map(float, given))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             found = ()
         if len(found) != 3 or not all(map(math.isfinite, found)):
             problem = f"{name} must be three finite numbers, not {given!r:.60}"

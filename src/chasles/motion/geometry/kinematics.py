@@ -264,13 +264,13 @@ class Frame(NamedTuple):
     J: np.ndarray
 
     @staticmethod
-    def of(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> "Frame":
-        """The motion of a frame as arrays; None is the world."""
-        motion, nv = carrier(mechanism, q, qd, frame), mechanism.nv
-        if frame is None:
+    def of(mechanism: Mechanism, q: Array, qd: Array, motion: Carrier) -> "Frame":
+        """The motion of a frame as arrays, of which that without accelerations is given."""
+        nv = mechanism.nv
+        if motion.frame is None:
             return Frame(motion, np.zeros(6), np.zeros((6, nv)))
-        rate = mechanism.frame_acceleration(q, qd, np.zeros(nv), frame=frame)
-        return Frame(motion, rate, mechanism.jacobian(q, frame=frame))
+        rate = mechanism.frame_acceleration(q, qd, np.zeros(nv), frame=motion.frame)
+        return Frame(motion, rate, mechanism.jacobian(q, frame=motion.frame))
 
     def passing(self, point: np.ndarray, rate: np.ndarray) -> np.ndarray:
         """The rate, at qdd = 0, of the velocity of the body's point at a place that moves."""

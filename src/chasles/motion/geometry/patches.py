@@ -8,12 +8,12 @@ has a closed form, with its rates. Two capsules need no direction and no package
 
 from functools import lru_cache
 from itertools import product
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chasles.errors import ArgumentError, ConvergenceError, InputError
+from chasles.model.ranges import value_fault
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.closed_forms import (
     Box,
@@ -85,9 +85,8 @@ def contact_points(
     """
     check_shapes("contact_points", body, surface)
     for name, value in (("friction", friction), ("torsion", torsion)):
-        if not isinstance(value, Real) or not value >= 0.0:
-            problem = f"{name} must be a number from 0 on, not {value!r}"
-            raise InputError("E-CONTACT-052", problem, part="contact_points")
+        if fault := value_fault(f"contact_points.{name}", value):
+            raise InputError("E-CONTACT-052", fault, part="contact_points")
     if torsion and not friction:
         problem = "torsion needs friction, with which it shares a cone"
         raise InputError("E-CONTACT-053", problem, part="contact_points")

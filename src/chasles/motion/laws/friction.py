@@ -46,6 +46,9 @@ GRIP = 10.0
 """Coefficients beyond it are tried as this one first: what sticks by it sticks by more, and wide
 cones are hard for cone programs."""
 
+SINGULAR = 1e-9
+"""Determinants of unit size that are nothing but rounding."""
+
 POLISH = 20
 """Steps of Newton's method at most after each of them."""
 
@@ -327,7 +330,8 @@ def _only(M: np.ndarray, d: np.ndarray, effect: np.ndarray) -> np.ndarray:
     """The normal forces of w = M z + d, by looking at all cases.
 
     Answers that are complementary to each other's accelerations share one load: the smallest is
-    taken. Others are different motions, unless they accelerate all points alike.
+    taken. Others are different motions, unless they accelerate all points alike, or no force drives
+    its own points together: then a little compliance would leave one of them.
     """
     scale = np.max(np.abs(d), initial=0.0) or 1.0
     found, apart = [], []
@@ -346,13 +350,23 @@ def _only(M: np.ndarray, d: np.ndarray, effect: np.ndarray) -> np.ndarray:
     forces = np.array(found)
     motions = forces @ effect.T
     alike = np.max(np.abs(motions - motions[0])) <= 1e-6 * scale
-    if not alike and np.any(forces @ np.transpose(apart) > 1e-6 * scale * np.max(forces)):
+    shared = np.all(forces @ np.transpose(apart) <= 1e-6 * scale * np.max(forces))
+    if not (alike or shared) and _contradicts(M):
         what = "Painleve's paradox, indeterminate"
         problem = f"{len(found)} sets of forces satisfy Coulomb's law here ({what})"
         remedy = "rigid bodies do not say which"
         raise Indeterminate("E-CONTACT-021", problem, remedy, solutions=forces, part="coulomb")
     smallest: np.ndarray = forces[np.argmin(np.linalg.norm(forces, axis=-1))]
     return smallest
+
+
+def _contradicts(M: np.ndarray) -> bool:
+    """Return True if some normal forces drive their own points together: a principal minor of M is
+    negative, and more than rounding (Cottle, Pang and Stone 1992, section 3.4: P0 matrices)."""
+    unit = np.sqrt(np.maximum(np.abs(np.diagonal(M)), REACH * np.max(np.abs(M))))
+    scaled = M / np.outer(unit, unit)
+    some = (np.flatnonzero(case) for case in product((False, True), repeat=len(M)))
+    return any(np.linalg.det(scaled[np.ix_(on, on)]) < -SINGULAR for on in some)
 
 
 def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:

@@ -24,6 +24,7 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import numbers
+from chasles.model.ranges import fault_of
 from chasles.motion.geometry.closed_forms import applied, contact_axes
 from chasles.motion.laws.friction import Law, coulomb, coulomb_slopes
 from chasles.motion.laws.slip import Quantity, Slip
@@ -62,15 +63,8 @@ class _PointLaw(ImpactLaw):
     restitution: Array
 
     def __post_init__(self) -> None:
-        e = np.asarray(self.restitution, dtype=float)
-        given, name = getattr(self, "friction", 0.0), type(self).__name__
-        mu = np.asarray(given, dtype=float)
-        if not np.all((e >= 0.0) & (e <= 1.0)):
-            problem = f"restitution must be from 0 to 1, not {self.restitution!r}"
-            raise InputError("E-CONTACT-066", problem, part=name)
-        if not np.all((mu >= 0.0) & np.isfinite(mu)):
-            problem = f"friction must be a finite number, zero or positive, not {given!r}"
-            raise InputError("E-CONTACT-067", problem, part=name)
+        if fault := fault_of(self):
+            raise InputError("E-CONTACT-066", fault, part=type(self).__name__)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of lambda by W (..., 3, 3, 3) and zeta (..., 3, 3): differences."""
@@ -242,12 +236,8 @@ class Moreau:
     friction: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.restitution <= 1.0:
-            problem = f"restitution must be from 0 to 1, not {self.restitution!r}"
-            raise InputError("E-CONTACT-038", problem, part="Moreau")
-        if not (self.friction >= 0.0 and np.isfinite(self.friction)):
-            problem = f"friction must be a finite number, zero or positive, not {self.friction!r}"
-            raise InputError("E-CONTACT-039", problem, part="Moreau")
+        if fault := fault_of(self):
+            raise InputError("E-CONTACT-038", fault, part=type(self).__name__)
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         """lambda (..., 3k) of k contacts that touch, in N s: W (..., 3k, 3k), zeta (..., 3k)."""

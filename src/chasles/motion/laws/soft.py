@@ -11,12 +11,12 @@ compiled step. At rest all states are zero.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
+from chasles.model.ranges import fault_of
 from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximum, select, sqrt
 
 Values = Sequence[Value] | np.ndarray
@@ -117,7 +117,7 @@ class SoftSurface(_InSeries):
     states = 1
 
     def __post_init__(self) -> None:
-        _positive(self, "stiffness", "damping")
+        check_law(self)
 
     @property
     def _surfaces(self) -> tuple["SoftSurface", ...]:
@@ -166,8 +166,7 @@ class _Stateless(NormalLaw):
     states = 0
 
     def __post_init__(self) -> None:
-        _positive(self, "stiffness")
-        _positive(self, "damping", or_zero=True)
+        check_law(self)
 
     def touches(self, state: Values, gap: Value) -> Value:
         return 1.0
@@ -193,7 +192,7 @@ class HuntCrossley(_Stateless):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.exponent < 1.0 or 2.0 * self.exponent != round(2.0 * self.exponent):
+        if 2.0 * self.exponent != round(2.0 * self.exponent):
             problem = f"exponent must be a multiple of one half from 1 on, not {self.exponent!r}"
             raise InputError("E-CONTACT-087", problem, part="HuntCrossley")
 
@@ -243,8 +242,7 @@ class SoftFriction:
     damping: float
 
     def __post_init__(self) -> None:
-        _positive(self, "coefficient", or_zero=True)
-        _positive(self, "stiffness", "damping")
+        check_law(self)
 
     def response(
         self, state: Values, normal_force: Value, slip: Values
@@ -370,12 +368,7 @@ def _power(d: Value, exponent: float) -> Value:
     return result
 
 
-def _positive(law: Any, *names: str, or_zero: bool = False) -> None:
-    """Refuse numbers of a law that are not positive and finite."""
-    for name in names:
-        value = getattr(law, name)
-        fits = isinstance(value, Real) and math.isfinite(value)
-        if not (fits and (value > 0.0 or (or_zero and value == 0.0))):
-            kind = "zero or positive" if or_zero else "positive"
-            problem = f"{name} must be a finite {kind} number, not {value!r:.60}"
-            raise InputError("E-CONTACT-088", problem, part=type(law).__name__)
+def check_law(law: Any) -> None:
+    """Refuse numbers of a law outside their ranges."""
+    if fault := fault_of(law):
+        raise InputError("E-CONTACT-088", fault, part=type(law).__name__)

@@ -245,7 +245,9 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
         p0 = D(q1, q0)' (p_m - h/2 D(q1, q_m)^-T f),  p1 = D(q0, q1)' (p_m + h/2 D(q0, q_m)^-T f).
 
     The first gives the step d; the second order of the rule is that of qd = M^-1 p too. Energy
-    stays within a band, and momenta that the forces leave alone stay as they are.
+    stays within a band, and momenta that the forces leave alone stay as they are: of a robot that
+    floats linear momentum p, and angular momentum about fixed points. About the centre of mass c it
+    is L - c x p, of second order as c is.
     """
     mechanism, q, n = local.mechanism, local.q, local.nv
     mass = mechanism.mass_matrix

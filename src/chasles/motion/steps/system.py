@@ -55,6 +55,10 @@ class System:
         """The rates of y, s seconds after the beginning."""
         raise NotImplementedError
 
+    def ways(self, d: np.ndarray) -> np.ndarray:
+        """What a small step d from the beginning adds to x."""
+        raise NotImplementedError
+
     def start(self, qd: np.ndarray, behind: np.ndarray) -> np.ndarray:
         """y at the beginning."""
         x = [self.q[..., self.path]] if self.path else []
@@ -192,6 +196,9 @@ class Local(System):
         qdd = self.accelerate(self.t + s, self._with(there, y), speed)
         return np.concatenate([rate, qdd, *self._way(there, speed)], -1)
 
+    def ways(self, d: np.ndarray) -> np.ndarray:
+        return next(iter(self._way(self.position, d)), d[..., :0])
+
     def state(self, s: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """q and qd of y, s seconds after the beginning."""
         there, speed, _ = self._placed(s, y)
@@ -235,7 +242,7 @@ def take(advance: Advance, local: Local, qd: np.ndarray, goal: float) -> Taken:
     """A step by a method, until a time."""
     h, y, v = goal - local.t, local.start(qd, local.q[..., local.mechanism.nq :]), qd
     last, error, within = advance(local, h, y)
-    within = within or _hermite(local, h, y, last)
+    within = within or hermite(local, h, y, last)
 
     def at(part: float) -> State:
         here = local.state(part * h, within(part)) if part else (local.q, v)
@@ -246,7 +253,7 @@ def take(advance: Advance, local: Local, qd: np.ndarray, goal: float) -> Taken:
     return Taken(State(goal, q, qd), error, (y, last), at)
 
 
-def _hermite(
+def hermite(
     local: Local, h: float, first: np.ndarray, last: np.ndarray
 ) -> Callable[[float], np.ndarray]:
     """The cubic through both ends of a step with the rates there, which are computed on use."""

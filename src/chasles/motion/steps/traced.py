@@ -14,9 +14,11 @@ from chasles.functions.doors import numbers, refuse
 from chasles.functions.programs import Derivative, program, pulled_back
 from chasles.functions.tracing import with_limbs
 from chasles.model import Model
+from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Contacts, Numbers, Pressed
 from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps.integrators import INTEGRATORS
+from chasles.motion.steps.stiction import Pivoted, dry_friction
 from chasles.motion.steps.system import System, path
 
 Accelerate = Callable[..., tuple[np.ndarray, Pressed]]
@@ -35,8 +37,8 @@ class Traced(System):
 
     def first(self, y: np.ndarray) -> np.ndarray:
         _, v, surfaces, _ = self._split(y)
-        qdd, self._pressed = self._accelerate(self.t, self.q, v, surfaces)
-        self._touching = self._pressed.touching
+        qdd, self.begun = self._accelerate(self.t, self.q, v, surfaces)
+        self._pressed, self._touching = self.begun, self.begun.touching
         return np.concatenate([v, qdd, self._pressed.rates, self._path_rates(self.q, v)])
 
     def rates(self, s: Number, y: np.ndarray) -> np.ndarray:
@@ -46,6 +48,9 @@ class Traced(System):
         rate = self._step_rate(there, v)
         qdd, self._pressed = self._accelerate(self.t + s, there, v, settled, self._touching)
         return np.concatenate([rate, qdd, self._pressed.rates, self._path_rates(there, v)])
+
+    def ways(self, d: np.ndarray) -> np.ndarray:
+        return self._path_rates(self.q, d)
 
     def ended(self, y: np.ndarray) -> tuple[Numbers, Numbers, Numbers]:
         """q, qd and states of surfaces after a step."""
@@ -104,19 +109,24 @@ def step_program(
     dissipation: bool,
     contacts: Contacts | None = None,
     dt: float | None = None,
+    watch: bool = False,
 ) -> Program:
     """q, qd and states of surfaces after a step of h seconds.
 
     Inputs q, qd, states (if there are any), tau or a controller's parameters, t, h. With contacts h
-    is the constant dt, since surfaces recover as exp(-K h / D).
+    is the constant dt, since surfaces recover as exp(-K h / D). watch: `watch`, after the states,
+    remembers how well steps resolve the contacts.
     """
     arena, touch = Arena(RULES), contacts or Contacts(model, ())
     states = {"q": model.nq, "qd": model.nv} | ({"states": touch.states} if touch.states else {})
+    states |= {"watch": watching.size(len(touch.laws))} if watch else {}
     own = {v.name: v.size for v in control.inputs if v.name == "parameters"} if control else None
     sizes = states | ({"tau": model.nv} if own is None else own)
     given = {name: symbols(arena, name, (n,)) for name, n in sizes.items()}
     t, h = arena.input("t", 0), arena.input("h", 0) if dt is None else dt
-    forward = program(model, "forward_dynamics", dissipation=dissipation, wrenches=touch.keys)
+    row, friction = INTEGRATORS[integrator], dry_friction(model)
+    dry = Pivoted(row.advance, friction) if dissipation and friction.any() else None
+    forward = _dynamics(model, touch, dry, dissipation=dissipation)
 
     def accelerate(
         t: Number, q: Numbers, qd: Numbers, z: Numbers, touching: Numbers | None = None
@@ -125,17 +135,47 @@ def step_program(
         tau = system.run(control, **here) if control else given["tau"]
         pressed = touch.pressed(arena, q, qd, z, touching)
         wrenches = touch.wrenches(arena, q, pressed)
-        return system.run(forward, q=q, qd=qd, tau=tau, **wrenches), pressed
+        return forward(system.run, q, qd, tau, wrenches), pressed
 
-    row, surfaces = INTEGRATORS[integrator], given.get("states", np.zeros(0))
+    surfaces = given.get("states", np.zeros(0))
     system = Traced(touch, arena, accelerate, t, given["q"])
-    last = row.advance(system, h, system.start(given["qd"], surfaces)).y
+    last = (dry or row.advance)(system, h, system.start(given["qd"], surfaces)).y
     after = system.pushed(last, surfaces, h) if row.order == 1 else system.ended(last)
     inputs = [Variable(name, (n,)) for name, n in sizes.items()]
     inputs += [Variable(name, ()) for name in (("t", "h") if dt is None else ("t",))]
-    parts = zip(states.items(), map(list, after), strict=False)
-    outputs = [(Variable(name, (n,)), part) for (name, n), part in parts]
+    results = dict(zip(("q", "qd", "states"), map(list, after), strict=True))
+    if watch:
+        assert dt is not None, "which contacts need"
+        results["watch"] = _watched(given["watch"], system.begun, dt)
+    outputs = [(Variable(name, (n,)), results[name]) for name, n in states.items()]
     return with_limbs(Program.from_outputs("step", inputs, outputs), model)
+
+
+def _dynamics(
+    model: Model, touch: Contacts, dry: Pivoted | None, *, dissipation: bool
+) -> Callable[..., np.ndarray]:
+    """qdd of (run, q, qd, tau, wrenches), with joints that stick held; run: a program on symbols.
+
+    Rows and columns of held joints are left out of the mass matrix, so that they stay at rest.
+    """
+    if dry is None:
+        found = program(model, "forward_dynamics", dissipation=dissipation, wrenches=touch.keys)
+        return lambda run, q, qd, tau, wrenches: run(found, q=q, qd=qd, tau=tau, **wrenches)
+    smooth, still = model.frictionless(damped=True), np.zeros(model.nv)
+    mass = program(smooth, "mass_matrix")
+    inverse = program(smooth, "inverse_dynamics", dissipation=True, wrenches=touch.keys)
+
+    def forward(run: Any, q: Numbers, qd: Numbers, tau: Any, wrenches: Any) -> np.ndarray:
+        bias = run(inverse, q=q, qd=qd, qdd=still, **wrenches)
+        return dry.solve(run(mass, q=q), np.asarray(tau, dtype=object) - bias)
+
+    return forward
+
+
+def _watched(watch: Numbers, begun: Pressed, h: float) -> list[Number]:
+    velocities = [[*spot.slip, spot.rate] for spot in begun.spots]
+    normal = [force[-1] for force in begun.forces]
+    return watching.watched(list(watch), velocities, normal, h)
 
 
 # Gradients ---------------------------------------------------------------------------------------

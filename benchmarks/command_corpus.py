@@ -1,0 +1,149 @@
+"""Read every robot file of installed packages and compare it with the reference reader's robot.
+
+The reference is Pinocchio for URDF and xacro, MuJoCo for MJCF, Drake for SDF.
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.corpus import SUFFIXES, Case, Outcome, Reader, in_folder, in_packages
+
+FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+
+COLUMNS: dict[str, Callable[[Outcome], bool]] = {
+    "files": lambda _: True,
+    "read by the reference": lambda x: x.known,
+    "and here": lambda x: x.known and x.read,
+    "agree": lambda x: x.agrees,
+    "differ": lambda x: x.known and x.read and not x.agrees,
+    "refused here": lambda x: x.known and "refused" in x.found,
+    "crash or hang": lambda x: bool(x.ended) and x.known,
+    "read only here": lambda x: not x.known and x.read,
+}
+"""What is counted."""
+
+BEGIN, END = "<!-- corpus -->\n", "<!-- end -->\n"
+"""Between these lines of a page stand the tables."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    site = "folders of installed packages; those of this Python by default"
+    parser.add_argument("--site", nargs="+", default=sys.path, metavar="FOLDER", help=site)
+    folders = "folders of robot files, instead of installed packages"
+    parser.add_argument("--folders", nargs="+", default=[], type=Path, help=folders)
+    parser.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS)
+    parser.add_argument("--packages", nargs="+", help="some packages only")
+    parser.add_argument("--page", type=Path, help="page to write the tables into")
+    record = "file of outcomes, a line each in JSON; what it has is not tried again"
+    parser.add_argument("--record", type=Path, help=record)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Try all files; 1 where one differs without an explanation, crashes or hangs."""
+    within = [case for folder in chosen.folders for case in in_folder(folder)]
+    cases = within or list(in_packages(chosen.site))
+    wanted = [
+        case
+        for case in cases
+        if case.format in chosen.formats and case.package in (chosen.packages or [case.package])
+    ]
+    outcomes = list(tried(wanted, chosen.record))
+    text = "\n".join(report(outcomes))
+    if chosen.page:
+        before, _, rest = chosen.page.read_text("utf-8").partition(BEGIN)
+        after = rest.partition(END)[2]
+        chosen.page.write_text(f"{before}{BEGIN}\n{text}\n\n{END}{after}", "utf-8")
+    else:
+        print(text)
+    wrong = (x for x in outcomes if x.known and x.read and not x.agrees and not x.explanation)
+    return int(any(wrong) or any(x.ended for x in outcomes if x.known))
+
+
+def tried(cases: Sequence[Case], record: Path | None) -> Iterator[Outcome]:
+    """The outcome of each file, in order."""
+    known, reader, told = recorded(record), Reader(), Console(stderr=True)
+    try:
+        for k, case in enumerate(cases, start=1):
+            if case.path not in known:
+                told.print(f"{k} of {len(cases)}: {case.path}", markup=False, highlight=False)
+                outcome = reader.tried(case)
+                known[case.path] = outcome.found
+                if record is not None:
+                    with record.open("a", encoding="utf-8") as stream:
+                        print(json.dumps({"path": str(case.path)} | outcome.found), file=stream)
+            yield Outcome(case, known[case.path])
+    finally:
+        reader.close()
+
+
+def recorded(record: Path | None) -> dict[Path, dict[str, object]]:
+    """Outcomes of an earlier run, by path."""
+    if record is None or not record.exists():
+        return {}
+    rows = map(json.loads, record.read_text("utf-8").splitlines())
+    return {Path(row.pop("path")): row for row in rows}
+
+
+# Tables ------------------------------------------------------------------------------------------
+
+
+def report(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Tables of counts, by format and by package, of refusals and of differences."""
+    yield from _counted("format", outcomes, lambda x: x.case.format)
+    yield ""
+    by_package = _counted("package", outcomes, lambda x: f"{x.case.package} | {x.case.format}")
+    yield from (line.replace("| package |", "| package | format |", 1) for line in by_package)
+    massless = [
+        x for x in outcomes if x.known and x.read and x.found["idle"] and "errors" in x.found
+    ]
+    worst = max((x.kinematics for x in massless), default=0.0)
+    yield ""
+    yield (
+        f"Robots with joints that move no inertia: {len(massless)}. Their placements and Jacobians "
+        f"differ from the reference's by {worst:.0e} at most."
+    )
+    yield from _table("code", "files", _refusals(outcomes))
+    yield from _table("file", "what the library says of the difference", _differences(outcomes))
+
+
+def _counted(
+    what: str, outcomes: Sequence[Outcome], key: Callable[[Outcome], str]
+) -> Iterator[str]:
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in sorted(outcomes, key=lambda x: (key(x).lower(), str(x.case.path))):
+        groups.setdefault(key(outcome), []).append(outcome)
+    yield f"| {what} | {' | '.join(COLUMNS)} |"
+    yield "|---" * (1 + len(COLUMNS) + (what == "package")) + "|"
+    for name, group in groups.items():
+        counts = (sum(map(count, group)) for count in COLUMNS.values())
+        yield f"| {name} | {' | '.join(map(str, counts))} |"
+
+
+def _refusals(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """Codes of files that the reference reads and that are refused here."""
+    refused = (x for x in outcomes if x.known and "refused" in x.found)
+    codes = Counter(f"{x.case.format} {x.found['refused']}" for x in refused)
+    return {code: str(count) for code, count in sorted(codes.items())}
+
+
+def _differences(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """Files that differ, by package and name."""
+    unlike = [x for x in outcomes if x.known and x.read and not x.agrees]
+    return {
+        f"{x.case.package}: {x.case.path.name}": x.explanation or f"nothing: {x.found['first']}"
+        for x in unlike
+    }
+
+
+def _table(left: str, right: str, rows: dict[str, str]) -> Iterator[str]:
+    if rows:
+        yield from ("", f"| {left} | {right} |", "|---|---|")
+    for row in rows.items():
+        yield "| " + " | ".join(cell.replace("|", "/") for cell in row) + " |"

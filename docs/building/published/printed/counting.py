@@ -1,0 +1,339 @@
+"""Numbers that count their operations by equation, and the vectors and rotations of the book.
+
+Nothing here is shared with the library. An `int` is structure (0, 1 and -1 cost nothing, a factor 2
+is an addition), a `float` is known in advance (two of them cost nothing), and a `Live` number is
+computed while the arm moves. Signs, sines and cosines are free; a division is a multiplication.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import cos, sin
+
+Counts = tuple[int, int]
+"""Multiplications and additions."""
+
+
+@dataclass
+class Sheet:
+    """Operations by equation; `equation` is the one that is written now."""
+
+    equation: str = ""
+    counts: dict[str, Counts] = field(default_factory=dict)
+
+    def take(self, products: int, sums: int) -> None:
+        M, A = self.counts.get(self.equation, (0, 0))
+        self.counts[self.equation] = M + products, A + sums
+
+    def live(self, value: float) -> "Live":
+        return Live(float(value), self)
+
+    def whole(self) -> Counts:
+        """The sum over all equations."""
+        return sum(M for M, _ in self.counts.values()), sum(A for _, A in self.counts.values())
+
+
+@dataclass(frozen=True)
+class Live:
+    """A number that is known only while the arm moves."""
+
+    value: float
+    sheet: Sheet
+
+    def __add__(self, other: "Number") -> "Number":
+        if type(other) is int and other == 0:
+            return self
+        self.sheet.take(0, 1)
+        return Live(self.value + float(other), self.sheet)
+
+    def __mul__(self, other: "Number") -> "Number":
+        if type(other) is int and other in (-1, 0, 1):
+            return 0 if other == 0 else self if other == 1 else -self
+        doubled = type(other) is int and other == 2
+        self.sheet.take(0 if doubled else 1, 1 if doubled else 0)
+        return Live(self.value * float(other), self.sheet)
+
+    def __truediv__(self, other: "Number") -> "Number":
+        self.sheet.take(1, 0)
+        return Live(self.value / float(other), self.sheet)
+
+    def __sub__(self, other: "Number") -> "Number":
+        return self + -other
+
+    def __rsub__(self, other: "Number") -> "Number":
+        return -self + other
+
+    def __neg__(self) -> "Live":
+        return Live(-self.value, self.sheet)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __rtruediv__(self, other: float) -> "Number":
+        return self.sheet.live(other) / self
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+
+Number = Live | float
+Vector = tuple[Number, Number, Number]
+Tensor = tuple[Vector, Vector, Vector]
+Symmetric = tuple[Number, Number, Number, Number, Number, Number]
+"""xx, yy, zz, xy, xz, yz."""
+
+Rows = Sequence[Sequence[Number]]
+
+Z: Vector = (0, 0, 1)
+"""The axis of a joint in the frame that it moves."""
+
+
+def times(a: Number, b: Number) -> Number:
+    """a b, and structure where a or b is a structural zero."""
+    return 0 if 0 in [x for x in (a, b) if isinstance(x, int)] else a * b
+
+
+def plus(*vectors: Vector) -> Vector:
+    x, y, z = (_sum(entries) for entries in zip(*vectors, strict=True))
+    return x, y, z
+
+
+def live(sheet: Sheet, v: Vector) -> Vector:
+    """The same vector with every entry live, so that none of them is left out."""
+    return sheet.live(float(v[0])), sheet.live(float(v[1])), sheet.live(float(v[2]))
+
+
+def live_symmetric(sheet: Sheet, S: Symmetric) -> Symmetric:
+    xx, yy, zz, xy, xz, yz = (sheet.live(float(entry)) for entry in S)
+    return xx, yy, zz, xy, xz, yz
+
+
+def minus(v: Vector) -> Vector:
+    return -v[0], -v[1], -v[2]
+
+
+def scaled(v: Vector, factor: Number) -> Vector:
+    return times(v[0], factor), times(v[1], factor), times(v[2], factor)
+
+
+def cross(u: Vector, v: Vector) -> Vector:
+    return (
+        times(u[1], v[2]) - times(u[2], v[1]),
+        times(u[2], v[0]) - times(u[0], v[2]),
+        times(u[0], v[1]) - times(u[1], v[0]),
+    )
+
+
+def dot(u: Sequence[Number], v: Sequence[Number]) -> Number:
+    return _sum(times(a, b) for a, b in zip(u, v, strict=True))
+
+
+def apply(T: Tensor, v: Vector) -> Vector:
+    return dot(T[0], v), dot(T[1], v), dot(T[2], v)
+
+
+def before(v: Vector, T: Tensor) -> Vector:
+    """v . T, the row vector times the tensor."""
+    return apply(transposed(T), v)
+
+
+def transposed(T: Tensor) -> Tensor:
+    x, y, z = zip(*T, strict=True)
+    return x, y, z
+
+
+def summed(*tensors: Tensor) -> Tensor:
+    x, y, z = (plus(*rows) for rows in zip(*tensors, strict=True))
+    return x, y, z
+
+
+def negative(T: Tensor) -> Tensor:
+    return minus(T[0]), minus(T[1]), minus(T[2])
+
+
+def tilde(v: Vector) -> Tensor:
+    """The tensor of the cross product."""
+    return (0, -v[2], v[1]), (v[2], 0, -v[0]), (-v[1], v[0], 0)
+
+
+def product(A: Rows, B: Rows) -> list[list[Number]]:
+    return [[dot(row, column) for column in zip(*B, strict=True)] for row in A]
+
+
+def tensor(rows: Rows) -> Tensor:
+    x, y, z = ((row[0], row[1], row[2]) for row in rows)
+    return x, y, z
+
+
+def skew_product(u: Vector, v: Vector) -> Tensor:
+    """u~ v~ by 9 products and 3 sums: v u' - (u . v) 1 (Eq 3.4.10), its diagonal as sums of two."""
+    P = tuple(tuple(times(b, a) for a in u) for b in v)
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = P
+    return (-(yy + zz), xy, xz), (yx, -(xx + zz), yz), (zx, zy, -(xx + yy))
+
+
+def symmetric_product(u: Vector, v: Vector) -> Symmetric:
+    """u~ v~ + (u~ v~)' by 9 products and 9 sums."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = skew_product(u, v)
+    return xx * 2, yy * 2, zz * 2, xy + yx, xz + zx, yz + zy
+
+
+def symmetric(T: Tensor) -> Symmetric:
+    return T[0][0], T[1][1], T[2][2], T[0][1], T[0][2], T[1][2]
+
+
+def together(*parts: Symmetric) -> Symmetric:
+    """The sum of symmetric tensors."""
+    xx, yy, zz, xy, xz, yz = (_sum(entries) for entries in zip(*parts, strict=True))
+    return xx, yy, zz, xy, xz, yz
+
+
+def without(S: Symmetric, T: Symmetric) -> Symmetric:
+    """S - T."""
+    xx, yy, zz, xy, xz, yz = (a - b for a, b in zip(S, T, strict=True))
+    return xx, yy, zz, xy, xz, yz
+
+
+def _sum(terms: Iterable[Number]) -> Number:
+    total: Number = 0
+    for term in terms:
+        total = total + term
+    return total
+
+
+def turned(x: Number, y: Number, c: Number, s: Number) -> tuple[Number, Number]:
+    """A pair of components, turned in their plane."""
+    return times(c, x) - times(s, y), times(s, x) + times(c, y)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A = Rx(alpha) Rz(theta), from the axes of a link to those of the one before it (Eq 2.3.3).
+
+    A vector takes 8 products and 4 sums, at right angles 4 and 2.
+    """
+
+    c: Live
+    s: Live
+    ca: Number
+    sa: Number
+
+    def out(self, v: Vector) -> Vector:
+        """A v."""
+        x, y = turned(v[0], v[1], self.c, self.s)
+        return x, *turned(y, v[2], self.ca, self.sa)
+
+    def back(self, v: Vector) -> Vector:
+        """A' v."""
+        y, z = turned(v[1], v[2], self.ca, -self.sa)
+        return *turned(v[0], y, self.c, -self.s), z
+
+    @property
+    def third(self) -> Vector:
+        """The third row of A: its entries are made with A, outside the equations."""
+        known = [self.c.sheet.live(float(self.sa) * float(x)) for x in (self.s, self.c)]
+        if isinstance(self.sa, int):
+            return self.sa * self.s, self.sa * self.c, self.ca
+        return known[0], known[1], self.ca
+
+    @property
+    def matrix(self) -> Tensor:
+        """A as nine numbers, all of them live."""
+        c, s, ca, sa = (float(x) for x in (self.c, self.s, self.ca, self.sa))
+        rows = ((c, -s, 0.0), (ca * s, ca * c, -sa), (sa * s, sa * c, ca))
+        return tensor([[self.c.sheet.live(x) for x in row] for row in rows])
+
+    def double(self) -> tuple[Number, Number]:
+        """sin and cos of twice the joint's angle (section 6.4), by 2 products and 3 sums."""
+        return self.s * self.c * 2, 1.0 - self.s * self.s * 2
+
+    @property
+    def double_twist(self) -> tuple[Number, Number]:
+        """sin and cos of twice the twist, known in advance."""
+        if isinstance(self.sa, int):
+            return 0, 1 - 2 * self.sa * self.sa
+        return 2.0 * float(self.sa) * float(self.ca), 1.0 - 2.0 * float(self.sa) ** 2
+
+    def symmetric(self, S: Symmetric, double: tuple[Number, Number]) -> Symmetric:
+        """A S A' by double angles (section 6.4): 18 products, 16 sums; at right angles 9 and 8."""
+        xx, yy, zz, xy, xz, yz = S
+        xx, yy, xy = plane(xx, yy, xy, *double)
+        xz, yz = turned(xz, yz, self.c, self.s)
+        yy, zz, yz = plane(yy, zz, yz, *self.double_twist)
+        xy, xz = turned(xy, xz, self.ca, self.sa)
+        return xx, yy, zz, xy, xz, yz
+
+    def last(self, S: Symmetric) -> Number:
+        """The last entry of A S A': 8 products and 7 sums, at right angles 3 and 4."""
+        xx, yy, zz, xy, xz, yz = S
+        yy = yy + self.s * (self.s * (xx - yy) + self.c * xy * 2)
+        if isinstance(self.sa, int):
+            return yy if self.sa else zz
+        sa, ca = float(self.sa), float(self.ca)
+        yz = self.s * xz + self.c * yz
+        return sa * sa * yy + ca * ca * zz + 2.0 * sa * ca * yz
+
+    def last_of(self, T: Tensor) -> Number:
+        """The same of a tensor that is not symmetric: 8 products and 9 sums."""
+        (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = T
+        yy = yy + self.s * (self.s * (xx - yy) + self.c * (xy + yx))
+        if isinstance(self.sa, int):
+            return yy if self.sa else zz
+        sa, ca = float(self.sa), float(self.ca)
+        return sa * sa * yy + ca * ca * zz + sa * ca * (self.s * (xz + zx) + self.c * (yz + zy))
+
+    def tensor(self, T: Tensor, double: tuple[Number, Number]) -> Tensor:
+        """A T A' by double angles: 28 products and 28 sums; at right angles 14 and 14."""
+        (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = T
+        (xx, xy), (yx, yy) = _block(((xx, xy), (yx, yy)), *double)
+        xz, yz = turned(xz, yz, self.c, self.s)
+        zx, zy = turned(zx, zy, self.c, self.s)
+        (yy, yz), (zy, zz) = _block(((yy, yz), (zy, zz)), *self.double_twist)
+        xy, xz = turned(xy, xz, self.ca, self.sa)
+        yx, zx = turned(yx, zx, self.ca, self.sa)
+        return (xx, xy, xz), (yx, yy, yz), (zx, zy, zz)
+
+
+Block = tuple[tuple[Number, Number], tuple[Number, Number]]
+
+
+def plane(a: Number, b: Number, ab: Number, sin2: Number, cos2: Number) -> Vector:
+    """The entries aa, bb, ab of a symmetric tensor, turned in their plane by half the angle."""
+    if isinstance(cos2, int):
+        return (a, b, ab) if cos2 == 1 else (b, a, -ab)
+    half = (a - b) * 0.5
+    middle, turned = b + half, half * cos2 - ab * sin2
+    return middle + turned, middle - turned, half * sin2 + ab * cos2
+
+
+def _block(T: Block, sin2: Number, cos2: Number) -> Block:
+    """The same of a tensor that is not symmetric: half the difference off the diagonal stays."""
+    (a, ab), (ba, b) = T
+    if isinstance(cos2, int):
+        return T if cos2 == 1 else ((b, -ba), (-ab, a))
+    mean = (ab + ba) * 0.5
+    left = ab - mean
+    a, b, mean = plane(a, b, mean, sin2, cos2)
+    return (a, mean + left), (mean - left, b)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A row of modified Denavit-Hartenberg constants (section 2.3) and the masses of its link."""
+
+    alpha: float
+    a: float
+    d: float
+    m: float
+    r: tuple[float, float, float]
+    I: tuple[tuple[float, ...], ...]
+
+    def turn(self, q: float, sheet: Sheet) -> Turn:
+        right = abs(sin(2.0 * self.alpha)) < 1e-12
+        ca, sa = cos(self.alpha), sin(self.alpha)
+        s, c = sheet.live(sin(q)), sheet.live(cos(q))
+        return Turn(c, s, round(ca), round(sa)) if right else Turn(c, s, ca, sa)
+
+    @property
+    def s(self) -> Vector:
+        """The origin along the axes of the link before (Eq 2.3.4): three numbers, as they are."""
+        return self.a, -self.d * sin(self.alpha), self.d * cos(self.alpha)

@@ -1,0 +1,59 @@
+"""`python -m fuzz TARGET --minutes N --seed S`; `python -m fuzz --list`."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from fuzz import ROOT
+
+
+def main() -> int:
+    """Run what the command line says: 1 if anything was found."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    parser.add_argument("target", nargs="?", help="Name of a target, or all.")
+    parser.add_argument("--list", action="store_true", help="List the targets.")
+    parser.add_argument("--minutes", type=float, default=1.0, help="Minutes of each. Default: 1.")
+    parser.add_argument("--seed", type=int, default=0, help="Seed of the first case. Default: 0.")
+    parser.add_argument("--replay", type=int, metavar="SEED", help="Run one case in this process.")
+    parser.add_argument(
+        "--checked", action=argparse.BooleanOptionalAction, help="Only in the checked mode, or not."
+    )
+    parser.add_argument(
+        "--findings", type=Path, default=ROOT / "build" / "fuzz", help="Folder of findings."
+    )
+    given = parser.parse_args()
+    if given.replay is not None and given.checked is not None:
+        os.environ["CHASLES_CHECKED"] = str(int(given.checked))
+
+    from fuzz import runner  # after the mode is chosen
+    from fuzz.child import attempt
+    from fuzz.targets import TARGETS
+
+    if given.list or given.target is None:
+        for name, target in TARGETS.items():
+            print(f"{name:10}{target.what}")
+        return 0
+    names = [n for n in TARGETS if n != "self"] if given.target == "all" else [given.target]
+    if not set(names) <= set(TARGETS):
+        parser.error(f"unknown target {given.target!r}; --list shows them")
+    if given.replay is not None:
+        found = attempt(given.target, TARGETS[given.target].make(), given.replay)
+        print("nothing was found" if found is None else found.pop("trace"))
+        if found is not None:
+            print(json.dumps(found, indent=1)[:2000])
+        return int(found is not None)
+    reports = [
+        runner.run(name, 60.0 * given.minutes, given.seed, given.findings, given.checked)
+        for name in names
+    ]
+    for report in reports:
+        print(report.line())
+        for kind, count in report.kinds.most_common():
+            print(f"  {count} x {kind}")
+    return int(any(report.kinds for report in reports))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""Robot files with mistakes: texts changed anywhere, and trees of elements changed by structure."""
+
+import random
+import re
+from functools import cache
+from pathlib import Path
+
+import mutating
+import mutations
+from lxml import etree
+from readers_here import readers_here
+
+import chasles
+from chasles.lint import lint
+from fuzz import CORPUS
+from fuzz.target import Case, allowed
+
+MOST = 400_000
+"""Characters of a file: a mutation that repeats may repeat often."""
+
+
+@cache
+def corpus(*suffixes: str) -> tuple[tuple[str, str], ...]:
+    """Names and texts of sample files of some formats."""
+    paths = [path for path in sorted(CORPUS.glob("robots/*")) if path.suffix in suffixes]
+    return tuple((path.name, path.read_text("utf-8")) for path in paths)
+
+
+def changed(rng: random.Random, text: str, others: tuple[tuple[str, str], ...]) -> bytes:
+    """A file with some mistakes: in its text, or in its tree if it has one."""
+    if rng.random() < 0.6 and text.lstrip().startswith("<"):
+        text = tree(rng, text, rng.choice(others)[1])
+        if rng.random() < 0.7:
+            return text.encode("utf-8", "replace")
+    for _ in range(rng.choice((0, 0, 1))):
+        text = many(rng, text)
+    kind = "xml" if text.lstrip().startswith("<") else "toml"
+    return mutating.mutated(text[:MOST].encode("utf-8", "replace"), kind, rng)
+
+
+def many(rng: random.Random, text: str) -> str:
+    """The same mistake in every place of a kind: all numbers, or all of a word."""
+    if rng.random() < 0.5:
+        number = rng.choice(mutating.NUMBERS)[:40]
+        return mutating.NUMBER.sub(lambda m: number if rng.random() < 0.3 else m[0], text)
+    words = mutating.WORD.findall(text) or ["a"]
+    return text.replace(rng.choice(words), rng.choice((*words[:20], *mutating.TEXTS)))
+
+
+def tree(rng: random.Random, text: str, other: str) -> str:
+    """An XML file with elements moved, repeated, nested, left out, or taken from another file."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    try:
+        root, donor = (etree.fromstring(t.encode(), parser) for t in (text, other))
+    except etree.XMLSyntaxError:
+        return text
+    for _ in range(rng.randint(1, 4)):
+        elements = [e for e in root.iter() if isinstance(e.tag, str)]
+        e, f = rng.choice(elements), rng.choice(elements)
+        strange = rng.choice([x for x in donor.iter() if isinstance(x.tag, str)])
+        turn = rng.randrange(9)
+        if turn == 0 and e.getparent() is not None:
+            e.getparent().remove(e)
+        elif turn == 1:
+            f.append(_copy(e))
+        elif turn == 2:
+            f.append(_copy(strange))
+        elif turn == 3 and e.attrib:
+            e.attrib.pop(rng.choice(list(e.attrib)))
+        elif turn == 4 and f.attrib:
+            name = rng.choice(list(f.attrib))
+            e.set(name, f.get(name, ""))
+        elif turn == 5 and e.attrib:
+            e.set(rng.choice(list(e.attrib)), _value(rng))
+        elif turn == 6:
+            e.text = _value(rng)
+        elif turn == 7:
+            e.tag = f.tag
+        else:
+            for _ in range(rng.choice((1, 3, 30))):
+                f = _nested(f, e)
+    return etree.tostring(root, encoding="unicode")
+
+
+def _copy(element: etree._Element) -> etree._Element:
+    return etree.fromstring(etree.tostring(element, with_tail=False))
+
+
+def _nested(under: etree._Element, element: etree._Element) -> etree._Element:
+    new = etree.SubElement(under, element.tag)
+    for name, value in element.attrib.items():
+        new.set(name, value)
+    return new
+
+
+def _value(rng: random.Random) -> str:
+    numbers = [rng.choice(mutating.NUMBERS)[:60] for _ in range(rng.choice((1, 1, 3, 6)))]
+    text = " ".join(numbers) if rng.random() < 0.7 else rng.choice(mutating.TEXTS)
+    return re.sub(r"[^\t\n\r -\ud7ff\ue000-\ufffd]", "?", text)
+
+
+def _put(rng: random.Random, folder: Path, *suffixes: str) -> Path:
+    files = corpus(*suffixes)
+    name, text = rng.choice(files)
+    path = folder / name
+    path.write_bytes(changed(rng, text, files))
+    return path
+
+
+def readers() -> Case:
+    """Formats that are read in this process; xacro without the process around it."""
+
+    def case(rng: random.Random, folder: Path) -> None:
+        path = _put(rng, folder, ".urdf", ".sdf", ".toml", ".dat", ".xacro")
+        if path.suffix in (".sdf", ".xacro") and b"include" in path.read_bytes():
+            mutations.put(folder)
+        try:
+            if rng.random() < 0.5:
+                mutations.attempt(path)
+            else:
+                with readers_here():
+                    robot = chasles.load(path, **_options(rng))
+                    _used(rng, robot, folder)
+        except Exception as error:
+            if not allowed(error):
+                raise
+
+    return case
+
+
+def _options(rng: random.Random) -> dict[str, bool]:
+    return {name: True for name in ("floating", "strict") if rng.random() < 0.15}
+
+
+def _used(rng: random.Random, robot: chasles.Robot, folder: Path) -> None:
+    """What loads can be saved again, and what was saved loads."""
+    if rng.random() < 0.3:
+        path = folder / f"again{rng.choice(('.urdf', '.sdf', '.toml'))}"
+        chasles.save(robot, path)
+        again = chasles.load(path)
+        assert again.nv == robot.nv or robot.loops, f"{path.suffix} changes the freedoms"
+
+
+def walls() -> Case:
+    """Readers behind a process of their own."""
+
+    def case(rng: random.Random, folder: Path) -> None:
+        path = _put(rng, folder, ".xml", ".xacro")
+        if path.suffix == ".xacro":
+            mutations.put(folder)
+        try:
+            if rng.random() < 0.3:
+                lint(path, meshes=False)
+            else:
+                chasles.load(path)
+        except Exception as error:
+            if not allowed(error):
+                raise
+
+    return case

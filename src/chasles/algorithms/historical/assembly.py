@@ -1,0 +1,389 @@
+"""Articulated bodies put together by their handles (Featherstone 2008, sections 7.4 and 7.5).
+
+Every body that has an inverse inertia is a piece. What lies between two of them, one joint or
+several with massless links, is a hinge.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from chasles.algorithms.closed_loops.dynamics import (
+    constraints,
+    entries,
+    health,
+    slipping,
+    strayed,
+)
+from chasles.algorithms.homogeneous import (
+    across,
+    around,
+    loop_bias,
+    loop_coordinates,
+    loop_residual,
+)
+from chasles.mathematics.linear import (
+    Matrix,
+    Vector,
+    diagonal,
+    factor_ltdl,
+    invert_symmetric,
+    solve_ltdl,
+)
+from chasles.mathematics.spatial import (
+    ArticulatedInertia,
+    Force,
+    Forces,
+    InverseInertia,
+    Motion,
+    Motions,
+    RigidInertia,
+    Transform,
+)
+from chasles.model.joints.contract import LOADS, Joint
+from chasles.model.model import WORLD, Loop, Model
+from chasles.model.spaces import (
+    ABSENT,
+    Effort,
+    Health,
+    Multipliers,
+    Position,
+    Velocity,
+    Wrenches,
+    stack,
+)
+from chasles.model.validate import is_massless
+
+
+@dataclass(frozen=True)
+class Hinge:
+    """The joints between body i and the next one inward that has an inertia, p.
+
+    X: from p to i. S, c: a_i = X a_p + S qdd + c. T: the forces that it transmits whatever its
+    joints do, all six where these are not known, their armature counts or links between them are
+    massless. Ta: with
+    Ta' S = 1. f: a force that does on S what the actuators do. joints: in the order of qdd.
+    """
+
+    i: int
+    p: int
+    X: Transform
+    S: Motions
+    c: Motion
+    T: Forces
+    Ta: Forces
+    f: Force
+    armature: Vector
+    joints: tuple[tuple[int, int], ...]
+
+    def compliance(self, Phi: Matrix) -> Matrix:
+        """W of the force T lam, lam = W (relative acceleration), from Phi = T' (Phi_1 + Phi_2) T.
+
+        The inverse; where T is all of space, it leaves out what the joints give way to:
+        Y - Y S (S' Y S + armature)^-1 S' Y with Y = Phi^-1.
+        """
+        Y = invert_symmetric(Phi)
+        if self.T.columns != LOADS:
+            return Y
+        S = [Y @ Vector(tuple(s)) for s in self.S.columns]
+        D = [[Vector(tuple(s)).dot(y) for y in S] for s in self.S.columns]
+        held = invert_symmetric(Matrix(tuple(map(tuple, D))) + diagonal(self.armature))
+        given = Matrix(tuple(y.entries for y in S))
+        return Y - given.T @ (held @ given)
+
+    def accelerations(self, a: Motion, a_p: Motion) -> Iterator[tuple[int, Vector]]:
+        """qdd of its joints."""
+        rates, start = self.Ta.T @ (a - self.X @ a_p - self.c), 0
+        for i, size in self.joints:
+            yield i, Vector(rates.entries[start : start + size])
+            start += size
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The bodies with an inertia, parents first, each with its hinge, and the forces on them."""
+
+    hinges: dict[int, Hinge]
+    inertias: dict[int, RigidInertia]
+    loads: dict[int, Force]
+    children: dict[int, list[int]] = field(default_factory=dict)
+
+
+def parts(model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT) -> Parts:
+    """The hinges of a tree; a massless link passes forces on to its joints and to its parent."""
+    v, found = {WORLD: Motion.zero()}, Parts({}, {}, {WORLD: Force.zero()})
+    passing: dict[int, Hinge] = {}
+    for i, p, joint, I in model.outward():
+        X, S = joint.transform(q[i]), joint.subspace(q[i])
+        vJ, Ta = S @ qd[i], joint.active(q[i])
+        v[i] = X @ v[p] + vJ
+        c, force = joint.bias(q[i], qd[i]) + v[i].cross(vJ), tau[i] - joint.resistance(qd[i])
+        plain = not any(joint.armature) and type(joint).constraint is not Joint.constraint
+        T = joint.constraint(q[i]) if plain else Forces(LOADS)
+        own = Hinge(i, p, X, S, c, T, Ta, Ta @ force, joint.armature, ((i, joint.nv),))
+        if p in passing:
+            own = _in_series(passing[p], own, force)
+        if is_massless(I):
+            found.loads[own.p] += own.X.T @ f_ext[i]
+            passing[i] = replace(own, f=own.f + own.Ta @ (own.S.T @ f_ext[i]))
+            continue
+        found.hinges[i], found.inertias[i] = own, I
+        found.loads[i] = f_ext[i] - v[i].cross(I @ v[i])
+        found.children.setdefault(own.p, []).append(i)
+        found.children.setdefault(i, [])
+    return found
+
+
+def _in_series(first: Hinge, second: Hinge, force: Vector) -> Hinge:
+    """Two hinges and the massless link between them as one."""
+    S = Motions((second.X @ first.S).columns + second.S.columns)
+    dual = Forces(tuple(Force(s.angular, s.linear) for s in S.columns))
+    Ta = dual @ invert_symmetric(dual.T @ S)
+    efforts = Vector((*(first.S.T @ first.f), *force))
+    return Hinge(
+        second.i,
+        first.p,
+        second.X @ first.X,
+        S,
+        second.X @ first.c + second.c,
+        Forces(LOADS),
+        Ta,
+        Ta @ efforts,
+        Vector((*first.armature, *second.armature)),
+        first.joints + second.joints,
+    )
+
+
+def forward_dynamics_assembly_inertia(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
+) -> Velocity:
+    """I^A = I_1 + T W T' with W = (T' I_2^-1 T)^-1 (Featherstone 2008, table 7.2, variant 2).
+
+    T are the forces that a joint transmits, instead of the motions S that it allows.
+    """
+    Phi, W, z, f = {}, {}, {}, {}
+    qdd: dict[int, Vector] = {}
+    a, whole = {WORLD: -model.gravity}, parts(model, q, qd, tau, f_ext)
+    IA = {i: ArticulatedInertia.of(I) for i, I in whole.inertias.items()}
+    IA[WORLD] = ArticulatedInertia.zero()
+    pA = {i: -load for i, load in whole.loads.items()}
+    for i, hinge in reversed(whole.hinges.items()):
+        X, T, p = hinge.X, hinge.T, hinge.p
+        Phi[i] = InverseInertia.of_articulated(IA[i])
+        W[i] = hinge.compliance(T.T @ (Phi[i] @ T))
+        z[i] = T.T @ (hinge.c - Phi[i] @ (hinge.f - pA[i]))
+        F = X.T @ T
+        IA[p] = IA[p].without(F, F @ -W[i])
+        pA[p] += X.T @ hinge.f + F @ (W[i] @ z[i])
+    for i, hinge in whole.hinges.items():
+        T, carried = hinge.T, hinge.X @ a[hinge.p]
+        f[i] = hinge.f + T @ (W[i] @ (z[i] + T.T @ carried))
+        a[i] = Phi[i] @ (f[i] - pA[i])
+        qdd |= dict(hinge.accelerations(a[i], a[hinge.p]))
+    return qdd
+
+
+def forward_dynamics_assembly_inverse(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
+) -> Velocity:
+    """Phi^A = Phi_1 - Phi_1 T W T' Phi_1 with W = (T' (Phi_1 + Phi_2) T)^-1.
+
+    Featherstone 2008, table 7.2, variant 1, from the tips to the root: Phi_1 is what has been put
+    together of the parent so far, Phi_2 all of the child, lam the forces that the joint transmits.
+    The world is a body with Phi = 0.
+    """
+    U, W, z = {}, {}, {}
+    qdd: dict[int, Vector] = {}
+    a, f = {WORLD: -model.gravity}, {WORLD: Force.zero()}
+    Phi, b = {WORLD: InverseInertia.zero()}, {WORLD: -model.gravity}
+    whole = parts(model, q, qd, tau, f_ext)
+    for i, I in whole.inertias.items():
+        Phi[i] = InverseInertia.of(I)
+        b[i] = Phi[i] @ whole.loads[i]
+    for i, hinge in reversed(whole.hinges.items()):
+        X, T, p = hinge.X, hinge.T, hinge.p
+        F = X.T @ T
+        U[i] = Phi[p] @ F
+        W[i] = hinge.compliance(F.T @ U[i] + T.T @ (Phi[i] @ T))
+        b[p] -= Phi[p] @ (X.T @ hinge.f)
+        z[i] = T.T @ (hinge.c + X @ b[p] - b[i] - Phi[i] @ hinge.f)
+        Phi[p] = Phi[p].without(U[i], U[i] @ W[i])
+        b[p] -= U[i] @ (W[i] @ z[i])
+    for i, hinge in whole.hinges.items():
+        p = hinge.p
+        f[i] = hinge.f + hinge.T @ (W[i] @ (z[i] + U[i].T @ f[p]))
+        f[p] -= hinge.X.T @ f[i]
+        a[i] = Phi[i] @ f[i] + b[i]
+        qdd |= dict(hinge.accelerations(a[i], a[p]))
+    return qdd
+
+
+def forward_dynamics_divide_and_conquer(
+    model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
+) -> Velocity:
+    """Multi-handle assembly (Featherstone 2008, section 7.5).
+
+    A joint joins two pieces of about the same size, each made of two in turn: with the velocities
+    known, which are found one after the other, the longest path of operations along a chain grows
+    with the logarithm of its length. The world is a body with Phi = 0 that accelerates against
+    gravity.
+    """
+    return dict(taken_apart(assembled(model, parts(model, q, qd, tau, f_ext), set()), {}))
+
+
+def constrained_dynamics_divide_and_conquer(
+    model: Model,
+    q: Position,
+    qd: Velocity,
+    tau: Effort,
+    f_ext: Wrenches = ABSENT,
+    *,
+    stabilization: float = 0.0,
+) -> tuple[Velocity, Multipliers, Health]:
+    """The tree assembled with handles at the loop joints, which then join these (section 7.5).
+
+    A = K H^-1 K' has the inverse inertias between handles for its entries: A lam = k - K qdd where
+    qdd is that of the open tree.
+    """
+    rows, v = model.closure.rows, stack(qd, model.in_tree_order)
+    K, k = constraints(model, q, rows), entries(loop_bias(model, q, qd), rows)
+    slip, stray = slipping(model, q, K, v, rows), 0.0
+    if stabilization:
+        rate = 1.0 / stabilization
+        k = k - slip * (2.0 * rate) - entries(loop_residual(model, q), rows) * (rate * rate)
+    else:
+        stray = strayed(model, rows, slip, v.dot(v))
+    pushes = [push for loop in model.loops for push in loop_pushes(model, loop, q)]
+    pushes = [pushes[r] for r in rows]
+    whole = assembled(model, parts(model, q, qd, tau, f_ext), {h for push in pushes for h in push})
+    loose = dict(taken_apart(whole, dict.fromkeys(whole.b, Force.zero())))
+    moved = [whole.moved(push) for push in pushes]
+    A = Matrix(
+        tuple(
+            tuple(sum((force.dot(a[h]) for h, force in push.items() if h in a), 0.0) for a in moved)
+            for push in pushes
+        )
+    )
+    factors = factor_ltdl(A.rows)
+    lam = solve_ltdl(*factors, k - K @ stack(loose, model.in_tree_order))
+    total = dict.fromkeys(whole.b, Force.zero())
+    for push, size in zip(pushes, lam, strict=True):
+        total |= {h: total[h] + force * size for h, force in push.items()}
+    margins = [pivot / A[r, r] for r, pivot in enumerate(factors[1])]
+    return dict(taken_apart(whole, total)), lam, health(model, q, margins, stray)
+
+
+def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]:
+    """For each force that a loop joint transmits, what it does to its bodies (Eq 8.28)."""
+    P, S = loop.predecessor, loop.successor
+    M = around(model, loop, q)
+    X = across(loop, M).transform()
+    found = []
+    for f in loop.joint.constraint(loop_coordinates(loop, M)).columns:
+        push = {S.body: S.placement.T @ f}
+        push[P.body] = push.get(P.body, Force.zero()) - P.placement.T @ (X.T @ f)
+        found.append({h: force for h, force in push.items() if h != WORLD})
+    return found
+
+
+# Pieces ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Connected bodies: handle h accelerates by b_h and by Phi[h, k] f_k for every force f_k."""
+
+    Phi: dict[tuple[int, int], InverseInertia]
+    b: dict[int, Motion]
+    joined: "Joined | None" = None
+
+    def acceleration(self, h: int, f: Mapping[int, Force]) -> Motion:
+        total = self.b[h]
+        for k, force in f.items():
+            total = total + self.Phi[h, k] @ force
+        return total
+
+    def moved(self, f: Mapping[int, Force]) -> dict[int, Motion]:
+        """What forces on handles add to the accelerations of all handles."""
+        return {h: self.acceleration(h, f) - self.b[h] for h in self.b}
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Two pieces and their hinge, which transmits T lam with lam = W (beta + sum of U_h' f_h)."""
+
+    first: Piece
+    second: Piece
+    hinge: Hinge
+    U: dict[int, Motions]
+    W: Matrix
+    beta: Vector
+
+
+def assembled(model: Model, whole: Parts, held: set[int]) -> Piece:
+    """All bodies and the world as one piece, with handles at some of them."""
+    alone = {WORLD: Piece({(WORLD, WORLD): InverseInertia.zero()}, {WORLD: -model.gravity})}
+    for i, I in whole.inertias.items():
+        Phi = InverseInertia.of(I)
+        alone[i] = Piece({(i, i): Phi}, {i: Phi @ whole.loads[i]})
+
+    def made(top: int, joints: frozenset[int]) -> Piece:
+        if not joints:
+            return alone[top]
+        i, beyond = halves(whole, joints)
+        first, second = made(top, joints - beyond - {i}), made(i, beyond)
+        return join(first, second, whole.hinges[i], handles(whole, joints, held))
+
+    return made(WORLD, frozenset(whole.hinges))
+
+
+def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
+    """The joint that divides the joints of a connected piece best, and those beyond it."""
+    beyond: dict[int, frozenset[int]] = {}
+    for i in sorted(joints, reverse=True):
+        children = [k for k in whole.children[i] if k in joints]
+        beyond[i] = frozenset(children).union(*(beyond[k] for k in children))
+    best = min(joints, key=lambda i: (abs(2 * len(beyond[i]) + 1 - len(joints)), i))
+    return best, beyond[best]
+
+
+def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
+    """The bodies between some joints that other joints hold too, and those to be held."""
+    ends = {*joints, *(whole.hinges[i].p for i in joints)}
+    inner = {h for h in ends if joints.issuperset({h, *whole.children[h]} - {WORLD})}
+    return (ends - inner) | (ends & held)
+
+
+def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
+    """Two pieces joined (Eq 7.57 to 7.63): on the first, which has the parent, forces act back."""
+    X, i, p = hinge.X, hinge.i, hinge.p
+    on_parent, on_child = X.T @ hinge.T, hinge.T * -1.0
+    U = {h: first.Phi[h, p] @ on_parent for h in first.b}
+    U |= {h: second.Phi[h, i] @ on_child for h in second.b}
+    W = hinge.compliance(on_parent.T @ U[p] + on_child.T @ U[i])
+    b = {h: bias - first.Phi[h, p] @ (X.T @ hinge.f) for h, bias in first.b.items()}
+    b |= {h: bias + second.Phi[h, i] @ hinge.f for h, bias in second.b.items()}
+    beta = hinge.T.T @ (hinge.c + X @ b[p] - b[i])
+    whole, K, Phi = first.Phi | second.Phi, {h: U[h] @ W for h in U}, {}
+    for h, k in ((h, k) for h in kept for k in kept if h <= k):
+        Phi[h, k] = whole.get((h, k), InverseInertia.zero()).without(U[h], K[k])
+        Phi[k, h] = Phi[h, k].T
+    made = Joined(first, second, hinge, {h: U[h] for h in kept}, W, beta)
+    return Piece(Phi, {h: b[h] - K[h] @ beta for h in kept}, made)
+
+
+def taken_apart(piece: Piece, f: Mapping[int, Force]) -> Iterator[tuple[int, Vector]]:
+    """qdd of the joints within a piece, from the forces on its handles: taken apart again."""
+    if piece.joined is None:
+        return
+    made, hinge = piece.joined, piece.joined.hinge
+    first, second, i, p = made.first, made.second, hinge.i, hinge.p
+    lam = made.W @ sum((made.U[h].T @ force for h, force in f.items()), made.beta)
+    transmitted = hinge.f + hinge.T @ lam
+    on_first = {h: f.get(h, Force.zero()) for h in first.b}
+    on_second = {h: f.get(h, Force.zero()) for h in second.b}
+    on_first[p] -= hinge.X.T @ transmitted
+    on_second[i] += transmitted
+    a, a_p = second.acceleration(i, on_second), first.acceleration(p, on_first)
+    yield from hinge.accelerations(a, a_p)
+    yield from taken_apart(first, on_first)
+    yield from taken_apart(second, on_second)

@@ -1,0 +1,77 @@
+"""Tendons with inertia: how fast the joints lengthen them, in a position.
+
+A tendon of straight stretches has the kinetic energy armature/2 (dL/dt)^2. Its rotor turns at
+dL/dt = J qd, and has the acceleration J qdd + dJ/dt qd, so the mass matrix gains armature J'J and
+the bias armature J' (dJ/dt qd) (mujoco.readthedocs.io, XML reference, tendon/spatial/armature).
+"""
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import NamedTuple
+
+from chasles.algorithms.spatial.kinematics import body_transforms
+from chasles.expr import Number, sqrt
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.spatial import Motion, Motions, Transform
+from chasles.model.model import WORLD, Body, Model, Share
+from chasles.model.spaces import Position, Velocity
+
+
+def stretched(model: Model, q: Position, qd: Velocity | None = None) -> Model:
+    """The model with the gears of its tendons in a position, and with velocities their drift."""
+    if not any(body.path for body in model.rotors):
+        return model
+    moving = _in_world(model.bare(), q, qd)
+    return replace(model, rotors=tuple(_stretched(model, body, moving) for body in model.rotors))
+
+
+class _Moving(NamedTuple):
+    """Of every body, in world coordinates: S, velocity, and acceleration with all qdd zero."""
+
+    X0: dict[int, Transform]
+    S: dict[int, Motions]
+    v: dict[int, Motion]
+    a: dict[int, Motion]
+
+    def velocity(self, i: int, point: Vector) -> Vector:
+        return _at(self.v[i], point)
+
+    def acceleration(self, i: int, point: Vector) -> Vector:
+        return _at(self.a[i], point) + self.v[i].angular.cross(_at(self.v[i], point))
+
+
+def _in_world(model: Model, q: Position, qd: Velocity | None) -> _Moving:
+    X0, S = body_transforms(model, q), {}
+    v, a, speeds = {WORLD: Motion.zero()}, {WORLD: Motion.zero()}, qd or model.at_rest()
+    for i, p, joint, _ in model.outward():
+        back = X0[i].inverse()
+        S[i] = back @ joint.subspace(q[i])
+        vJ = S[i] @ speeds[i]
+        v[i] = v[p] + vJ
+        a[i] = a[p] + back @ joint.bias(q[i], speeds[i]) + v[i].cross(vJ)
+    return _Moving(X0, S, v, a)
+
+
+def _stretched(model: Model, body: Body, moving: _Moving) -> Body:
+    """A rotor; along a stretch d of length L and direction u, dL/dt = u . dd/dt."""
+    J, drift = defaultdict[tuple[int, int], Number](float), 0.0
+    for a, r, b, s, factor in body.path:
+        ends = (a, moving.X0[a].locate(r), -factor), (b, moving.X0[b].locate(s), factor)
+        d = ends[1][1] - ends[0][1]
+        L = sqrt(d.dot(d))
+        u, rate, change = d * (1.0 / L), Vector.zero(), Vector.zero()
+        for end, point, sign in ends:
+            rate += moving.velocity(end, point) * sign
+            change += moving.acceleration(end, point) * sign
+            for i in model.support(end):
+                for k, freedom in enumerate(moving.S[i].columns):
+                    J[i, k] += u.dot(_at(freedom, point)) * sign
+        across = rate.dot(rate) - u.dot(rate) * u.dot(rate)
+        drift = drift + u.dot(change) + across * (1.0 / (factor * L))
+    geared = tuple(Share(i, k, ratio) for (i, k), ratio in J.items())
+    return replace(body, geared=geared, drift=drift) if body.path else body
+
+
+def _at(motion: Motion, point: Vector) -> Vector:
+    """The velocity of a point of a body."""
+    return motion.linear + motion.angular.cross(point)

@@ -1,0 +1,1 @@
+"""C that needs nothing but a compiler: `library` is its door."""

@@ -1,0 +1,296 @@
+"""Plain C99 from programs: a header, a source, a build file, and a test with stored numbers.
+
+No allocation, no state, nothing of a library but math.h: every function is straight-line code on
+the caller's arrays. The same programs give the same bytes.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.backends import interpret, numpy
+from chasles.backends.c.body import Number
+from chasles.backends.c.function import (
+    LANE_BYTES,
+    Function,
+    definitions,
+    signature,
+    sine_and_cosine,
+    wrapped,
+)
+from chasles.expr import Program
+
+Sample = tuple[np.ndarray, ...]
+"""States (count, size) for each input, of numbers that every kind of number has exactly."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """What is written: functions of one kind of number, under names that begin with `prefix`.
+
+    notes: lines for the header, e.g. what the coordinates are. samples: for each function the
+    numbers that its test is run with.
+    """
+
+    prefix: str
+    title: str
+    notes: tuple[str, ...]
+    number: Number
+    functions: tuple[Function, ...]
+    samples: tuple[Sample, ...]
+
+    def files(self) -> dict[str, str]:
+        """All files by name."""
+        return {
+            f"{self.prefix}.h": header(self),
+            f"{self.prefix}.c": source(self),
+            f"{self.prefix}_test.c": self_test(self.prefix, self.functions, self.samples),
+            "CMakeLists.txt": _CMAKE.format(prefix=self.prefix),
+        }
+
+
+def header(library: Library) -> str:
+    """Declarations, each with what it computes, its arrays, operations and stack."""
+    guard = f"{library.prefix.upper()}_H"
+    lines = [comment([library.title, "", *library.notes])]
+    lines += [f"#ifndef {guard}", f"#define {guard}", "", "#include <stddef.h>", ""]
+    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    for function in library.functions:
+        lines.append(comment(_description(function)))
+        lines.append(signature(function, restrict=False) + ";")
+        lines += [signature(function, batch=True, restrict=False) + ";", ""]
+    return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", "", f"#endif /* {guard} */", ""])
+
+
+def _description(function: Function) -> Iterable[str]:
+    yield function.summary
+    yield ""
+    for role, variables in (("", function.inputs), ("out: ", function.outputs)):
+        for v in variables:
+            size = " x ".join(map(str, v.shape)) + ", row by row"
+            if len(v.shape) < 2:
+                size = f"{v.size} number{'' if v.size == 1 else 's'}"
+            yield f"{role}{v.name}: {size}"
+    yield f"operations: {function.program.count}"
+    yield f"stack with optimisation, about: {function.stack} bytes"
+    yield f"of the batch function: {function.batch_stack} bytes"
+
+
+def source(library: Library) -> str:
+    """Definitions. Angles of batches are turned without the C library."""
+    functions, number = library.functions, library.number
+    lines = [comment([library.title]), f'#include "{library.prefix}.h"', ""]
+    turning = any(f.turns and (f.in_columns or f.own_sine) for f in functions)
+    lines += ["#include <float.h>"] * turning + ["#include <math.h>", ""]
+    if turning:
+        lines += [_STRICT, sine_and_cosine(number, exact=any(f.own_sine for f in functions))]
+    columns = [f for f in functions if f.in_columns]
+    if columns:
+        lines.append(_LANES.format(lanes=LANE_BYTES // number.bytes))
+    if any(v.size for f in columns for v in f.inputs):
+        lines.append(_GATHER.format(T=number.name))
+    if any(v.size for f in columns for v in f.outputs):
+        lines.append(_SCATTER.format(T=number.name))
+    return "\n".join([*lines, *map(definitions, functions)])
+
+
+def comment(lines: Iterable[str]) -> str:
+    """Lines as one comment of C, whatever is in them."""
+    words = ["/*"]
+    for line in lines:  # no trigraph, no line's end, and nothing that ends a comment or begins one
+        plain = re.sub(r"[^ -~]|[\\?]", "_", line)
+        harmless = plain.replace("*", "_") if "*/" in plain or "/*" in plain else plain
+        words.append(f" * {harmless}".rstrip())
+    return "\n".join([*words, " */"])
+
+
+_STRICT = """\
+#if defined(__FAST_MATH__) || (FLT_EVAL_METHOD == 2)
+#error "sine_and_cosine rounds by adding: leave out -ffast-math, and x87 (-mfpmath=sse)"
+#endif
+"""
+
+_LANES = """\
+#define LANES {lanes}U /* states in a block of a batch */
+"""
+
+_GATHER = """\
+/* Rows of states to columns; a row that is missing is the last one again. */
+static inline void gather(size_t rows, size_t size, const {T} *restrict from,
+    {T} (*restrict to)[LANES])
+{{
+    for (size_t i = 0U; i < LANES; ++i) {{
+        const size_t row = (i < rows) ? i : (rows - 1U);
+        for (size_t j = 0U; j < size; ++j) {{
+            to[j][i] = from[(row * size) + j];
+        }}
+    }}
+}}
+"""
+
+_SCATTER = """\
+/* Columns back to rows. */
+static inline void scatter(size_t rows, size_t size, {T} (*restrict from)[LANES],
+    {T} *restrict to)
+{{
+    for (size_t i = 0U; i < rows; ++i) {{
+        for (size_t j = 0U; j < size; ++j) {{
+            to[(i * size) + j] = from[j][i];
+        }}
+    }}
+}}
+"""
+
+_CMAKE = """\
+cmake_minimum_required(VERSION 3.10)
+project({prefix} C)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+add_library({prefix} {prefix}.c {prefix}.h)
+set_target_properties({prefix} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+target_include_directories({prefix} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
+if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
+  # Products are fused where the machine can, and square roots do not set errno.
+  target_compile_options({prefix} PRIVATE -ffp-contract=fast -fno-math-errno)
+endif()
+if(UNIX)
+  target_link_libraries({prefix} PUBLIC m)
+endif()
+
+enable_testing()
+add_executable({prefix}_test {prefix}_test.c)
+set_target_properties({prefix}_test PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
+target_link_libraries({prefix}_test PRIVATE {prefix})
+add_test(NAME {prefix}_test COMMAND {prefix}_test)
+"""
+
+
+COUNT = 35
+"""States in a batch of the test: stored ones over and over, in whole blocks and a part of one."""
+
+MARGIN = 64.0
+"""Errors may be so many times those of another order of the same operations."""
+
+
+def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> list[np.ndarray]:
+    """Each output's rows, by a backend."""
+    found = [np.empty((len(sample[0]), v.size), dtype) for v in program.outputs]
+    backend.compile(program, dtype)([x.astype(dtype) for x in sample], found)
+    return found
+
+
+def _tolerances(
+    program: Program, sample: Sample, exact: Sequence[np.ndarray], number: Number
+) -> list[float]:
+    """How far each output may be off.
+
+    Single precision shows how much this program amplifies rounding errors for these states; errors
+    of another precision are in proportion.
+    """
+    single = float(np.finfo(np.float32).eps)
+    part, result = float(np.finfo(number.dtype).eps) / single, []
+    for mine, truth in zip(_computed(numpy, program, sample, "float32"), exact, strict=True):
+        size = float(np.max(np.abs(truth), initial=0.0)) or 1.0
+        error = float(np.max(np.abs(mine - truth), initial=0.0))
+        result.append(MARGIN * part * max(error, size * single))
+    return result
+
+
+def self_test(prefix: str, functions: Sequence[Function], samples: Sequence[Sample]) -> str:
+    """A program that returns 0 if all functions, alone and in batches, have the stored results."""
+    kind = functions[0].number.name
+    lines = [f"/* Compares {prefix}.c with stored results; returns 0 if all agree. */"]
+    lines += [f'#include "{prefix}.h"', "", "#include <math.h>", "#include <stdio.h>"]
+    lines += ["#include <stdlib.h>", "", f"#define COUNT {COUNT}U", ""]
+    if any(v.size for function in functions for v in function.outputs):
+        lines.append(_COMPARE.format(T=kind))
+    for function, sample in zip(functions, samples, strict=True):
+        lines += _check(function, sample)
+    lines += ["int main(void)", "{", "    int failures = 0;"]
+    lines += [f"    failures += test_{function.name}();" for function in functions]
+    return "\n".join([*lines, _END])
+
+
+def _check(function: Function, sample: Sample) -> list[str]:
+    """The numbers of a function, and a C function that compares with them."""
+    exact = _computed(interpret, function.program, sample, "float64")
+    allowed = _tolerances(function.program, sample, exact, function.number)
+    states = len(sample[0]) if sample else 0
+    known = [v for v in function.inputs if v.size]
+    given = [v for v in function.outputs if v.size]
+    lines = []
+    for v, x in zip(function.arrays, (*sample, *exact), strict=True):
+        lines += _table(function, v.name, x) if v.size else []
+    body = ["    int failures = 0;"]
+    for v in (*known, *given):
+        body.append(f"    static {function.number.name} {v.name}[COUNT][{v.size}];")
+    body.append("    for (size_t k = 0U; k < COUNT; ++k) {")
+    for v in known:
+        stored = f"{function.name}_{v.name}[k % {states}U][j]"
+        body += [f"        for (size_t j = 0U; j < {v.size}U; ++j) {{"]
+        body += [f"            {v.name}[k][j] = {stored};", "        }"]
+    one, many = (
+        [(f"{v.name}{place}" if v.size else "NULL") for v in function.arrays]
+        for place in ("[k]", "[0]")
+    )
+    body += [wrapped(f"        {function.name}(", one, ");"), "    }"]
+    wipe = [f"    wipe(&{v.name}[0][0], COUNT * {v.size}U);" for v in given]
+    batch = [*wipe, wrapped(f"    {function.name}_batch(", ["COUNT", *many], ");")]
+    for label, call in (("one state", []), ("batch", batch)):
+        body += call
+        for v, tolerance in zip(function.outputs, allowed, strict=True):
+            if v.size:
+                numbers = f"&{function.name}_{v.name}[0][0], {states}U, {v.size}U, {tolerance!r}"
+                body.append(f'    failures += compare("{function.name}, {label}: {v.name}",')
+                body.append(f"        &{v.name}[0][0], {numbers});")
+    head = f"static int test_{function.name}(void)"
+    return [*lines, head, "{", *body, "    return failures;", "}", ""]
+
+
+def _table(function: Function, name: str, rows: np.ndarray) -> list[str]:
+    number = function.number
+    head = (
+        f"static const {number.name} {function.name}_{name}[{rows.shape[0]}][{rows.shape[1]}] = {{"
+    )
+    body = [wrapped("    {", [number.spelled(x).strip("()") for x in row], "},") for row in rows]
+    return [head, *body, "};"]
+
+
+_COMPARE = """\
+static void wipe({T} *numbers, size_t count)
+{{
+    for (size_t k = 0U; k < count; ++k) {{
+        numbers[k] = NAN;
+    }}
+}}
+
+static int compare(const char *what, const {T} *found, const {T} *stored, size_t states,
+    size_t size, double tolerance)
+{{
+    double worst = 0.0;
+    int failures = 0;
+    for (size_t k = 0U; k < COUNT; ++k) {{
+        for (size_t j = 0U; j < size; ++j) {{
+            const double a = (double)found[(k * size) + j];
+            const double b = (double)stored[((k % states) * size) + j];
+            const double error = fabs(a - b);
+            worst = fmax(worst, error);
+            failures += (error <= tolerance) ? 0 : 1; /* also of what is not a number */
+        }}
+    }}
+    (void)printf("%-70s error %.1e, allowed %.1e\\n", what, worst, tolerance);
+    return failures;
+}}
+"""
+
+_END = """\
+    (void)printf((failures == 0) ? "all agree\\n" : "FAILED\\n");
+    return (failures == 0) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+"""

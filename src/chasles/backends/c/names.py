@@ -1,0 +1,91 @@
+"""Names for exported C: prefixes that no compiler, header, build system or disk objects to.
+
+A prefix names files (`PREFIX.h`), targets of CMake (`PREFIX`, `PREFIX_test`) and functions
+(`PREFIX_mass_matrix`). A header in the include path hides one of the system with its name, and a
+target of CMake or a library (`m`) one of CMake's own or of the linker's.
+"""
+
+import hashlib
+import re
+
+LONGEST = 48
+"""Letters of a prefix: names of files and of functions that begin with it stay bearable."""
+
+_DIGITS = 8
+"""Hexadecimal digits of a digest, in the place of what is cut off."""
+
+RESERVED: dict[str, frozenset[str]] = {
+    why: frozenset(names.split())
+    for why, names in {
+        "a keyword of C or C++": (
+            "alignas alignof and and_eq asm atomic auto bitand bitor bool break case catch char "
+            "char16_t char32_t char8_t class co_await co_return co_yield compl complex concept "
+            "const const_cast consteval constexpr constinit continue decltype default delete do "
+            "double dynamic_cast else enum explicit export extern false final float for friend "
+            "generic goto if imaginary import inline int long main module mutable namespace new "
+            "noexcept noreturn not not_eq null nullptr operator or or_eq override private "
+            "protected public register reinterpret_cast requires restrict return short signed "
+            "sizeof static static_assert static_cast struct switch template this thread_local "
+            "throw true try typedef typeid typename typeof typeof_unqual union unsigned using "
+            "virtual void volatile wchar_t while xor xor_eq"
+        ),
+        "a target of CMake": (
+            "all all_build cmake ctest clean clean_all default depend edit_cache experimental help "
+            "install install_local install_strip lib list_install_components main nightly "
+            "nightlymemorycheck continuous package package_source preinstall project "
+            "rebuild_cache run_tests test uninstall zero_check"
+        ),
+        "a header of the system": (
+            "aio alloca ar argp argz arpa assert bits byteswap complex conio cpio crypt ctype "
+            "cursesapp dirent direct dlfcn dos elf endian envz err errno error execinfo fcntl "
+            "features fenv float fmtmsg fnmatch fpu_control fstab fts ftw getopt glob gnumake grp "
+            "iconv ieee754 ifaddrs immintrin intrin inttypes io iso646 langinfo libgen libintl "
+            "limits link linux locale mach malloc math mcheck memory mmintrin monetary mqueue "
+            "mntent ndbm net netdb netinet new nl_types obstack omp paths poll printf process "
+            "pthread pty pwd re_comp regex regexp resolv sched search semaphore setjmp sgtty "
+            "shadow signal spawn stab stdalign stdarg stdatomic stdbit stdbool "
+            "stdckdint stddef stdint stdio stdio_ext stdlib stdnoreturn string strings stropts "
+            "sys syscall sysexits syslog tar term termio termios tgmath thread_db threads time "
+            "trace ttyent uchar ucontext ulimit unistd unwind ustat utime utmp utmpx values "
+            "varargs wait wchar wctype windows winsock wordexp xlocale xmmintrin"
+        ),
+        "a library of the system": (
+            "asan atomic bsd c cc crypto dl gcc gcc_s gomp m msvcrt nsl pthread quadmath rt "
+            "supc stdc tsan ubsan util uuid"
+        ),
+        "a device of Windows": (
+            "aux clock con nul prn "
+            + " ".join(f"{port}{n}" for port in ("com", "lpt") for n in range(10))
+        ),
+    }.items()
+}
+"""Words that no prefix may be, in any case, by why; disks and CMake may not tell cases apart."""
+
+
+def identifier(text: str) -> str:
+    """A text as a name of C: letters, digits and underscores, not beginning with either of them."""
+    name = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9]", "_", text)).strip("_")
+    return name if re.match(r"[A-Za-z]", name) else f"x{name}"
+
+
+def prefix_for(robot: str) -> tuple[str, str]:
+    """The prefix for a robot's name, and a note on why it is another; "" where it is the name."""
+    name, why = identifier(robot).lower(), ""
+    if name == "x" and robot.lower() != "x":
+        why = "the name has no letter or digit of ASCII" if robot else "the robot has no name"
+        name = f"robot_{_digest(robot)}" if robot else "robot_unnamed"
+    if len(name) > LONGEST:
+        why = f"the name has more than {LONGEST} letters"
+        name = f"{name[: LONGEST - _DIGITS - 1].rstrip('_')}_{_digest(robot)}"
+    if taken := taken_by(name):
+        name, why = f"robot_{name}", f"{name!r} is {taken}"
+    return name, f"names begin with {name!r}, since {why}" if why else ""
+
+
+def taken_by(prefix: str) -> str:
+    """What else has the name of a prefix; "" if nothing does."""
+    return next((why for why, names in RESERVED.items() if prefix.lower() in names), "")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]

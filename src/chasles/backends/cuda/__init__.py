@@ -1,0 +1,1 @@
+"""Kernels for NVIDIA's GPUs, in CUDA C: `kernel` is its door."""

@@ -1,0 +1,264 @@
+"""Arrays of libraries as the entry for GPUs reads them, in LLVM's language.
+
+An array is seen as DLPack's DLTensor: data, device, rank, kind of number, shape, strides, offset. A
+library's reader fills one from an object, and its other function says on which stream it works;
+both return zero where the entry may go on, and raise nothing. PyTorch has functions of C for both
+(DLPack's exchange interface); CuPy is asked for its attributes.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from chasles.backends.llvm.math import Writer
+from chasles.backends.objects import HEAD, TUPLE
+
+AXES = 8
+"""The most axes of an array."""
+
+TENSOR = 7 + 2 * AXES
+"""Words of a DLTensor with room for a shape and strides, and of whether it lies in columns."""
+
+DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
+COLUMNS = ROOM + 16 * AXES
+"""Where a DLTensor has what, in bytes; that room is behind it."""
+
+INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
+"""Words of the entry's descriptor: how many arrays; their type, and another one; the library's
+functions here; an object and functions of C that these use; how many plans; what follows."""
+
+READING = "ptr %d, ptr %object, ptr %tensor, i1 %read"
+"""What a reader takes: the descriptor, an object, a DLTensor, and whether it is an input."""
+
+FLOAT, CUDA = 2, 2
+"""DLPack's numbers for floating-point numbers and for memory of NVIDIA's GPUs."""
+
+
+class Text(Writer):
+    """Writes one function; variables that change are on the stack. `no` is where it gives up."""
+
+    def __init__(self) -> None:
+        super().__init__(1, False)
+        self.labels = 0
+
+    def label(self) -> str:
+        self.labels += 1
+        return f"l{self.labels}"
+
+    def to(self, label: str) -> None:
+        """Go on at a label, which is here."""
+        self.raw(f"  br label %{label}\n{label}:")
+
+    def require(self, condition: str, otherwise: str = "no") -> None:
+        on = self.label()
+        self.raw(f"  br i1 {condition}, label %{on}, label %{otherwise}\n{on}:")
+
+    def is_zero(self, status: str, kind: str = "i32") -> str:
+        return self.emit(f"icmp eq {kind} {status}, {'null' if kind == 'ptr' else 0}")
+
+    def both(self, *conditions: str) -> str:
+        first, *others = conditions
+        for other in others:
+            first = self.emit(f"and i1 {first}, {other}")
+        return first
+
+    def word(self, base: str, k: int | str, kind: str = "i64") -> str:
+        return self.emit(f"load {kind}, ptr {self.at(base, k, 'i64')}")
+
+    def put(self, base: str, k: int | str, value: str) -> None:
+        self.raw(f"  store {value}, ptr {self.at(base, k, 'i64')}")
+
+    def variable(self, kind: str, value: str | int) -> str:
+        place = self.room(1, kind)
+        self.raw(f"  store {kind} {value}, ptr {place}")
+        return place
+
+    def get(self, place: str, kind: str = "i64") -> str:
+        return self.emit(f"load {kind}, ptr {place}")
+
+    def set(self, place: str, value: str) -> None:
+        self.raw(f"  store {value}, ptr {place}")
+
+    def offset(self, k: str, each: int, first: int = 0) -> str:
+        """first + each k."""
+        return self.emit(f"add i64 {self.emit(f'mul i64 {k}, {each}')}, {first}")
+
+    @contextmanager
+    def each(self, count: str) -> Iterator[str]:
+        """Count from 0; the counter is a value."""
+        place, (test, body, after) = self.variable("i64", 0), (self.label() for _ in range(3))
+        self.to(test)
+        k = self.get(place)
+        more = self.emit(f"icmp ult i64 {k}, {count}")
+        self.raw(f"  br i1 {more}, label %{body}, label %{after}\n{body}:")
+        yield k
+        self.set(place, f"i64 {self.emit(f'add i64 {k}, 1')}")
+        self.raw(f"  br label %{test}\n{after}:")
+
+    @contextmanager
+    def when(self, condition: str, otherwise: str = "") -> Iterator[None]:
+        """Do it if it is so, then go on; `otherwise`: a label that follows."""
+        yes, after = self.label(), otherwise or self.label()
+        self.raw(f"  br i1 {condition}, label %{yes}, label %{after}\n{yes}:")
+        yield
+        if not otherwise:
+            self.to(after)
+
+    def drop(self, objects: str, count: str) -> None:
+        with self.each(count) as k:
+            self.raw(f"  call void @Py_DecRef(ptr {self.word(objects, k, 'ptr')})")
+
+    def finished(self, head: str, value: str, otherwise: str = "") -> str:
+        """The function: it returns a value, or another one where it gave up."""
+        ends = [f"  ret {value}"] + ([f"no:\n  ret {otherwise}"] if otherwise else [])
+        return "\n".join([f"define {head} {{\nentry:", *self.reserved, *self.lines, *ends, "}\n"])
+
+
+# Attributes ------------------------------------------------------------------------------------
+
+
+def _attribute(w: Text) -> str:
+    """An attribute, or null; nothing is raised."""
+    found = w.emit("call ptr @PyObject_GetAttr(ptr %object, ptr %name)")
+    with w.when(w.is_zero(found, "ptr")):
+        w.raw("  call void @PyErr_Clear()")
+    return w.finished("internal ptr @attribute(ptr %object, ptr %name)", f"ptr {found}")
+
+
+def _has(w: Text) -> str:
+    """Whether an attribute is a certain object."""
+    found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
+    w.require(w.emit(f"icmp ne ptr {found}, null"))
+    w.raw(f"  call void @Py_DecRef(ptr {found})")
+    same = w.emit(f"icmp eq ptr {found}, %wanted")
+    head = "internal i1 @has(ptr %object, ptr %name, ptr %wanted)"
+    return w.finished(head, f"i1 {same}", "i1 false")
+
+
+def _integer(w: Text, item: str, target: str) -> str:
+    """An object as an integer, into a place; whether it is one."""
+    number = w.emit(f"call i64 @PyLong_AsLongLong(ptr {item})")
+    w.raw(f"  store i64 {number}, ptr {target}")
+    fine = w.variable("i1", "true")
+    with w.when(w.emit(f"icmp eq i64 {number}, -1")):
+        w.set(fine, f"i1 {w.is_zero(w.emit('call ptr @PyErr_Occurred()'), 'ptr')}")
+        w.raw("  call void @PyErr_Clear()")
+    return w.get(fine, "i1")
+
+
+def _number(w: Text) -> str:
+    """Whether an attribute is an integer, which goes into a place."""
+    found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
+    w.require(w.emit(f"icmp ne ptr {found}, null"))
+    fine = _integer(w, found, "%target")
+    w.raw(f"  call void @Py_DecRef(ptr {found})")
+    head = "internal i1 @number(ptr %object, ptr %name, ptr %target)"
+    return w.finished(head, f"i1 {fine}", "i1 false")
+
+
+def _numbers(w: Text) -> str:
+    """How many integers are in a tuple that is an attribute; they go into places. -1: none such."""
+    found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
+    w.require(w.emit(f"icmp ne ptr {found}, null"))
+    is_tuple = w.emit(f"icmp eq ptr {w.field(found, HEAD - 8, 'ptr')}, @tuple_type")
+    count = w.field(found, HEAD, "i64")
+    right = w.both(is_tuple, w.emit(f"icmp ule i64 {count}, {AXES}"))
+    fine = w.variable("i1", right)
+    with w.each(w.emit(f"select i1 {right}, i64 {count}, i64 0")) as k:
+        item = w.word(w.at(found, TUPLE), k, "ptr")
+        whole = _integer(w, item, w.at("%target", k, "i64"))
+        w.set(fine, f"i1 {w.both(w.get(fine, 'i1'), whole)}")
+    w.raw(f"  call void @Py_DecRef(ptr {found})")
+    answer = w.emit(f"select i1 {w.get(fine, 'i1')}, i64 {count}, i64 -1")
+    head = "internal i64 @numbers(ptr %object, ptr %name, ptr %target)"
+    return w.finished(head, f"i64 {answer}", "i64 -1")
+
+
+# Libraries -------------------------------------------------------------------------------------
+
+
+def _cupy_reader(w: Text) -> str:
+    """CuPy's array by its attributes; strides, in bytes, only where it is not contiguous."""
+    dtype = w.emit("call ptr @attribute(ptr %object, ptr @name_dtype)")
+    w.require(w.emit(f"icmp ne ptr {dtype}, null"))
+    w.raw(f"  call void @Py_DecRef(ptr {dtype})")
+    double, single = (w.emit(f"icmp eq ptr {dtype}, @{name}") for name in ("double", "single"))
+    w.require(w.emit(f"or i1 {double}, {single}"))
+    size = w.emit(f"select i1 {double}, i32 64, i32 32")
+    kind = w.emit(f"or i32 {w.emit(f'shl i32 {size}, 8')}, {FLOAT | 1 << 16}")
+    w.store("%tensor", KIND, f"i32 {kind}")
+    memory, device = w.emit("call ptr @attribute(ptr %object, ptr @name_data)"), w.room(1, "i64")
+    w.require(w.emit(f"icmp ne ptr {memory}, null"))
+    placed = w.emit(f"call i1 @number(ptr {memory}, ptr @name_ptr, ptr %tensor)")
+    known = w.emit(f"call i1 @number(ptr {memory}, ptr @name_device_id, ptr {device})")
+    w.raw(f"  call void @Py_DecRef(ptr {memory})")
+    w.require(w.both(placed, known))
+    where = w.emit(f"or i64 {w.emit(f'shl i64 {w.get(device)}, 32')}, {CUDA}")
+    w.store("%tensor", PLACE, f"i64 {where}")
+    shape, strides = w.at("%tensor", ROOM), w.at("%tensor", ROOM + 8 * AXES)
+    rank = w.emit(f"call i64 @numbers(ptr %object, ptr @name_shape, ptr {shape})")
+    w.require(w.emit(f"icmp sge i64 {rank}, 0"))
+    w.store("%tensor", AXES_PLACE, f"i32 {w.emit(f'trunc i64 {rank} to i32')}")
+    for place, value in ((SHAPE, f"ptr {shape}"), (STRIDES, "ptr null"), (OFFSET, "i64 0")):
+        w.store("%tensor", place, value)
+    contiguous = w.emit("call i1 @has(ptr %object, ptr @name__c_contiguous, ptr @true)")
+    with w.when(w.emit(f"xor i1 {contiguous}, true")):
+        steps = w.emit(f"call i64 @numbers(ptr %object, ptr @name_strides, ptr {strides})")
+        w.require(w.emit(f"icmp eq i64 {rank}, {steps}"))
+        itemsize = w.emit(f"zext i32 {w.emit(f'lshr i32 {size}, 3')} to i64")
+        with w.each(rank) as k:
+            w.put(strides, k, f"i64 {w.emit(f'sdiv i64 {w.word(strides, k)}, {itemsize}')}")
+        w.store("%tensor", STRIDES, f"ptr {strides}")
+    return w.finished(f"i32 @cupy_reader({READING})", "i32 0", "i32 1")
+
+
+def _cupy_stream(w: Text) -> str:
+    stream = w.emit(f"call ptr @PyObject_CallNoArgs(ptr {w.word('%d', HELPER, 'ptr')})")
+    with w.when(w.is_zero(stream, "ptr")):
+        w.raw("  call void @PyErr_Clear()\n  ret i32 1")
+        w.raw(f"{w.label()}:")  # never reached: what follows needs a place
+    known = w.emit(f"call i1 @number(ptr {stream}, ptr @name_ptr, ptr %target)")
+    w.raw(f"  call void @Py_DecRef(ptr {stream})")
+    w.require(known)
+    return w.finished("i32 @cupy_stream(ptr %d, i64 %where, ptr %target)", "i32 0", "i32 1")
+
+
+def _torch_reader(w: Text) -> str:
+    """PyTorch's tensor, if nobody records it and its numbers are those in memory."""
+    w.require(w.emit("call i1 @has(ptr %object, ptr @name_requires_grad, ptr @false)"))
+    given = w.variable("ptr", "%object")
+    with w.when("%read"):
+        asked = f"ptr @name_is_neg, ptr {given}, i64 1, ptr null"
+        answer = w.emit(f"call ptr @PyObject_VectorcallMethod({asked})")
+        w.require(w.emit(f"icmp ne ptr {answer}, null"), "error")
+        w.raw(f"  call void @Py_DecRef(ptr {answer})")
+        w.require(w.emit(f"icmp eq ptr {answer}, @false"))
+    status = w.emit(f"call i32 {w.word('%d', READ, 'ptr')}(ptr %object, ptr %tensor)")
+    w.require(w.is_zero(status), "error")
+    w.raw("  ret i32 0\nerror:\n  call void @PyErr_Clear()\n  br label %no\nno:")
+    return w.finished(f"i32 @torch_reader({READING})", "i32 1")
+
+
+def _torch_stream(w: Text) -> str:
+    """PyTorch's current stream, if no forward derivative is being taken."""
+    module = w.word("%d", HELPER, "ptr")
+    w.require(w.emit(f"call i1 @has(ptr {module}, ptr @name__current_level, ptr @no_level)"))
+    kind = w.emit("trunc i64 %where to i32")
+    device = w.emit(f"trunc i64 {w.emit('lshr i64 %where, 32')} to i32")
+    current = w.word("%d", CURRENT, "ptr")
+    status = w.emit(f"call i32 {current}(i32 {kind}, i32 {device}, ptr %target)")
+    w.require(w.is_zero(status), "error")
+    w.raw("  ret i32 0\nerror:\n  call void @PyErr_Clear()\n  br label %no\nno:")
+    return w.finished("i32 @torch_stream(ptr %d, i64 %where, ptr %target)", "i32 1")
+
+
+FUNCTIONS = (
+    _attribute,
+    _has,
+    _number,
+    _numbers,
+    _cupy_reader,
+    _cupy_stream,
+    _torch_reader,
+    _torch_stream,
+)
+"""All functions of this file, in the order in which they are written."""

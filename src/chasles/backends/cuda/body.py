@@ -1,0 +1,314 @@
+"""The statements of a kernel: the program in CUDA C, in an order with few values alive.
+
+An input that only turns (every use of it is an angle, or a sum that is one) may be replaced by the
+same angle less whole turns. All of them are checked together, once, so that the sines and cosines
+themselves need no branch.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from chasles.backends.c import body as c_body
+from chasles.backends.cuda.parking import Parking
+from chasles.backends.lowering import (
+    deepest_first,
+    few_alive,
+    fused_apart,
+    most_alive,
+    places,
+    users,
+)
+from chasles.expr import Instruction, Program
+
+NEAR = 8
+"""An angle may be a sum of this many checked inputs: each is checked to an eighth of the limit."""
+
+MANY, TURNS, LONG = 100, 8, 5000
+"""With more than MANY values alive, results are tried in TURNS other orders too; programs that are
+LONG would take too much time."""
+
+SMALL = 7
+"""A constant up to this may be added to a checked input."""
+
+WAITING = ("const", "input", "sin", "cos")
+"""Values that occupy no register while they wait: they are read where they are needed."""
+
+_SUMS = ("add", "sub", "neg")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A program with its products fused, and the order in which a thread runs it."""
+
+    program: Program
+    groups: Mapping[int, int] = field(default_factory=dict)
+
+    @cached_property
+    def _fused(self) -> tuple[list[Instruction], dict[int, int]]:
+        return fused_apart(self.program, self.groups)
+
+    @property
+    def code(self) -> list[Instruction]:
+        """The instructions, products fused."""
+        return self._fused[0]
+
+    @property
+    def group(self) -> dict[int, int]:
+        """The groups of instructions, kept apart."""
+        return self._fused[1]
+
+    @cached_property
+    def order(self) -> list[int]:
+        """All instructions that are needed, few values alive at a time."""
+        results = list(self.places)
+        order = self._from([results])
+        if most_alive(self.code, order, WAITING) > MANY and len(order) < LONG:
+            starts = [len(results) * k // TURNS for k in range(1, TURNS)]
+            more = [results[start:] + results[:start] for start in starts]
+            return few_alive(self.code, [order, self._from(more)], WAITING)
+        return order
+
+    def _from(self, orders: list[list[int]]) -> list[int]:
+        """The best order found when results are wanted in some orders, or backwards."""
+        both = [roots for order in orders for roots in (order, order[::-1])]
+        return few_alive(self.code, [deepest_first(self.code, roots) for roots in both], WAITING)
+
+    @cached_property
+    def alive(self) -> int:
+        """How many values need a register at once, but for those that wait in memory."""
+        return most_alive(self.code, self.order, WAITING)
+
+    def words(self, itemsize: int) -> int:
+        """Registers (of four bytes) for all that is alive at once, inputs and angles included."""
+        return most_alive(self.code, self.order, ("const",)) * itemsize // 4
+
+    @cached_property
+    def places(self) -> dict[int, list[tuple[int, int]]]:
+        """Where each result goes: (output, index), possibly several."""
+        return places(self.program)
+
+    @cached_property
+    def angles(self) -> list[int]:
+        """The angles whose sines and cosines depend on no others, and can be taken first."""
+        depends = set()
+        for k in self.order:
+            if self.code[k].op in ("sin", "cos") or any(a in depends for a in self.code[k].args):
+                depends.add(k)
+        turned = [self.code[k].args[0] for k in self.order if self.code[k].op in ("sin", "cos")]
+        return [a for a in dict.fromkeys(turned) if a not in depends]
+
+    @cached_property
+    def users(self) -> dict[int, list[int]]:
+        """The instructions that need each value."""
+        return users(self.code, self.order)
+
+    @cached_property
+    def _turning(self) -> set[int]:
+        """Values of which whole turns may be left out: only angles are made of them."""
+        found: set[int] = set()
+        for k in reversed(self.order):
+            if k in self.places or self.code[k].op not in ("input", *_SUMS):
+                continue
+            if all(self.code[u].op in ("sin", "cos") or u in found for u in self.users[k]):
+                found.add(k)
+        return found
+
+    @cached_property
+    def _terms(self) -> dict[int, list[int]]:
+        """For each angle that is a sum of few turning inputs and constants, those inputs."""
+        found = {}
+        for angle in self.angles:
+            terms, stack = [], [angle]
+            while stack:
+                k = stack.pop()
+                terms.append(k)
+                if k in self._turning:
+                    stack.extend(self.code[k].args)
+            leaves = [k for k in terms if k not in self._turning or not self.code[k].args]
+            fixed = [k for k in leaves if self.code[k].op == "const"]
+            plain = all(k in fixed or k in self._turning for k in leaves)
+            if plain and len(leaves) <= NEAR and all(abs(self.code[k].data) < SMALL for k in fixed):
+                found[angle] = [k for k in leaves if k not in fixed]
+        return found
+
+    @cached_property
+    def turning_inputs(self) -> list[int]:
+        """The inputs to be checked, and brought near where they are far away."""
+        return self.turning(self.angles)
+
+    def turning(self, angles: Collection[int]) -> list[int]:
+        """Those of some angles."""
+        return list(dict.fromkeys(k for a in angles for k in self._terms.get(a, ())))
+
+    def is_near(self, angle: int) -> bool:
+        """Whether an angle is small enough once the turning inputs are near."""
+        return angle in self._terms
+
+    def only_turns(self, k: int) -> bool:
+        """Whether a value is an input of which nothing but its own sine and cosine are needed."""
+        return (
+            self.code[k].op == "input"
+            and k not in self.places
+            and all(self.code[u].op in ("sin", "cos") for u in self.users[k])
+        )
+
+
+WINDOW = 50
+"""Instructions for which a number read from shared memory is kept before it is read again."""
+
+STRETCH = 200
+"""Instructions between cuts. The compiler may start work early, and keep its results in registers,
+only within a stretch: a branch that is never taken ends it."""
+
+SPELLING = c_body.SPELLING | {
+    "fma": "fma{f}({0}, {1}, {2})",
+    "fms": "fma{f}({0}, {1}, -{2})",
+    "fnma": "fma{f}(-{0}, {1}, {2})",
+}
+"""Operations as in C, products fused where the program says so and nowhere else."""
+
+
+@dataclass
+class Body:
+    """Writes statements.
+
+    held: where values wait in shared memory, if they do. parking: which move there and back.
+    """
+
+    plan: Plan
+    number: c_body.Number
+    store: Callable[[int, int, str], str]
+    held: dict[int, str] = field(default_factory=dict)
+    parking: Parking = field(default_factory=Parking)
+    constants: list[float] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    _named: dict[int, str] = field(default_factory=dict)
+    _near: dict[int, str] = field(default_factory=dict)
+    _read: dict[int, tuple[str, int]] = field(default_factory=dict)
+    _time: int = 0
+
+    def name(self, k: int, text: str, *, fixed: bool = True) -> None:
+        """Give a value a name of its own."""
+        self._named[k] = f"t{k}"
+        self.say(f"{'const ' if fixed else ''}real t{k} = {text};")
+
+    def say(self, line: str) -> None:
+        self.lines.append("  " + line)
+
+    def use(self, k: int) -> str:
+        """A value in an expression: a name, a constant, or read from memory if long unused."""
+        instruction = self.plan.code[k]
+        if instruction.op == "const":
+            return self._constant(instruction.data)
+        if k in self._named:
+            return self._named[k]
+        text, since = self._read.get(k, ("", -WINDOW - 1))
+        if self._time - since > WINDOW:
+            text, since = f"m{len(self.lines)}", self._time
+            self.say(f"const real {text} = kept{self.held[k]};")
+            self._read[k] = text, since
+        return text
+
+    def _fetch(self, k: int) -> None:
+        """Read a value that was parked, into a register of its own."""
+        self._named[k] = f"m{len(self.lines)}"
+        self.say(f"const real {self._named[k]} = kept{self.held[k]};")
+
+    def _park(self, k: int, place: str) -> None:
+        self.say(f"kept{place} = {self._named[k]};")
+        self.held[k] = place
+
+    def bring_near(self, places: list[str]) -> None:
+        """Take whole turns off the angles in some places, if any of them is far away."""
+        f = self.number.function
+        largest = f"fabs{f}({places[0]})"
+        for place in places[1:]:
+            largest = f"fmax{f}({largest}, fabs{f}({place}))"
+        self.say(f"if (FAR({largest})) {{")
+        for place in places:
+            self.say(f"  {place} = brought_near({place});")
+        self.say("}")
+
+    def turn_near(self) -> None:
+        """Angles that are inputs, less whole turns, all of them checked together.
+
+        Those that are needed for more than to turn keep their value; a copy is brought near.
+        """
+        inputs = [a for a in self.plan.angles if self.plan.code[a].op == "input"]
+        for angle in inputs:
+            if not self.plan.is_near(angle):
+                self._near[angle] = f"near{angle}"
+                self.say(f"real near{angle} = {self.use(angle)};")
+        places = [f"t{k}" for k in self.plan.turning_inputs] + list(self._near.values())
+        if places:
+            self.bring_near(places)
+
+    def forget(self) -> None:
+        """Read again what was read from memory so far."""
+        self._read.clear()
+
+    def prepare(self, k: int) -> None:
+        """All that a value needs, and itself."""
+        needed = {k}
+        for a in reversed(self.plan.order):
+            if a in needed:
+                needed.update(self.plan.code[a].args)
+        for a in self.plan.order:
+            if a in needed:
+                self._compute(a)
+
+    def _compute(self, k: int) -> None:
+        """The statement of an instruction, if it needs one."""
+        op, args, _ = self.plan.code[k]
+        if k in self._named or op in ("const", "input"):
+            return
+        if op not in ("sin", "cos"):
+            operands = [self.use(a) for a in args]
+            inverse = op == "div" and self.plan.code[args[0]].data == 1.0
+            spelling = "inverse({1})" if inverse else SPELLING[op]
+            self.name(k, spelling.format(*operands, **self.number.words))
+        elif k not in self.held:
+            (angle,) = args
+            self.turn(angle, f"s{angle}", f"c{angle}")
+            for user in self.plan.users[angle]:
+                turned = self.plan.code[user].op
+                if turned in ("sin", "cos"):
+                    self._named[user] = f"{turned[0]}{angle}"
+
+    def turn(self, angle: int, sine: str, cosine: str) -> None:
+        """Sine and cosine of an angle, far or near, into new names."""
+        text = self._near.get(angle) or self.use(angle)
+        if angle not in self._near and not self.plan.is_near(angle):
+            self.say(f"const real a{angle} = FAR({text}) ? brought_near({text}) : {text};")
+            text = f"a{angle}"
+        self.say(f"real {sine}, {cosine};")
+        self.say(f"turn({text}, {sine}, {cosine});")
+
+    def run(self, order: Sequence[int], *, cuts: bool = False) -> None:
+        """Write the instructions of the plan in some order, cut into stretches or whole."""
+        done = 0
+        for k in order:
+            self._time += 1
+            for a in self.parking.reads.get(k, ()):
+                self._fetch(a)
+            self._compute(k)
+            for output, index in self.plan.places.get(k, ()):
+                if stored := self.store(output, index, self.use(k)):
+                    self.say(stored)
+            for a, place in self.parking.parks.get(k, ()):
+                self._park(a, place)
+            done += self.plan.code[k].op not in WAITING
+            if cuts and done >= STRETCH:
+                self.say(f"if (never == {len(self.lines)}) return;")
+                done = 0
+
+    def _constant(self, value: float) -> str:
+        """Constants of 64 bits cost two instructions each unless they wait in memory."""
+        if self.number.bytes == 4 or value in (0.0, 1.0, -1.0, 2.0, 0.5):
+            return self.number.spelled(value)
+        if -value in self.constants:
+            return f"(-C[{self.constants.index(-value)}])"
+        if value not in self.constants:
+            self.constants.append(value)
+        return f"C[{self.constants.index(value)}]"

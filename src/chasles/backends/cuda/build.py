@@ -1,0 +1,227 @@
+"""Which kernel a program gets: form, threads, registers.
+
+Most is chosen by the compiler's report. Whether a crew of warps does the work (`cuda.crew`) is
+decided before, by how many warps would be at work on a multiprocessor at a time, since a long
+program takes the compiler seconds.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from chasles.backends.cuda import driver as cuda_driver
+from chasles.backends.cuda.body import LONG, Plan
+from chasles.backends.cuda.crew import Crew, Size
+from chasles.backends.cuda.forms import Form
+from chasles.backends.cuda.source import source
+from chasles.backends.cuda.tiles import WARP, Tiled
+from chasles.expr import Program
+
+Layout = Literal["rows", "strided", "few", "loop"]
+"""What a kernel is for: many states in rows; many in columns, or with any strides; few states with
+any strides; or a step that is repeated, arrays with any strides."""
+
+BLOCK = 128
+"""Threads in a block that shares nothing."""
+
+ALONE: tuple[Form, ...] = ("direct", "loop")
+"""Forms whose threads share nothing."""
+
+SHORT = 64
+"""Bytes of a row up to which threads may each read their own: two sectors of memory."""
+
+MOST = 255
+"""Registers that a thread can have."""
+
+REGISTERS = 65536
+"""Registers of a multiprocessor."""
+
+SHARED = {"sm_75": 64, "sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, "sm_103": 227}
+"""KiB of shared memory that blocks can have on a multiprocessor, where it is not 99."""
+
+OTHERS = 18
+"""Registers of a thread beside those for values: addresses, counters."""
+
+CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
+"""Crews to choose from: their warps, and the registers of a thread that are for values."""
+
+LENGTHY = 2000
+"""Instructions from which on a crew is faster where states are few."""
+
+GAIN, PARKED = 1.4, 1.3
+"""How many times as many warps must be at work for a crew to be worth its while; for a crew of one
+warp, which has values wait in shared memory but no other warp to wait for, the second."""
+
+DRIVER = 1024
+"""Bytes of shared memory that the driver takes of each block."""
+
+WORTH = 0.7
+"""A tighter limit on registers is tried down to this share of what the compiler would take."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A kernel's machine code and how to launch it.
+
+    block: threads in a block where states are many. shared: bytes of shared memory of each warp,
+    or of the crew. columns: outputs that must be given as columns. registers, spilled: of a thread,
+    spilled in bytes. crew: how many warps do the work of one.
+    """
+
+    form: Form
+    block: int
+    shared: int
+    columns: tuple[int, ...]
+    registers: int
+    spilled: int
+    code: bytes
+    crew: int = 1
+
+    def to_bytes(self) -> bytes:
+        """All of it, as an entry of the cache holds it."""
+        facts = json.dumps({k: v for k, v in asdict(self).items() if k != "code"})
+        return facts.encode() + b"\n" + self.code
+
+    @staticmethod
+    def from_bytes(content: bytes) -> "Built":
+        """What `to_bytes` wrote."""
+        facts, code = content.split(b"\n", 1)
+        data = json.loads(facts)
+        return Built(**{**data, "columns": tuple(data["columns"])}, code=code)
+
+
+def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
+    """The forms to try in turn. Where states are few, nothing is gained by moving rows whole."""
+    if layout == "loop":
+        return ("loop",)
+    longest = max((v.size for v in (*program.inputs, *program.outputs)), default=0)
+    tiled: Form = "rows" if layout == "rows" else "columns"
+    long_rows = layout == "rows" and longest * itemsize > SHORT
+    if long_rows or Plan(program).words(itemsize) > 2 * MOST:
+        return (tiled, "direct")
+    return ("direct", tiled)
+
+
+def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Built:
+    """The first form for which there is room: in registers for "direct", else in shared memory."""
+    if layout == "few" and (chosen := _few(program, dtype, architecture)):
+        return _with_crew(program, dtype, architecture, "columns", chosen)
+    short = []
+    for form in forms(program, np.dtype(dtype).itemsize, layout):
+        built = _form(program, dtype, architecture, form)
+        if built is not None and (form != "direct" or not built.spilled):
+            return built
+        short += [built] if built is not None else []
+    return short[0]
+
+
+def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built | None:
+    """A form with as few registers as it can have without spilling; None if it has no room."""
+    if chosen := _crew(program, dtype, architecture, form):
+        return _with_crew(program, dtype, architecture, form, chosen)
+    block = BLOCK if form in ALONE else WARP
+    built = _compiled(program, dtype, architecture, form, 0)
+    shared = _shared(architecture)
+    if built.shared > shared:
+        return None
+    granted = -(-max(built.registers, 1) // 8) * 8  # in groups of eight
+    fit = REGISTERS // (block * granted)
+    by_memory = shared // built.shared if built.shared else fit + 1
+    limit = REGISTERS // (block * (fit + 1)) // 8 * 8
+    if not built.spilled and fit < by_memory and limit >= WORTH * built.registers:
+        tighter = _compiled(program, dtype, architecture, form, fit + 1)
+        return built if tighter.spilled else tighter
+    return built
+
+
+class _Chosen(NamedTuple):
+    """A crew, and how many a multiprocessor has room for."""
+
+    crew: Size
+    fits: int
+
+
+def _with_crew(
+    program: Program, dtype: str, architecture: str, form: Form, chosen: _Chosen
+) -> Built:
+    """The kernel of a crew. If a step is repeated, all crews of a multiprocessor are in a block."""
+    crew, fits = chosen
+    block = WARP * crew.warps * (fits if form == "loop" else 1)
+    least = REGISTERS // (block * _granted(crew.registers * np.dtype(dtype).itemsize // 4))
+    written = source(program, dtype, form, block=block, least=least, crew=crew)
+    made = cuda_driver.compile(written.text, architecture)
+    facts = made.registers, made.spilled, made.code
+    return Built(form, block, written.shared, (), *facts, crew=crew.warps)
+
+
+def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chosen | None:
+    """The crew that keeps most warps at work, if it is more than each alone would.
+
+    Long rows of results leave no room for a crew.
+    """
+    words, plan = np.dtype(dtype).itemsize // 4, Plan(program)
+    needed = plan.words(4 * words) if form == "loop" else plan.alive * words
+    if form == "direct" or needed <= (MOST if form == "loop" else CREWS[0][1]):
+        return None
+    tiled = Tiled(program, dtype, form, 0) if form != "loop" else None
+    if tiled and tiled.columns:
+        return None
+    excess = max(0, needed - CREWS[-1][1]) / CREWS[-1][1]
+    alone = _fit(architecture, 1, needed, tiled.shared if tiled else 0)
+    best, most, apart = None, 0.0, max(0.0, 1 - excess) * alone
+    for crew, fits in _crews(program, dtype, architecture, form):
+        rate, gain = crew.active * fits, GAIN if crew.crew.warps > 1 else PARKED
+        if rate > max(most, gain * apart):
+            best, most = _Chosen(crew.crew, fits), rate
+    return best
+
+
+def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
+    """The crew of which most warps work on the same states, for long programs."""
+    if len(Plan(program).order) < LENGTHY:
+        return None
+    crews = [(crew, n) for crew, n in _crews(program, dtype, architecture, "columns") if n]
+    crew, fits = max(crews, key=lambda pair: pair[0].active)
+    return _Chosen(crew.crew, fits) if crew.active > GAIN else None
+
+
+def _crews(
+    program: Program, dtype: str, architecture: str, form: Form
+) -> Iterator[tuple[Crew, int]]:
+    """Crews to choose from, and how many of each fit on a multiprocessor."""
+    for warps, registers in CREWS:
+        crew = Crew(program, dtype, form, Size(warps, registers * 4 // np.dtype(dtype).itemsize))
+        yield crew, _fit(architecture, warps, registers, crew.shared)
+
+
+def _fit(architecture: str, warps: int, registers: int, shared: int) -> int:
+    """Crews that a multiprocessor has room for."""
+    by_registers = REGISTERS // (WARP * warps * _granted(registers))
+    return min(by_registers, _shared(architecture) // (shared + DRIVER))
+
+
+def _granted(registers: int) -> int:
+    """Registers that a thread gets which needs so many for values; they come in groups of eight."""
+    return -(-min(registers + OTHERS, MOST) // 8) * 8
+
+
+def _shared(architecture: str) -> int:
+    """Bytes of shared memory that blocks can have on a multiprocessor."""
+    return SHARED.get(architecture, 99) * 1024
+
+
+def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
+    """The kernel whole, or, where it spills, cut into stretches if that helps."""
+    block = BLOCK if form in ALONE else WARP
+    found, most = [], _shared(architecture) // 2 - 1024  # two blocks, and what the driver takes
+    for cuts in (False, True):
+        written = source(program, dtype, form, block=block, least=least, cuts=cuts, most=most)
+        made = cuda_driver.compile(written.text, architecture)
+        facts = made.registers, made.spilled, made.code
+        found.append(Built(form, block, written.shared, written.columns, *facts))
+        if not made.spilled or form == "direct" or len(program.code) > LONG:
+            break
+    return min(found, key=lambda built: built.spilled)

@@ -1,0 +1,114 @@
+"""Kernels in which every thread computes one state with what it has itself.
+
+"direct" reads all inputs into registers first, from arrays with any strides. "loop" repeats a step:
+the outputs of the step are the first inputs of the next, and stay in registers; the other inputs,
+controls, are read anew in every step. After every so many steps, and after the last, states are
+written to records.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from chasles.backends.c.body import number_of
+from chasles.backends.cuda.body import Body, Plan
+from chasles.expr import Program
+
+Form = Literal["direct", "rows", "columns", "loop"]
+
+
+class Threads:
+    """How threads get the inputs of their states, and deliver the results.
+
+    tables: constants of its own. more: further parameters of the kernel. strides: those of an
+    array. before, after: lines around the body.
+    """
+
+    tables: Sequence[str] = ()
+    more: Sequence[str] = ()
+    strides: Sequence[str] = ("row", "column")
+    shared: int = 0
+    columns: tuple[int, ...] = ()
+    before: Sequence[str] = ()
+    after: Sequence[str] = ()
+
+    def __init__(self, program: Program, dtype: str, form: Form) -> None:
+        self.program, self.form = program, form
+        self.plan = Plan(program, self._groups())
+        self.number, code = number_of(dtype), self.plan.code
+        self.body = Body(self.plan, self.number, self._deliver)
+        self.inputs = sorted((code[k].data, k) for k in self.plan.order if code[k].op == "input")
+
+    def _groups(self) -> Mapping[int, int]:
+        """Instructions that are kept apart."""
+        return {}
+
+    def run(self, *, cuts: bool) -> None:
+        """Write the program."""
+        self.body.run(self.plan.order, cuts=cuts)
+
+    def _deliver(self, output: int, index: int, value: str) -> str:
+        return f"out{output}[{index} * column_out{output}] = {value};"
+
+    def _begin(self, name: str) -> list[str]:
+        """Where the thread's state is in all arrays."""
+        return [
+            f"  const long long {name} = blockIdx.x * (long long)blockDim.x + threadIdx.x;",
+            f"  if ({name} >= count) return;",
+            *(f"  in{k} += {name} * row_in{k};" for k in range(len(self.program.inputs))),
+            *(f"  out{k} += {name} * row_out{k};" for k in range(len(self.program.outputs))),
+        ]
+
+
+class Direct(Threads):
+    """Each thread reads its state into registers and writes its results where they belong."""
+
+    def __init__(self, program: Program, dtype: str, form: Form) -> None:
+        super().__init__(program, dtype, form)
+        self.before, turning = self._begin("state"), self.plan.turning_inputs
+        for (array, index), k in self.inputs:
+            self.body.name(k, f"in{array}[{index} * column_in{array}]", fixed=k not in turning)
+        if turning:
+            self.body.bring_near([f"t{k}" for k in turning])
+
+
+class Looped(Threads):
+    """The loop around a step. Arrays have a third stride, from one step or record to the next."""
+
+    more = ("long long steps", "long long every")
+    strides = ("row", "along", "column")
+
+    def __init__(self, program: Program, dtype: str, form: Form) -> None:
+        super().__init__(program, dtype, form)
+        states = len(program.outputs)
+        sizes = [v.size for v in program.inputs[:states]]
+        assert sizes == [v.size for v in program.outputs], "outputs must be the first inputs"
+        self.before = self._begin("robot")
+        self._read(own=True)
+        self.body.say("long long left = every;")
+        self.body.say("for (long long step = steps; step > 0; step--) {")
+        self._read(own=False)
+        self.body.turn_near()
+        self.after = self._end()
+
+    def _read(self, *, own: bool) -> None:
+        """The states, or the controls."""
+        for (array, index), k in self.inputs:
+            if (array < len(self.program.outputs)) == own:
+                fixed = not own and k not in self.plan.turning_inputs
+                self.body.name(k, f"in{array}[{index} * column_in{array}]", fixed=fixed)
+
+    def _deliver(self, output: int, index: int, value: str) -> str:
+        return f"const real next{output}_{index} = {value};"
+
+    def _end(self) -> list[str]:
+        """The next states and controls; records, where they are due."""
+        outputs = self.program.outputs
+        lines = [f"  t{k} = next{a}_{i};" for (a, i), k in self.inputs if a < len(outputs)]
+        controls = range(len(outputs), len(self.program.inputs))
+        lines += [f"  in{k} += along_in{k};" for k in controls]
+        lines.append("  if (--left == 0 || step == 1) {")
+        for k, variable in enumerate(outputs):
+            for index in range(variable.size):
+                lines.append(f"    out{k}[{index} * column_out{k}] = next{k}_{index};")
+            lines.append(f"    out{k} += along_out{k};")
+        return [*lines, "    left = every;", "  }", "  }"]

@@ -1,0 +1,385 @@
+"""Kernels on an NVIDIA GPU: one thread a state, on arrays that are there already.
+
+Arrays are CuPy's, or anything with `__cuda_array_interface__`. They are used in place, in rows
+(coordinates last, contiguous) or in columns (the transpose of a contiguous array), with any leading
+shapes that broadcast. A call is launched on CuPy's current stream and returns at once; nothing is
+synchronised, so calls can be captured in CUDA graphs (give `out=`). A quaternion that is zero gives
+NaN: checking would have to wait. Other libraries use `run` with arrays of their own.
+"""
+
+import bisect
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.backends import cache
+from chasles.backends.arrays import LoopSizes, Rows, check_numbers
+from chasles.backends.cache import Artifact
+from chasles.backends.cuda import driver as cuda_driver
+from chasles.backends.cuda.build import Built, Layout, build
+from chasles.backends.cuda.driver import Function, architecture
+from chasles.backends.cuda.layout import Arrays, Look, Steps, overlap, strides, walk_in, walk_out
+from chasles.backends.cuda.resident import Plan
+from chasles.backends.cuda.source import spreading
+from chasles.backends.cuda.tiles import WARP
+from chasles.errors import ArgumentError, InputError, MissingPackageError, StateError, said
+from chasles.expr import Interface, Program, Variable
+
+MANY = 128 * 1024
+"""States from which on blocks of several warps leave no multiprocessor idle."""
+
+FEW = 4096
+"""States up to which each multiprocessor has about one warp, and memory is not what takes time."""
+
+SPREAD = (WARP, WARP // 4)
+"""Threads of a block that makes rows of columns."""
+
+ALIKE = 256
+"""Extents of arrays whose layout is remembered."""
+
+
+class Kernel:
+    """A program on the GPU. Machine code for a layout of arrays is made, or found, when needed."""
+
+    def __init__(
+        self, interface: Interface, dtype: str, made: Callable[[str, Layout], Built]
+    ) -> None:
+        self.interface, self.dtype = interface, np.dtype(dtype)
+        self._made = made
+        self._loaded: dict[tuple[str, Layout], tuple[Built, Function]] = {}
+        # Arrays of the same extents come again with every call.
+        self._given = functools.lru_cache(ALIKE)(functools.partial(walk_in, interface))
+        self._taken = functools.lru_cache(ALIKE)(functools.partial(walk_out, interface))
+
+    def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
+        """Run on rows in this machine's memory: copied to the current GPU, and results back."""
+        cupy = _cupy()
+        arrays = [
+            _sent(cupy, v, rows) for v, rows in zip(self.interface.inputs, inputs, strict=True)
+        ]
+        found = self.call(self.interface.name, arrays)
+        results = found if isinstance(found, tuple) else (found,)
+        for rows, result in zip(outputs, results, strict=True):
+            flat = result.reshape(len(result), -1)
+            if rows.flags.c_contiguous and rows.shape == flat.shape:
+                flat.get(out=rows)
+            else:
+                rows[...] = flat.get()
+
+    def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any:
+        """Run on CuPy's arrays of one device; the result is one array, or a tuple of several."""
+        cupy = _cupy()
+        arrays = [
+            a if type(a) is cupy.ndarray and a.dtype == self.dtype else self._array(name, v, a)
+            for v, a in zip(self.interface.inputs, arguments, strict=True)
+        ]
+        device = _device(cupy, name, self.interface, arrays)
+        outs = None if out is None else list(out) if isinstance(out, tuple) else [out]
+        for array in outs or ():
+            if not isinstance(array, cupy.ndarray):
+                problem = f"out must be a CuPy array, not {type(array).__name__}"
+                raise ArgumentError("E-GPU-001", problem, part=name)
+            there = array.data.device_id
+            if there != device:
+                problem = f"out is on GPU {there}, not on {device} as the inputs are"
+                raise InputError("E-GPU-002", problem, part=name)
+        here = device == cupy.cuda.runtime.getDevice()
+        with contextlib.nullcontext() if here else cupy.cuda.Device(device):
+            results = self.run(name, _CuPy(cupy, self.dtype, device), arrays, outs)
+        return out if out is not None else results[0] if len(results) == 1 else tuple(results)
+
+    def _array(self, name: str, variable: Variable, argument: Any) -> Any:
+        """An argument as CuPy's array of the kernel's numbers."""
+        if not hasattr(argument, "__cuda_array_interface__"):
+            problem = f"{variable.name} is a {type(argument).__name__}, which is not on a GPU"
+            remedy = "copy it there with cupy.asarray, as backend='cuda' takes only such arrays"
+            raise ArgumentError("E-GPU-003", problem, remedy, part=name)
+        array = _cupy().asarray(argument)
+        check_numbers(name, variable, array)
+        return array if array.dtype == self.dtype else array.astype(self.dtype)
+
+    def run(
+        self, name: str, library: Arrays, arrays: Sequence[Any], out: Sequence[Any] | None = None
+    ) -> Sequence[Any]:
+        """Run on a library's arrays, of the kernel's numbers and on the current device.
+
+        The results are new arrays, or `out`, filled.
+        """
+        inputs, outputs = self.interface.inputs, self.interface.outputs
+        looks = [library.look(a) for a in arrays]
+        if out is not None:
+            targets = [library.look(a) for a in out]
+            arrays = list(arrays)
+            for k, look in enumerate(looks):  # those that a result would overwrite are copied
+                if any(overlap(look, target, self.dtype.itemsize) for target in targets):
+                    arrays[k] = library.rows(arrays[k], look[1][0])
+                    looks[k] = library.look(arrays[k])
+        given = self._given(name, tuple([extent for _, extent in looks]))
+        batch = given.batch
+        if out is None:
+            out = [library.new(batch, v.shape, rows=given.rows) for v in outputs]
+            targets = [library.look(a) for a in out]
+        else:
+            self._check_out(name, library, batch, out, targets)
+        taken = self._taken(batch, tuple([extent for _, extent in targets]))
+        copies = {k: library.rows(arrays[k], batch + inputs[k].shape) for k in given.strange}
+        made = {k: library.new(batch, outputs[k].shape, rows=True) for k in taken.strange}
+        looks += targets
+        for k, array in (*copies.items(), *((len(inputs) + k, a) for k, a in made.items())):
+            looks[k] = library.look(array)
+        count = math.prod(batch)
+        if count and outputs:
+            steps = given.steps + taken.steps
+            places = [(address, s) for (address, _), s in zip(looks, steps, strict=True)]
+            self._launch(library, count, places, rows=given.rows and taken.rows)
+        for k, array in made.items():
+            out[k][...] = array
+        return out
+
+    def _check_out(
+        self,
+        name: str,
+        library: Arrays,
+        batch: tuple[int, ...],
+        out: Sequence[Any],
+        looks: Sequence[Look],
+    ) -> None:
+        outputs = self.interface.outputs
+        if len(out) != len(outputs):
+            problem = f"out must be a tuple of {len(outputs)} arrays"
+            raise InputError("E-GPU-004", problem, part=name)
+        for k, (variable, array) in enumerate(zip(outputs, out, strict=True)):
+            shape, (found, _) = batch + variable.shape, looks[k][1]
+            if array.dtype != library.dtype:
+                problem = f"out must have dtype {library.dtype}, not {array.dtype}"
+                raise ArgumentError("E-GPU-005", problem, part=name)
+            if found != shape:
+                problem = f"out must have shape {shape}, not {found}"
+                raise InputError("E-GPU-006", problem, part=name)
+            if any(overlap(looks[k], other, self.dtype.itemsize) for other in looks[:k]):
+                problem = "arrays of out overlap"
+                raise InputError("E-GPU-007", problem, "give each result its own", part=name)
+
+    def _launch(
+        self, library: Arrays, count: int, places: list[tuple[int, Steps]], *, rows: bool
+    ) -> None:
+        target, where = architecture(library.device), (library.stream, library.device)
+        built, function = self.loaded(target, best_layout(count, rows=rows))
+        wanted, columns, first = {}, {}, len(self.interface.inputs)
+        for k in built.columns:
+            size, wanted[k] = self.interface.outputs[k].size, places[first + k]
+            columns[k] = library.new((), (size, count), rows=True)
+            places[first + k] = library.look(columns[k])[0], (1, count)
+        parameters = [count, -1]
+        for address, (row, column) in places:
+            parameters += (address, row, column)
+        _launch(built, function, count, parameters, *where)
+        for k, (address, (row, _)) in wanted.items():
+            size, source = self.interface.outputs[k].size, places[first + k][0]
+            grid = (-(-count // WARP), -(-size // WARP))
+            parameters = [count, size, row, source, address]
+            _spreading(target, self.dtype.name).launch(grid, SPREAD, 0, parameters, *where)
+
+    def loaded(self, target: str, layout: Layout) -> tuple[Built, Function]:
+        """The kernel for an architecture and a layout."""
+        if (target, layout) not in self._loaded:
+            built = self._made(target, layout)
+            function = Function(built.code, "kernel", target, block(built, MANY)[2])
+            self._loaded[target, layout] = built, function
+        return self._loaded[target, layout]
+
+    def plan(self, device: int, count: int, *, rows: bool) -> Plan | None:
+        """The launch for about so many states, in rows or not; None if it takes several."""
+        built, function = self.loaded(architecture(device), best_layout(count, rows=rows))
+        if built.columns:
+            return None
+        edges = (1, FEW + 1, MANY, 1 << 62)
+        after = bisect.bisect_right(edges, count)
+        bounds = edges[after - 1], edges[after] - 1
+        launch = function.pointer, *block(built, count)
+        return Plan(8 * self.dtype.itemsize, device, *bounds, rows, *launch)
+
+
+def _launch(
+    built: Built,
+    function: Function,
+    count: int,
+    parameters: Sequence[int],
+    stream: int,
+    device: int,
+) -> None:
+    states, threads, shared = block(built, count)
+    function.launch((-(-count // states), 1), (threads, 1), shared, parameters, stream, device)
+
+
+def block(built: Built, count: int) -> tuple[int, int, int]:
+    """States and threads of a block, and bytes of its shared memory.
+
+    Blocks of one warp, or crew, where there are too few states to keep all multiprocessors busy.
+    """
+    threads = built.block if count >= MANY else WARP * built.crew
+    states = threads // built.crew
+    return states, threads, built.shared * states // WARP
+
+
+def best_layout(count: int, *, rows: bool) -> Layout:
+    """Which kernel is best for so many states, in arrays of rows or others."""
+    return "few" if count <= FEW else "rows" if rows else "strided"
+
+
+def _entry(recipe: object, dtype: str, *kernel: str) -> str:
+    return cache.key(recipe, dtype, "cuda", cuda_driver.version(), *kernel)
+
+
+def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
+    """The kernel of a recipe whose interface is in the cache."""
+    found = cache.load(_entry(recipe, dtype))
+    return None if found is None else _cached(recipe, found.interface, trace, dtype)
+
+
+def keep(recipe: object, program: Program, dtype: str) -> Kernel:
+    """The kernel of a recipe and its program, whose interface goes to the cache."""
+    cache.save(_entry(recipe, dtype), Artifact(program.interface, dtype, 0, 0, b""))
+    return _cached(recipe, program.interface, lambda: program, dtype)
+
+
+def _cached(
+    recipe: object, interface: Interface, trace: Callable[[], Program], dtype: str
+) -> Kernel:
+    """A kernel whose machine code comes from the cache, or is compiled and kept there."""
+
+    def made(target: str, layout: Layout) -> Built:
+        entry = _entry(recipe, dtype, target, layout)
+        artifact = cache.load(entry)
+        if artifact is None:
+            built = build(trace(), dtype, target, layout)
+            cache.save(entry, Artifact(interface, dtype, 0, 0, built.to_bytes()))
+            return built
+        return Built.from_bytes(artifact.object_code)
+
+    return Kernel(interface, dtype, made)
+
+
+def compile(program: Program, dtype: str = "float64") -> Kernel:
+    """The kernel of a program."""
+    return Kernel(program.interface, dtype, lambda *where: build(program, dtype, *where))
+
+
+class _CuPy:
+    """CuPy's arrays, on its current stream."""
+
+    def __init__(self, cupy: Any, dtype: np.dtype[Any], device: int) -> None:
+        self.cupy, self.dtype, self.device = cupy, dtype, device
+        self.stream: int = cupy.cuda.get_current_stream().ptr
+
+    def look(self, array: Any) -> Look:
+        if array.flags.c_contiguous:
+            return array.data.ptr, (array.shape, None)
+        strides = tuple(s // array.itemsize for s in array.strides)
+        return array.data.ptr, (array.shape, strides)
+
+    def new(self, batch: tuple[int, ...], shape: tuple[int, ...], *, rows: bool) -> Any:
+        if rows:
+            return self.cupy.ndarray(batch + shape, self.dtype)
+        ahead = self.cupy.ndarray(shape + batch, self.dtype)
+        return self.cupy.moveaxis(ahead, range(len(shape)), range(-len(shape), 0))
+
+    def rows(self, array: Any, shape: tuple[int, ...]) -> Any:
+        return self.cupy.array(self.cupy.broadcast_to(array, shape), order="C")
+
+
+def _sent(cupy: Any, variable: Variable, rows: np.ndarray) -> Any:
+    """Rows of the host's memory on the current GPU; a row that is repeated travels once.
+
+    They are not staged in page-locked memory on the way, as `cupy.asarray` does, which was never
+    faster (docs/gpu.md). Rows that are in such memory already travel fastest.
+    """
+    once = rows if rows.strides[0] else rows[:1]
+    array = cupy.empty((len(once), *variable.shape), rows.dtype)
+    array.set(once.reshape(array.shape))
+    return array
+
+
+def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -> int:
+    """The one device that all arrays are on."""
+    numbers = {a.data.device_id for a in arrays}
+    if len(numbers) > 1:
+        devices = {v.name: a.device.id for v, a in zip(interface.inputs, arrays, strict=True)}
+        where = ", ".join(f"{variable} on GPU {number}" for variable, number in devices.items())
+        problem = f"arrays are on different GPUs ({where})"
+        raise InputError("E-GPU-008", problem, "copy them to one", part=name)
+    return numbers.pop() if numbers else cupy.cuda.Device().id
+
+
+@functools.cache
+def _spreading(target: str, dtype: str) -> Function:
+    """The kernel that makes rows of columns."""
+    return Function(cuda_driver.compile(spreading(dtype), target).code, "spread", target)
+
+
+@functools.cache
+def _cupy() -> Any:
+    """CuPy, with a GPU that it can use."""
+    try:
+        import cupy
+    except ImportError as error:
+        problem = f"backend='cuda' needs CuPy ({said(error)})"
+        remedy = "install it with pip install 'chasles[cuda]'"
+        raise MissingPackageError("E-GPU-009", problem, remedy) from None
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        remedy = "check that nvidia-smi lists one, with a driver as new as the CUDA of your CuPy"
+        raise StateError("E-GPU-010", f"no GPU can be used ({error})", remedy) from None
+    if not count:
+        raise StateError("E-GPU-011", "no GPU was found", "use the backend 'llvm' on this machine")
+    return cupy
+
+
+def described() -> str:
+    """The current GPU and the version of CUDA, by name; an error that says why where none is."""
+    cupy = _cupy()
+    properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+    version = cupy.cuda.runtime.runtimeGetVersion()
+    return f"{properties['name'].decode()}, CUDA {version // 1000}.{version % 1000 // 10}"
+
+
+class Loop:
+    """A kernel whose outputs are its first inputs, repeated."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel, self.sizes = kernel, LoopSizes(kernel)
+
+    def __call__(
+        self,
+        states: Sequence[Any],
+        controls: Sequence[Any],
+        records: Sequence[Any],
+        steps: int,
+        every: int,
+        threads: int | None = None,
+    ) -> None:
+        """Advance states (count, size) by so many steps: CuPy's arrays on the current device.
+
+        controls: the other inputs, (count or 1, steps or 1, size), shared where 1. records: for
+        each state (count, kept, size), filled after every `every` steps and after the last. Any
+        strides will do. The states themselves stay as they are. Nothing waits for the result.
+        """
+        assert threads is None
+        self.sizes.check(states, controls, records, steps, every)
+        library = _CuPy(_cupy(), self.kernel.dtype, states[0].data.device_id)
+        count = len(states[0])
+        parameters = [count, -1, steps, every]
+        for array in states:
+            address, extent = library.look(array)
+            row, column = strides(extent)
+            parameters += (address, row, 0, column)
+        for array in (*controls, *records):
+            address, extent = library.look(array)
+            parameters += (address, *strides(extent))
+        loaded = self.kernel.loaded(architecture(library.device), "loop")
+        _launch(*loaded, count, parameters, library.stream, library.device)

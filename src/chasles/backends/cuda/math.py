@@ -1,0 +1,180 @@
+"""What every CUDA kernel begins with: its kind of number, sine and cosine, and moving rows.
+
+Sine and cosine are those of the vector code (`llvm.math`), in CUDA C.
+"""
+
+import math
+
+from chasles.backends.c.body import NUMBERS
+from chasles.backends.cuda.body import NEAR
+from chasles.backends.llvm.math import ELEMENTS
+
+
+def prelude(dtype: str) -> str:
+    """Types and functions of numbers."""
+    e = ELEMENTS[dtype]
+    number = NUMBERS[e.name]
+    f = number.function
+    constants: list[float] = []
+
+    def named(value: float) -> str:
+        """Constants of 64 bits cost two instructions each unless they wait in memory."""
+        if e.bits == 32 or value in (1.0, -0.5):
+            return number.spelled(value)
+        if value not in constants:
+            constants.append(value)
+        return f"TURN[{constants.index(value)}]"
+
+    def horner(coefficients: tuple[float, ...]) -> str:
+        text = named(coefficients[-1])
+        for c in reversed(coefficients[:-1]):
+            text = f"fma{f}({text}, z, {named(c)})"
+        return text
+
+    reduced = [f"r = fma{f}(-turns, {named(part)}, r);" for part in e.half_pi_fused]
+    shift, quarter = named(e.shift), named(2.0 / math.pi)
+    sine, cosine = horner(e.sine), horner((1.0, -0.5, *e.cosine))
+    table = ", ".join(number.spelled(c) for c in constants)
+    return f"""typedef {e.name} real;
+{f"__constant__ real TURN[] = {{{table}}};" if constants else ""}
+{_BITS[dtype]}
+
+/* The angle less whole turns, for any angle. */
+__device__ __noinline__ real brought_near(real angle) {{
+  real s, c;
+  sincos{f}(angle, &s, &c);
+  return atan2{f}(s, c);
+}}
+
+/* Sine and cosine of an angle that is not far away. */
+__device__ __forceinline__ void turn(real angle, real& s, real& c) {{
+  const real shifted = fma{f}(angle, {quarter}, {shift});
+  const real turns = shifted - {shift};
+  real r = angle;
+  {" ".join(reduced)}
+  const real z = r * r;
+  const real sine = fma{f}(z * r, {sine}, r);
+  const real cosine = {cosine};
+  const int quadrant = low_bits(shifted);
+  s = flipped(quadrant & 1 ? cosine : sine, quadrant);
+  c = flipped(quadrant & 1 ? sine : cosine, quadrant + 1);
+}}
+
+#ifndef INFINITY
+#define INFINITY infinite()
+#define NAN (infinite() * 0)
+#endif
+#define FAR(angle) (fabs{f}(angle) > {number.spelled(e.limit_fused / NEAR)})
+"""
+
+
+_BITS = {
+    "float32": """__device__ __forceinline__ real infinite() { return __int_as_float(0x7f800000); }
+__device__ __forceinline__ int low_bits(real x) { return __float_as_int(x); }
+__device__ __forceinline__ real inverse(real x) {
+#ifdef __CUDA_ARCH__
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(x) : "f"(x));  /* to the last bit, in one instruction */
+  return x;
+#else
+  return 1.0f / x;
+#endif
+}
+__device__ __forceinline__ real flipped(real x, int quadrant) {
+  return __int_as_float(__float_as_int(x) ^ ((unsigned)quadrant << 30 & 0x80000000u));
+}""",
+    "float64": """__device__ __forceinline__ real infinite() {
+  return __hiloint2double(0x7ff00000, 0);
+}
+__device__ __forceinline__ int low_bits(real x) { return __double2loint(x); }
+__device__ __forceinline__ real inverse(real x) {
+#ifdef __CUDA_ARCH__
+  real near;  /* to 20 bits, then to the last by Newton's method; zero and infinity stay */
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(near) : "d"(x));
+  const real once = fma(near, fma(-x, near, 1.0), near);
+  const real twice = fma(once, fma(-x, once, 1.0), once);
+  return fabsf(__int_as_float(__double2hiint(near))) > 0 ? twice : near;
+#else
+  return 1.0 / x;
+#endif
+}
+__device__ __forceinline__ real flipped(real x, int quadrant) {
+  const int high = __double2hiint(x) ^ ((unsigned)quadrant << 30 & 0x80000000u);
+  return __hiloint2double(high, __double2loint(x));
+}""",
+}
+
+MOVES = """
+#ifndef together
+#define together() __syncthreads()
+#endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+/* Contiguous rows by the copy engine: one thread asks for them, all wait. */
+__device__ __forceinline__ unsigned in_shared(const void* p) {
+  return (unsigned)__cvta_generic_to_shared(p);
+}
+__device__ __forceinline__ bool in_bulk(const void* p, int rows) {
+  return rows == LANES && (size_t)p % 16 == 0;
+}
+__device__ __forceinline__ void open(unsigned long long* arrived, int lane) {
+  if (lane == 0)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(in_shared(arrived)) : "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  __syncwarp();
+}
+__device__ __forceinline__ void expect(unsigned long long* arrived, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               ::"r"(in_shared(arrived)), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void ask(void* to, const void* from, unsigned bytes,
+                                    unsigned long long* arrived) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+      ::"r"(in_shared(to)), "l"(from), "r"(bytes), "r"(in_shared(arrived)) : "memory");
+}
+__device__ __forceinline__ void await(unsigned long long* arrived) {
+  unsigned done = 0;
+  while (!done)
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; "
+                 "selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(in_shared(arrived)) : "memory");
+}
+__device__ __forceinline__ void before_bulk() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+__device__ __forceinline__ void give(void* to, const void* from, unsigned bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+               ::"l"(to), "r"(in_shared(from)), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void given() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+#else
+/* Without the copy engine every thread moves its share. */
+__device__ __forceinline__ bool in_bulk(const void*, int) { return false; }
+__device__ __forceinline__ void open(unsigned long long*, int) {}
+__device__ __forceinline__ void expect(unsigned long long*, unsigned) {}
+__device__ __forceinline__ void ask(void*, const void*, unsigned, unsigned long long*) {}
+__device__ __forceinline__ void await(unsigned long long*) {}
+__device__ __forceinline__ void before_bulk() {}
+__device__ __forceinline__ void give(void*, const void*, unsigned) {}
+__device__ __forceinline__ void given() {}
+#endif
+
+/* One number from global to shared memory, without waiting for it. */
+__device__ __forceinline__ void fetch(real* to, const real* from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+               ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof(real))
+               : "memory");
+#else
+  *to = *from;
+#endif
+}
+__device__ __forceinline__ void fetched() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+"""
+"""Moving rows between global and shared memory. LANES, the states of a tile, is a warp's threads;
+where a kernel is tried on a CPU it is 1."""

@@ -1,0 +1,199 @@
+"""Calls with arrays on a GPU at the cost of a launch: built-in functions, and launches prepared.
+
+A function has one such built-in for each library whose arrays it was called with. Its machine code
+(`cuda.entry`) looks for a plan for the kind of number, the device and the number of states. Where
+there is none the Python path runs, and the library's door adds one (`Resident.learn`).
+"""
+
+import ctypes
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.backends.cuda import driver as cuda_driver
+from chasles.backends.cuda.arrays import COUNT, CUDA, FIRST, FLOAT
+from chasles.backends.cuda.entry import (
+    ARRAYS,
+    CALLED,
+    NAMES,
+    OBJECTS,
+    PLAN,
+    RANK,
+    VARIABLE,
+    source,
+    spelled,
+)
+from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm.code import load
+from chasles.backends.objects import at_address, supported
+from chasles.expr import Interface
+
+PLANS = 32
+"""The most plans of a function for one library; further launches take the Python path."""
+
+KEPT = (None, False, True, -1, tuple, np.dtype(np.float64), np.dtype(np.float32))
+STRINGS = tuple(sys.intern(name) for name in NAMES)
+"""The objects that the machine code compares with. They live as long as the process."""
+
+EXCHANGE, READ, CURRENT = b"dlpack_exchange_api", 40, 48
+"""DLPack's table of functions of C: its name, and where it has two of them."""
+
+
+class Plan(NamedTuple):
+    """A launch for arrays without gaps, of a number of states between two bounds.
+
+    bits: of a number. rows: whether all arrays lie in rows. kernel: the driver's pointer. states,
+    threads, shared: of a block, the last one in bytes. memory: the kind, by DLPack's numbers.
+    """
+
+    bits: int
+    device: int
+    least: int
+    most: int
+    rows: bool
+    kernel: int
+    states: int
+    threads: int
+    shared: int
+    memory: int = CUDA
+
+    def words(self) -> tuple[int, ...]:
+        """As the machine code reads it."""
+        number, place = FLOAT | self.bits << 8 | 1 << 16, self.memory | self.device << 32
+        launch = self.kernel, self.states, self.threads, self.shared
+        return number, place, self.least, self.most, int(not self.rows), *launch
+
+
+class Library(NamedTuple):
+    """A library's arrays as the entry takes them.
+
+    name: of its functions in the machine code. types: its types of arrays, one or two. make: makes
+    a result in rows of an argument and sizes; turned: one for arguments in columns. helper: the
+    object that its functions ask. read, current: its functions of C, where it has them.
+    """
+
+    name: str
+    types: tuple[type, ...]
+    make: Callable[..., Any]
+    turned: Callable[..., Any]
+    helper: Any
+    read: int = 0
+    current: int = 0
+
+
+def exchange(array: type) -> tuple[int, int] | None:
+    """A library's functions of C that read an array and tell the stream, if it has such."""
+    capsule = getattr(array, "__dlpack_c_exchange_api__", None)
+    if type(capsule).__name__ != "PyCapsule":
+        return None
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = get(capsule, EXCHANGE)
+    if not table or ctypes.c_uint32.from_address(table).value != 1:  # its major version
+        return None
+    read, current = (ctypes.c_size_t.from_address(table + place).value for place in (READ, CURRENT))
+    return (read, current) if read and current else None
+
+
+class Resident:
+    """A function's built-in for arrays of a library: `call`.
+
+    fallback: the Python path, for all that no launch was prepared for.
+    """
+
+    def __init__(
+        self, interface: Interface, library: Library, fallback: Callable[..., Any], code: "Code"
+    ) -> None:
+        variables = (*interface.inputs, *interface.outputs)
+        self._first = FIRST + VARIABLE * len(variables)
+        self._words = words = (ctypes.c_int64 * (self._first + PLAN * PLANS))()
+        words[:FIRST] = [
+            len(interface.inputs),
+            len(interface.outputs),
+            *(id(kind) for kind in (library.types[0], library.types[-1])),
+            *(code[f"{library.name}_{what}"] for what in ("reader", "stream")),
+            id(library.helper),
+            library.read,
+            library.current,
+            0,
+        ]
+        for k, variable in enumerate(variables):
+            axes = [*variable.shape, *[0] * (RANK - len(variable.shape))]
+            place = FIRST + VARIABLE * k
+            words[place : place + VARIABLE] = [len(variable.shape), variable.size, *axes]
+        self._plans: list[Plan] = []
+        # A tuple, which the garbage collector never empties, owns all that the code reads.
+        makers = library.make, library.turned
+        owner = (fallback, ctypes.addressof(words), *makers, words, library, code)
+        make = ctypes.pythonapi.PyCFunction_NewEx
+        make.restype = ctypes.py_object
+        make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        self.call: Callable[..., Any] = make(ctypes.addressof(code.definition), owner, None)
+
+    def lacks(self, bits: int, device: int, count: int, *, rows: bool) -> bool:
+        """Return True if a launch for so many states can be added and was not yet."""
+        wanted = bits, device, rows
+        known = any(
+            (plan.bits, plan.device, plan.rows) == wanted and plan.least <= count <= plan.most
+            for plan in self._plans
+        )
+        return not known and len(self._plans) < PLANS and count > 0
+
+    def add(self, plan: Plan) -> None:
+        """Prepare a launch."""
+        place = self._first + PLAN * len(self._plans)
+        self._words[place : place + PLAN] = list(plan.words())
+        self._plans.append(plan)
+        self._words[COUNT] = len(self._plans)  # from now on the code may find it
+
+
+def resident(
+    interface: Interface, library: Library, fallback: Callable[..., Any]
+) -> Resident | None:
+    """A built-in function; None where the machine code does not know Python's objects, or has no
+    room for so many arrays."""
+    variables = (*interface.inputs, *interface.outputs)
+    long = any(len(v.shape) > RANK for v in variables) or len(variables) > ARRAYS
+    if long or not interface.inputs or not interface.outputs or not supported():
+        return None
+    return Resident(interface, library, fallback, _code())
+
+
+class _Definition(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class Code:
+    """The machine code, and the definition of its function.
+
+    launch, current_device: where the driver has these. It must stay for the life of the process:
+    where LLVM has freed code it may put the sections of the next too far apart.
+    """
+
+    def __init__(self, launch: int, current_device: int) -> None:
+        symbols = {name: at_address(getattr(ctypes.pythonapi, name)) for name in CALLED}
+        symbols |= {name: id(kept) for name, kept in zip(OBJECTS, KEPT, strict=True)}
+        symbols |= {spelled(name): id(name) for name in STRINGS}
+        symbols |= {"launch": launch, "current_device": current_device}
+        names = [f"{name}_{what}" for name in ("torch", "cupy") for what in ("reader", "stream")]
+        machine = llvm.Machine.host()
+        self._code = load(llvm.assemble(source(), machine, opaque=True), symbols, ["entry", *names])
+        fast = 0x0080 | 0x0002  # METH_FASTCALL | METH_KEYWORDS
+        self.definition = _Definition(b"resident", self["entry"], fast, None)
+
+    def __getitem__(self, name: str) -> int:
+        return self._code.address(name)
+
+
+@functools.cache
+def _code() -> Code:
+    """The machine code that calls this computer's driver, for the life of the process."""
+    return Code(*(cuda_driver.address(name) for name in ("cuLaunchKernel", "cuCtxGetDevice")))

@@ -1,0 +1,101 @@
+"""A program as a CUDA kernel, in straight-line code.
+
+There are four forms. "direct" reads all inputs into registers first, from arrays with any strides:
+best where a state has few inputs, or the same input of successive states lies side by side
+(columns). "rows" and "columns" keep inputs, sines and cosines in shared memory (`cuda.tiles`).
+"loop" repeats a step (`cuda.forms`). In all of them a thread computes one state, unless a crew of
+warps shares the work of a large robot (`cuda.crew`).
+"""
+
+from dataclasses import dataclass
+
+from chasles.backends.c.body import number_of
+from chasles.backends.cuda.crew import Crew, Size
+from chasles.backends.cuda.forms import Direct, Form, Looped, Threads
+from chasles.backends.cuda.math import MOVES, prelude
+from chasles.backends.cuda.tiles import ROOM, WARP, Tiled
+from chasles.expr import Program
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a kernel.
+
+    shared: bytes of shared memory that each warp needs. columns: outputs that it writes as columns,
+    for want of room, though its form is "rows".
+    """
+
+    text: str
+    shared: int = 0
+    columns: tuple[int, ...] = ()
+
+
+def source(
+    program: Program,
+    dtype: str,
+    form: Form,
+    *,
+    block: int,
+    least: int = 0,
+    cuts: bool = False,
+    most: int = ROOM,
+    crew: Size | None = None,
+) -> Source:
+    """The kernel of a program for blocks of up to `block` threads.
+
+    least: blocks that must fit on a multiprocessor at once, which limits registers; 0 sets none.
+    cuts: keep the compiler from moving work far ahead. most: bytes of shared memory that a warp may
+    use for distinct values of long rows. crew: the warps that share the work of a tile, if a crew
+    is to do it.
+    """
+    written = threads(program, dtype, form, most, crew)
+    written.run(cuts=cuts)
+    body = written.body
+    head = [f"/* {program.name}, {form}: {program.count}. */", prelude(dtype)]
+    head += [f"#ifndef LANES\n#define LANES {WARP}\n#endif", MOVES if written.shared else ""]
+    if body.constants:
+        values = ", ".join(body.number.spelled(c) for c in body.constants)
+        head.append(f"__constant__ real C[] = {{{values}}};")
+    head += written.tables
+    parameters = ["long long count", "int never", *written.more]
+    for role, kind, variables in (
+        ("in", "const real*", program.inputs),
+        ("out", "real*", program.outputs),
+    ):
+        for k in range(len(variables)):
+            strides = [f"long long {name}_{role}{k}" for name in written.strides]
+            parameters.append(", ".join([f"{kind} __restrict__ {role}{k}", *strides]))
+    bound = f"{block}, {least}" if least else f"{block}"
+    head.append(f'extern "C" __global__ void __launch_bounds__({bound}) kernel(')
+    head.append("    " + ",\n    ".join(parameters) + ") {")
+    text = "\n".join([*head, *written.before, *body.lines, *written.after, "}\n"])
+    return Source(text, written.shared, written.columns)
+
+
+def threads(program: Program, dtype: str, form: Form, most: int, crew: Size | None) -> Threads:
+    """What writes a kernel of a form."""
+    if crew is not None:
+        return Crew(program, dtype, form, crew)
+    if form in ("rows", "columns"):
+        return Tiled(program, dtype, form, most)
+    return (Direct if form == "direct" else Looped)(program, dtype, form)
+
+
+def spreading(dtype: str) -> str:
+    """The kernel that makes rows, so far apart, of columns: (size, count) to (count, size)."""
+    name = number_of(dtype).name
+    return f"""
+extern "C" __global__ void spread(long long count, int size, long long row,
+                                  const {name}* columns, {name}* rows) {{
+  __shared__ {name} tile[{WARP}][{WARP} + 1];
+  const long long state = blockIdx.x * {WARP}LL;
+  const int first = blockIdx.y * {WARP}, lane = threadIdx.x;
+  for (int i = threadIdx.y; i < {WARP}; i += blockDim.y)
+    if (first + i < size && state + lane < count)
+      tile[i][lane] = columns[(first + i) * count + state + lane];
+  __syncthreads();
+  for (int i = threadIdx.y; i < {WARP}; i += blockDim.y)
+    if (first + lane < size && state + i < count)
+      rows[(state + i) * row + first + lane] = tile[lane][i];
+}}
+"""

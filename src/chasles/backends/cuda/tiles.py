@@ -1,0 +1,265 @@
+"""Kernels in which the states of a warp have a tile of shared memory.
+
+Inputs, and their sines and cosines, wait there and are read when they are needed, so that a long
+program has registers left. Rows come and go through the tile whole, because threads that each read
+a row of their own use little of what the memory delivers. Where rows of results are too long for
+that, as those of a large mass matrix, each of their distinct values waits in the tile, and all
+threads of a warp write one row after the other, looking up which value comes where.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from chasles.backends.cuda.forms import Form, Threads
+from chasles.expr import Program
+
+WARP = 32
+"""Threads that run in step; a tile holds the states of one warp."""
+
+HEADER = 128
+"""Bytes before a tile: the barrier that says its rows have arrived."""
+
+ROOM = 48 * 1024
+"""Bytes of shared memory that a warp may use, so that several fit on a multiprocessor."""
+
+
+class Place(NamedTuple):
+    """Where numbers of a warp's states wait in a tile: the first, and how far apart they are."""
+
+    start: str
+    step: int
+
+    def __str__(self) -> str:
+        return f"[{self.start} + {self.step} * lane]"
+
+
+def column(number: int) -> Place:
+    """A column of a tile."""
+    return Place(f"{number} * LANES", 1)
+
+
+class Tiled(Threads):
+    """Inputs wait in shared memory; in the form "rows" results go there too, where there is room.
+
+    A tile has a region for each input array: rows as in the array, or columns of LANES numbers.
+    Columns follow for sines and cosines (a sine takes the place of an angle that is not needed
+    again), then a region for each output that comes in rows, unless it fits in that of an input.
+    Then come the distinct values of outputs whose rows are too long, in columns of LANES + 1
+    numbers, so that neither threads that write a column nor threads that read along a row wait for
+    each other; and last, for each number of such rows, the column where it waits.
+    """
+
+    def __init__(self, program: Program, dtype: str, form: Form, most: int) -> None:
+        super().__init__(program, dtype, form)
+        self.most, self.size = most, 0
+        self.regions = [self._reserve(variable.size) for variable in program.inputs]
+        turns = {angle: self._waiting(angle) for angle in self.plan.angles}
+        self.results = self._place_results()
+        self._hold(turns)
+        outputs = range(len(program.outputs)) if form == "rows" else ()
+        self.places: dict[int, int] = {}
+        left = [k for k in outputs if k not in self.results]
+        self.packed = [k for k in left if self._pack(program.results[k])]
+        self.columns = tuple(k for k in left if k not in self.packed)
+        self.found = [self.places[r] * (WARP + 1) for k in self.packed for r in program.results[k]]
+        if self.found:
+            values = ", ".join(map(str, self.found))
+            self.tables = [f"__device__ const unsigned short COLUMNS[] = {{{values}}};"]
+        self.shared = HEADER + self._needed(len(self.places), len(self.found))
+        self.before, self.after = [*self._place(), *self._bring()], self._give()
+        self._turn(turns)
+
+    def _hold(self, turns: dict[int, tuple[Place, Place]]) -> None:
+        """Where inputs, sines and cosines wait."""
+        plan, held = self.plan, self.body.held
+        held.update({k: str(self._input(k)) for _, k in self.inputs})
+        for angle, (sine, cosine) in turns.items():
+            for k in plan.users[angle]:
+                place = {"sin": sine, "cos": cosine}.get(plan.code[k].op)
+                if place:
+                    held[k] = str(place)
+
+    def _reserve(self, numbers: int) -> int:
+        start, self.size = self.size, self.size + numbers
+        return start
+
+    def _element(self, region: int, size: int, index: int) -> Place:
+        if self.form == "rows":
+            return Place(f"{region} * LANES + {index}", size)
+        return column(region + index)
+
+    def _input(self, k: int) -> Place:
+        """Where an input is in the tile."""
+        array, index = self.plan.code[k].data
+        return self._element(self.regions[array], self.program.inputs[array].size, index)
+
+    def _waiting(self, angle: int) -> tuple[Place, Place]:
+        """Where the sine and cosine of an angle wait."""
+        alone = self.plan.only_turns(angle)
+        sine = self._input(angle) if alone else column(self._reserve(1))
+        return sine, column(self._reserve(1))
+
+    def _place_results(self) -> dict[int, int]:
+        """A region for each output: of an input that is used up in time, or a new one."""
+        found: dict[int, int] = {}
+        for k, variable in enumerate(self.program.outputs if self.form == "rows" else ()):
+            taken = found.values()
+            free = [r for i, r in enumerate(self.regions) if self._frees(i, k) and r not in taken]
+            if free:
+                found[k] = free[-1]
+            elif WARP * (self.size + variable.size) * self.number.bytes <= ROOM:
+                found[k] = self._reserve(variable.size)
+        return found
+
+    def _needed(self, values: int, numbers: int) -> int:
+        """Bytes of a tile in which so many values wait for so many numbers of long rows."""
+        tile = (WARP * self.size + (WARP + 1) * values) * self.number.bytes
+        return -(-(tile + 2 * numbers) // HEADER) * HEADER
+
+    def _pack(self, results: Sequence[int]) -> bool:
+        """Give each distinct value of a long row a place, if there is room."""
+        more = dict.fromkeys([*self.places, *results])
+        numbers = sum(len(r) for r in self.program.results)
+        if self._needed(len(more), numbers) > self.most:
+            return False
+        self.places = {value: place for place, value in enumerate(more)}
+        return True
+
+    def _frees(self, array: int, output: int) -> bool:
+        """Whether each number of an input is used for the last time before that of an output."""
+        plan, results = self.plan, self.program.results[output]
+        if self.program.inputs[array].size != len(results):
+            return False
+        time = {k: t for t, k in enumerate(plan.order)}
+        for k in plan.order:
+            op, _, data = plan.code[k]
+            if op == "input" and data[0] == array:
+                turned = any(plan.code[u].op in ("sin", "cos") for u in plan.users[k])
+                late = any(time[u] > time[results[data[1]]] for u in plan.users[k])
+                if turned or late or k in plan.places:
+                    return False
+        return True
+
+    def _deliver(self, output: int, index: int, value: str) -> str:
+        if output in self.packed:
+            results = self.program.results[output]
+            column = self.places[results[index]] * (WARP + 1)
+            again = results.index(results[index]) < index
+            return "" if again else f"waiting[{column} + lane] = {value};"
+        if output not in self.results:
+            return f"if (lane < rows) {super()._deliver(output, index, value)}"
+        size = self.program.outputs[output].size
+        return f"tile{self._element(self.results[output], size, index)} = {value};"
+
+    def _turn(self, turns: dict[int, tuple[Place, Place]]) -> None:
+        """Angles are brought near and turned; their sines and cosines wait."""
+        plan, body = self.plan, self.body
+        if turning := plan.turning(turns):
+            body.bring_near([f"tile{self._input(k)}" for k in turning])
+        for angle, (sine, cosine) in turns.items():
+            body.prepare(angle)
+            body.say("{")
+            body.turn(angle, "s", "c")
+            body.say(f"tile{sine} = s; tile{cosine} = c;")
+            body.say("}")
+        body.forget()
+
+    @property
+    def which(self) -> str:
+        """Which warp of the block a thread is in."""
+        return "warp = threadIdx.x / LANES"
+
+    @property
+    def first(self) -> str:
+        """The first state of a tile."""
+        return "(blockIdx.x * (long long)(blockDim.x / LANES) + warp) * LANES"
+
+    mine = "memory + warp * {}"
+    """Where the tile begins; the braces stand for its bytes."""
+
+    def _place(self) -> list[str]:
+        return [
+            "  extern __shared__ __align__(128) unsigned char memory[];",
+            f"  const int lane = threadIdx.x % LANES, {self.which};",
+            f"  const long long first = {self.first};",
+            "  if (first >= count) return;",
+            "  const int rows = count - first < LANES ? (int)(count - first) : LANES;",
+            f"  unsigned char* const mine = {self.mine.format(self.shared)};",
+            "  unsigned long long* const arrived = (unsigned long long*)mine;",
+            f"  real* const tile = (real*)(mine + {HEADER});",
+            "  volatile real* const kept = tile;",
+            *(self._place_packed() if self.packed else ()),
+            *(
+                f"  out{k} += (first + lane) * row_out{k};"
+                for k in range(len(self.program.outputs))
+                if k not in self.results and k not in self.packed
+            ),
+        ]
+
+    def _place_packed(self) -> list[str]:
+        """Values of long rows, and the list that says where each number of a row waits."""
+        return [
+            f"  real* const waiting = tile + {self.size} * LANES;",
+            "  unsigned short* const columns = "
+            f"(unsigned short*)(waiting + {len(self.places) * (WARP + 1)});",
+            f"  for (int i = lane; i < {len(self.found)}; i += LANES) columns[i] = COLUMNS[i];",
+        ]
+
+    def _bring(self) -> list[str]:
+        """Fill the tile."""
+        lines = []
+        arrays = [(k, v.size, self.regions[k]) for k, v in enumerate(self.program.inputs)]
+        if self.form == "columns":
+            lines.append("  const long long state = first + (lane < rows ? lane : rows - 1);")
+            for k, size, region in arrays:
+                source = f"&in{k}[state * row_in{k} + i * column_in{k}]"
+                lines += ["#pragma unroll", f"  for (int i = 0; i < {size}; i++)"]
+                lines.append(f"    fetch(&tile[({region} + i) * LANES + lane], {source});")
+            return [*lines, "  fetched();"]
+        for k, size, _ in arrays:
+            whole = f"row_in{k} == {size} && in_bulk(in{k}, rows)"
+            lines.append(f"  const unsigned bytes{k} = {whole} ? {self._bytes(size)} : 0;")
+        lines.append("  open(arrived, lane);")
+        lines.append("  if (lane == 0) {")
+        lines.append(f"    expect(arrived, {' + '.join(f'bytes{k}' for k, _, _ in arrays)});")
+        for k, size, region in arrays:
+            ask = f"ask(tile + {region} * LANES, in{k} + first * {size}, bytes{k}, arrived);"
+            lines.append(f"    if (bytes{k}) {ask}")
+        lines.append("  }")
+        for k, size, region in arrays:
+            lines += [f"  if (!bytes{k})", "#pragma unroll 1"]
+            lines.append(f"    for (int i = lane; i < rows * {size}; i += LANES)")
+            element = f"in{k}[(first + i / {size}) * row_in{k} + i % {size}]"
+            lines.append(f"      fetch(&tile[{region} * LANES + i], &{element});")
+        return [*lines, "  fetched();", "  await(arrived);", "  __syncwarp();"]
+
+    def _give(self) -> list[str]:
+        """Rows of results from the tile to where they belong."""
+        if not self.results and not self.packed:
+            return []
+        lines = ["  before_bulk();", "  __syncwarp();"]
+        start = 0
+        for k in self.packed:
+            size = self.program.outputs[k].size
+            lines.append("  for (int state = 0; state < rows; state++) {")
+            lines.append(f"    real* const row = out{k} + (first + state) * row_out{k};")
+            lines.append("#pragma unroll 8")
+            lines.append(f"    for (int i = lane; i < {size}; i += LANES)")
+            lines.append(f"      row[i] = waiting[columns[{start} + i] + state];")
+            lines.append("  }")
+            start += size
+        arrays = [(k, self.program.outputs[k].size, region) for k, region in self.results.items()]
+        for k, size, region in arrays:
+            whole = f"row_out{k} == {size} && in_bulk(out{k}, rows)"
+            lines.append(f"  if ({whole}) {{")
+            give = f"give(out{k} + first * {size}, tile + {region} * LANES, {self._bytes(size)});"
+            lines.append(f"    if (lane == 0) {give}")
+            lines += ["  } else {", "#pragma unroll 1"]
+            lines.append(f"    for (int i = lane; i < rows * {size}; i += LANES)")
+            element = f"out{k}[(first + i / {size}) * row_out{k} + i % {size}]"
+            lines.append(f"      {element} = tile[{region} * LANES + i];")
+            lines.append("  }")
+        return [*lines, "  if (lane == 0) given();"]
+
+    def _bytes(self, size: int) -> int:
+        return WARP * size * self.number.bytes

@@ -1,0 +1,1 @@
+"""Machine code for processors, by LLVM: `kernel` is its door."""

@@ -1,0 +1,326 @@
+"""A loop's steps transposed, from the last to the first, in machine code.
+
+Going back needs the states from which each step went forward. They are kept at checkpoints only,
+about the square root of the number of steps apart; those of one stretch at a time are made again.
+Memory grows as the square root, and each state is computed twice (Griewank, Walther 2008,
+chapter 12, with one level).
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.backends.arrays import Rows, words
+from chasles.backends.llvm.checked import address, start_of
+from chasles.backends.llvm.code import load
+from chasles.backends.llvm.kernel import Machine, assemble, pool
+from chasles.backends.llvm.loop import BLOCK, NUMBERS, TABLES, Loop, fitting_threads, workspace
+
+AT_ONCE = 2
+"""Blocks for each thread that are prepared in Python, and then run together."""
+
+
+@functools.cache
+def _machine_code() -> bytes:
+    """`perform`: calls of `repeat`, each a row of a table: where it is, then what it is given.
+
+    A body (`llvm.threads`): it is given tables, how many rows each has and where, from first to
+    last.
+    """
+    types = ["i64"] * NUMBERS + ["ptr"] * TABLES
+    lines = []
+    for k, kind in enumerate(["ptr", *types]):
+        lines.append(f"  %place{k} = getelementptr i64, ptr %call, i64 {k}")
+        lines.append(f"  %value{k} = load {kind}, ptr %place{k}")
+    given = ", ".join(f"{kind} %value{k}" for k, kind in enumerate(types, 1))
+    source = f"""
+define i64 @perform(ptr %given, i64 %from, i64 %to) {{
+entry:
+  br label %table
+table:
+  %k = phi i64 [ %from, %entry ], [ %k.next, %over ]
+  %pair = mul i64 %k, 2
+  %count.at = getelementptr i64, ptr %given, i64 %pair
+  %calls.at = getelementptr i64, ptr %count.at, i64 1
+  %count = load i64, ptr %count.at
+  %calls = load ptr, ptr %calls.at
+  br label %loop
+loop:
+  %row = phi i64 [ 0, %table ], [ %next, %do ]
+  %more = icmp ult i64 %row, %count
+  br i1 %more, label %do, label %over
+do:
+  %first = mul i64 %row, {1 + len(types)}
+  %call = getelementptr i64, ptr %calls, i64 %first
+{chr(10).join(lines)}
+  call void %value0({given})
+  %next = add i64 %row, 1
+  br label %loop
+over:
+  %k.next = add i64 %k, 1
+  %further = icmp ult i64 %k.next, %to
+  br i1 %further, label %table, label %end
+end:
+  ret i64 0
+}}
+"""
+    return assemble(source, Machine.host())
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The way back: stretches between checkpoints, cut into pieces, the latest first.
+
+    A piece is of steps from `first` up to `last`, without it, whose inputs lie evenly in memory.
+    The first step of a stretch, which starts at the checkpoint, is a piece of its own, and so is
+    one after which a state was recorded, if not all were.
+    """
+
+    steps: int
+    every: int
+    length: int
+    first: np.ndarray
+    last: np.ndarray
+
+    @staticmethod
+    def of(steps: int, every: int) -> "_Plan":
+        length = math.isqrt(steps - 1) + 1
+        starts = np.arange(0, steps, length)
+        cuts = [starts, np.minimum(starts + 1, steps), np.array([steps])]
+        if every > 1:
+            recorded = np.r_[every : steps + 1 : every, steps]
+            cuts += [recorded - 1, recorded]
+        ends = np.unique(np.concatenate(cuts))[::-1]
+        return _Plan(steps, every, length, ends[1:], ends[:-1])
+
+    @property
+    def checkpoints(self) -> int:
+        return -(-self.steps // self.length)
+
+    @functools.cached_property
+    def slots(self) -> np.ndarray:
+        """Where the state before each piece's latest step is: checkpoints, then one stretch."""
+        stretch, place = np.divmod(self.last - 1, self.length)
+        return np.where(place == 0, stretch, self.checkpoints + place - 1)
+
+    @functools.cached_property
+    def records(self) -> np.ndarray:
+        """Which record follows each piece's latest step; 0 for none."""
+        regular = np.where(self.last % self.every == 0, self.last // self.every, 0)
+        return np.where(self.last == self.steps, -(-self.steps // self.every), regular)
+
+
+class Adjoint:
+    """The transpose of a loop: its step and the step's pullback, both repeated.
+
+    The pullback's states are what goes backward. After them it takes the step's states and
+    controls, and weights that are added to what goes backward before it passes the step.
+    """
+
+    def __init__(self, step: Loop, back: Loop) -> None:
+        self._step, self._back = step, back
+        self.code = load(_machine_code(), {}, ["perform"], (step.code, back.code))
+        self._perform = self.code.address("perform")
+
+    def __call__(
+        self,
+        states: Rows,
+        controls: Rows,
+        weights: Rows,
+        covectors: Rows,
+        along: Rows,
+        steps: int,
+        every: int,
+        threads: int | None = None,
+    ) -> None:
+        """Bring covectors (count, size), in place and contiguous, from the end to the start.
+
+        states and controls are those that the loop starts with. weights: (count or 1, records,
+        size), of the records that the loop would make with `every`; the first, of the start, are
+        not used. along: for the first covectors (count, steps, size), filled at each step.
+        """
+        plan, count = _Plan.of(steps, every), len(states[0])
+        self._step.sizes.check(states, controls, [], steps, every)
+        taken, records = self._back.sizes.inputs, -(-steps // every) + 1
+        whole = (*covectors, *states, *controls, *weights)
+        assert [a.shape[-1] for a in whole] == taken, "sizes of covectors and weights"
+        assert all(a.shape == (count, n) for a, n in zip(covectors, taken, strict=False))
+        assert all(w.shape[:2] in ((1, records), (count, records)) for w in weights)
+        assert all(a.shape == (count, steps, n) for a, n in zip(along, taken, strict=False))
+        work = steps * (self._step.kernel.artifact.work * 2 + self._back.kernel.artifact.work)
+        threads = fitting_threads(count, work, threads)
+        blocks = [slice(k, min(k + BLOCK, count)) for k in range(0, count, BLOCK)]
+
+        def rows(arrays: Rows, block: slice) -> list[np.ndarray]:
+            return [a if len(a) == 1 else a[block] for a in arrays]
+
+        for first in range(0, len(blocks), threads * AT_ONCE):
+            some = blocks[first : first + threads * AT_ONCE]
+            kept = [_kept(plan, [a[block] for a in states]) for block in some]
+            if plan.checkpoints > 1:
+                ahead = [
+                    self._checkpoints(plan, found, rows(controls, block))
+                    for found, block in zip(kept, some, strict=True)
+                ]
+                self._run(ahead, threads, BLOCK * work)
+            back = [
+                self._back_calls(
+                    plan,
+                    found,
+                    rows(controls, block),
+                    rows(weights, block),
+                    [a[block] for a in covectors],
+                    [a[block] for a in along],
+                )
+                for found, block in zip(kept, some, strict=True)
+            ]
+            self._run(back, threads, BLOCK * work)
+
+    def _run(self, tables: "Sequence[_Calls]", threads: int, work: int) -> None:
+        """Run the calls of some blocks, one after the other those of each."""
+        pairs = [number for each in tables for number in (len(each.table), address(each.table))]
+        given = words(pairs)
+        pool()(self._perform, start_of(given), len(tables), 1, threads, work)
+
+    def _checkpoints(self, plan: _Plan, kept: Rows, controls: Rows) -> "_Calls":
+        """The way forward, which keeps the states at the checkpoints."""
+        n, states = plan.checkpoints, [a[:, 0].copy() for a in kept]
+        records = [found[:, 1:n] for found in kept]
+        made = self._step.call(states, controls, records, (n - 1) * plan.length, plan.length)
+        return _Calls(np.array([made.row], dtype=np.intp), np.zeros(1), made.arrays)
+
+    def _back_calls(
+        self, plan: _Plan, kept: Rows, controls: Rows, weights: Rows, covectors: Rows, along: Rows
+    ) -> "_Calls":
+        """The way back from the checkpoints, whose states are there."""
+        weights = [w.copy() for w in weights]
+        for w in weights:
+            w[:, 0] = 0.0  # where no record is, these are taken
+        again = _Calls.again(plan, self._step, kept, controls)
+        back = _Calls.back(plan, self._back, covectors, kept, controls, weights, along)
+        order = np.argsort(np.concatenate([again.order, back.order]), kind="stable")
+        calls = np.ascontiguousarray(np.concatenate([again.table, back.table])[order])
+        return _Calls(calls, order, (again, back))
+
+
+def _kept(plan: _Plan, states: Rows) -> list[np.ndarray]:
+    """Room for the states at the checkpoints, the first of which are there, and of one stretch."""
+    slots, rows = plan.checkpoints + plan.length - 1, len(states[0])
+    kept = [np.empty((slots, rows, a.shape[1])).swapaxes(0, 1) for a in states]
+    for found, a in zip(kept, states, strict=True):
+        found[:, 0] = a
+    return kept
+
+
+Given = tuple[np.ndarray, Any, int]
+"""An array (count or 1, steps or 1, size), the step at which each call begins, and the direction
+in which it goes."""
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """Calls of a loop: their arguments, a row each; their order; and the arrays they point into."""
+
+    table: np.ndarray
+    order: np.ndarray
+    arrays: tuple[Any, ...]
+
+    @staticmethod
+    def again(plan: _Plan, loop: Loop, kept: Rows, controls: Rows) -> "_Calls":
+        """The states of each stretch, from its checkpoint up to its latest step."""
+        n = plan.checkpoints
+        start = plan.length * np.arange(n)
+        end = np.minimum(start + plan.length, plan.steps)
+        many = end - start > 1
+        start, end = start[many], end[many]
+        moving = [np.ascontiguousarray(a[:, :n].swapaxes(0, 1)[many]) for a in kept]
+        states: list[Given] = [(a.swapaxes(0, 1), np.arange(len(start)), 0) for a in moving]
+        others: list[Given] = [(c, start, 1) for c in controls]
+        records: list[Given] = [(a, n, 1) for a in kept]
+        return _Calls.of(loop, end - start - 1, states, others, records, -2 * end)
+
+    @staticmethod
+    def back(
+        plan: _Plan,
+        loop: Loop,
+        covectors: Rows,
+        kept: Rows,
+        controls: Rows,
+        weights: Rows,
+        along: Rows,
+    ) -> "_Calls":
+        """The steps of each piece transposed."""
+        latest, each = plan.last - 1, -1 if plan.every == 1 else 0
+        states: list[Given] = [(a[:, None], 0, 0) for a in covectors]
+        others: list[Given] = [
+            *((a, plan.slots, -1) for a in kept),
+            *((c, latest, -1) for c in controls),
+            *((w, plan.records, each) for w in weights),
+        ]
+        records: list[Given] = [(a, latest, -1) for a in along]
+        return _Calls.of(loop, plan.last - plan.first, states, others, records, 1 - 2 * plan.last)
+
+    @staticmethod
+    def of(
+        loop: Loop,
+        steps: np.ndarray,
+        own: list[Given],
+        others: list[Given],
+        kept: list[Given],
+        order: np.ndarray,
+    ) -> "_Calls":
+        inputs, states, records = (
+            _Tables.of(len(steps), given) for given in (own + others, own, kept)
+        )
+        fresh = [np.empty(size // 8) for size in states.sizes]
+        places = np.array([address(a) for a in fresh], dtype=np.intp)
+        room = workspace(loop.kernel)
+        columns: list[Any] = [loop.address, len(own[0][0]), steps, 1]
+        columns += [len(inputs.sizes), len(states.sizes), len(records.sizes)]
+        columns += [inputs.each, address(inputs.rows), address(inputs.along)]
+        columns += [states.each, address(states.sizes)]
+        columns += [records.each, address(records.rows), address(records.along)]
+        columns += [address(places), address(room)]
+        table = np.empty((len(steps), len(columns)), dtype=np.intp)
+        for k, column in enumerate(columns):
+            table[:, k] = column
+        return _Calls(table, order, (inputs, states, records, fresh, places, room))
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Where arrays are read or written by some calls: the tables that `repeat` takes.
+
+    places (calls, arrays): the address of the first row. rows, along, sizes (arrays,): bytes from
+    one row to the next, from one step to the next, and of a row.
+    """
+
+    places: np.ndarray
+    rows: np.ndarray
+    along: np.ndarray
+    sizes: np.ndarray
+    arrays: tuple[np.ndarray, ...]
+
+    @staticmethod
+    def of(calls: int, given: list[Given]) -> "_Tables":
+        arrays = tuple(a for a, _, _ in given)
+        steps = [0 if a.shape[1] == 1 else a.strides[1] for a in arrays]
+        places = np.empty((calls, len(given)), dtype=np.intp)
+        for column, ((a, k, _), s) in enumerate(zip(given, steps, strict=True)):
+            places[:, column] = address(a) + k * s
+        numbers = (
+            [0 if len(a) == 1 else a.strides[0] for a in arrays],
+            [s * way for s, (_, _, way) in zip(steps, given, strict=True)],
+            [a.shape[2] * a.itemsize for a in arrays],
+        )
+        rows, along, sizes = (np.array(each, dtype=np.intp) for each in numbers)
+        return _Tables(places, rows, along, sizes, arrays)
+
+    @property
+    def each(self) -> np.ndarray:
+        """The address of each call's row of `places`."""
+        return address(self.places) + self.places.strides[0] * np.arange(len(self.places))

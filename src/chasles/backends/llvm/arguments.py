@@ -1,0 +1,246 @@
+"""The arguments of a call as a kernel reads them, in LLVM's language: checked, gathered if need be.
+
+Whatever is in any way unusual is refused: the call then takes the Python path.
+"""
+
+from chasles.backends.llvm.gather import NUMBERS, context, kind_of, put_number, word
+from chasles.backends.llvm.routine import Routine
+from chasles.backends.objects import (
+    ALIGNED,
+    DATA,
+    DESCR,
+    FLAGS,
+    MOST_RANK,
+    ORDER,
+    PLAIN,
+    RANK,
+    SHAPE,
+    STRIDES,
+    TYPE,
+    UNBOUNDED,
+    VARIABLE,
+)
+
+
+class Variable:
+    """A variable of a kernel: its size, number of axes and shape."""
+
+    def __init__(self, w: Routine, k: str) -> None:
+        self.record = w.at(word(w, "variables", "ptr"), w.times(k, 8 * VARIABLE))
+        self.size, self.rank = (w.field(self.record, 8 * n, "i64") for n in range(2))
+        self.shape = w.at(self.record, 16)
+
+
+class Array:
+    """An array of NumPy as far as it is always needed."""
+
+    def __init__(self, w: Routine, item: str) -> None:
+        self.rank = w.emit(f"sext i32 {w.field(item, RANK, 'i32')} to i64")
+        self.shape, self.strides = (w.field(item, k, "ptr") for k in (SHAPE, STRIDES))
+        self.flags = w.field(item, FLAGS, "i32")
+        descr = w.field(item, DESCR, "ptr")
+        self.number, self.order = w.field(descr, TYPE, "i32"), w.field(descr, ORDER, "i8")
+        self.data = w.field(item, DATA, "ptr")
+
+    def has(self, w: Routine, flags: int) -> str:
+        return w.compare("eq", w.emit(f"and i32 {self.flags}, {flags}"), flags, "i32")
+
+
+def equal_sizes(w: Routine, a: str, b: str, count: str, otherwise: str) -> None:
+    """Go elsewhere where two lists of sizes differ."""
+    with w.each(count) as (k, _):
+        w.leave(w.compare("ne", w.entry_of(a, k, "i64"), w.entry_of(b, k, "i64")), otherwise)
+
+
+def _item_size(w: Routine, number: str) -> str:
+    """The bytes of a number of one of the types that are read."""
+    short = [k for k, kind in NUMBERS.items() if kind in ("float", "i32")]
+    found = "false"
+    for k in short:
+        found = w.either(found, w.compare("eq", number, k, "i32"))
+    return w.pick(found, "4", "8")
+
+
+def plain() -> str:
+    """Where the numbers of one state are, if an argument is an array that has just these; or null.
+
+    The usual case, by a few comparisons; `prepared` has the others.
+    """
+    w = Routine("internal ptr @plain(ptr %way, i64 %k, ptr %item) alwaysinline")
+    no = w.label()
+    w.leave(w.opposite(w.same(kind_of(w, "%item"), context(w, "array_type"))), no)
+    variable, array = Variable(w, "%k"), Array(w, "%item")
+    w.leave(w.opposite(array.has(w, PLAIN)), no)
+    w.leave(w.compare("ne", array.rank, variable.rank), no)
+    w.leave(w.compare("ne", array.number, word(w, "number", "i32"), "i32"), no)
+    w.leave(w.compare("ne", array.order, ord("="), "i8"), no)
+    equal_sizes(w, array.shape, variable.shape, variable.rank, no)
+    w.answer(f"ptr {array.data}")
+    w.start(no)
+    w.answer("ptr null")
+    return w.finished()
+
+
+def prepared() -> str:
+    """Where the numbers of an argument are: %data, and %stride in bytes from row to row.
+
+    %lead, %dims, %count: the number of leading axes of the batch, their sizes and their product; 0,
+    anything and 1 for one state. Numbers that have to be gathered go to %room, which is moved on.
+    """
+    w = Routine(
+        "internal i1 @prepared(ptr %way, i64 %k, ptr %item, i64 %lead, ptr %dims, i64 %count,"
+        " ptr %room, ptr %data, ptr %stride) noinline"
+    )
+    no, other, whole = w.label(), w.label(), w.label()
+    variable, bytes_ = Variable(w, "%k"), word(w, "bytes")
+    element = word(w, "element")
+    row = w.times(variable.size, bytes_)
+    room = w.get("%room", "ptr")
+    w.set("%stride", "i64 0")
+    w.leave(w.opposite(w.same(kind_of(w, "%item"), context(w, "array_type"))), other)
+    array = Array(w, "%item")
+    ahead = w.minus(array.rank, variable.rank)
+    shared = w.compare("eq", ahead, 0)
+    w.leave(w.opposite(w.either(shared, w.compare("eq", ahead, "%lead"))), no)
+    w.leave(w.opposite(array.has(w, ALIGNED)), no)
+    w.leave(w.compare("ne", array.order, ord("="), "i8"), no)
+    inner = w.at(array.shape, ahead, "i64")
+    equal_sizes(w, inner, variable.shape, variable.rank, no)
+    # Rows: how many, how far apart; within each how many numbers, how far apart.
+    right = w.compare("eq", array.number, word(w, "number", "i32"), "i32")
+    plain = w.both(right, array.has(w, PLAIN))
+    spread = w.variable("i64", row)
+    rows = w.variable("i64", "%count")
+    with w.when(shared):
+        w.set(spread, "i64 0")
+        w.set(rows, "i64 1")
+    one_axis = w.both(w.compare("eq", ahead, 1), w.compare("eq", "%lead", 1))
+    differs, further = w.variable("i1", "false"), w.label()
+    with w.each(w.pick(shared, "0", ahead)) as (k, _):
+        size, wanted = w.entry_of(array.shape, k, "i64"), w.entry_of("%dims", k, "i64")
+        with w.when(w.compare("ne", size, wanted)):
+            w.leave(w.opposite(w.both(one_axis, w.compare("eq", size, 1))), no)
+            w.set(differs, "i1 true")
+    with w.when(w.get(differs, "i1")):  # one row for all
+        w.set(spread, "i64 0")
+        w.set(rows, "i64 1")
+    with w.when(plain):
+        w.set("%data", f"ptr {array.data}")
+        w.set("%stride", f"i64 {w.get(spread)}")
+        w.answer("i1 true")
+    # Gaps, another order of axes, or another type of numbers: at most rows of rows.
+    flat = array.has(w, PLAIN)
+    step, jump, size = (w.variable("i64", "0") for _ in range(3))
+    with w.when(flat, go=whole):  # only the type is another: all numbers are one row
+        w.set(size, f"i64 {w.times(w.get(rows), variable.size)}")
+        w.set(rows, "i64 1")
+        w.set(step, f"i64 {_item_size(w, array.number)}")
+    w.leave(w.compare("sgt", array.rank, 2), no)
+    w.leave(w.compare("sgt", ahead, 1), no)
+    w.set(size, f"i64 {variable.size}")
+    vectors = w.compare("eq", variable.rank, 1)
+    with w.when(vectors):
+        w.set(step, f"i64 {w.entry_of(array.strides, ahead, 'i64')}")
+    with w.when(w.compare("eq", ahead, 1)):
+        w.set(jump, f"i64 {w.entry_of(array.strides, '0', 'i64')}")
+    matrix = w.compare("eq", variable.rank, 2)
+    with w.when(matrix):
+        w.set(rows, f"i64 {w.entry_of(array.shape, '0', 'i64')}")
+        w.set(size, f"i64 {w.entry_of(array.shape, '1', 'i64')}")
+        w.set(jump, f"i64 {w.entry_of(array.strides, '0', 'i64')}")
+        w.set(step, f"i64 {w.entry_of(array.strides, '1', 'i64')}")
+    # Rows whose numbers are side by side are read where they are.
+    straight = w.either(w.compare("eq", w.get(step), bytes_), w.compare("sle", variable.size, 1))
+    straight = w.both(w.both(straight, right), w.opposite(matrix))
+    with w.when(straight):
+        w.set("%data", f"ptr {array.data}")
+        steady = w.either(shared, w.get(differs, "i1"))
+        w.set("%stride", f"i64 {w.pick(steady, '0', w.get(jump))}")
+        w.answer("i1 true")
+    w.start(whole)
+    w.leave(w.is_null(room), no)
+    operands = [f"i32 {array.number}", f"ptr {array.data}", f"i64 {w.get(rows)}"]
+    operands += [f"i64 {w.get(jump)}", f"i64 {w.get(size)}", f"i64 {w.get(step)}"]
+    done = w.called("i1", "@copied", *operands, f"ptr {room}", f"i64 {element}")
+    w.leave(w.opposite(done), no)
+    w.set("%data", f"ptr {room}")
+    w.set("%stride", f"i64 {w.get(spread)}")
+    used = w.times(w.times(w.get(rows), w.get(size)), bytes_)
+    w.set("%room", f"ptr {w.at(room, used)}")
+    w.answer("i1 true")
+    # Lists and tuples, and numbers where there is no axis: one row, of all states.
+    w.start(other)
+    w.leave(w.is_null(room), no)
+    with w.when(w.compare("eq", variable.rank, 0), go=further):
+        value = w.variable("double", "0.0")
+        w.leave(w.opposite(w.called("i1", "@number", "ptr %item", f"ptr {value}")), no)
+        put_number(w, room, "0", w.get(value, "double"), element)
+    w.leave(w.compare("ne", variable.rank, 1), no)
+    operands = ["ptr %item", f"i64 {variable.size}", f"ptr {room}", f"i64 {element}"]
+    w.leave(w.opposite(w.called("i1", "@sequence", *operands)), no)
+    w.start(further)
+    w.set("%data", f"ptr {room}")
+    w.set("%room", f"ptr {w.at(room, row)}")
+    w.answer("i1 true")
+    w.start(no)
+    w.answer("i1 false")
+    return w.finished()
+
+
+def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
+    """The leading axes of the arguments with the most: how many, their sizes, their product."""
+    lead, dims = w.variable("i64", "0"), w.variable("ptr", "null")
+    with w.each(word(w, "inputs")) as (k, further):
+        item = w.entry_of("%items", k, "ptr")
+        w.leave(w.opposite(w.same(kind_of(w, item), context(w, "array_type"))), further)
+        rank = w.emit(f"sext i32 {w.field(item, RANK, 'i32')} to i64")
+        ahead, shape = w.minus(rank, Variable(w, k).rank), w.field(item, SHAPE, "ptr")
+        w.leave(w.compare("slt", ahead, w.get(lead)), further)
+        w.leave(w.compare("eq", ahead, 0), further)
+        # Of batches with one axis, the longer: the other may be one row for all.
+        longer = w.compare("sgt", ahead, w.get(lead))
+        with w.when(w.opposite(longer)):
+            now = w.entry_of(w.get(dims, "ptr"), "0", "i64")
+            w.leave(w.compare("ne", now, 1), further)
+        w.set(lead, f"i64 {ahead}")
+        w.set(dims, f"ptr {shape}")
+    axes, count = w.get(lead), w.variable("i64", "1")
+    w.leave(w.compare("sgt", axes, MOST_RANK), no)
+    with w.each(axes) as (k, _):
+        size = w.entry_of(w.get(dims, "ptr"), k, "i64")
+        w.leave(w.compare("ugt", size, UNBOUNDED), no)
+        w.set(count, f"i64 {w.times(w.get(count), size)}")
+        w.leave(w.compare("ugt", w.get(count), UNBOUNDED), no)
+    return axes, w.get(dims, "ptr"), w.get(count)
+
+
+def quaternions(w: Routine, inputs: tuple[str, str], batch: str, count: str, no: str) -> None:
+    """Go elsewhere where a quaternion may be zero: of one state all four numbers are looked at, of
+    a batch only the first of each, and the Python path looks at the others."""
+    records = word(w, "quaternions", "ptr")
+    short = w.compare("ne", word(w, "element"), 0)
+
+    def zero(place: str, k: str) -> str:
+        """Whether the k-th number at a place is zero."""
+        wide = w.at(place, k, "i64")
+        bits = w.emit(f"load i32, ptr {w.at(place, k, 'i32')}")
+        low = w.compare("eq", w.emit(f"shl i32 {bits}, 1"), 0, "i32")
+        result = w.variable("i1", low)
+        with w.when(w.opposite(short)):
+            doubled = w.emit(f"shl i64 {w.get(wide)}, 1")
+            w.set(result, f"i1 {w.compare('eq', doubled, 0)}")
+        return w.get(result, "i1")
+
+    with w.each(word(w, "nonzero")) as (k, further):
+        both = w.times(k, 2)
+        which, first = (w.entry_of(records, n, "i64") for n in (both, w.plus(both, 1)))
+        start = w.entry_of(inputs[0], which, "ptr")
+        stride = w.entry_of(inputs[1], which, "i64")
+        place = w.at(start, w.times(first, word(w, "bytes")))
+        with w.when(w.opposite(batch), go=further):
+            every = w.variable("i1", "true")
+            with w.each(4) as (n, _):
+                w.set(every, f"i1 {w.both(w.get(every, 'i1'), zero(place, n))}")
+            w.leave(w.get(every, "i1"), no)
+        with w.each(count) as (n, _):
+            w.leave(zero(w.at(place, w.times(n, stride)), "0"), no)

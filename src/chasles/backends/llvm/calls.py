@@ -1,0 +1,257 @@
+"""A call of a kernel on the objects that Python gave, in LLVM's language: read, run, give back.
+
+It answers that the call must take the Python path, before anything was written, if anything about
+it is unusual.
+"""
+
+from chasles.backends.llvm.arguments import (
+    Array,
+    Variable,
+    batch_shape,
+    equal_sizes,
+    quaternions,
+)
+from chasles.backends.llvm.gather import context, kind_of, word
+from chasles.backends.llvm.routine import Routine
+from chasles.backends.objects import (
+    DATA,
+    HEAD,
+    MOST_INPUTS,
+    MOST_OUTPUTS,
+    MOST_RANK,
+    NOT_TAKEN,
+    PLAIN,
+    TUPLE,
+    UNBOUNDED,
+    WRITEABLE,
+)
+
+SMALL_WORKSPACE = 64 * 1024
+"""Bytes of workspace that a batch may have on the stack; larger ones go to the Python path."""
+
+GATHERED = 4096
+"""Numbers of all arguments up to which those of one state are gathered on the stack."""
+
+
+def _targets(
+    w: Routine,
+    shape: tuple[str, str, str],
+    inputs: tuple[str, str],
+    outputs: tuple[str, str],
+    no: str,
+) -> None:
+    """Check what was given as `out=`, one array or a tuple of them: apart from each other and from
+    the inputs, except that a batch with one result may be exactly an input."""
+    lead, dims, count = shape
+    made = word(w, "shown")
+    one = w.compare("eq", made, 1)
+    with w.when(w.opposite(one)):
+        w.leave(w.opposite(w.same(kind_of(w, "%out"), context(w, "tuple_type"))), no)
+        w.leave(w.compare("ne", w.field("%out", HEAD, "i64"), made), no)
+    bytes_, taken = word(w, "bytes"), word(w, "inputs")
+    batch = w.compare("ne", lead, 0)
+    with w.each(made) as (k, _):
+        place = w.variable("ptr", "%out")
+        with w.when(w.opposite(one)):
+            w.set(place, f"ptr {w.entry_of(w.at('%out', TUPLE), k, 'ptr')}")
+        item, variable = w.get(place, "ptr"), Variable(w, w.plus(taken, k))
+        w.raw(f"  ; array {item}")
+        w.leave(w.opposite(w.same(kind_of(w, item), context(w, "array_type"))), no)
+        array = Array(w, item)
+        w.leave(w.opposite(array.has(w, PLAIN | WRITEABLE)), no)
+        w.leave(w.compare("ne", array.number, word(w, "number", "i32"), "i32"), no)
+        w.leave(w.compare("ne", array.order, ord("="), "i8"), no)
+        w.leave(w.compare("ne", array.rank, w.plus(lead, variable.rank)), no)
+        equal_sizes(w, array.shape, dims, lead, no)
+        equal_sizes(w, w.at(array.shape, lead, "i64"), variable.shape, variable.rank, no)
+        row = w.times(variable.size, bytes_)
+        end = w.at(array.data, w.times(row, count))
+        with w.each(taken) as (n, further):
+            start, stride = w.entry_of(inputs[0], n, "ptr"), w.entry_of(inputs[1], n, "i64")
+            width = w.times(Variable(w, n).size, bytes_)
+            across = w.times(w.minus(count, 1), stride)
+            back = w.pick(w.compare("slt", across, 0), across, "0")
+            on = w.plus(w.pick(w.compare("slt", across, 0), "0", across), width)
+            first, final = w.at(start, back), w.at(start, on)
+            apart = w.either(
+                w.compare("ule", final, array.data, "ptr"), w.compare("ule", end, first, "ptr")
+            )
+            w.leave(apart, further)
+            same = w.both(w.same(start, array.data), w.compare("eq", width, row))
+            same = w.both(same, w.compare("eq", stride, row))
+            w.leave(w.opposite(w.both(w.both(same, one), batch)), no)
+        with w.each(k) as (n, further):
+            start = w.entry_of(outputs[0], n, "ptr")
+            width = w.times(w.times(Variable(w, w.plus(taken, n)).size, bytes_), count)
+            final = w.at(start, width)
+            apart = w.either(
+                w.compare("ule", final, array.data, "ptr"), w.compare("ule", end, start, "ptr")
+            )
+            w.leave(w.opposite(apart), no)
+        w.put(outputs[0], k, "ptr", array.data)
+        w.put(outputs[1], k, "i64", row)
+
+
+def _made(w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], made: str) -> None:
+    """New arrays. Where there is no memory, the exception is set already: answer nothing."""
+    lead, dims, _ = shape
+    sizes, taken = w.room(2 * MOST_RANK, "i64"), word(w, "inputs")
+    with w.each(lead) as (k, _):
+        w.put(sizes, k, "i64", w.entry_of(dims, k, "i64"))
+    with w.each(word(w, "outputs")) as (k, _):
+        variable = Variable(w, w.plus(taken, k))
+        with w.each(variable.rank) as (n, _):
+            w.put(sizes, w.plus(lead, n), "i64", w.entry_of(variable.shape, n, "i64"))
+        rank = w.emit(f"trunc i64 {w.plus(lead, variable.rank)} to i32")
+        operands = [f"ptr {context(w, 'array_type')}", f"i32 {rank}", f"ptr {sizes}"]
+        operands += [f"i32 {word(w, 'number', 'i32')}", "ptr null", "ptr null", "i32 0", "i32 0"]
+        array = w.called("ptr", context(w, "new_array"), *operands, "ptr null")
+        w.put(made, k, "ptr", array)
+        with w.when(w.is_null(array)):
+            with w.each(k) as (n, _):
+                w.do(context(w, "decrement"), f"ptr {w.entry_of(made, n, 'ptr')}")
+            w.do("@released", "ptr %heap")
+            w.answer("ptr null")
+        w.raw(f"  ; array {array}")
+        w.put(outputs[0], k, "ptr", w.field(array, DATA, "ptr"))
+        w.put(outputs[1], k, "i64", w.times(variable.size, word(w, "bytes")))
+
+
+def _delivered(w: Routine, lead: str, made: str) -> str:
+    """What a call gives: an array, a number, or a tuple of these."""
+    count, first = word(w, "shown"), word(w, "inputs")
+    with w.each(count) as (k, further):
+        w.leave(w.compare("ne", w.plus(Variable(w, w.plus(first, k)).rank, lead), 0), further)
+        bare = w.called("ptr", context(w, "unwrap"), f"ptr {w.entry_of(made, k, 'ptr')}")
+        w.put(made, k, "ptr", bare)
+    with w.when(w.compare("eq", count, 1)):
+        w.answer(f"ptr {w.entry_of(made, '0', 'ptr')}")
+    answer = w.called("ptr", context(w, "new_tuple"), f"i64 {count}")
+    with w.each(count) as (k, further):
+        item = w.entry_of(made, k, "ptr")
+        with w.when(w.is_null(answer), go=further):
+            w.do(context(w, "decrement"), f"ptr {item}")
+        w.called("i32", context(w, "set_item"), f"ptr {answer}", f"i64 {k}", f"ptr {item}")
+    return answer
+
+
+def _guard(w: Routine, count: str, made: str, no: str) -> None:
+    """Look at the last result, which says how good each state is; then give what is to be shown.
+
+    Results are in arrays of their own until they are known to be good.
+    """
+    outputs, shown, inputs = (word(w, name) for name in ("outputs", "shown", "inputs"))
+    health = w.field(w.entry_of(made, w.minus(outputs, 1), "ptr"), DATA, "ptr")
+    limits = [word(w, name, "double") for name in ("gap", "margin")]
+    bad, good = w.variable("i1", "false"), w.label()
+    with w.each(count) as (k, _):
+        gap, margin = (w.entry_of(health, w.plus(w.times(k, 2), n), "double") for n in (0, 1))
+        weak = w.emit(f"fcmp ugt double {gap}, {limits[0]}")
+        near = w.emit(f"fcmp ule double {margin}, {limits[1]}")
+        w.set(bad, f"i1 {w.either(w.get(bad, 'i1'), w.either(weak, near))}")
+    given = w.opposite(w.is_null("%out"))
+    fresh = w.opposite(w.either(given, w.get(bad, "i1")))
+    with w.when(fresh, go=good), w.each(w.minus(outputs, shown)) as (k, _):
+        hidden = w.entry_of(made, w.plus(shown, k), "ptr")
+        w.do(context(w, "decrement"), f"ptr {hidden}")
+    with w.each(outputs) as (k, _):
+        item = w.entry_of(made, k, "ptr")
+        taken = w.both(w.compare("slt", k, shown), w.opposite(w.get(bad, "i1")))
+        with w.when(taken):
+            place = w.variable("ptr", "%out")
+            with w.when(w.compare("ne", shown, 1)):
+                w.set(place, f"ptr {w.entry_of(w.at('%out', TUPLE), k, 'ptr')}")
+            ends = [w.field(x, DATA, "ptr") for x in (item, w.get(place, "ptr"))]
+            size = w.times(Variable(w, w.plus(inputs, k)).size, count)
+            operands = f"ptr {ends[0]}", "i64 1", "i64 0", f"i64 {size}", "i64 8", f"ptr {ends[1]}"
+            w.do("@copy0_12", *operands)
+        w.do(context(w, "decrement"), f"ptr {item}")
+    w.leave(w.get(bad, "i1"), no)
+    w.start(good)
+
+
+def answered() -> str:
+    """The answer of a kernel, null with an exception set, or NOT_TAKEN.
+
+    %limit: states up to which a batch is taken though it would be worth several threads.
+    """
+    w = Routine("internal ptr @answered(ptr %way, ptr %items, ptr %out, i64 %limit)")
+    no, ready = w.label(), w.label()
+    heap = w.variable("ptr", "null")
+    shape = lead, dims, count = batch_shape(w, no)
+    batch = w.compare("ne", lead, 0)
+    most = w.called("i64", "@llvm.umax.i64", "i64 %limit", f"i64 {word(w, 'most')}")
+    refused = w.compare("ugt", w.minus(count, 1), w.minus(most, 1))
+    refused = w.either(refused, w.compare("ugt", word(w, "workspace"), SMALL_WORKSPACE))
+    w.leave(w.both(batch, refused), no)
+    kinds = ((MOST_INPUTS, "ptr"), (MOST_INPUTS, "i64"), (MOST_OUTPUTS, "ptr"))
+    in_places, in_steps, out_places = (w.room(*kind) for kind in kinds)
+    out_steps, made = w.room(MOST_OUTPUTS, "i64"), w.room(MOST_OUTPUTS, "ptr")
+    inputs, outputs = (in_places, in_steps), (out_places, out_steps)
+    # Room for numbers that have to be gathered.
+    numbers = word(w, "numbers")
+    few = w.both(w.opposite(batch), w.compare("ule", numbers, GATHERED))
+    room = w.variable("ptr", "null")
+    with w.when(few):
+        stack = w.emit(f"alloca i64, i64 {numbers}")
+        w.set(room, f"ptr {stack}")
+    with w.each(word(w, "inputs")) as (k, further):
+        item = w.entry_of("%items", k, "ptr")
+        w.raw(f"  ; array {item}")  # of these, `llvm.checked` knows the bounds
+        with w.when(w.opposite(batch)):
+            found = w.called("ptr", "@plain", "ptr %way", f"i64 {k}", f"ptr {item}")
+            with w.when(w.opposite(w.is_null(found)), go=further):
+                w.put(in_places, k, "ptr", found)
+                w.put(in_steps, k, "i64", "0")
+        operands = [f"i64 {k}", f"ptr {item}", f"i64 {lead}"]
+        operands += [f"ptr {dims}", f"i64 {count}", f"ptr {room}"]
+        operands += [f"ptr {w.at(in_places, k, 'ptr')}", f"ptr {w.at(in_steps, k, 'i64')}"]
+        w.leave(w.called("i1", "@prepared", "ptr %way", *operands), further)
+        w.leave(w.opposite(w.is_null(w.get(heap, "ptr"))), no)  # there was room
+        w.leave(w.opposite(batch), no)
+        size = w.times(w.times(numbers, count), 8)
+        w.leave(w.compare("ugt", size, UNBOUNDED), no)
+        got = w.called("ptr", context(w, "allocate"), f"i64 {size}")
+        w.leave(w.is_null(got), no)
+        w.raw(f"  ; room {got} {size}")
+        w.set(heap, f"ptr {got}")
+        w.set(room, f"ptr {got}")
+        w.leave(w.opposite(w.called("i1", "@prepared", "ptr %way", *operands)), no)
+    quaternions(w, inputs, batch, count, no)
+    guarded = w.compare("ne", word(w, "shown"), word(w, "outputs"))
+    with w.when(w.opposite(w.is_null("%out"))):
+        _targets(w, shape, inputs, outputs, no)
+        w.leave(w.opposite(guarded), ready)
+    w.raw(f"  %heap = load ptr, ptr {heap}")
+    _made(w, shape, outputs, made)
+    w.start(ready)
+    tables = [f"ptr {place}" for place in (in_places, in_steps, out_places, out_steps)]
+    done = w.label()
+    with w.when(w.opposite(batch), go=done):
+        w.do(word(w, "one", "ptr"), tables[0], tables[2])
+    size = w.plus(word(w, "workspace"), 64)
+    workspace = w.emit(f"alloca i8, i64 {size}, align 64")
+    state = w.called("ptr", context(w, "release"))
+    w.do(word(w, "batch", "ptr"), f"i64 {count}", *tables, f"ptr {workspace}")
+    w.do(context(w, "acquire"), f"ptr {state}")
+    w.start(done)
+    with w.when(guarded):
+        _guard(w, count, made, no)
+    w.do("@released", f"ptr {w.get(heap, 'ptr')}")
+    with w.when(w.opposite(w.is_null("%out"))):
+        w.do(context(w, "increment"), "ptr %out")
+        w.answer("ptr %out")
+    w.answer(f"ptr {_delivered(w, lead, made)}")
+    w.start(no)
+    w.do("@released", f"ptr {w.get(heap, 'ptr')}")
+    w.answer(f"ptr {NOT_TAKEN}")
+    return _released() + "declare i64 @llvm.umax.i64(i64, i64)\n" + w.finished()
+
+
+def _released() -> str:
+    """Give memory back, if there is some."""
+    w = Routine("internal void @released(ptr %memory)")
+    with w.when(w.opposite(w.is_null("%memory"))):
+        w.do(context(w, "give_back"), "ptr %memory")
+    w.answer("void")
+    return w.finished()

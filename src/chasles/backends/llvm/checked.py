@@ -1,0 +1,260 @@
+"""A debug mode, `CHASLES_CHECKED=1`: generated code checks every load and store.
+
+The text of a module is changed before it is compiled. Memory that code may touch is kept in a table
+of regions: arrays and tables that Python hands over (`address`, `start_of`), arrays that the fast
+entry takes from NumPy, places on the stack, memory from `malloc`, and constants of the module. An
+access must lie in a region that also holds the pointer which its address was computed from, as far
+as that is seen within a function. Otherwise the process says so on its standard error and aborts.
+
+Code that reaches objects of Python, too, is checked only for pointers into known regions (`opaque`
+in `instrumented`). Not checked are stores with a mask that is not a constant (`tiles.scatter_past`)
+and, within the workspace of a kernel, from which of its tiles an access was meant.
+"""
+
+import ctypes
+import functools
+import os
+import re
+import sys
+import threading
+from array import array
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from chasles.backends import objects
+from chasles.backends.llvm.regions import ARRAY, HELPERS, LENGTH, SLOTS, WORDS
+
+ON = os.environ.get("CHASLES_CHECKED", "0") not in ("", "0")
+"""Whether generated code is checked, from the import of chasles on."""
+
+TABLE = objects.for_ever((ctypes.c_int64 * LENGTH)())
+_VIEW = np.frombuffer(TABLE, np.int64)
+_PYTHON = _VIEW[2 : 2 + SLOTS * WORDS].reshape(SLOTS, WORDS)
+_LOCK = threading.Lock()
+_OWN = threading.local()
+
+
+# Regions of Python -----------------------------------------------------------------------------
+
+
+def enter(start: int, end: int) -> int:
+    """Let code touch memory; the slot to leave it by."""
+    with _LOCK:
+        free = np.flatnonzero(_PYTHON[:, 0] == 0)
+        assert free.size, "the table of regions is full"
+        slot = int(free[0])
+        _PYTHON[slot, 0], _PYTHON[slot, 1] = start, end
+        _VIEW[0] = max(_VIEW[0], slot + 1)
+    return slot
+
+
+def _note(start: int, end: int, owner: object) -> None:
+    """Let code touch memory in the next call of this thread; its owner stays until then."""
+    _OWN.__dict__.setdefault("slots", []).append((enter(start, end), owner))
+
+
+def _leave() -> None:
+    """Forget what this thread has noted: the call that needed it is over."""
+    noted = _OWN.__dict__.pop("slots", ())
+    with _LOCK:
+        for slot, _ in noted:
+            _PYTHON[slot, 1] = _PYTHON[slot, 0] = 0
+        used = np.flatnonzero(_PYTHON[: _VIEW[0], 0])
+        _VIEW[0] = used[-1] + 1 if used.size else 0
+
+
+def _bounds(a: np.ndarray) -> tuple[int, int]:
+    """The first byte of an array, and its end."""
+    far = [(n - 1) * stride for n, stride in zip(a.shape, a.strides, strict=True)]
+    start = objects.address(a)
+    return (
+        start + sum(x for x in far if x < 0),
+        start + sum(x for x in far if x > 0) + a.itemsize,
+    )
+
+
+def _noted_array(a: np.ndarray) -> int:
+    """Where an array's first number is; code may touch what lies between its first and last."""
+    if a.size:
+        _note(*_bounds(a), a)
+    return objects.address(a)
+
+
+def _start(table: "array[int]") -> int:
+    """Where the words of a table are."""
+    return table.buffer_info()[0]
+
+
+def _noted_start(table: "array[int]") -> int:
+    start, length = table.buffer_info()
+    _note(start, start + length * table.itemsize, table)
+    return start
+
+
+address: Callable[[np.ndarray], int] = _noted_array if ON else objects.address
+"""Where an array's first number is, for code that is called next."""
+
+start_of: Callable[["array[int]"], int] = _noted_start if ON else _start
+"""Where the words of a table are, for code that is called next."""
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def ends(function: F) -> F:
+    """A function after whose calls what this thread has noted is forgotten."""
+    if not ON:
+        return function
+
+    @functools.wraps(function)
+    def called(*given: Any) -> Any:
+        try:
+            return function(*given)
+        finally:
+            _leave()
+
+    return cast(F, called)
+
+
+def symbols() -> dict[str, int]:
+    """What checked code calls, and the table."""
+    if not ON:
+        return {}
+    windows = sys.platform == "win32"
+    library = ctypes.CDLL("ucrtbase" if windows else None)
+    found = {"chasles_write": "_write" if windows else "write", "chasles_abort": "abort"}
+    reached = {name: objects.at_address(getattr(library, own)) for name, own in found.items()}
+    return reached | {"chasles_regions": ctypes.addressof(TABLE)}
+
+
+# The text of a module --------------------------------------------------------------------------
+
+_KIND = r"(<\d+ x \w+>|\w+)"
+_GEP = re.compile(r"\s*(%[\w.]+) = getelementptr .*?, ptr ([%@][\w.]+),")
+_ALLOCA = re.compile(r"\s*(%[\w.]+) = alloca (?:\[(\d+) x (.+?)\]|(\w+))(?:, i64 (%?\w+))?(,|$)")
+_LOAD = re.compile(rf"\s*(?:%[\w.]+ = )?load (?:volatile |atomic )?{_KIND}, ptr ([%@][\w.]+)")
+_STORE = re.compile(rf"\s*store (?:volatile |atomic )?{_KIND} .*, ptr ([%@][\w.]+)")
+_ATOMIC = re.compile(r"\s*%[\w.]+ = atomicrmw \w+ ptr (%[\w.]+), (\w+)")
+_MASKED = re.compile(r".* @llvm\.masked\..*?ptr ([%@][\w.]+), i32 \d+, <\d+ x i1> <(.*?)>")
+_MASKED_KIND = re.compile(r"@llvm\.masked\.\w+\.v\d+f(\d+)")
+_COPY = re.compile(r".*@llvm\.memcpy\.p0\.p0\.i64\(ptr (%[\w.]+), ptr (%[\w.]+), i64 (%?[\w.]+),")
+_MALLOC = re.compile(r"\s*(%[\w.]+) = call ptr @malloc\(i64 (%?[\w.]+)\)")
+_FREE = re.compile(r"\s*call void @free\(ptr (%[\w.]+)\)")
+_GLOBAL = re.compile(r"@([\w.]+) = internal constant \[(\d+) x (\w+)\]")
+_NOTE = re.compile(r"\s*; (array|room) (%[\w.]+)(?: (%?[\w.]+))?$")
+"""What a text says to this mode alone: `; array %x`, an object that may be NumPy's array, and
+`; room %x %n`, memory of n bytes."""
+
+_SIZES = {"double": 8, "float": 4, "ptr": 8, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1}
+
+
+def _bytes(kind: str) -> int:
+    """The size of a value of a type."""
+    vector = re.fullmatch(r"<(\d+) x (\w+)>", kind)
+    return int(vector[1]) * _SIZES[vector[2]] if vector else _SIZES[kind]
+
+
+def instrumented(text: str, *, opaque: bool = False) -> str:
+    """A module that checks its loads and stores; the same text where the mode is off.
+
+    opaque: pointers into memory that no region holds are not checked.
+    """
+    if not ON:
+        return text
+    sizes = {f"@{name}": int(n) * _SIZES[kind] for name, n, kind in _GLOBAL.findall(text)}
+    module = _Module(sizes, opaque)
+    lines, function = list[str](), list[str]()
+    for line in text.split("\n"):
+        if function or line.startswith("define"):
+            function.append(line)
+            if line == "}":
+                lines += module.function(function)
+                function = []
+        else:
+            lines.append(line)
+    array = ARRAY if "@chasles_array(" in "\n".join(lines) else ""
+    return "\n".join([*lines, *module.texts, HELPERS, array])
+
+
+class _Module:
+    """The functions of a module, one after the other; texts: constants for messages."""
+
+    def __init__(self, sizes: dict[str, int], opaque: bool) -> None:
+        self.texts: list[str] = []
+        self._sizes, self._known = sizes, str(not opaque).lower()
+
+    def function(self, lines: list[str]) -> list[str]:
+        """The lines of a function that checks its accesses."""
+        self._root: dict[str, str] = {}
+        self._name = re.findall(r"@[\w.]+", lines[0])[0]
+        head = lines.index("entry:") + 1
+        used = set(re.findall(r"@[\w.]+", "\n".join(lines[head:]))) & self._sizes.keys()
+        body = [each for line in lines[head:] for each in self._line(line)]
+        start = [self._enter(name, str(self._sizes[name])) for name in sorted(used)]
+        if any("%chasles_mark" in line for line in (*start, *body)):
+            start = ["  %chasles_mark = alloca i64", *start]
+            release = "  call void @chasles_leave(ptr %chasles_mark)"
+            body = [x for line in body for x in ((release, line) if _returns(line) else (line,))]
+        return [*lines[:head], *start, *body]
+
+    def _line(self, line: str) -> Iterator[str]:
+        """A line with its checks before it, and what it makes known after it."""
+        yield from self._checks(line)
+        if m := _FREE.match(line):
+            yield f"  call void @chasles_leave(ptr {m[1]})"
+        yield line
+        if m := _GEP.match(line):
+            self._root[m[1]] = self._root.get(m[2], m[2])
+        elif m := _ALLOCA.match(line):
+            name, count, entries, kind, times, _ = m.groups()
+            each = _bytes(entries or kind) * int(count or 1)
+            size = str(each)
+            if times:
+                size = f"{name}.bytes"
+                yield f"  {size} = mul i64 {times}, {each}"
+            yield self._enter(name, size)
+        elif m := _MALLOC.match(line):
+            yield self._enter(m[1], m[2], m[1])
+        elif m := _NOTE.match(line):
+            if m[1] == "array":
+                yield f"  call void @chasles_array(ptr {m[2]}, ptr %chasles_mark)"
+            else:
+                yield self._enter(m[2], m[3])
+
+    def _checks(self, line: str) -> Iterator[str]:
+        if (m := _LOAD.match(line)) or (m := _STORE.match(line)):
+            yield self._access(m[2], str(_bytes(m[1])), line)
+        elif m := _ATOMIC.match(line):
+            yield self._access(m[1], str(_bytes(m[2])), line)
+        elif m := _MASKED.match(line):
+            element = int(_MASKED_KIND.findall(line)[0]) // 8
+            yield self._access(m[1], str(m[2].count("true") * element), line)
+        elif m := _COPY.match(line):
+            for place in (m[1], m[2]):
+                yield self._access(place, m[3], line)
+
+    def _enter(self, place: str, size: str, owner: str = "%chasles_mark") -> str:
+        return f"  call void @chasles_enter(ptr {place}, i64 {size}, ptr {owner})"
+
+    def _access(self, place: str, size: str, line: str) -> str:
+        root = self._root.get(place, place)
+        if root.startswith("@") and root not in self._sizes:  # of another module
+            return ""
+        what = re.sub(r"[^ -~]|[\"\\]", "?", line.strip())[:100]
+        message = f"chasles: access outside of its array in {self._name}: {what}\n"
+        name = f"@chasles_text{len(self.texts)}"
+        spelled = message.replace("\n", "\\0A")
+        self.texts.append(f'{name} = internal constant [{len(message)} x i8] c"{spelled}"')
+        given = f"ptr {root}, ptr {place}, i64 {size}, i1 {self._known}"
+        return f"  call void @chasles_access({given}, ptr {name}, i64 {len(message)})"
+
+
+def _returns(line: str) -> bool:
+    return line.startswith("  ret ")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release)
+    os.register_at_fork(after_in_child=_LOCK.release)

@@ -1,0 +1,169 @@
+"""Machine code in memory: linked when it is needed, freed with its last reference.
+
+LLVM's linker keeps some kilobytes for every piece of code that it has unloaded, until it goes
+itself. So it is replaced after every `SHARED` pieces, and goes with the last of them.
+"""
+
+import collections
+import contextlib
+import functools
+import itertools
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from chasles.backends import arrays
+from chasles.backends.llvm import checked
+from chasles.backends.llvm.pieces import objects
+from chasles.errors import ArgumentError
+
+SHARED = 64
+"""Pieces of code that one linker loads."""
+
+_LINKER: list[Any] = []
+_SERIAL = itertools.count()
+_GONE: collections.deque[Any] = collections.deque()
+"""Code to be unloaded."""
+_BUSY: list[None] = []
+_FORKING: list[None] = []
+"""Entries while LLVM is at work for long, and while the process forks."""
+_SWEEPING: list[int] = []
+"""Threads that unload code, as often as they are at it."""
+
+
+@functools.cache
+def initialise() -> None:
+    """Make LLVM ready for this processor."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+class Piece:
+    """What a piece of code needs for as long as it may run.
+
+    loaded: the code. linker: must outlive what it has loaded. others: code that this code calls.
+    kept: objects of Python that the code or its callers point to, by name.
+    """
+
+    def __init__(self, loaded: Any, linker: Any, others: tuple["Code", ...]) -> None:
+        self.loaded, self.linker, self.others = loaded, linker, others
+        self.kept: dict[str, Any] = {}
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        problem = "machine code in memory cannot be copied or pickled"
+        raise ArgumentError("E-CALL-099", problem, "pickle the robot or the compiled function")
+
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not ending():
+            own = self.__dict__
+            _GONE.append((own.pop("loaded"), own.pop("linker")))  # `sweep` has the last reference
+            if not _BUSY:
+                sweep()
+
+
+class Code(NamedTuple):
+    """A piece of machine code, freed when the last reference to this object goes.
+
+    Whoever can call the code holds this, or another tuple that does. The garbage collector empties
+    objects of a cycle one by one, and finalises them, while others of the cycle may still run; but
+    it does not empty tuples, and does not look into arrays of NumPy, so that it never knows of the
+    piece.
+    """
+
+    hidden: np.ndarray
+
+    @property
+    def piece(self) -> Piece:
+        """The code itself, not to be kept."""
+        found: Piece = self.hidden.item()
+        return found
+
+    def address(self, name: str) -> int:
+        """Where a function is."""
+        return int(self.piece.loaded[name])
+
+
+def sweep() -> None:
+    """Unload code that nobody holds any more, unless the process is about to fork.
+
+    No lock of ours is taken: an interrupt could leave it taken, and an owner that goes while
+    another thread compiles must not wait.
+    """
+    own = threading.get_ident()
+    try:
+        _SWEEPING.append(own)
+        while _GONE and not _FORKING:
+            loaded, linker = _GONE.popleft()
+            loaded.close()
+            del loaded, linker  # which may go with its last code
+    except IndexError:  # another thread was faster
+        pass
+    finally:
+        with contextlib.suppress(ValueError):
+            _SWEEPING.remove(own)
+
+
+def _begin_fork() -> None:
+    """Wait until no other thread is in LLVM's lock, which the child would find taken for ever."""
+    _FORKING.append(None)
+    end = time.monotonic() + 1.0  # of a thread that was interrupted, an entry may be left
+    while set(_SWEEPING) - {threading.get_ident()} and time.monotonic() < end:
+        time.sleep(1e-4)
+
+
+def _end_fork() -> None:
+    _FORKING.pop()
+
+
+def _begin_child() -> None:
+    _FORKING.clear()
+    _SWEEPING.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_begin_fork, after_in_parent=_end_fork, after_in_child=_begin_child)
+
+
+class busy:
+    """A context in which LLVM is at work for long: freed code waits for its end, not its owner."""
+
+    def __enter__(self) -> None:
+        _BUSY.append(None)
+
+    def __exit__(self, *problem: object) -> None:
+        _BUSY.pop()
+        sweep()
+
+
+def load(
+    code: bytes, symbols: Mapping[str, int], names: Iterable[str], others: tuple[Code, ...] = ()
+) -> Code:
+    """Link machine code that calls functions at addresses, and look up some of its names.
+
+    others: code that it calls.
+    """
+    with arrays.COMPILING:
+        initialise()
+        sweep()
+        number = next(_SERIAL)
+        if number % SHARED == 0 or not _LINKER:
+            newer = sys.platform != "win32"  # the newer linker takes less memory, fewer mappings
+            _LINKER[:] = [llvm.create_lljit_compiler(use_jit_link=newer)]
+        builder = llvm.JITLibraryBuilder()
+        for piece in objects(code):
+            builder.add_object_img(piece)
+        builder.add_current_process()
+        for name, address in (*symbols.items(), *checked.symbols().items()):
+            builder.import_symbol(name, address)
+        for name in names:
+            builder.export_symbol(name)
+        loaded = builder.link(_LINKER[0], f"chasles{number}")
+        hidden = np.empty((), dtype=object)
+        hidden[()] = Piece(loaded, _LINKER[0], others)
+        return Code(hidden)

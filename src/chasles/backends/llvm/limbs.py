@@ -1,0 +1,125 @@
+"""One state of a robot whose limbs are alike: a limb in each lane, the trunk as single numbers.
+
+The instructions that do the same for each of some limbs (`Program.alike`) are one vector operation.
+The operations are those of the program, so that results have the bits of any other way to run it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from chasles.backends.llvm.body import SPELLING, Body, Place
+from chasles.backends.llvm.math import Writer
+from chasles.backends.lowering import Lowered, Part, Stage, deepest_first
+from chasles.expr import Instruction, Program
+
+LANES = frozenset({"input", "const", "sin", "cos", *SPELLING} - {"atan2"})
+"""Operations that are written for lanes. Others are made limb by limb."""
+
+
+def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
+    """The instructions to run together, by each of them; none of a program in several parts."""
+    if len(lowered.parts) > 1:
+        return {}
+    together = (pack for pack in program.alike if lowered.code[pack[0]].op in LANES)
+    return {k: pack for pack in together for k in pack}
+
+
+class LimbBody(Body):
+    """Writes a program for one state, with limbs in lanes."""
+
+    def __init__(
+        self,
+        lowered: Lowered,
+        pack: Mapping[int, tuple[int, ...]],
+        w: Writer,
+        results: Mapping[int, list[Place]],
+    ) -> None:
+        self._pack, self._lanes = pack, dict[tuple[int, ...], str]()
+        super().__init__(lowered, _ordered(lowered, pack), w, results)
+
+    @contextmanager
+    def _wide(self, width: int) -> Iterator[Writer]:
+        """The writer, for vectors of so many lanes."""
+        before, self.w.width = self.w.width, width
+        try:
+            yield self.w
+        finally:
+            self.w.width = before
+
+    def _write(self, k: int) -> None:
+        pack = self._pack.get(k)
+        if pack is None or self.code[k].op not in SPELLING:
+            super()._write(k)
+            return
+        columns = zip(*(self.code[each].args for each in pack), strict=True)
+        operands = [self._together(column) for column in columns]
+        with self._wide(len(pack)) as w:
+            self._lanes[pack] = SPELLING[self.code[k].op](w, *operands)
+
+    def _store(self, k: int) -> None:
+        for each in self._pack.get(k, (k,)):
+            super()._store(each)
+
+    def _together(self, column: tuple[int, ...]) -> str:
+        """A vector of some values, one in each lane."""
+        if column not in self._lanes:
+            self._lanes[column] = self._gathered(column)
+        return self._lanes[column]
+
+    def _gathered(self, column: tuple[int, ...]) -> str:
+        first, w, name = column[0], self.w, self.w.element.name
+        if all(self.code[k].op == "const" for k in column):
+            numbers = (f"{name} {w.element.spelled(self.code[k].data)}" for k in column)
+            return f"<{', '.join(numbers)}>"
+        if self.code[first].op in ("sin", "cos"):
+            places = [self._angle[self.code[k].op, self.code[k].args[0]] for k in column]
+            table, start = places[0]
+            if places == [(table, start + n) for n in range(len(column))]:
+                place = w.at(table, start, name)
+                with self._wide(len(column)):
+                    return w.emit(f"load {w.type}, ptr {place}, align {w.element.bytes}")
+        if column.count(first) == len(column):
+            value, zeros = self._use(first), f"<{len(column)} x i32> zeroinitializer"
+            return w.emit(f"shufflevector {w.type} {value}, {w.type} poison, {zeros}")
+        vector = "poison"
+        for n, k in enumerate(column):
+            number = w.emit(f"extractelement {w.type} {self._use(k)}, i64 0")
+            with self._wide(len(column)):
+                vector = w.emit(f"insertelement {w.type} {vector}, {name} {number}, i64 {n}")
+        return vector
+
+    def _use(self, k: int) -> str:
+        """The name of a value; one of a vector is taken from its lane."""
+        pack = self._pack.get(k, ())
+        if k not in self._value and pack in self._lanes and self.code[k].op in SPELLING:
+            lane, vector = f"<1 x i32> <i32 {pack.index(k)}>", self._lanes[pack]
+            kind = f"<{len(pack)} x {self.w.element.name}>"
+            self._value[k] = self.w.emit(f"shufflevector {kind} {vector}, {kind} poison, {lane}")
+        return super()._use(k)
+
+
+def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
+    """The stages of the only part, in an order in which limbs go together.
+
+    Of instructions that run together only the first stands in a stage.
+    """
+    (part,), code = lowered.parts, lowered.code
+    first = {k: pack.get(k, (k,))[0] for k in range(len(code))}
+    joined = []
+    for k, instruction in enumerate(code):
+        needed = dict.fromkeys(first[a] for e in pack.get(k, (k,)) for a in code[e].args)
+        joined.append(Instruction(instruction.op, tuple(needed)))
+    order = deepest_first(joined, list(dict.fromkeys(first[r] for r in part.results)))
+    done: set[int] = set()
+    stages = []
+    for stage in part.stages:
+        wanted = {first[k] for k in stage.code} - done
+        done |= wanted
+        angles = dict.fromkeys(e for a in stage.angles for e in pack.get(a, (a,)))
+        stages.append(Stage(tuple(k for k in order if k in wanted), tuple(angles)))
+    return Part(tuple(stages), part.saved, part.results)
+
+
+def widths(pack: Mapping[int, Sequence[int]]) -> set[int]:
+    """How many lanes vectors have."""
+    return {len(each) for each in pack.values()}

@@ -1,0 +1,204 @@
+"""Long modules in pieces, compiled in processes side by side.
+
+LLVM takes seconds for the long functions of a large robot, and llvmlite holds one lock for a whole
+process, so pieces are compiled by other processes of this Python (`llvm.worker`). They talk by
+files, need no guard in the caller's main module, and end with the call. Whatever a process fails
+to deliver, because it was killed or could not start, is compiled here.
+"""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import llvmlite
+
+LONG = 2000
+"""Lines of a function from which on it is a piece of its own."""
+
+WORTH = 10_000
+"""Lines of all long functions from which on processes are started: about a second of compiling."""
+
+_MAGIC = b"chasles objects\n"
+_GLOBAL = re.compile(r"@([A-Za-z_][\w.]*)")
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a module: its head up to the brace, and the lines after it."""
+
+    head: str
+    body: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return _GLOBAL.findall(self.head)[0]
+
+    @property
+    def used(self) -> set[str]:
+        return set(_GLOBAL.findall("\n".join(self.body)))
+
+    @property
+    def declaration(self) -> str:
+        """What another module says of it; without the names of parameters or attributes."""
+        kind, rest = self.head.removeprefix("define internal ").split(" @", 1)
+        name, parameters = rest.split("(", 1)
+        types = [p.strip().split()[0] for p in parameters[: parameters.rindex(")")].split(",") if p]
+        return f"declare hidden {kind} @{name}({', '.join(types)})"
+
+    def text(self, shared: bool) -> str:
+        """The function; a shared one can be called from the other pieces of its module.
+
+        A long one is not tuned for a processor: scheduling by its model takes time that grows
+        faster than the length, and gains nothing that was measured.
+        """
+        head = self.head.replace("define internal", "define hidden") if shared else self.head
+        if len(self.body) > LONG:
+            head = head.replace(" {", ' "tune-cpu"="generic" {')
+        return "\n".join((head, *self.body))
+
+
+def split(text: str, count: int) -> list[str]:
+    """Modules that make up a module: at most `count` with long functions, after one of the rest.
+
+    Where there is too little to share, the module itself is all.
+    """
+    rest, functions = _parsed(text)
+    defined = {f.name: f for f in functions}
+    data = {m[1] for line in rest if (m := re.match(r"@([\w.]+) =", line))}
+    long = [f for f in functions if _is_long(f) and not f.used & data]
+    if count < 2 or sum(len(f.body) for f in long) < WORTH:
+        return ["\n".join((*rest, *(f.text(False) for f in functions)))]
+    bins: list[list[Function]] = [[] for _ in range(min(count, len(long)))]
+    for f in sorted(long, key=lambda f: -len(f.body)):
+        min(bins, key=lambda bin: sum(len(g.body) for g in bin)).append(f)
+    apart = {f.name for f in long}
+    groups = [[f for f in functions if f.name not in apart], *bins]
+    home = {f.name: k for k, group in enumerate(groups) for f in group}
+    calls = [set[str]().union(*(f.used for f in group)) for group in groups]
+    shared = {name for k, used in enumerate(calls) for name in used if home.get(name, k) != k}
+    common = [line for line in rest if not line.startswith("@")]
+    pieces = []
+    for k, group in enumerate(groups):
+        others = sorted(name for name in calls[k] & shared if home[name] != k)
+        declared = [defined[name].declaration for name in others]
+        own = [f.text(f.name in shared) for f in group]
+        pieces.append("\n".join((*(common if k else rest), *declared, *own)))
+    return pieces
+
+
+def _is_long(function: Function) -> bool:
+    return len(function.body) > LONG and function.head.startswith("define internal")
+
+
+def _parsed(text: str) -> tuple[list[str], list[Function]]:
+    """The lines outside of functions, and the functions."""
+    rest, functions = [], []
+    lines = iter(text.split("\n"))
+    for line in lines:
+        if not line.startswith("define"):
+            rest.append(line)
+            continue
+        head, body = line, list[str]()
+        for inner in lines:
+            body.append(inner)
+            if inner == "}":
+                break
+        functions.append(Function(head, tuple(body)))
+    return rest, functions
+
+
+def joined(objects: Sequence[bytes]) -> bytes:
+    """Several objects as one string of bytes; one alone as it is."""
+    if len(objects) == 1:
+        return objects[0]
+    sizes = json.dumps([len(each) for each in objects]).encode()
+    return b"".join((_MAGIC, len(sizes).to_bytes(8, "little"), sizes, *objects))
+
+
+def objects(code: bytes) -> list[bytes]:
+    """The objects that `joined` has put together."""
+    if not code.startswith(_MAGIC):
+        return [code]
+    start = len(_MAGIC) + 8
+    end = start + int.from_bytes(code[len(_MAGIC) : start], "little")
+    found = []
+    for size in json.loads(code[start:end]):
+        found.append(code[end : end + size])
+        end += size
+    return found
+
+
+def interpreter() -> str | None:
+    """This Python's program; None in an application that has it inside."""
+    name = Path(sys.executable or "").name.lower()
+    plain = name.startswith(("python", "pypy")) and not getattr(sys, "frozen", False)
+    return sys.executable if plain else None
+
+
+def compiled(
+    text: str, machine: Mapping[str, Any], cores: int, assemble: Callable[[str], bytes]
+) -> bytes:
+    """The machine code of a module, as `objects` takes it apart.
+
+    machine: triple, cpu, features and effort. assemble: compiles in this process.
+    """
+    first, *others = split(text, cores if interpreter() else 1)
+    with ExitStack() as stack:
+        running = [_started(piece, machine, stack) for piece in others]
+        own = assemble(first)
+        made = [_result(r) or assemble(piece) for r, piece in zip(running, others, strict=True)]
+    return joined([own, *made])
+
+
+Running = tuple[subprocess.Popen[bytes], IO[bytes]]
+"""A process, and the file to which it writes."""
+
+
+def _started(text: str, machine: Mapping[str, Any], stack: ExitStack) -> Running | None:
+    """A process that compiles a text, and ends with the stack; None if it cannot start."""
+    folder = str(Path(llvmlite.__file__).parent.parent)
+    script = str(Path(__file__).with_name("worker.py"))
+    try:
+        given = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (the stack closes it)
+        answer = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        given.write(json.dumps(dict(machine)).encode() + b"\n" + text.encode())
+        given.seek(0)
+        process = subprocess.Popen(
+            [str(interpreter()), "-I", "-S", script, folder],
+            stdin=given,
+            stdout=answer,
+            stderr=subprocess.DEVNULL,
+            start_new_session=os.name == "posix",  # Ctrl-C is for this process
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    except OSError:
+        return None
+    stack.callback(_ended, process)
+    return process, answer
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+
+
+def _result(running: Running | None) -> bytes | None:
+    """The machine code that a process made; None if it failed."""
+    if running is None:
+        return None
+    process, answer = running
+    if process.wait() != 0:
+        return None
+    answer.seek(0)
+    digest, code = answer.read(32), answer.read()
+    return code if hashlib.sha256(code).digest() == digest else None

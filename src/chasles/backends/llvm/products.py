@@ -1,0 +1,333 @@
+"""Matrix products after a straight-line program, in LLVM's language: lanes over columns.
+
+The program of a large robot ends at the factors of its results (`Staged`). What is left are
+products of branch-sparse matrices. Here each row of a product is a few vectors of columns, to which
+rows of the right matrix are added, times entries of the left one. Blocks of columns that are zero
+are neither kept nor multiplied. One state and a state of a batch run the same code; but where there
+are few products, the lanes of a batch are states (`Products.spread`), with the same sums.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from chasles.backends.llvm.math import Writer
+from chasles.backends.llvm.tiles import attributes
+from chasles.expr import Instruction, Program, Staged, Variable
+from chasles.expr.staged import is_zero
+
+TOGETHER = 2
+"""Rows that are summed at once: a block of the right matrix is loaded once for all of them."""
+
+REGISTERS = {64: 24, 32: 12}
+"""Sums that are kept in registers, by the bytes of a vector; of shorter ones, as many."""
+
+Block = tuple[int, int]
+"""A result, and the first of the columns that a vector of it has."""
+
+Blocks = dict[tuple[int, Block], int]
+"""Where the blocks of some matrices side by side are kept, by row; others are zero."""
+
+
+class Entry(NamedTuple):
+    """An entry of a left matrix: where its number is kept, or the constant that it is."""
+
+    place: int = -1
+    constant: float = 0.0
+
+
+ONE = Entry(constant=1.0)
+
+Rows = tuple[dict[int, Entry], ...]
+"""The entries of a left matrix that are not zero, by row and column."""
+
+
+def starts(columns: int, width: int) -> list[int]:
+    """The first columns of blocks; the last two may overlap."""
+    return [*range(0, columns - width, width), max(columns - width, 0)]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Results that have all factors in common but the last: one chain of products.
+
+    lefts: in the order in which they are applied. kept: the blocks before each of them.
+    """
+
+    results: tuple[int, ...]
+    lefts: tuple[Rows, ...]
+    kept: tuple[Blocks, ...]
+
+
+class Products:
+    """The products of a staged program for vectors of `width` numbers.
+
+    head: the program that gives the entries of all left matrices, and the blocks of all right ones.
+    """
+
+    def __init__(self, staged: Staged, width: int) -> None:
+        self.staged, self.width = staged, width
+        self._entries: list[int] = []
+        self._blocks: list[int] = []
+        code = staged.head.code
+        self._zero = next((k for k, i in enumerate(code) if is_zero(i)), len(code))
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for k, chain in enumerate(staged.chains):
+            alike.setdefault(chain[:-1], []).append(k)
+        shared = dict.fromkeys(left for key in alike for left in key)
+        lefts = {left: self._left(left) for left in shared}
+        self.groups = [
+            self._group([lefts[left] for left in reversed(key)], results)
+            for key, results in alike.items()
+        ]
+
+    @cached_property
+    def head(self) -> Program:
+        whole = self.staged.head
+        results = tuple(self._entries), tuple(self._blocks)
+        outputs = tuple(
+            Variable(name, (len(refs),))
+            for name, refs in zip(("entries", "blocks"), results, strict=True)
+        )
+        code = whole.code
+        if self._zero == len(code):
+            code = (*code, Instruction("const", (), 0.0))
+        return replace(whole, outputs=outputs, results=results, code=code)
+
+    def _group(self, lefts: Sequence[Rows], results: Sequence[int]) -> Group:
+        kept = [self._right(results)]
+        for rows in lefts[:-1]:
+            present: dict[int, set[Block]] = {}
+            for k, b in kept[-1]:
+                present.setdefault(k, set()).add(b)
+            found = [
+                (r, b)
+                for r, row in enumerate(rows)
+                for b in sorted(set[Block]().union(*(present.get(k, ()) for k in row)))
+            ]
+            kept.append({place: n for n, place in enumerate(found)})
+        return Group(tuple(results), tuple(lefts), tuple(kept))
+
+    def _left(self, factor: int) -> Rows:
+        code, refs = self.staged.head.code, self.staged.head.results[factor]
+        _, columns = self.staged.head.outputs[factor].shape
+        rows = []
+        for r, some in enumerate(self.staged.present(factor)):
+            row: dict[int, Entry] = {}
+            for c in sorted(some):
+                ref = refs[r * columns + c]
+                if code[ref].op == "const":
+                    row[c] = Entry(constant=code[ref].data)
+                else:
+                    row[c] = Entry(len(self._entries))
+                    self._entries.append(ref)
+            rows.append(row)
+        return tuple(rows)
+
+    def _right(self, results: Sequence[int]) -> Blocks:
+        """The blocks of the last factors of some results that are not all zero."""
+        found: Blocks = {}
+        for k in results:
+            factor = self.staged.chains[k][-1]
+            refs, columns = self.staged.head.results[factor], self._columns(k)
+            for r, some in enumerate(self.staged.present(factor)):
+                for start in starts(columns, self.width):
+                    inside = range(start, min(start + self.width, columns))
+                    if some.isdisjoint(inside):
+                        continue
+                    found[r, (k, start)] = len(self._blocks) // self.width
+                    self._blocks += [refs[r * columns + c] for c in inside]
+                    self._blocks += [self._zero] * (self.width - len(inside))
+        return found
+
+    def _columns(self, result: int) -> int:
+        return self.staged.outputs[result].shape[1]
+
+    @property
+    def row(self) -> int:
+        """Vectors that the entries and blocks of one state take."""
+        return self._padded + len(self._blocks) // self.width
+
+    @property
+    def _padded(self) -> int:
+        return -(-len(self._entries) // self.width)
+
+    def spread(self, code: Sequence[Instruction]) -> Program:
+        """The program with all products as instructions, for lanes over states.
+
+        code: of the head, fused. The terms of a sum are added in the order of `functions`, so that
+        results have the same bits.
+        """
+        made, head = list(code), self.staged.head
+        zero = self._added(made, Instruction("const", (), 0.0))
+        results: list[tuple[int, ...]] = [()] * len(self.staged.outputs)
+        for group in self.groups:
+            for k in group.results:
+                factor, columns = self.staged.chains[k][-1], self._columns(k)
+                refs = head.results[factor]
+                block = [
+                    {c: refs[r * columns + c] for c in some}
+                    for r, some in enumerate(self.staged.present(factor))
+                ]
+                for left in group.lefts:
+                    block = self._product(made, left, block)
+                results[k] = tuple(row.get(c, zero) for row in block for c in range(columns))
+        whole = self.staged
+        return replace(head, outputs=whole.outputs, results=tuple(results), code=tuple(made))
+
+    def _product(
+        self, code: list[Instruction], left: Rows, right: Sequence[Mapping[int, int]]
+    ) -> list[dict[int, int]]:
+        """The entries of a product that are not zero, by row and column."""
+        found: list[dict[int, int]] = []
+        for rows, terms in _orders(left):
+            for r in rows:
+                sums: dict[int, int] = {}
+                for k in (k for k in terms if k in left[r]):
+                    for c, x in right[k].items():
+                        sums[c] = self._term(code, left[r][k], x, sums.get(c))
+                found.append(sums)
+        return found
+
+    def _term(self, code: list[Instruction], entry: Entry, x: int, total: int | None) -> int:
+        if entry == ONE:
+            return x if total is None else self._added(code, Instruction("add", (x, total)))
+        factor = (
+            self._entries[entry.place]
+            if entry.place >= 0
+            else self._added(code, Instruction("const", (), entry.constant))
+        )
+        if total is None:
+            return self._added(code, Instruction("mul", (factor, x)))
+        return self._added(code, Instruction("fma", (factor, x, total)))
+
+    @staticmethod
+    def _added(code: list[Instruction], instruction: Instruction) -> int:
+        code.append(instruction)
+        return len(code) - 1
+
+    def functions(self, w: Writer) -> str:
+        """A function `product<k>` for each group; w is any writer of the right vectors."""
+        return "\n".join(
+            self._function(replace(w, lines=[], reserved=[], used=0), k, group)
+            for k, group in enumerate(self.groups)
+        )
+
+    def _function(self, w: Writer, k: int, group: Group) -> str:
+        source, after = "%blocks", (*group.kept[1:], None)
+        blocks = [(r, c) for r in group.results for c in starts(self._columns(r), w.width)]
+        for left, right, result in zip(group.lefts, group.kept, after, strict=True):
+            target = w.reserve(max(len(result), 1)) if result is not None else ""
+            for r, block, value in _multiplied(w, left, right, source, blocks):
+                if result is None:
+                    self._deliver(w, r, block, value)
+                elif (r, block) in result:
+                    place = w.at(target, result[r, block], w.type)
+                    w.raw(f"  store {w.type} {value}, ptr {place}, align {w.bytes}")
+            source = target
+        names = ("%entries", "%blocks", *(f"%out{r}" for r in group.results))
+        parameters = ", ".join(f"ptr noalias {name}" for name in names)
+        return w.function(f"internal void @product{k}({parameters}) {attributes(w)}")
+
+    def _deliver(self, w: Writer, r: int, block: Block, value: str) -> None:
+        """Store a block in a row of a result, where the caller wants it."""
+        (result, start), element = block, w.element
+        columns = self._columns(result)
+        place = w.at(f"%out{result}", r * columns + start, element.name)
+        if columns >= w.width:
+            w.raw(f"  store {w.type} {value}, ptr {place}, align {element.bytes}")
+            return
+        bits = ", ".join(f"i1 {str(k < columns).lower()}" for k in range(w.width))
+        w.raw(
+            f"  call void @llvm.masked.store.{w.suffix}.p0({w.type} {value}, ptr {place}, "
+            f"i32 {element.bytes}, <{w.width} x i1> <{bits}>)"
+        )
+
+    def _calls(self, w: Writer, places: Sequence[str], outputs: Sequence[str]) -> None:
+        for k, group in enumerate(self.groups):
+            operands = [*places, *(outputs[r] for r in group.results)]
+            w.raw(f"  call void @product{k}({', '.join(f'ptr {p}' for p in operands)})")
+
+    def run(self, w: Writer, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+        """The function `run`, for one state: the program, then all products."""
+        sizes = (len(self._entries), len(self._blocks))
+        places = [w.reserve(max(size, 1)) for size in sizes]
+        w.raw(f"  call void @head({', '.join(f'ptr {p}' for p in (*inputs, *places))})")
+        self._calls(w, places, outputs)
+        parameters = ", ".join(f"ptr noalias {name}" for name in (*inputs, *outputs))
+        return w.function(f"internal void @run({parameters}) nounwind")
+
+    def finish(self, w: Writer) -> str:
+        """The function `finish`: from slots of lanes to rows of results, from the first row on.
+
+        %rows: room for `width` times `row` vectors.
+        """
+        size = w.bytes * self.row
+        blocks = w.at("%rows", self._padded, w.type)
+        for k, place in enumerate(("%rows", blocks)):
+            if self.head.outputs[k].size:
+                w.raw(f"  call void @scatter{k}(ptr %slots, ptr {place}, i64 {size})")
+        w.raw("  br label %loop\nloop:\n  %r = phi i64 [ 0, %entry ], [ %next, %loop ]")
+        offset = w.emit(f"mul i64 %r, {size}")
+        number = w.emit("add i64 %first, %r")
+        mine = [w.at(place, offset) for place in ("%rows", blocks)]
+        outputs = []
+        for k in range(len(self.staged.outputs)):
+            start = w.emit(f"load ptr, ptr {w.at('%out_pointers', k, 'ptr')}")
+            stride = w.emit(f"load i64, ptr {w.at('%out_strides', k, 'i64')}")
+            outputs.append(w.at(start, w.emit(f"mul i64 {number}, {stride}")))
+        self._calls(w, mine, outputs)
+        w.raw("  %next = add i64 %r, 1\n  %more = icmp ult i64 %next, %count")
+        w.raw("  br i1 %more, label %loop, label %end\nend:")
+        parameters = "ptr noalias %slots, ptr noalias %rows, ptr %out_pointers, ptr %out_strides"
+        head = f"internal void @finish({parameters}, i64 %first, i64 %count) {attributes(w)}"
+        return w.function(head)
+
+
+def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:
+    """Rows that are summed at once, and the order of their terms: one without a factor first."""
+    for top in range(0, len(left), TOGETHER):
+        rows = range(top, min(top + TOGETHER, len(left)))
+        terms = dict.fromkeys(k for r in rows for k in left[r])
+        yield rows, sorted(terms, key=lambda k: all(left[r].get(k) != ONE for r in rows))
+
+
+def _multiplied(
+    w: Writer, left: Rows, right: Blocks, source: str, blocks: Sequence[Block]
+) -> Iterator[tuple[int, Block, str]]:
+    """The blocks of a product: some rows at a time, as many blocks as stay in registers."""
+    at_once = REGISTERS.get(w.bytes, 12) // TOGETHER
+    for rows, ordered in _orders(left):
+        for first in range(0, len(blocks), at_once):
+            some = blocks[first : first + at_once]
+            sums: dict[tuple[int, Block], str] = {}
+            for k in ordered:
+                found = [b for b in some if (k, b) in right]
+                users = [(r, left[r][k]) for r in rows if k in left[r]]
+                factors = [(r, e, _factor(w, e) if found else "") for r, e in users]
+                for b in found:
+                    place = w.at(source, right[k, b], w.type)
+                    block = w.emit(f"load {w.type}, ptr {place}, align {w.bytes}")
+                    for r, entry, factor in factors:
+                        sums[r, b] = _added(w, entry, factor, block, sums.get((r, b)))
+            for r in rows:
+                for b in some:
+                    yield r, b, sums.get((r, b)) or w.constant(0.0)
+
+
+def _factor(w: Writer, entry: Entry) -> str:
+    """A number in all lanes."""
+    if entry.place < 0:
+        return w.constant(entry.constant)
+    place = w.at("%entries", entry.place, w.element.name)
+    scalar = w.emit(f"load {w.element.name}, ptr {place}")
+    alone = w.emit(f"insertelement {w.type} poison, {w.element.name} {scalar}, i64 0")
+    lanes = f"<{w.width} x i32> zeroinitializer"
+    return w.emit(f"shufflevector {w.type} {alone}, {w.type} poison, {lanes}")
+
+
+def _added(w: Writer, entry: Entry, factor: str, block: str, total: str | None) -> str:
+    if total is None:
+        return block if entry == ONE else w.mul(factor, block)
+    return w.add(block, total) if entry == ONE else w.fma(factor, block, total)

@@ -1,0 +1,142 @@
+"""The starts of searches that are nearest to their goals, in LLVM's language."""
+
+import numpy as np
+
+from chasles.backends.llvm.threads import field
+
+LANES, CHAINS = 8, 4
+"""Starts in a vector, each the first of a group, and vectors that are summed side by side."""
+
+
+def ranking(fuse: bool) -> str:
+    """A body: for each problem the nearest start of each group, the nearest of them first.
+
+    The distance is a constant of the start plus the product of its row with the goals. Rows of
+    starts lie in tiles of lanes, the constant last.
+    """
+    kind = f"<{LANES} x double>"
+    each = range(CHAINS)
+    fields = [("numbers", "i64"), ("tiles", "i64"), ("goals", "ptr"), ("goal_row", "i64")]
+    fields += [("table", "ptr"), ("ranks", "ptr")]
+
+    def spread(name: str, value: str) -> str:
+        mask = f"<{LANES} x i32> zeroinitializer"
+        return (
+            f"  %{name}.one = insertelement {kind} poison, double {value}, i32 0\n"
+            f"  %{name} = shufflevector {kind} %{name}.one, {kind} poison, {mask}"
+        )
+
+    def sum_of(c: int) -> str:
+        place = f"%v{c}.at = getelementptr {kind}, ptr %tile{c}, i64 %k"
+        load_ = f"  {place}\n  %v{c} = load {kind}, ptr %v{c}.at, align 8\n"
+        if fuse:
+            operands = f"{kind} %v{c}, {kind} %x, {kind} %sum{c}"
+            return f"{load_}  %sum{c}.next = call {kind} @llvm.fma.v{LANES}f64({operands})"
+        product = f"  %p{c} = fmul {kind} %v{c}, %x\n"
+        return f"{load_}{product}  %sum{c}.next = fadd {kind} %p{c}, %sum{c}"
+
+    lines = [f"declare {kind} @llvm.fma.v{LANES}f64({kind}, {kind}, {kind})"]
+    lines += ["define i64 @rank(ptr %given, i64 %first, i64 %last) {", "entry:"]
+    lines += ["  " + field(*pair, "given", 8 * k) for k, pair in enumerate(fields)]
+    lines += [
+        f"  %far = alloca {kind}, align 64",
+        f"  %number = alloca {kind}, align 64",
+        "  %columns = add i64 %numbers, 1",
+        "  br label %problem",
+        "problem:",
+        "  %p = phi i64 [ %first, %entry ], [ %p.next, %ranked ]",
+        "  %goal.far = mul i64 %p, %goal_row",
+        "  %goal = getelementptr i8, ptr %goals, i64 %goal.far",
+        "  br label %tile",
+        "tile:",
+        "  %t = phi i64 [ 0, %problem ], [ %t.next, %better ]",
+    ]
+    infinite = ", ".join(["double 0x7FF0000000000000"] * LANES)
+    lines.append(f"  %best = phi {kind} [ <{infinite}>, %problem ], [ %best{CHAINS - 1}, %better ]")
+    lines.append(
+        f"  %which = phi {kind} [ zeroinitializer, %problem ], [ %which{CHAINS - 1}, %better ]"
+    )
+    for c in each:
+        lines += [
+            f"  %number{c} = add i64 %t, {c}",
+            f"  %place{c} = mul i64 %number{c}, %columns",
+            f"  %tile{c} = getelementptr {kind}, ptr %table, i64 %place{c}",
+            f"  %last{c}.at = getelementptr {kind}, ptr %tile{c}, i64 %numbers",
+            f"  %last{c} = load {kind}, ptr %last{c}.at, align 8",
+        ]
+    lines += ["  br label %term", "term:", "  %k = phi i64 [ 0, %tile ], [ %k.next, %term ]"]
+    lines += [f"  %sum{c} = phi {kind} [ %last{c}, %tile ], [ %sum{c}.next, %term ]" for c in each]
+    lines += ["  %goal.at = getelementptr double, ptr %goal, i64 %k"]
+    lines += ["  %goal.k = load double, ptr %goal.at", spread("x", "%goal.k")]
+    lines += [sum_of(c) for c in each]
+    lines += ["  %k.next = add i64 %k, 1", "  %k.more = icmp ult i64 %k.next, %numbers"]
+    lines += ["  br i1 %k.more, label %term, label %better", "better:"]
+    before = ("%best", "%which")
+    for c in each:
+        lines += [
+            f"  %near{c} = fcmp olt {kind} %sum{c}.next, {before[0]}",
+            f"  %best{c} = select <{LANES} x i1> %near{c}, {kind} %sum{c}.next, {kind} {before[0]}",
+            f"  %number{c}.f = uitofp i64 %number{c} to double",
+            spread(f"number{c}.v", f"%number{c}.f"),
+            f"  %which{c} = select <{LANES} x i1> %near{c}, {kind} %number{c}.v, "
+            f"{kind} {before[1]}",
+        ]
+        before = (f"%best{c}", f"%which{c}")
+    lines += [
+        f"  %t.next = add i64 %t, {CHAINS}",
+        "  %t.more = icmp ult i64 %t.next, %tiles",
+        "  br i1 %t.more, label %tile, label %sort",
+        "sort:",
+        f"  store {kind} {before[0]}, ptr %far, align 64",
+        f"  store {kind} {before[1]}, ptr %number, align 64",
+        f"  %rank.row = mul i64 %p, {LANES}",
+        "  %rank.first = getelementptr i64, ptr %ranks, i64 %rank.row",
+        "  br label %place",
+        "place:",
+        "  %r = phi i64 [ 0, %sort ], [ %r.next, %chosen ]",
+        "  br label %scan",
+        "scan:",
+        "  %l = phi i64 [ 0, %place ], [ %l.next, %scan ]",
+        "  %least = phi double [ 0x7FF0000000000000, %place ], [ %least.next, %scan ]",
+        "  %lane = phi i64 [ 0, %place ], [ %lane.next, %scan ]",
+        "  %far.at = getelementptr double, ptr %far, i64 %l",
+        "  %far.l = load double, ptr %far.at",
+        "  %less = fcmp olt double %far.l, %least",
+        "  %least.next = select i1 %less, double %far.l, double %least",
+        "  %lane.next = select i1 %less, i64 %l, i64 %lane",
+        "  %l.next = add i64 %l, 1",
+        f"  %l.more = icmp ult i64 %l.next, {LANES}",
+        "  br i1 %l.more, label %scan, label %chosen",
+        "chosen:",
+        "  %gone.at = getelementptr double, ptr %far, i64 %lane.next",
+        "  store double 0x7FF0000000000000, ptr %gone.at",
+        "  %number.at = getelementptr double, ptr %number, i64 %lane.next",
+        "  %number.f = load double, ptr %number.at",
+        "  %number.i = fptoui double %number.f to i64",
+        f"  %start = mul i64 %number.i, {LANES}",
+        "  %start.lane = add i64 %start, %lane.next",
+        "  %rank.at = getelementptr i64, ptr %rank.first, i64 %r",
+        "  store i64 %start.lane, ptr %rank.at",
+        "  %r.next = add i64 %r, 1",
+        f"  %r.more = icmp ult i64 %r.next, {LANES}",
+        "  br i1 %r.more, label %place, label %ranked",
+        "ranked:",
+        "  %p.next = add i64 %p, 1",
+        "  %p.more = icmp ult i64 %p.next, %last",
+        "  br i1 %p.more, label %problem, label %end",
+        "end:",
+        "  ret i64 0",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def table(met: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """What `rank` needs of starts, (tiles, size + 1, LANES).
+
+    met (starts, size): the goals that each start meets. The distance of two is the weighted sum of
+    squared differences.
+    """
+    assert len(met) % (LANES * CHAINS) == 0
+    rows = np.concatenate([-2.0 * weights * met, (weights * met * met).sum(1)[:, None]], axis=1)
+    return np.ascontiguousarray(rows.reshape(-1, LANES, rows.shape[1]).swapaxes(1, 2))

@@ -1,0 +1,125 @@
+"""A small structured language on top of LLVM's: variables, conditions and loops as `with` blocks.
+
+Straight-line kernels need none of this; the fast entry (`llvm.entry`) is written in it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from chasles.backends.llvm.math import Writer
+
+
+class Routine(Writer):
+    """Writes one function; `head` is its declaration, as "internal i1 @same(ptr %a, ptr %b)"."""
+
+    def __init__(self, head: str) -> None:
+        super().__init__(1, False)
+        self._head = head
+        self._labels = 0
+
+    def finished(self) -> str:
+        """The text of the function."""
+        ended = "  unreachable\n}"  # after the last answer
+        lines = [f"define {self._head} {{", "entry:", *self.reserved, *self.lines, ended]
+        return "\n".join(lines) + "\n"
+
+    # Values and variables -----------------------------------------------------------------------
+
+    def variable(self, kind: str, value: str) -> str:
+        """A place for a value that changes."""
+        place = self.room(1, kind)
+        self.set(place, f"{kind} {value}")
+        return place
+
+    def get(self, place: str, kind: str = "i64") -> str:
+        return self.emit(f"load {kind}, ptr {place}")
+
+    def set(self, place: str, value: str) -> None:
+        self.raw(f"  store {value}, ptr {place}")
+
+    def entry_of(self, base: str, k: str, kind: str) -> str:
+        """An entry of an array, loaded."""
+        return self.get(self.at(base, k, kind), kind)
+
+    def put(self, base: str, k: str, kind: str, value: str) -> None:
+        """Set an entry of an array."""
+        self.set(self.at(base, k, kind), f"{kind} {value}")
+
+    def compare(self, how: str, a: str, b: str | int, kind: str = "i64") -> str:
+        return self.emit(f"icmp {how} {kind} {a}, {b}")
+
+    def same(self, a: str, b: str) -> str:
+        return self.compare("eq", a, b, "ptr")
+
+    def is_null(self, a: str) -> str:
+        return self.same(a, "null")
+
+    def both(self, a: str, b: str) -> str:
+        return self.emit(f"and i1 {a}, {b}")
+
+    def either(self, a: str, b: str) -> str:
+        return self.emit(f"or i1 {a}, {b}")
+
+    def opposite(self, a: str) -> str:
+        return self.emit(f"xor i1 {a}, true")
+
+    def pick(self, condition: str, a: str, b: str, kind: str = "i64") -> str:
+        return self.emit(f"select i1 {condition}, {kind} {a}, {kind} {b}")
+
+    def plus(self, a: str, b: str | int) -> str:
+        return self.emit(f"add i64 {a}, {b}")
+
+    def minus(self, a: str, b: str | int) -> str:
+        return self.emit(f"sub i64 {a}, {b}")
+
+    def times(self, a: str, b: str | int) -> str:
+        return self.emit(f"mul i64 {a}, {b}")
+
+    def called(self, kind: str, function: str, *operands: str) -> str:
+        """The result of a call; operands with their types."""
+        return self.emit(f"call {kind} {function}({', '.join(operands)})")
+
+    def do(self, function: str, *operands: str) -> None:
+        """A call without a result."""
+        self.raw(f"  call void {function}({', '.join(operands)})")
+
+    # The order of things ------------------------------------------------------------------------
+
+    def label(self) -> str:
+        self._labels += 1
+        return f"l{self._labels}"
+
+    def start(self, label: str) -> None:
+        """What follows is at a label; what was before leads to it."""
+        self.raw(f"  br label %{label}\n{label}:")
+
+    def answer(self, value: str) -> None:
+        """Return a value. What follows is not reached, except from a `when`."""
+        self.raw(f"  ret {value}\n{self.label()}:")
+
+    @contextmanager
+    def when(self, condition: str, go: str = "") -> Iterator[None]:
+        """What is done under a condition, after which all goes on, or on at a label."""
+        yes, no = self.label(), self.label()
+        self.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
+        yield
+        self.raw(f"  br label %{go or no}\n{no}:")
+
+    def leave(self, condition: str, to: str) -> None:
+        """Go on at a label if a condition holds."""
+        no = self.label()
+        self.raw(f"  br i1 {condition}, label %{to}, label %{no}\n{no}:")
+
+    @contextmanager
+    def each(self, count: str | int) -> Iterator[tuple[str, str]]:
+        """A loop over 0 to count: the index, and the label that goes on with the next one."""
+        place = self.variable("i64", "0")
+        top, inside, further, end = (self.label() for _ in range(4))
+        self.start(top)
+        index = self.get(place)
+        more = self.compare("slt", index, count)
+        self.raw(f"  br i1 {more}, label %{inside}, label %{end}\n{inside}:")
+        yield index, further
+        self.start(further)
+        self.set(place, f"i64 {self.plus(index, 1)}")
+        self.raw(f"  br label %{top}\n{end}:")

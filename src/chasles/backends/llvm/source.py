@@ -1,0 +1,303 @@
+"""A program as a module in LLVM's language: `one` for one state, `batch` for many.
+
+`batch` takes `width` states at a time: it brings their rows into tiles of lanes, runs the parts of
+the program, and brings the results back. A tile has one vector of lanes for each number; with a
+single lane it is the caller's own row. The last tile repeats its last row. A result that occurs
+several times among the outputs is kept once; constant results are written before the loop.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from chasles.backends.llvm.body import Body, Place, Target
+from chasles.backends.llvm.limbs import LimbBody, packed, widths
+from chasles.backends.llvm.math import Writer, cold_angles
+from chasles.backends.llvm.products import Products
+from chasles.backends.llvm.rolled import one_state, tiles_of_states
+from chasles.backends.llvm.tiles import (
+    PAST,
+    attributes,
+    declared,
+    gather,
+    scatter,
+    scatter_past,
+    streams,
+)
+from chasles.backends.lowering import Lowered, cut, lower, places
+from chasles.backends.rolling import Rolled, rolled
+from chasles.expr import Interface, Program, Staged
+
+WORTH_THREADS = 10_000_000
+"""Operations in a batch from which on threads share it: about a third of a millisecond."""
+
+MANY, GROUP = 8, 4
+"""Programs of more than MANY parts run each part for GROUP tiles in turn."""
+
+LONGEST = 40000
+"""Instructions that are still compiled as one part: as many as LLVM takes in reasonable time. A
+longer program runs as a loop over its segments, where they have few forms."""
+
+SPREAD = 8000
+"""Products of matrix entries up to which lanes of a batch are states, as everywhere else. Beyond,
+the code does not stay in the cache, and lanes are columns (`products`)."""
+
+SHARE = 10000
+"""Instructions in each part of a longer program that is no loop."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """The text, and how many bytes of workspace `batch` needs, aligned to a vector."""
+
+    text: str
+    workspace: int
+
+
+def module(whole: Program | Staged, target: Target) -> Module:
+    """The module of a program."""
+    products = None
+    if isinstance(whole, Staged):
+        products = Products(whole, target.width)
+        program = products.head
+    else:
+        program = whole
+    slots = _Slots(program)
+    lowered = _lowered(program, target)
+    pack = packed(program, lowered) if program.alike and isinstance(lowered, Lowered) else {}
+    parts = [
+        f"; {whole.name}: {whole.count}\n",
+        _declarations(target, widths(pack) if pack else set()),
+    ]
+    parts += [cold_angles(target.writer()), _one(whole, program, lowered, pack, products, target)]
+    if products and isinstance(lowered, Lowered) and products.staged.products <= SPREAD:
+        program, products = products.spread(lowered.code), None
+        lowered = cut(list(program.code), list(places(program)), LONGEST)
+        slots = _Slots(program)
+    parts.append(_vector_parts(program, lowered, slots, target))
+    for n in sorted({v.size for v in program.inputs} - {0}):
+        parts += [gather(target.writer(), n, clip=clip) for clip in (False, True)]
+    for k, columns in enumerate(slots.columns):
+        for clip in (False, True)[: 1 if products else 2] if columns else ():
+            parts.append(scatter(target.writer(), k, columns, slots.constant, clip=clip))
+        if not products and streams(target.writer(), len(columns)):
+            parts.append(scatter_past(target.writer(), k, len(columns)))
+    batch, vectors = _batch(program, lowered, slots, products, target)
+    parts.append(batch)
+    workspace = vectors * target.writer().bytes
+    return Module("\n".join(parts), workspace)
+
+
+def _lowered(program: Program, target: Target) -> Lowered | Rolled:
+    """A loop over the segments of a long program, where it has some; else its parts."""
+    if len(program.code) <= LONGEST:
+        return lower(program, fuse=target.fuse, longest=LONGEST)
+    return rolled(program) or lower(program, fuse=target.fuse, longest=SHARE)
+
+
+class _Slots:
+    """The distinct results, and for every output the slot that each entry comes from."""
+
+    def __init__(self, program: Program) -> None:
+        self.results = list(places(program))
+        self.number = {r: k for k, r in enumerate(self.results)}
+        self.columns = [[self.number[r] for r in refs] for refs in program.results]
+        self.constant: dict[int, float] = {
+            k: program.code[r].data for r, k in self.number.items() if program.code[r].op == "const"
+        }
+
+
+_INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "maximum": 2}
+
+
+def _declarations(target: Target, limbs: set[int]) -> str:
+    """Of LLVM's functions, for one number, for all lanes, and for so many limbs."""
+    lines = ['!0 = !{!"branch_weights", i32 1, i32 100000}', "!1 = !{i32 1}"]
+    for width in sorted({1, target.width, *limbs}):
+        w = target.writer(width)
+        for name, arity in _INTRINSICS.items():
+            lines.append(f"declare {w.type} @llvm.{name}.{w.suffix}({', '.join([w.type] * arity)})")
+    return "\n".join(lines + declared(target.writer())) + "\n"
+
+
+# The straight-line parts -----------------------------------------------------------------------
+
+
+def _parts(
+    name: str,
+    lowered: Lowered,
+    target: Target,
+    width: int | None,
+    pointers: Sequence[str],
+    going: Mapping[int, list[Place]],
+    pack: Mapping[int, tuple[int, ...]] | None = None,
+) -> list[str]:
+    """The functions of all parts of a program, for so many lanes, or with limbs in lanes."""
+    texts = []
+    for n, part in enumerate(lowered.parts):
+        w, results = target.writer(width), {r: going[r] for r in part.results if r in going}
+        if pack:
+            LimbBody(lowered, pack, w, results)
+        else:
+            Body(lowered, part, w, results)
+        parameters = ", ".join(f"ptr noalias {pointer}" for pointer in pointers)
+        texts.append(w.function(f"internal void @{name}{n}({parameters}) {attributes(w)}"))
+    return texts
+
+
+def _one(
+    whole: Interface,
+    program: Program,
+    lowered: Lowered | Rolled,
+    pack: Mapping[int, tuple[int, ...]],
+    products: Products | None,
+    target: Target,
+) -> str:
+    """One state, straight on the caller's rows: no output may overlap an input."""
+    inputs = [f"%in{k}" for k in range(len(program.inputs))]
+    outputs = [f"%out{k}" for k in range(len(program.outputs))]
+    names = [*inputs, *outputs]
+    w = target.writer(1)
+    if isinstance(lowered, Rolled):
+        texts = [one_state(program, lowered, target, w)]
+    else:
+        going = {r: [(outputs[k], index) for k, index in to] for r, to in places(program).items()}
+        texts = _parts("row", lowered, target, 1, [*names, "%scratch"], going, pack)
+        scratch = w.reserve(max(lowered.scratch, 1))
+        operands = ", ".join(f"ptr {name}" for name in [*names, scratch])
+        for n in range(len(lowered.parts)):
+            w.raw(f"  call void @row{n}({operands})")
+    parameters = ", ".join(f"ptr noalias {name}" for name in names)
+    name = "head" if products else "run"
+    texts.append(w.function(f"internal void @{name}({parameters}) nounwind"))
+    if products:
+        results = [f"%out{k}" for k in range(len(whole.outputs))]
+        texts.append(products.functions(target.writer()))
+        texts.append(products.run(target.writer(1), inputs, results))
+    w = target.writer(1)
+    pointers = []
+    for role, count in (("in", len(inputs)), ("out", len(whole.outputs))):
+        for k in range(count):
+            pointers.append(w.emit(f"load ptr, ptr {w.at(f'%{role}_pointers', k, 'ptr')}"))
+    w.raw(f"  call void @run({', '.join(f'ptr {p}' for p in pointers)})")
+    texts.append(w.function("void @one(ptr %in_pointers, ptr %out_pointers) nounwind"))
+    return "\n".join(texts)
+
+
+def _vector_parts(
+    program: Program, lowered: Lowered | Rolled, slots: _Slots, target: Target
+) -> str:
+    if isinstance(lowered, Rolled):
+        return tiles_of_states(program, lowered, target)
+    changing = [r for r in slots.number if program.code[r].op != "const"]
+    going = {r: [("%slots", slots.number[r])] for r in changing}
+    names = [*(f"%in{k}" for k in range(len(program.inputs))), "%scratch", "%slots"]
+    return "\n".join(_parts("tile", lowered, target, None, names, going))
+
+
+# Batches ---------------------------------------------------------------------------------------
+
+
+def _batch(
+    program: Program,
+    lowered: Lowered | Rolled,
+    slots: _Slots,
+    products: Products | None,
+    target: Target,
+) -> tuple[str, int]:
+    """The loop over tiles, and the vectors of workspace it needs for tiles, scratch and results.
+
+    The code of a long program does not stay in the cache, so each of its parts runs for a group of
+    tiles in turn.
+    """
+    w = target.writer()
+    sizes = (*(v.size for v in program.inputs), lowered.scratch, len(slots.results))
+    tiles = []
+    for t in range(GROUP if len(lowered.parts) > MANY else 1):
+        starts = [t * sum(sizes) + sum(sizes[:k]) for k in range(len(sizes))]
+        tiles.append([w.at("%workspace", start, w.type) for start in starts])
+        for slot, number in slots.constant.items():
+            place = w.at(tiles[t][-1], slot, w.type)
+            w.raw(f"  store {w.type} {w.constant(number)}, ptr {place}, align {w.bytes}")
+    inputs = _arrays(w, "in", len(program.inputs))
+    outputs = _arrays(w, "out", 0 if products else len(program.outputs))
+    taken = [(f"gather{v.size}", k, *inputs[k]) for k, v in enumerate(program.inputs) if v.size]
+    given = [(f"scatter{k}", -1, *place) for k, place in enumerate(outputs) if slots.columns[k]]
+    past = {
+        f"scatter{k}": _past(w, k, stride)
+        for k, (_, stride) in enumerate(outputs)
+        if streams(w, len(slots.columns[k]))
+    }
+    used = len(tiles) * sum(sizes)
+    rows = w.at("%workspace", used, w.type)
+
+    def move(moves: list[tuple[str, int, str, str]], t: int, row: str, last: str) -> None:
+        """Bring rows in, or results out."""
+        first, suffix = w.emit(f"add i64 {row}, {t * w.width}"), "_last" if last else ""
+        for function, k, pointer, stride in moves:
+            place = w.at(pointer, w.emit(f"mul i64 {first}, {stride}"))
+            tile = f"ptr {tiles[t][k]}"
+            name = past.get(function) if not last else None
+            name = name or f"@{function}{suffix}"
+            w.raw(f"  call void {name}({tile}, ptr {place}, i64 {stride}{last})")
+
+    def run(count: int, row: str, last: str) -> None:
+        """Tiles from a row on; with `last`, one tile whose rows past that one are missing."""
+        for t in range(count):
+            move(taken, t, row, last)
+        for n in range(len(lowered.parts)):
+            for t in range(count):
+                operands = ", ".join(f"ptr {place}" for place in tiles[t])
+                w.raw(f"  call void @tile{n}({operands})")
+        for t in range(count):
+            move(given, t, row, last)
+            if products:
+                first = w.emit(f"add i64 {row}, {t * w.width}")
+                some = "%rows" if last else str(w.width)
+                tables = "ptr %out_pointers, ptr %out_strides"
+                operands = f"ptr {tiles[t][-1]}, ptr {rows}, {tables}, i64 {first}, i64 {some}"
+                w.raw(f"  call void @finish({operands})")
+
+    w.raw("  br label %groups\ngroups:")
+    w.raw("  %group = phi i64 [ 0, %entry ], [ %group_next, %grouped ]")
+    w.raw(f"  %group_next = add i64 %group, {len(tiles) * w.width}")
+    w.raw("  %fits = icmp ule i64 %group_next, %count")
+    w.raw("  br i1 %fits, label %grouped, label %rest\ngrouped:")
+    run(len(tiles), "%group", "")
+    w.raw("  br label %groups\nrest:")
+    w.raw("  %some = icmp ult i64 %group, %count")
+    w.raw("  br i1 %some, label %loop, label %end\nloop:")
+    w.raw("  %row = phi i64 [ %group, %rest ], [ %next, %again ]")
+    w.raw("  %left = sub i64 %count, %row")
+    w.raw(f"  %rows = call i64 @llvm.umin.i64(i64 %left, i64 {w.width})")
+    w.raw("  %last = sub i64 %rows, 1")
+    run(1, "%row", ", i64 %last")
+    w.raw("  br label %again\nagain:")
+    w.raw(f"  %next = add i64 %row, {w.width}")
+    w.raw("  %more = icmp ult i64 %next, %count")
+    w.raw("  br i1 %more, label %loop, label %end\nend:")
+    if past:
+        w.raw("  fence seq_cst")  # what was written past the cache is seen by other threads
+    head = (
+        "void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
+        f"ptr %out_strides, ptr %workspace) {attributes(w)}"
+    )
+    if products is None:
+        return w.function(head), used
+    return products.finish(target.writer()) + w.function(head), used + w.width * products.row
+
+
+def _past(w: Writer, output: int, stride: str) -> str:
+    """The function that writes whole tiles of an output: past the cache, if there are many."""
+    size = w.emit(f"mul i64 %count, {stride}")
+    many = w.emit(f"icmp sgt i64 {size}, {PAST}")
+    return w.emit(f"select i1 {many}, ptr @scatter{output}_past, ptr @scatter{output}")
+
+
+def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:
+    """For each of the caller's arrays, where its first row is and how far rows are apart."""
+    found = []
+    for k in range(count):
+        pointer = w.at(f"%{role}_pointers", k, "ptr")
+        stride = w.at(f"%{role}_strides", k, "i64")
+        found.append((w.emit(f"load ptr, ptr {pointer}"), w.emit(f"load i64, ptr {stride}")))
+    return found

@@ -1,0 +1,353 @@
+"""Threads that share the rows of a batch, in machine code.
+
+A call hands its work over, takes part in it, and returns when all of it is done: one call of a C
+function, in which Python raises no interrupt. So none can find a lock taken, and no thread is left
+that writes into arrays which the caller frees. The threads are Python's, but they wait for work in
+machine code for ever, without Python's lock.
+"""
+
+import _thread
+import ctypes
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from chasles.backends import arrays
+from chasles.backends.llvm import checked
+from chasles.backends.llvm.code import Code
+
+PIECES = 8
+"""Ranges for each thread: one that starts late, or runs on a slower core, takes fewer."""
+
+PATIENCE = 2_000_000_000
+"""Operations of one call of machine code, about: between calls, Python raises interrupts."""
+
+_LOCK, _WORK, _DONE, _JOBS, _SIZE = 0, 128, 256, 384, 448
+"""Where the pool keeps its lock, its two conditions, and the list of jobs; its bytes."""
+
+_NEXT, _BODY, _GIVEN, _END, _SHARE, _TAKEN, _WANTED, _ACTIVE, _STATUS = range(0, 72, 8)
+"""Where a job, in its caller's stack, keeps the next one; the function `body(given, first, last)`
+that does rows from first to last and returns 0, and what that is given; where the rows end, and how
+many a range has; the first that is not taken; how many threads may still join, and how many have
+not left; an answer that was not 0."""
+
+
+def field(name: str, kind: str, owner: str, place: int) -> str:
+    """Lines that load a field, and name its place."""
+    where = f"%{name}.at = getelementptr i8, ptr %{owner}, i64 {place}"
+    return f"{where}\n  %{name} = load {kind}, ptr %{name}.at"
+
+
+MOVED = """
+; Where arrays have a certain row.
+define internal void @moved(i64 %count, ptr %to, ptr %from, ptr %steps, i64 %row) {
+entry:
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %next, %do ]
+  %more = icmp ult i64 %k, %count
+  br i1 %more, label %do, label %end
+do:
+  %from.at = getelementptr ptr, ptr %from, i64 %k
+  %start = load ptr, ptr %from.at
+  %step.at = getelementptr i64, ptr %steps, i64 %k
+  %step = load i64, ptr %step.at
+  %far = mul i64 %step, %row
+  %place = getelementptr i8, ptr %start, i64 %far
+  %to.at = getelementptr ptr, ptr %to, i64 %k
+  store ptr %place, ptr %to.at
+  %next = add i64 %k, 1
+  br label %loop
+end:
+  ret void
+}
+"""
+
+SOURCE = f"""
+declare i32 @lock(ptr)
+declare i32 @unlock(ptr)
+declare i32 @wait(ptr, ptr, i32, i32)
+declare i32 @wake_one(ptr)
+declare i32 @wake_all(ptr)
+declare ptr @malloc(i64)
+declare void @free(ptr)
+declare i64 @llvm.umin.i64(i64, i64)
+
+; Take ranges of a job until none is left.
+define internal void @labour(ptr %job) noinline {{
+entry:
+  {field("body", "ptr", "job", _BODY)}
+  {field("given", "ptr", "job", _GIVEN)}
+  {field("end", "i64", "job", _END)}
+  {field("share", "i64", "job", _SHARE)}
+  %taken = getelementptr i8, ptr %job, i64 {_TAKEN}
+  %status = getelementptr i8, ptr %job, i64 {_STATUS}
+  br label %loop
+loop:
+  %first = atomicrmw add ptr %taken, i64 %share seq_cst
+  %some = icmp ult i64 %first, %end
+  br i1 %some, label %do, label %return
+do:
+  %past = add i64 %first, %share
+  %last = call i64 @llvm.umin.i64(i64 %past, i64 %end)
+  %answer = call i64 %body(ptr %given, i64 %first, i64 %last)
+  %fine = icmp eq i64 %answer, 0
+  br i1 %fine, label %loop, label %stop
+stop:
+  store atomic i64 %answer, ptr %status seq_cst, align 8
+  store atomic i64 %end, ptr %taken seq_cst, align 8
+  br label %return
+return:
+  ret void
+}}
+
+; A thread: wait for a job that may have more threads, help with it, and so on for ever.
+define void @serve(ptr %pool) {{
+entry:
+  %work = getelementptr i8, ptr %pool, i64 {_WORK}
+  %done = getelementptr i8, ptr %pool, i64 {_DONE}
+  %jobs = getelementptr i8, ptr %pool, i64 {_JOBS}
+  call i32 @lock(ptr %pool)
+  br label %look
+look:
+  %top = load ptr, ptr %jobs
+  br label %scan
+scan:
+  %job = phi ptr [ %top, %look ], [ %next, %other ]
+  %none = icmp eq ptr %job, null
+  br i1 %none, label %sleep, label %ask
+ask:
+  {field("wanted", "i64", "job", _WANTED)}
+  {field("next", "ptr", "job", _NEXT)}
+  %wants = icmp ne i64 %wanted, 0
+  br i1 %wants, label %join, label %other
+other:
+  br label %scan
+sleep:
+  call i32 @wait(ptr %work, ptr %pool, i32 -1, i32 0)
+  br label %look
+join:
+  %fewer = sub i64 %wanted, 1
+  store i64 %fewer, ptr %wanted.at
+  {field("active", "i64", "job", _ACTIVE)}
+  %more = add i64 %active, 1
+  store i64 %more, ptr %active.at
+  call i32 @unlock(ptr %pool)
+  call void @labour(ptr %job)
+  call i32 @lock(ptr %pool)
+  store i64 0, ptr %wanted.at
+  %now = load i64, ptr %active.at
+  %left = sub i64 %now, 1
+  store i64 %left, ptr %active.at
+  %last = icmp eq i64 %left, 0
+  br i1 %last, label %tell, label %look
+tell:
+  call i32 @wake_all(ptr %done)
+  br label %look
+}}
+
+; Do rows from first to last on several threads, the caller's and `helpers` others, in ranges of
+; multiples of `step`. The answer is 0, or the first of a body that was not.
+define i64 @share(ptr %pool, ptr %body, ptr %given, i64 %first, i64 %last, i64 %step,
+                  i64 %helpers) {{
+entry:
+  %count = sub i64 %last, %first
+  %job = alloca [9 x i64], align 64
+  %work = getelementptr i8, ptr %pool, i64 {_WORK}
+  %done = getelementptr i8, ptr %pool, i64 {_DONE}
+  %jobs = getelementptr i8, ptr %pool, i64 {_JOBS}
+  %few = icmp ule i64 %count, %step
+  %lonely = icmp eq i64 %helpers, 0
+  %alone = or i1 %few, %lonely
+  br i1 %alone, label %own, label %several
+own:
+  %answer = call i64 %body(ptr %given, i64 %first, i64 %last)
+  ret i64 %answer
+several:
+  %threads = add i64 %helpers, 1
+  %pieces = mul i64 %threads, {PIECES}
+  %stepped = mul i64 %pieces, %step
+  %rest = add i64 %stepped, -1
+  %up = add i64 %count, %rest
+  %steps = udiv i64 %up, %stepped
+  %share = mul i64 %steps, %step
+  %next = getelementptr i8, ptr %job, i64 {_NEXT}
+  %body.at = getelementptr i8, ptr %job, i64 {_BODY}
+  %given.at = getelementptr i8, ptr %job, i64 {_GIVEN}
+  %end.at = getelementptr i8, ptr %job, i64 {_END}
+  %share.at = getelementptr i8, ptr %job, i64 {_SHARE}
+  %taken.at = getelementptr i8, ptr %job, i64 {_TAKEN}
+  %wanted.at = getelementptr i8, ptr %job, i64 {_WANTED}
+  %active.at = getelementptr i8, ptr %job, i64 {_ACTIVE}
+  %status.at = getelementptr i8, ptr %job, i64 {_STATUS}
+  store ptr %body, ptr %body.at
+  store ptr %given, ptr %given.at
+  store i64 %last, ptr %end.at
+  store i64 %share, ptr %share.at
+  store i64 %first, ptr %taken.at
+  store i64 %helpers, ptr %wanted.at
+  store i64 0, ptr %active.at
+  store i64 0, ptr %status.at
+  call i32 @lock(ptr %pool)
+  %top = load ptr, ptr %jobs
+  store ptr %top, ptr %next
+  store ptr %job, ptr %jobs
+  call i32 @unlock(ptr %pool)
+  br label %call
+call:
+  %called = phi i64 [ 0, %several ], [ %called.next, %call ]
+  call i32 @wake_one(ptr %work)
+  %called.next = add i64 %called, 1
+  %call.more = icmp ult i64 %called.next, %helpers
+  br i1 %call.more, label %call, label %start
+start:
+  call void @labour(ptr %job)
+  call i32 @lock(ptr %pool)
+  br label %find
+find:
+  %place = phi ptr [ %jobs, %start ], [ %each, %find ]
+  %each = load ptr, ptr %place
+  %found = icmp eq ptr %each, %job
+  br i1 %found, label %unlink, label %find
+unlink:
+  %after = load ptr, ptr %next
+  store ptr %after, ptr %place
+  br label %leave
+leave:
+  %active = load i64, ptr %active.at
+  %over = icmp eq i64 %active, 0
+  br i1 %over, label %end, label %sleep
+sleep:
+  call i32 @wait(ptr %done, ptr %pool, i32 -1, i32 0)
+  br label %leave
+end:
+  call i32 @unlock(ptr %pool)
+  %status = load i64, ptr %status.at
+  ret i64 %status
+}}
+
+; A body: rows of a kernel. Given: its function `batch`, the bytes of its workspace, how many inputs
+; and outputs, and its four tables for the first row.
+define i64 @rows(ptr %given, i64 %first, i64 %last) {{
+entry:
+  {field("batch", "ptr", "given", 0)}
+  {field("size", "i64", "given", 8)}
+  {field("inputs", "i64", "given", 16)}
+  {field("outputs", "i64", "given", 24)}
+  {field("ins", "ptr", "given", 32)}
+  {field("in_steps", "ptr", "given", 40)}
+  {field("outs", "ptr", "given", 48)}
+  {field("out_steps", "ptr", "given", 56)}
+  %in = alloca ptr, i64 %inputs
+  %out = alloca ptr, i64 %outputs
+  %room = add i64 %size, 64
+  %memory = call ptr @malloc(i64 %room)
+  %full = icmp eq ptr %memory, null
+  br i1 %full, label %fail, label %go
+fail:
+  ret i64 1
+go:
+  call void @moved(i64 %inputs, ptr %in, ptr %ins, ptr %in_steps, i64 %first)
+  call void @moved(i64 %outputs, ptr %out, ptr %outs, ptr %out_steps, i64 %first)
+  %number = ptrtoint ptr %memory to i64
+  %up = add i64 %number, 63
+  %even = and i64 %up, -64
+  %workspace = inttoptr i64 %even to ptr
+  %count = sub i64 %last, %first
+  call void %batch(i64 %count, ptr %in, ptr %in_steps, ptr %out, ptr %out_steps, ptr %workspace)
+  call void @free(ptr %memory)
+  ret i64 0
+}}
+{MOVED}"""
+"""`share`, which a caller calls, `serve`, in which threads live, and `rows`, what they do most."""
+
+_NAMES = ("lock", "unlock", "wait", "wake_one", "wake_all")
+_POSIX = (
+    *("pthread_mutex_lock", "pthread_mutex_unlock", "pthread_cond_wait"),
+    *("pthread_cond_signal", "pthread_cond_broadcast"),
+)
+_WINDOWS = (
+    *("AcquireSRWLockExclusive", "ReleaseSRWLockExclusive", "SleepConditionVariableSRW"),
+    *("WakeConditionVariable", "WakeAllConditionVariable"),
+)
+"""Functions of the system that take the same arguments in the same order; those that POSIX's take
+fewer of ignore the rest."""
+
+
+def _libraries() -> tuple[Any, Any]:
+    """The system's libraries with locks, and with the functions of C."""
+    if sys.platform == "win32":
+        return ctypes.CDLL("kernel32"), ctypes.CDLL("ucrtbase")
+    return ctypes.CDLL(None), ctypes.CDLL(None)
+
+
+def _addresses(library: Any, names: Mapping[str, str]) -> dict[str, int]:
+    found = {name: getattr(library, known) for name, known in names.items()}
+    return {name: ctypes.cast(f, ctypes.c_void_p).value or 0 for name, f in found.items()}
+
+
+def memory() -> dict[str, int]:
+    """Where `malloc` and `free` are."""
+    return _addresses(_libraries()[1], {name: name for name in ("malloc", "free")})
+
+
+def symbols() -> dict[str, int]:
+    """The addresses of all functions that the source calls."""
+    own = _WINDOWS if sys.platform == "win32" else _POSIX
+    return memory() | _addresses(_libraries()[0], dict(zip(_NAMES, own, strict=True)))
+
+
+class Pool:
+    """Threads that are started when they are first asked for, and again in the child of a fork."""
+
+    def __init__(self, code: Code) -> None:
+        self.code, self.rows, self.share = code, code.address("rows"), code.address("share")
+        size, pointer = ctypes.c_ssize_t, ctypes.c_void_p
+        self._memory = ctypes.create_string_buffer(_SIZE + 64)
+        self.address = -(-ctypes.addressof(self._memory) // 64) * 64
+        kinds = (pointer, pointer, pointer, size, size, size, size)
+        self._share = ctypes.CFUNCTYPE(size, *kinds)(self.share)
+        self._serve = ctypes.CFUNCTYPE(None, pointer)(code.address("serve"))
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # its threads never end
+        checked.enter(self.address, self.address + _SIZE)
+        self._begin()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        """No threads and no jobs, and nobody in the locks: so it is after a fork, too."""
+        self._started = 0
+        ctypes.memset(self.address, 0, _SIZE)
+        if sys.platform != "win32":  # where locks begin with zeros
+            library, _ = _libraries()
+            for begin, place in (("mutex", _LOCK), ("cond", _WORK), ("cond", _DONE)):
+                start = getattr(library, f"pthread_{begin}_init")
+                start(ctypes.c_void_p(self.address + place), None)
+
+    def threads(self, wanted: int) -> int:
+        """Start threads; how many there are for a call that wants so many, its own not counted."""
+        helpers = min(wanted, max(arrays.cores(), 2)) - 1
+        while self._started < helpers:
+            try:
+                _thread.start_new_thread(self._serve, (self.address,))
+            except RuntimeError:  # none can be started, or the interpreter is ending
+                return self._started
+            self._started += 1  # an interrupt before this costs one idle thread
+        return helpers
+
+    @checked.ends
+    def __call__(
+        self, body: int, given: int, count: int, step: int, threads: int, work: int
+    ) -> None:
+        """Do rows 0 to count by a body of machine code, as `share` does.
+
+        work: about how many operations a row takes. After every `PATIENCE` operations interrupts
+        are raised; the remaining rows are then not done.
+        """
+        helpers = self.threads(threads) if threads > 1 and count > step else 0
+        part = max(PATIENCE * (helpers + 1) // (max(work, 1) * step), 1) * step
+        for first in range(0, count, part):
+            last = min(first + part, count)
+            if self._share(self.address, body, given, first, last, step, helpers):
+                raise MemoryError

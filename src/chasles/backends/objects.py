@@ -1,0 +1,242 @@
+"""Objects of Python and NumPy as the machine code of the fast entry reads them.
+
+Where they keep what, checked before it is relied on, and what the code reaches of Python. Also the
+words of a way of calling, which it reads too.
+"""
+
+import ctypes
+import functools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+CONTEXT = {
+    "array_type": "",
+    "out_name": "",
+    "new_array": "",
+    "vectorcall": "PyObject_Vectorcall",
+    "increment": "Py_IncRef",
+    "unwrap": "",
+    "release": "PyEval_SaveThread",
+    "acquire": "PyEval_RestoreThread",
+    "new_tuple": "PyTuple_New",
+    "set_item": "PyTuple_SetItem",
+    "tuple_type": "",
+    "list_type": "",
+    "float_type": "",
+    "float64_type": "",
+    "int_type": "",
+    "threads_name": "",
+    "none": "",
+    "unit": "",
+    "as_double": "PyLong_AsDouble",
+    "failed": "PyErr_Occurred",
+    "clear": "PyErr_Clear",
+    "decrement": "Py_DecRef",
+    "allocate": "PyMem_RawMalloc",
+    "give_back": "PyMem_RawFree",
+    "f_ext_name": "",
+    "text_type": "",
+    "compare": "PyUnicode_Compare",
+    "dict_type": "",
+    "dict_size": "PyDict_Size",
+    "dict_next": "PyDict_Next",
+    "call": "PyObject_Call",
+    "usual_call": "",
+    "frame_name": "",
+}
+"""What @context points to, in order: Python's functions, and those that `llvm` fills in:
+numpy.ndarray, the interned strings "out", "threads", "f_ext" and "frame", PyArray_New,
+PyArray_Return, types of Python and numpy.float64, None, the integer 1, and what calls an object by
+its `__call__`."""
+
+HEAD, TUPLE = object.__basicsize__, tuple.__basicsize__
+DATA, RANK, SHAPE, STRIDES, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 24, 40, 48))
+ORDER, TYPE = HEAD + 10, HEAD + 12
+LIST = HEAD + 8
+"""Where an array keeps its data, number of axes, shape, strides, element type and flags, where an
+element type keeps its byte order and number, and where a list keeps the address of its items."""
+
+CALL = 112
+"""Where a class keeps the function that calls its objects, after its head."""
+
+LAYOUT = (HEAD, TUPLE)
+"""What the code assumes of this build of Python."""
+
+ALIGNED = 0x0100
+PLAIN = 0x0001 | ALIGNED
+"""C-contiguous and aligned."""
+WRITEABLE = 0x0400
+
+NOT_TAKEN = "inttoptr (i64 1 to ptr)"
+"""What machine code answers instead of an object where the Python path has to do it."""
+
+WAY = (
+    *("one", "batch", "workspace", "most", "number", "element", "bytes"),
+    *("inputs", "outputs", "numbers", "variables", "nonzero", "quaternions"),
+    *("single", "arguments", "sources", "fixed", "options", "named", "wrenches", "loads"),
+    *("shown", "gap", "margin"),
+)
+"""Words of a way of calling (`llvm.ways`), 8 bytes each: numbers, and addresses of lists.
+
+one, batch: addresses of the kernel's code; workspace: bytes that `batch` needs; most: states from
+which on threads share a batch. number, element, bytes: NumPy's number of the kernel's type, 0 or 1
+for double or single precision, and the bytes of an element. inputs, outputs: how many; numbers: in
+all inputs of a state; variables: their sizes and shapes; quaternions: (input, index) of each first
+number, `nonzero` of them. single: whether all arguments must be float32 (1), must not all be (0),
+or may be (2). arguments: how many a caller gives by position. sources: of each input, 4 k + (0: of
+the caller's arguments, 1: of the wrenches, 2: of `fixed`); no list where inputs are the arguments.
+named: (name, value) of each of `options`. wrenches: how many `f_ext` holds, -1 if it is not given;
+loads: LOAD of each. shown: how many of the outputs a call gives; if not all, the last one is (gap,
+margin) of each state, and the call is taken only if all gaps are at most `gap`, and all margins
+above `margin` (bits of doubles).
+"""
+
+LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")
+"""Words of a wrench: its frame, and its type with the places of its fields (type 0: an array)."""
+
+MOST_RANK = 8
+VARIABLE = 2 + MOST_RANK
+"""Words of a variable: its size, its number of axes, its shape."""
+
+MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
+"""What there is room for on the stack; with more, a call takes the Python path."""
+
+UNBOUNDED = 1 << 40
+"""A limit on the states of a batch that no batch in memory reaches."""
+
+SINGLE_NUMBER = 11
+"""NumPy's number of float32."""
+
+
+def at_address(function: Any) -> int:
+    """The address of a C function."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def address(a: np.ndarray) -> int:
+    """Where an array's first number is."""
+    return a.__array_interface__["data"][0]
+
+
+def places(sample: Any, values: Sequence[Any]) -> tuple[int, ...] | None:
+    """Where an object with `__slots__` keeps some values, each in one place alone."""
+    words = type(sample).__basicsize__ // 8
+    held = list((ctypes.c_void_p * words).from_address(id(sample)))
+    found = [held.index(id(x)) * 8 if held.count(id(x)) == 1 else 0 for x in values]
+    return tuple(found) if all(place >= HEAD for place in found) else None
+
+
+_ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
+"""Places in NumPy's table of C functions, fixed since its first version."""
+
+
+def for_ever(kept: Any) -> Any:
+    """Own one more reference, which nobody returns: modules lose their names at the end."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    return kept
+
+
+_NAMES = {x: for_ever(sys.intern(x)) for x in ("out", "threads", "f_ext", "frame")}
+FILLED = for_ever((ctypes.c_void_p * len(CONTEXT))())
+"""What the machine code reaches of Python and NumPy; filled before the first entry is made."""
+
+
+class _Callable:
+    def __call__(self) -> None:
+        """Have what Python gives to all classes with such a method."""
+
+
+def call_slot(kind: type) -> ctypes.c_void_p:
+    """The place in a class of the function by which CPython calls its objects."""
+    return ctypes.c_void_p.from_address(id(kind) + HEAD + CALL)
+
+
+@functools.cache
+def fill_context() -> None:
+    numpy = _numpy_table()
+    own = {
+        "array_type": numpy[_ARRAY_TYPE],
+        "out_name": id(_NAMES["out"]),
+        "new_array": numpy[_ARRAY_NEW],
+        "unwrap": numpy[_ARRAY_RETURN],
+        "tuple_type": id(tuple),
+        "list_type": id(list),
+        "float_type": id(float),
+        "float64_type": id(np.float64),
+        "int_type": id(int),
+        "threads_name": id(_NAMES["threads"]),
+        "none": id(None),
+        "unit": id(1),
+        "f_ext_name": id(_NAMES["f_ext"]),
+        "text_type": id(str),
+        "dict_type": id(dict),
+        "usual_call": call_slot(_Callable).value or 0,
+        "frame_name": id(_NAMES["frame"]),
+    }
+    for k, (key, function) in enumerate(CONTEXT.items()):
+        FILLED[k] = at_address(getattr(ctypes.pythonapi, function)) if function else own[key]
+
+
+@functools.cache
+def _numpy_table() -> Any:
+    core = getattr(np, "_core", None) or np.core
+    capsule = core._multiarray_umath._ARRAY_API
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return ctypes.cast(get(capsule, None), ctypes.POINTER(ctypes.c_void_p))
+
+
+@functools.cache
+def supported() -> bool:
+    """Return True if this Python and NumPy have the layout that the machine code reads."""
+    import sysconfig
+
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return False
+    if sys.byteorder != "little" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    return _numpy_table()[_ARRAY_TYPE] == id(np.ndarray) and _probe()
+
+
+def _probe() -> bool:
+    """Read known arrays and a known tuple at the offsets that the machine code uses."""
+
+    def read(place: int, kind: Any) -> Any:
+        return kind.from_address(place).value
+
+    size, number, pointer = ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p
+    pair = ("out", "in")
+    fits = read(id(pair) + HEAD, size) == 2
+    fits &= read(id(pair) + TUPLE, pointer) == id(pair[0])
+    numbers = [0.5, np.float64(-2.0)]
+    fits &= read(id(numbers) + HEAD, size) == 2
+    if not fits or list.__basicsize__ != LIST + 16:
+        return False
+    fits &= read(read(id(numbers) + LIST, pointer), pointer) == id(numbers[0])
+    fits &= [read(id(x) + HEAD, ctypes.c_double) for x in numbers] == numbers
+    kinds = [type("A", (base,), {}) for base in (object, _Callable, functools.partial)]
+    slots = [
+        read(id(kind) + HEAD + CALL, pointer) for kind in (*kinds, _Callable, functools.partial)
+    ]
+    if slots[0] is not None or None in slots[1:] or slots[1:3] != slots[3:] or slots[3] == slots[4]:
+        return False
+    for array in (np.zeros((3, 5)), np.zeros((2, 3, 4), order="F"), np.zeros(7, ">f8")):
+        start = id(array)
+        shape, strides, descr = (read(start + k, pointer) for k in (SHAPE, STRIDES, DESCR))
+        if not shape or not strides or descr != id(array.dtype):
+            return False  # what they do not point to must not be read
+        flags = read(start + FLAGS, number)
+        fits &= read(start + HEAD - 8, pointer) == id(np.ndarray)
+        fits &= read(start + DATA, pointer) == address(array)
+        fits &= read(start + RANK, number) == array.ndim
+        fits &= tuple(read(shape + 8 * k, size) for k in range(array.ndim)) == array.shape
+        fits &= tuple(read(strides + 8 * k, size) for k in range(array.ndim)) == array.strides
+        fits &= bool(flags & 0x0001) == array.flags.c_contiguous
+        fits &= bool(flags & 0x0100) == array.flags.aligned
+        fits &= bool(flags & 0x0400) == array.flags.writeable
+        fits &= read(descr + TYPE, number) == array.dtype.num
+        fits &= (read(descr + ORDER, ctypes.c_char) == b"=") == array.dtype.isnative
+    return fits

@@ -1,0 +1,132 @@
+"""The manifest of a simulation's folder, run.json: its identity, and the files that it wrote.
+
+A file is listed with the SHA-256 of its bytes before it is written, so that a run that is killed at
+any moment can prove which files are its own. Other files are never replaced or removed.
+"""
+
+import hashlib
+import json
+import os
+import re
+import stat
+import weakref
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from chasles.errors import ExistingFileError, ModelError
+from chasles.writing import collect, held, store, whole
+
+MANIFEST, SCENARIO, MOTION = "run.json", "scenario.toml", "motion.npz"
+ENERGY_PLOT, CONTACT_PLOT = "energy.png", "contact.png"
+PRODUCTS = (SCENARIO, MOTION, ENERGY_PLOT, CONTACT_PLOT)
+"""Files of a simulation whose names do not depend on what is in them."""
+
+PART = re.compile(r"part-(\d{6,})-([0-9a-f]{16})\.npz")
+FORMAT = "chasles-run-2"
+MOST_BYTES = 2**24
+"""Bytes of a manifest that are read: those of some hundred thousand parts."""
+
+
+class Manifest:
+    """The files of a folder by name, and the digests of what was written to each; facts: the rest.
+
+    While it is locked, no other process writes to the folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.facts: dict[str, str] = {}
+        self.files: dict[str, list[str]] = {}
+        self._release: Callable[[], object] = lambda: None
+
+    def load(self) -> bool:
+        """Read the manifest; False if the folder has none."""
+        path = self.folder / MANIFEST
+        try:
+            with path.open("rb") as stream:
+                there = json.loads(stream.read(MOST_BYTES))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except (OSError, ValueError, RecursionError) as error:
+            problem = getattr(error, "strerror", None) or "it is not a manifest, or is damaged"
+            remedy = "move it away, or choose another --output"
+            raise ModelError("E-CLI-033", problem, remedy, file=path) from None
+        files = there.pop("files", None) if isinstance(there, dict) else None
+        facts = there if isinstance(there, dict) else {}
+        if not (
+            facts.get("format") == FORMAT
+            and all(isinstance(fact, str) for fact in facts.values())
+            and isinstance(files, dict)
+            and all(name in PRODUCTS or PART.fullmatch(name) for name in files)
+            and all(isinstance(digests, list) for digests in files.values())
+        ):
+            problem = "it is not a manifest of this version, or is damaged"
+            remedy = "move it away, or choose another --output"
+            raise ModelError("E-CLI-060", problem, remedy, file=path)
+        self.facts, self.files = facts, files
+        return True
+
+    def lock(self) -> None:
+        """Keep other processes from the folder until `unlock`, or the end of this process."""
+        try:
+            descriptor = held(self.folder)
+        except BlockingIOError:
+            problem = "another process simulates into this folder"
+            remedy = "wait for it, or choose another --output"
+            raise ModelError("E-CLI-061", problem, remedy, file=self.folder) from None
+        if descriptor is not None:
+            self._release = weakref.finalize(self, os.close, descriptor)
+        collect(self.folder)
+
+    def unlock(self) -> None:
+        """Leave the folder to others."""
+        self._release()
+
+    # Files -----------------------------------------------------------------------------------
+
+    def is_own(self, name: str) -> bool:
+        """Return True if a file is there as it was written; a part has its digest in its name."""
+        path = self.folder / name
+        try:
+            if name not in self.files or not stat.S_ISREG(path.lstat().st_mode):
+                return False
+            if PART.fullmatch(name):
+                return True
+            with path.open("rb") as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest() in self.files[name]
+        except OSError:
+            return False
+
+    def check_own(self, names: Iterable[str]) -> None:
+        """Refuse to go on where a file would be replaced that is not the simulation's own."""
+        for name in names:
+            path = self.folder / name
+            if os.path.lexists(path) and not self.is_own(name):
+                problem = "this file is not of the simulation in this folder, or was changed since"
+                remedy = "move it away, or choose another --output"
+                raise ExistingFileError("E-CLI-062", problem, remedy, file=path)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file, all of it or nothing, after listing it."""
+        self.check_own([name])
+        digest = hashlib.sha256(data).hexdigest()
+        if digest not in self.files.setdefault(name, []):
+            self.files[name].append(digest)
+            self.save()
+        with whole(self.folder / name) as part:
+            part.write_bytes(data)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove files of the simulation's own, which may be gone already, then their entries."""
+        removed = list(names)
+        for name in removed:
+            if self.is_own(name):
+                (self.folder / name).unlink()
+        for name in removed:
+            self.files.pop(name, None)
+
+    def save(self) -> None:
+        """Write the manifest itself."""
+        store(
+            self.folder / MANIFEST, json.dumps(self.facts | {"files": self.files}, indent=1) + "\n"
+        )

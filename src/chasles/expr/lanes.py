@@ -1,0 +1,65 @@
+"""Limbs of one form in lanes: which operations do the same for each of them.
+
+The legs of a quadruped differ in a few numbers. Where these are symbols, and corresponding inputs
+of all legs have one digest, the trace of every leg is the same up to names: corresponding nodes
+have one digest too. One vector operation can then do the work of all legs for a single state.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from chasles.expr.scalar import Scalar, Seat
+
+
+class Lane(NamedTuple):
+    """A lane, and the kind of limb it is one of."""
+
+    kind: int
+    lane: int
+
+
+def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[Scalar, ...]]:
+    """Nodes that do the same for all limbs of a kind, one for each limb, in the order of lanes.
+
+    Each argument of such nodes is one node for all of them, or again such nodes. order: of all
+    nodes, each after its arguments. seats: of inputs.
+    """
+    if not seats:
+        return []
+    lanes = {seat.kind: seat.lanes for seat in seats.values()}
+    same: dict[int, list[Scalar]] = {}
+    for node in order:
+        if node.op != "const":
+            same.setdefault(node.digest, []).append(node)
+    pack: dict[Scalar, tuple[Scalar, ...]] = {}
+    lane: dict[Scalar, Lane] = {}
+    found = []
+    for node in order:
+        group = same.get(node.digest, ())
+        if len(group) < 2 or node is not group[-1]:
+            continue
+        where = [_lane(each, seats, lane) for each in group]
+        kinds = {each.kind if each else -1 for each in where}
+        (kind, *others), given = kinds, {each.lane: k for k, each in enumerate(where) if each}
+        if (
+            others
+            or kind < 0
+            or sorted(given) != list(range(lanes[kind]))
+            or len(group) > len(given)
+        ):
+            continue
+        ordered = tuple(group[given[k]] for k in range(len(group)))
+        columns = list(zip(*(each.args for each in ordered), strict=True))
+        if all(a.count(a[0]) == len(a) or pack.get(a[0]) == a for a in columns):
+            found.append(ordered)
+            pack |= dict.fromkeys(ordered, ordered)
+            lane |= {each: Lane(kind, k) for k, each in enumerate(ordered)}
+    return found
+
+
+def _lane(node: Scalar, seats: Mapping[Scalar, Seat], lane: Mapping[Scalar, Lane]) -> Lane | None:
+    """The lane of an input, or of the first argument that has one."""
+    if node.op == "input":
+        seat = seats.get(node)
+        return Lane(seat.kind, seat.lane) if seat else None
+    return next((lane[a] for a in node.args if a in lane), None)

@@ -1,0 +1,62 @@
+"""Arrays of .npz files, whose size is known before memory is taken for them."""
+
+import io
+import math
+import os
+import struct
+import tokenize
+import zlib
+from collections.abc import Sequence
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+import numpy as np
+from numpy.lib import format as npy
+
+from chasles.errors import InputError
+
+MOST_TIMES = 100
+"""How much larger than the file its arrays may be, which may be compressed."""
+
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+
+_FAULTS = (
+    *(KeyError, EOFError, OSError, MemoryError, NotImplementedError, RuntimeError, BadZipFile),
+    *(zlib.error, struct.error, SyntaxError, tokenize.TokenError, Warning),
+)
+"""What the readers of zip files and arrays raise for files that are damaged, beside ValueError."""
+
+
+def arrays(
+    source: str | os.PathLike[str] | io.BytesIO, names: Sequence[str] = ()
+) -> dict[str, np.ndarray]:
+    """Read some arrays of a .npz file, or all, without pickled ones.
+
+    Raises ValueError for whatever is wrong in the file, before more memory is taken than
+    `MOST_TIMES` its size.
+    """
+    try:
+        with ZipFile(source) as archive:
+            whole = archive.start_dir  # where the list of members begins, after all of them
+            wanted = [f"{name}.npy" for name in names] or archive.namelist()
+            members = [archive.getinfo(name) for name in wanted]
+            if sum(member.file_size for member in members) > MOST_TIMES * whole + 2**20:
+                problem = f"its arrays are more than {MOST_TIMES} times as large as it"
+                raise InputError("E-FILE-071", problem)
+            return {member.filename[:-4]: _array(archive, member) for member in members}
+    except _FAULTS as error:
+        raise InputError("E-FILE-072", str(error) or type(error).__name__) from error
+
+
+def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
+    with archive.open(member) as stream:
+        version = npy.read_magic(stream)
+        if version not in _HEADERS:
+            problem = f"version {version} of its array {member.filename!r} is not read"
+            raise InputError("E-FILE-073", problem)
+        shape, _, dtype = _HEADERS[version](stream)
+        if dtype.hasobject or math.prod(shape) * dtype.itemsize > member.file_size:
+            problem = f"its array {member.filename!r} is not as large as it says"
+            raise InputError("E-FILE-074", problem)
+    with archive.open(member) as stream:
+        array: np.ndarray = npy.read_array(stream, allow_pickle=False)
+        return array

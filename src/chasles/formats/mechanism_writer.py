@@ -1,0 +1,133 @@
+"""Mechanisms as TOML files, written; docs/mechanism-files.md lists tables and keys."""
+
+import math
+import os
+from dataclasses import fields
+from itertools import takewhile
+from typing import Any
+
+from chasles.errors import ModelError
+from chasles.formats.mechanism import MOST_POWERS, SAME
+from chasles.formats.toml_file import lines, word
+from chasles.formats.writable import check_joint
+from chasles.mathematics.linear import Matrix
+from chasles.mathematics.spatial import Transform
+from chasles.model import (
+    CouplingData,
+    Description,
+    JointData,
+    Limits,
+    LinkData,
+    RollingData,
+    RotorData,
+    ShapeData,
+)
+from chasles.model.couplings import linear, polynomial_rows
+from chasles.writing import store
+
+Row = dict[str, Any]
+"""The values of a table, by key; None stands for what is not said."""
+
+
+def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write a mechanism, in SI units and radians, with all digits; read back, it is the same.
+
+    Refused: joints of one's own type, and couplings that are neither polynomials nor contacts.
+    """
+    text = ["# Mechanism; m, kg, rad", 'format = "mechanism"']
+    top = {"name": source.name, "gravity": source.gravity, "inertia_about": "frame"}
+    top |= {"independent": source.independent or None, "massless": source.massless or None}
+    if (source.loops or source.couplings) and source.precision.counts:
+        top["precision"] = {k: x for k, x in vars(source.precision).items() if x is not None}
+    text += lines(top)
+    if source.notes:
+        folder = os.path.join(os.path.dirname(source.where), "")  # not for others to know
+        notes = (note.removeprefix(folder) for note in source.notes)
+        text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
+    gears = list(takewhile(bool, map(_gear_row, source.couplings)))
+    others = source.couplings[len(gears) :]  # a gear after one of them too: in order
+    for table, rows in (
+        ("link", map(_link_row, source.links)),
+        ("joint", map(_joint_row, source.joints)),
+        ("loop", map(_joint_row, source.loops)),
+        ("frame", ({"name": x.name, "link": x.link} | _pose_row(x.pose) for x in source.frames)),
+        ("shape", map(_shape_row, source.shapes)),
+        ("gear", gears),
+        ("coupling", map(_coupling_row, others)),
+        ("rotor", map(_rotor_row, source.rotors)),
+    ):
+        for row in rows:
+            text += ["", f"[[{table}]]", *lines(row)]
+    store(path, "\n".join(text) + "\n")
+    return ()
+
+
+def _link_row(link: LinkData) -> Row:
+    m, h, I = link.inertia.m, link.inertia.h, tuple(link.inertia.I)
+    body = {"mass": m, "center": [x / m for x in h]} if m else {}
+    inertia = I if any(I) else None
+    return {"name": link.name, "massless": link.massless or None, **body, "inertia": inertia}
+
+
+def _pose_row(pose: Transform, end: str = "") -> Row:
+    return {
+        f"{end}position": pose.r if any(pose.r) else None,
+        f"{end}rotation": pose.R.rows if Matrix.identity() != pose.R else None,
+    }
+
+
+def _shape_row(shape: ShapeData) -> Row:
+    mesh = shape.kind == "mesh"
+    sizes = {"file": shape.file, "scale": shape.size} if mesh else {"size": shape.size}
+    role = None if shape.role == "visual" else shape.role
+    row = {"link": shape.link, "kind": shape.kind, **sizes, **_pose_row(shape.pose)}
+    return row | {"role": role, "color": shape.color}
+
+
+def _joint_row(joint: JointData) -> Row:
+    check_joint(joint)
+    ends = joint.limits.lower, joint.limits.upper
+    return (
+        {"name": joint.name, "kind": joint.kind, "parent": joint.parent, "child": joint.child}
+        | _pose_row(joint.pose)
+        | _pose_row(joint.child_pose, "child_")
+        | _unusual(joint, "axis", "second_axis")
+        | {"limits": ends if ends != (-math.inf, math.inf) else None}
+        | _unusual(joint.limits, "velocity", "effort")
+        | _unusual(joint, *SAME)
+    )
+
+
+def _unusual(part: JointData | Limits | RollingData, *keys: str) -> Row:
+    """The fields of a part that are not as they are without being said."""
+    usual = {known.name: known.default for known in fields(part)}
+    return {key: getattr(part, key) for key in keys if getattr(part, key) != usual[key]}
+
+
+def _gear_row(data: CouplingData) -> Row:
+    """The row of a gear; empty where the coupling is no sum with the first joint itself."""
+    found = linear(data)
+    if found is None or found[0][0] != 1.0:
+        return {}
+    (_, *slopes), constant = found
+    ratios = {leader: -slope for leader, slope in zip(data.freedoms[1:], slopes, strict=True)}
+    offset = -constant if constant else None
+    return {"name": data.name, "joint": data.freedoms[0], "ratios": ratios, "offset": offset}
+
+
+def _rotor_row(rotor: RotorData) -> Row:
+    ratios = dict(zip(rotor.freedoms, rotor.ratios, strict=True))
+    return {"name": rotor.name, "ratios": ratios, "armature": rotor.armature}
+
+
+def _coupling_row(data: CouplingData) -> Row:
+    """The row of a coupling that is no gear."""
+    if isinstance(data, RollingData):
+        frame, on = (*data.frames, None)[:2]
+        row = {"name": data.name, "kind": data.kind, "frame": frame, "on": on}
+        return row | _unusual(data, "radius", "axis", "touching")
+    rows = polynomial_rows(data)
+    if rows is None or max(max(row.values(), default=0) for _, row in rows) > MOST_POWERS:
+        problem = f"coupling {data.name!r} is not a polynomial with powers up to {MOST_POWERS}"
+        raise ModelError("E-TOML-011", problem, "keep it in Python, with robot.with_couplings")
+    return {"name": data.name, "terms": rows}

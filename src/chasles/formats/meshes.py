@@ -1,0 +1,97 @@
+"""Mesh files: refused, before they are read, where little of them would make much.
+
+trimesh reads them in this process. STL, PLY and OFF files take memory by their size. What others
+repeat (instances in .dae and .glb), leave out (.glb) or divide (materials of .obj) is counted here.
+"""
+
+import json
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from chasles.errors import ModelError
+
+MOST_TIMES, BASE = 20, 40 * 2**20
+"""What a file stands for, in bytes, is at most this many times its size and some."""
+
+INSTANCE = 20_000.0
+"""Bytes that trimesh takes for one more copy of a mesh, the smallest."""
+
+_FAULTS = (ValueError, LookupError, TypeError, RecursionError, struct.error, etree.LxmlError)
+
+MOST_GROUPED = 5 * 10**7
+"""Faces times materials of an .obj file, the work that trimesh has with them."""
+
+
+def check(path: Path) -> None:
+    """Refuse a mesh file that would take far more memory or time than its size."""
+    counted = _COUNTED.get(path.suffix.lower())
+    if counted is None:
+        return
+    data = path.read_bytes()
+    try:
+        size = counted(data)
+    except ModelError as error:
+        raise error.at(file=path) from None
+    except _FAULTS as error:
+        problem = f"the mesh cannot be read ({str(error)[:100]})"
+        raise ModelError("E-FILE-065", problem, "export it again", file=path) from None
+    if size > MOST_TIMES * len(data) + BASE:
+        problem = f"{len(data)} bytes stand for {size:.3g}"
+        raise ModelError("E-FILE-066", problem, "export the mesh without copies", file=path)
+
+
+def _obj(data: bytes) -> float:
+    """Count the work of faces with materials, as bytes."""
+    work = data.count(b"usemtl") * data.count(b"\nf")
+    return 0.0 if work <= MOST_GROUPED else float("inf")
+
+
+def _dae(data: bytes) -> float:
+    """Bytes of the geometries that the scene shows, each as often as it does."""
+    plain = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+    root = etree.fromstring(data, plain)
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise ModelError("E-FILE-067", "document types and entities are not read", "remove them")
+    known = {f"#{x.get('id')}": x for x in root.iter(etree.Element) if x.get("id")}
+    sizes: dict[str, float] = {}
+
+    def shown(element: etree._Element) -> float:
+        """Bytes of the texts in an element, and of what it refers to."""
+        size = 0.0
+        for part in element.iter(etree.Element):
+            size += len(part.text or "")
+            if etree.QName(part).localname.startswith("instance_"):
+                size += INSTANCE + target(part.get("url", ""))
+        return size
+
+    def target(url: str) -> float:
+        if url not in sizes:
+            sizes[url] = float("inf")  # for one that contains itself
+            sizes[url] = shown(known[url]) if url in known else 0.0
+        return sizes[url]
+
+    return shown(root)
+
+
+def _glb(data: bytes) -> float:
+    """Bytes of the meshes that nodes show, each as often as they do, and of accessors."""
+    length, kind = struct.unpack_from("<II", data, 12)
+    if kind != 0x4E4F534A or length > len(data):
+        raise ModelError("E-FILE-068", "a .glb file begins with JSON", "export it again")
+    said: Mapping[str, Any] = json.loads(data[20 : 20 + length])
+    accessors = [4.0 * float(x["count"]) for x in said.get("accessors", ())]
+
+    def primitive(given: Mapping[str, Any]) -> float:
+        used = [*given.get("attributes", {}).values(), *filter(None, [given.get("indices")])]
+        return INSTANCE + sum(accessors[k] for k in used)
+
+    meshes = [sum(map(primitive, mesh["primitives"])) for mesh in said.get("meshes", ())]
+    shown = sum(meshes[node["mesh"]] for node in said.get("nodes", ()) if "mesh" in node)
+    return shown + sum(accessors)
+
+
+_COUNTED: dict[str, Callable[[bytes], float]] = {".obj": _obj, ".dae": _dae, ".glb": _glb}

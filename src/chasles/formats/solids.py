@@ -1,0 +1,171 @@
+"""Uniform solids: volume, centre and moments of the shapes that a file gives to a link."""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from chasles.formats import meshes as mesh_files
+from chasles.formats.registry import MESHES, candidates
+from chasles.mathematics.spatial import Transform
+from chasles.model import ShapeData
+
+MOST_BYTES = 64 * 2**20
+"""Size of the largest mesh that is opened."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A body of density 1 in a link's frame: m3, m, m5 about its centre, and a box around it."""
+
+    volume: float
+    center: np.ndarray
+    moments: np.ndarray
+    corners: np.ndarray
+    mesh: bool = False
+
+    def placed(self, R: np.ndarray, r: np.ndarray) -> "Solid":
+        """Return the solid in another frame, in which its own has axes R and origin r."""
+        moments, corners = R @ self.moments @ R.T, self.corners @ R.T + r
+        return Solid(self.volume, R @ self.center + r, moments, corners, self.mesh)
+
+
+def box(x: float, y: float, z: float) -> Solid:
+    """With edges along the axes."""
+    return _solid(x * y * z, np.array([x, y, z]) ** 2 / 12.0, (x, y, z))
+
+
+def sphere(radius: float) -> Solid:
+    """A ball."""
+    second = np.full(3, radius * radius / 5.0)
+    return _solid(4.0 / 3.0 * math.pi * radius**3, second, [2.0 * radius] * 3)
+
+
+def cylinder(radius: float, length: float) -> Solid:
+    """Along z."""
+    across = radius * radius / 4.0
+    second: np.ndarray = np.array([across, across, length * length / 12.0])
+    edges = (2.0 * radius, 2.0 * radius, length)
+    return _solid(math.pi * radius * radius * length, second, edges)
+
+
+def capsule(radius: float, length: float) -> Solid:
+    """A cylinder along z between two half balls, which its length leaves out."""
+    tube, ends = cylinder(radius, length), sphere(radius)
+    volume = tube.volume + ends.volume
+    along = radius * radius / 5.0 + 0.375 * radius * length + length * length / 4.0
+    parts = [(tube, length * length / 12.0), (ends, along)]
+    zz = sum(part.volume * square for part, square in parts) / volume
+    across = (tube.volume / 4.0 + ends.volume / 5.0) * radius * radius / volume
+    edges = (2.0 * radius, 2.0 * radius, length + 2.0 * radius)
+    return _solid(volume, np.array([across, across, zz]), edges)
+
+
+def ellipsoid(a: float, b: float, c: float) -> Solid:
+    """With half axes along x, y and z."""
+    half = np.array([a, b, c])
+    return _solid(4.0 / 3.0 * math.pi * a * b * c, half**2 / 5.0, 2.0 * half)
+
+
+def cone(radius: float, length: float) -> Solid:
+    """Along z, its apex above and its base below the origin by half of its length."""
+    across, edges = 0.15 * radius * radius, (2.0 * radius, 2.0 * radius, length)
+    second: np.ndarray = np.array([across, across, 0.0375 * length * length])
+    found = _solid(math.pi * radius * radius * length / 3.0, second, edges)
+    return replace(found, center=np.array([0.0, 0.0, -0.25 * length]))
+
+
+_PLAIN: dict[str, Callable[..., Solid]] = {
+    "box": box,
+    "sphere": sphere,
+    "cylinder": cylinder,
+    "capsule": capsule,
+    "ellipsoid": ellipsoid,
+}
+
+
+def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
+    """From the mean squares of x, y and z, and the edges of the box around it."""
+    half = np.array(list(edges)) / 2.0
+    signs = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T
+    moments = volume * (np.sum(second) * np.eye(3) - np.diag(second))
+    return Solid(volume, np.zeros(3), moments, signs * half)
+
+
+def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
+    """The solid of a shape in its link's frame, None if unknown; meshes: open mesh files."""
+    made = None
+    if shape.kind in _PLAIN:
+        made = _PLAIN[shape.kind](*shape.size)
+    elif shape.kind == "mesh" and meshes:
+        made = mesh(located(file, shape.file), shape.size)
+    if made is None:
+        return None
+    return at(made, shape.pose)
+
+
+def at(solid: Solid, pose: Transform) -> Solid:
+    """A solid in the frame in which its own has a pose."""
+    return solid.placed(np.array(pose.R.rows), np.array([*pose.r]))
+
+
+def located(file: str, name: str) -> Path | None:
+    """A mesh by its name in a robot file."""
+    paths = (path for path in candidates(name, file) if path.suffix.lower() in MESHES)
+    return next((path for path in paths if os.path.isfile(path)), None)
+
+
+def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid | None:
+    """Solid of a mesh file, or of its hull where it has holes; None if it cannot be read."""
+    try:
+        import trimesh
+    except ImportError:
+        return None
+    if path is None or not os.path.isfile(path) or path.stat().st_size > MOST_BYTES:
+        return None
+    try:
+        mesh_files.check(path)
+        found = trimesh.load(path, force="mesh", process=True)
+        found.apply_scale(list(scale))
+        body = found if found.is_watertight and found.volume > 0.0 else found.convex_hull
+        box = trimesh.bounds.corners(found.bounds)
+        return Solid(float(body.volume), body.center_mass, body.moment_inertia, box, mesh=True)
+    except Exception:  # whatever a foreign reader says of a foreign file: then it tells nothing
+        return None
+
+
+def together(solids: Iterable[Solid]) -> Solid | None:
+    """Several as one body; None where there is no volume."""
+    parts = list(solids)
+    volume = math.fsum(part.volume for part in parts)
+    if not volume > 0.0:
+        return None
+    center = np.sum([part.volume * part.center for part in parts], axis=0) / volume
+    moments = np.zeros((3, 3))
+    for part in parts:
+        d = part.center - center
+        moments += part.moments + part.volume * (d @ d * np.eye(3) - np.outer(d, d))
+    corners = np.concatenate([part.corners for part in parts])
+    return Solid(volume, center, moments, corners, any(part.mesh for part in parts))
+
+
+def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
+    """Choose the shapes that reach farthest, for contact or to look at; none if one is unknown."""
+    if any(solid is None for role in roles for solid in role):
+        return ()
+    known = [[solid for solid in role if solid is not None] for role in roles]
+    spans = [[float(np.linalg.norm(np.ptp(x.corners, axis=0))) for x in role] for role in known]
+    return tuple(known[int(np.argmax([max(span, default=0.0) for span in spans]))])
+
+
+def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:
+    """The symmetric matrix of six moments."""
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def six(moments: np.ndarray) -> list[float]:
+    """The moments of a symmetric matrix, in the order of `tensor`."""
+    return [float(moments[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]

@@ -1,0 +1,139 @@
+"""XML that is not well-formed, recovered where its meaning is plain."""
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lxml import etree
+
+from chasles.formats.files import short
+
+_DECLARATION = re.compile(r"(\ufeff?\s*)(<\?xml\b[^<>]*>)")
+_USUAL = re.compile(r"""<\?xml\s+version\s*=\s*["']1\.\d["'][^<>]*\?>""")
+_ENCODING = re.compile(rb"""<\?xml\b[^<>]*?encoding\s*=\s*["']([\w.-]+)["']""")
+_AMPERSAND = re.compile(r"&(?!(?:\w{1,64}|#\w{1,64});)")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+_PLAIN = ("utf-8", "ascii", "iso8859", "cp125")
+"""How names of encodings begin that have a byte for "<", which nothing else contains."""
+
+_UNBOUND = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
+_MISNAMED = (etree.ErrorTypes.NS_ERR_XML_NAMESPACE, etree.ErrorTypes.WAR_NS_URI)
+
+
+class Slip(NamedTuple):
+    """A place where a document is not XML: its line, the fault, and the remedy."""
+
+    line: int
+    fault: str
+    remedy: str
+
+
+def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
+    """The root of a document that is not well-formed, and its slips; None if its meaning is open.
+
+    Taken as TinyXML takes them, by which urdfdom, MuJoCo and sdformat read: comments may hold
+    anything, text before the first tag and a declaration that is malformed or not at the start are
+    left out, a lone "&" is itself, a namespace prefix need not be declared. Bytes that contradict
+    their encoding are UTF-8, or else ISO 8859-1. Lines keep their numbers.
+    """
+    slips: list[Slip] = []
+    text = _decoded(data, slips)
+    for mended in (_without_comments, _without_head, _without_declaration, _with_ampersands):
+        text = mended(text, slips)
+    if "<!DOCTYPE" in text:
+        return None
+    parser = etree.XMLParser(recover=True, remove_pis=True, resolve_entities=False)
+    try:
+        root = etree.fromstring(text.encode(), parser)
+    except etree.XMLSyntaxError:  # nothing that could be recovered
+        return None
+    if root is None or not all(error.type in (_UNBOUND, *_MISNAMED) for error in parser.error_log):
+        return None
+    return root, [*slips, *_prefixes(parser)]
+
+
+def _decoded(data: bytes, slips: list[Slip]) -> str:
+    """The text, in the encoding that it declares if that is possible."""
+    found = _ENCODING.search(data[:1000])
+    declared = found[1].decode() if found else "utf-8"
+    try:
+        plain = codecs.lookup(declared).name.startswith(_PLAIN)
+        return data.decode(declared if plain else "utf-8")
+    except (LookupError, UnicodeDecodeError):
+        pass
+    try:
+        text, taken = data.decode("utf-8"), "UTF-8"
+    except UnicodeDecodeError:
+        text, taken = data.decode("latin-1"), "ISO 8859-1"
+    fault = f"the file is not in the encoding {declared!r}; it is read as {taken}"
+    slips.append(Slip(1, fault, "save it in UTF-8"))
+    return text
+
+
+def _without_comments(text: str, slips: list[Slip]) -> str:
+    """The text without its comments."""
+    kept, end, known = [], 0, False
+    while (start := text.find("<!--", end)) >= 0:
+        stop = text.find("-->", start + 4)
+        if stop < 0:
+            break
+        inside = text[start + 4 : stop]
+        if not known and ("--" in inside or inside.endswith("-") or _CONTROL.search(inside)):
+            fault = "a comment contains '--' or control characters"
+            slips.append(Slip(_line(text, start), fault, "use other characters"))
+            known = True
+        kept += [text[end:start], "\n" * inside.count("\n")]
+        end = stop + 3
+    return "".join([*kept, text[end:]])
+
+
+def _without_head(text: str, slips: list[Slip]) -> str:
+    """The text from its first tag on."""
+    head, tag, rest = text.partition("<")
+    said = head.strip("\ufeff").strip()
+    if not said or not tag:
+        return text
+    fault = f"text {short(said)} before the first tag is ignored"
+    slips.append(Slip(_line(text, text.index(said)), fault, "remove it"))
+    return "\n" * head.count("\n") + tag + rest
+
+
+def _without_declaration(text: str, slips: list[Slip]) -> str:
+    """The text without its XML declaration, whatever that says."""
+    found = _DECLARATION.match(text)
+    if found is None:
+        return text
+    if found[1].strip("\ufeff") or not _USUAL.fullmatch(found[2]):
+        fault = f"{short(found[2])} is malformed or not at the start; it is ignored"
+        remedy = 'begin the file with <?xml version="1.0"?>'
+        slips.append(Slip(_line(text, found.start(2)), fault, remedy))
+    return found[1].strip("\ufeff") + "\n" * found[2].count("\n") + text[found.end() :]
+
+
+def _with_ampersands(text: str, slips: list[Slip]) -> str:
+    """The text with every lone "&" spelled out. Entities stay, which the parser refuses."""
+    first = _AMPERSAND.search(text)
+    if first is not None:
+        fault = "'&' is not part of an entity; it is taken as it is"
+        slips.append(Slip(_line(text, first.start()), fault, "write &amp;"))
+    return _AMPERSAND.sub("&amp;", text)
+
+
+def _prefixes(parser: etree.XMLParser) -> Iterator[Slip]:
+    """A slip for each namespace prefix, at the first place that has it."""
+    seen: set[str] = set()
+    for error in parser.error_log:
+        # "Namespace prefix a on b is not defined", "xmlns:a: ..."
+        words = error.message.removeprefix("Namespace prefix ").removeprefix("xmlns:")
+        prefix = words.split()[0].rstrip(":")
+        if prefix not in seen:
+            seen.add(prefix)
+            fault = f"namespace prefix {prefix!r} is not declared"
+            remedy = f'add xmlns:{prefix}="..." to the first element'
+            yield Slip(error.line, fault, remedy)
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1

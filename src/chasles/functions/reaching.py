@@ -1,0 +1,261 @@
+"""One step of inverse kinematics as a program, and the program that ranks starting postures.
+
+A step is Gauss and Newton's on the configuration space, damped in proportion to the remaining error
+(Sugihara 2011). Joints at a limit that the error pushes further out are held (an active set of
+bounds), the step has at most `REACH` in any coordinate, and what it takes beyond a limit is cut. So
+limits are respected at every step, and a step needs no line search: one evaluation each.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.arrays import Kernel
+from chasles.expr import (
+    RULES,
+    Arena,
+    Number,
+    Program,
+    Variable,
+    absolute,
+    less,
+    less_equal,
+    maximum,
+    minimum,
+    select,
+    sqrt,
+)
+from chasles.functions.programs import program
+from chasles.functions.targets import Posture, Rows, Target
+from chasles.mathematics.linear import Matrix, Vector, solve_symmetric, symmetric_products
+from chasles.model import Model
+from chasles.model.spaces import freedom_units, size
+
+DAMPING, LEAST = 0.03, 1e-14
+"""The damping as a part of the squared error, and added to it, so that a step always exists."""
+
+REACH = 1.0
+"""The longest step of a coordinate, in rad or parts of the robot's size."""
+
+TURNING = 0.5
+"""The weight of the squared entries of rotation matrices where postures are compared."""
+
+CLOSED = 1e-11
+"""The largest error of a loop's equation, in rad or parts of the loop's size."""
+
+STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY = range(11)
+"""The memory of a search: whether it goes on (0), is solved (1) or given up (2); the squared error;
+the number of its step; squared errors one and two steps ago; the number of steps after which it is
+given up, and the part of an earlier error above which it is; damping in proportion to the error,
+with which it approaches a goal that is out of reach; the largest errors in rad and m."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Targets of frames of a model, as compiled programs; limits (nq,) of its coordinates."""
+
+    model: Model
+    targets: tuple[tuple[str, Target], ...]
+    lower: np.ndarray
+    upper: np.ndarray
+    scales: tuple[float, ...] = ()
+    """Of the equations of loops, which make them dimensionless; 0 for those that are left out."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """All that its programs depend on."""
+        each = tuple((frame, *target.key) for frame, target in self.targets)
+        return (self.model.source, self.model.mimics, each, self.scales)
+
+    @property
+    def rows(self) -> int:
+        """The number of errors of the targets."""
+        return sum(target.angles + target.lengths for _, target in self.targets)
+
+    @property
+    def numbers(self) -> int:
+        """The count of numbers that state the targets."""
+        return sum(target.size for _, target in self.targets)
+
+    @cached_property
+    def step(self) -> Kernel:
+        """q, memory -> q, memory, for goals, weights, tolerances and a mask of movable freedoms."""
+        return self._compiled("reaching step", self.step_program)
+
+    @cached_property
+    def reached(self) -> Kernel:
+        """The numbers of targets that a posture meets, 0 where there is no such thing."""
+        return self._compiled("reached", self._reached_program)
+
+    def _compiled(self, name: str, trace: Any) -> Kernel:
+        own = any(joint.custom is not None for joint in self.model.source.joints)
+        recipe = (name, *self.key, trace().hash if own else "")
+        return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
+
+    # Programs -----------------------------------------------------------------------------------
+
+    def _errors(self, at: Posture, goals: Sequence[Number]) -> tuple[list[Number], Rows]:
+        """Of all targets, one after the other."""
+        errors: list[Number] = []
+        rows: Rows = []
+        for frame, target in self.targets:
+            some, matrix = target.errors(at, frame, goals[: target.size])
+            goals = goals[target.size :]
+            errors, rows = errors + some, rows + matrix
+        return errors, rows
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """True for errors that are lengths."""
+        flags = [[False] * t.angles + [True] * t.lengths for _, t in self.targets]
+        return np.array([flag for some in flags for flag in some], dtype=bool)
+
+    def _loops(self, at: Posture) -> tuple[list[Number], Rows]:
+        """The errors of closed loops, each in parts of its scale, and their rows."""
+        if not any(self.scales):
+            return [], []
+        residual, matrix = at.closure()
+        kept = [(scale, k) for k, scale in enumerate(self.scales) if scale]
+        errors = [residual[k] * -scale for scale, k in kept]
+        return errors, [[x * scale for x in matrix[k]] for scale, k in kept]
+
+    def step_program(self) -> Program:
+        """The program of `step`."""
+        model, m = self.model, self.rows
+        arena, sizes = Arena(RULES), (model.nq, MEMORY, self.numbers, m, m, model.nv)
+        names = ("q", "memory", "goals", "weights", "tolerances", "movable")
+        inputs = [Variable(name, (n,)) for name, n in zip(names, sizes, strict=True)]
+        q, memory, goals, weights, tolerances, movable = (
+            [arena.input(v.name, k) for k in range(v.size)] for v in inputs
+        )
+        at, scale = Posture(model, q, arena), size(model)
+        errors, J = self._errors(at, goals)
+        solved: Number = 1.0
+        for error, tolerance in zip(errors, tolerances, strict=True):
+            solved = solved * less_equal(absolute(error), tolerance)
+        r = [
+            e * w * (1.0 / scale if far else 1.0)
+            for e, w, far in zip(errors, weights, self.lengths, strict=True)
+        ]
+        K = [
+            [x * w * (1.0 / scale if far else 1.0) for x in row]
+            for row, w, far in zip(J, weights, self.lengths, strict=True)
+        ]
+        open_, closing = self._loops(at)
+        for error in open_:
+            solved = solved * less_equal(absolute(error), CLOSED)
+        r, K = r + open_, K + closing
+        cost = sum((x * x for x in r), 0.0)
+        damping = DAMPING * cost + memory[FIRM] * sqrt(cost) + LEAST
+        dq = self._step(q, r, K, damping, movable)
+        moved = self._clipped(program(model, "integrate").applied({"q": q, "v": dq}, arena)[0])
+        status = _status(solved, cost, memory)
+        stays = less(0.0, status)
+        after = [select(stays, old, new) for old, new in zip(q, moved, strict=True)]
+        kept = [status, cost, memory[COUNT] + 1.0, cost, memory[BEFORE]]
+        kept += [memory[MOST], memory[SHARE], memory[FIRM], *self._largest(errors)]
+        outputs = [(Variable("q", (model.nq,)), after), (Variable("memory", (MEMORY,)), kept)]
+        return Program.from_outputs("reaching", inputs, outputs)
+
+    def _largest(self, errors: Sequence[Number]) -> list[Number]:
+        """The largest angle and the largest length among errors."""
+        found: list[Number] = [0.0, 0.0]
+        for error, far in zip(errors, self.lengths, strict=True):
+            found[int(far)] = maximum(found[int(far)], absolute(error))
+        return found
+
+    def _step(
+        self,
+        q: Sequence[Number],
+        r: Sequence[Number],
+        K: Rows,
+        damping: Number,
+        movable: Sequence[Number],
+    ) -> list[Number]:
+        """The damped step of the freedoms that are not held: in the smaller of two forms."""
+        n, m = self.model.nv, len(r)
+        push = [sum((K[k][i] * r[k] for k in range(m)), 0.0) for i in range(n)]
+        free = self._free(q, push, movable)
+        F = [[x * f for x, f in zip(row, free, strict=True)] for row in K]
+        if m <= n:
+            rows, held = [Vector(tuple(row)) for row in K], [Vector(tuple(row)) for row in F]
+            y = solve_symmetric(_damped(symmetric_products(held, rows), damping), Vector(tuple(r)))
+            dq = [sum((F[k][i] * y[k] for k in range(m)), 0.0) for i in range(n)]
+        else:
+            columns = [Vector(tuple(F[k][i] for k in range(m))) for i in range(n)]
+            given = Vector(tuple(p * f for p, f in zip(push, free, strict=True)))
+            dq = list(
+                solve_symmetric(_damped(symmetric_products(columns, columns), damping), given)
+            )
+        longest: Number = 0.0
+        for step, unit in zip(dq, freedom_units(self.model, size(self.model)), strict=True):
+            longest = maximum(longest, absolute(step) * (1.0 / unit))
+        cut = minimum(1.0, REACH / maximum(longest, REACH))
+        return [step * cut for step in dq]
+
+    def _free(
+        self, q: Sequence[Number], push: Sequence[Number], movable: Sequence[Number]
+    ) -> list[Number]:
+        """1 for freedoms that may move: not those at a limit that are pushed outwards."""
+        free = list(movable)
+        for i, k in self._places():
+            low = less_equal(q[k], float(self.lower[k])) * less(push[i], 0.0)
+            high = less_equal(float(self.upper[k]), q[k]) * less(0.0, push[i])
+            free[i] = free[i] * (1.0 - low) * (1.0 - high)
+        return free
+
+    def _clipped(self, q: Sequence[Number]) -> list[Number]:
+        """q with every coordinate inside its limits."""
+        inside = list(q)
+        for _, k in self._places():
+            if math.isfinite(self.lower[k]):
+                inside[k] = maximum(inside[k], float(self.lower[k]))
+            if math.isfinite(self.upper[k]):
+                inside[k] = minimum(inside[k], float(self.upper[k]))
+        return inside
+
+    def _places(self) -> list[tuple[int, int]]:
+        """Places in qd and in q of the coordinates that have a limit."""
+        model = self.model
+        found = [
+            (model.velocity_slices[i].start, model.position_slices[i].start)
+            for i in model.movers
+            if model.bodies[i].joint.nq == 1
+        ]
+        limited = np.isfinite(self.lower) | np.isfinite(self.upper)
+        return [(i, k) for i, k in found if limited[k]]
+
+    def _reached_program(self) -> Program:
+        arena, q = Arena(RULES), Variable("q", (self.model.nq,))
+        at = Posture(self.model, [arena.input("q", k) for k in range(q.size)], arena)
+        found: list[Number] = []
+        for frame, target in self.targets:
+            found += target.reached(at, frame) or [0.0] * target.size
+        output = (Variable("met", (self.numbers,)), found)
+        return Program.from_outputs("reached", [q], [output])
+
+    def weights(self) -> np.ndarray:
+        """Of the numbers of targets, where postures are compared: 0 for those that are not met."""
+        near, found = 1.0 / size(self.model) ** 2, []
+        for _, target in self.targets:
+            rotation = 9 if target.size >= 9 else 0
+            other = near if target.lengths else 0.0
+            found += [TURNING] * rotation + [other] * (target.size - rotation)
+        return np.array(found)
+
+
+def _status(solved: Number, cost: Number, memory: Sequence[Number]) -> Number:
+    """0 if the search goes on, 1 if it is solved, 2 if it is given up."""
+    slow = less_equal(2.0, memory[COUNT]) * less(memory[SHARE] * memory[EARLIER], cost)
+    late = less_equal(memory[MOST], memory[COUNT] + 1.0)
+    return select(less(0.0, solved), 1.0, select(less(0.0, slow + late), 2.0, 0.0))
+
+
+def _damped(A: Matrix, damping: Number) -> Matrix:
+    n = range(len(A.rows))
+    return Matrix(tuple(tuple(A[r, c] + (damping if r == c else 0.0) for c in n) for r in n))

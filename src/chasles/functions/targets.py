@@ -1,0 +1,397 @@
+"""Targets of inverse kinematics: what a frame, or the centre of mass, is to reach.
+
+Each kind gives errors (angles in rad and lengths in m, along the world's axes) and the matrix that
+takes joint velocities to the rate at which they shrink. Its numbers, in the order of `numbers`, are
+inputs of the compiled program: another value of a target is no other program.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.expr import Arena, Number, less, select, sqrt
+from chasles.functions.programs import Derivative, program
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.rotations import (
+    matrix_from_quaternion,
+    vector_from_matrix,
+    vector_from_quaternion,
+)
+from chasles.model import Model
+from chasles.model.given import a_name, some_numbers
+
+Rows = list[list[Number]]
+"""A matrix by rows of expressions."""
+
+CENTER = "center of mass"
+"""The key of `CenterOfMass` among targets by frame."""
+
+
+class Posture:
+    """The robot at a symbolic configuration: poses of frames, and Jacobians in the world's axes."""
+
+    def __init__(self, model: Model, q: Sequence[Number], arena: Arena) -> None:
+        self.model, self._q, self._arena = model, q, arena
+        self._known: dict[tuple[str, str], list[Number]] = {}
+
+    def _found(self, function: str, **options: Any) -> list[Number]:
+        key = (function, str(options))
+        if key not in self._known:
+            made = program(self.model, function, **options)
+            self._known[key] = made.applied({"q": self._q}, self._arena)[0]
+        return self._known[key]
+
+    def pose(self, frame: str) -> tuple[Matrix, Vector]:
+        """R and p of a frame."""
+        T = self._found("forward_kinematics", frame=frame)
+        R = Matrix(tuple(tuple(T[4 * r : 4 * r + 3]) for r in range(3)))
+        return R, Vector(tuple(T[4 * r + 3] for r in range(3)))
+
+    def jacobian(self, frame: str) -> tuple[Rows, Rows]:
+        """The rows of the angular velocity of a frame, and of the velocity of its origin."""
+        J = self._rows(self._found("jacobian", frame=frame), 6)
+        return J[:3], J[3:]
+
+    def center(self) -> tuple[Vector, Rows]:
+        """The centre of mass and its Jacobian."""
+        by_q = Derivative("jacobian", ("q",))
+        place = self._found("center_of_mass")
+        J = self._found("center_of_mass", derivative=by_q)
+        return Vector(tuple(place)), self._rows(J, 3)
+
+    def closure(self) -> tuple[list[Number], Rows]:
+        """The residual of the closed loops, and its derivative by the joint velocities."""
+        residual = self._found("loop_residual")
+        return residual, self._rows(self._found("loop_matrix"), len(residual))
+
+    def _rows(self, entries: Sequence[Number], count: int) -> Rows:
+        n = self.model.nv
+        return [list(entries[n * r : n * (r + 1)]) for r in range(count)]
+
+
+# Kinds ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What all kinds share.
+
+    weight: how much the target counts where not all can be met: of its angles, and of its lengths
+    by the robot's size. tolerance: the largest error of a solution, in rad and in m; 1e-6 each
+    by default.
+    """
+
+    angles: ClassVar[int] = 0
+    """The number of errors that are angles, which come first."""
+    lengths: ClassVar[int] = 0
+    """The number of errors that are lengths."""
+    size: ClassVar[int] = 0
+    """The count of numbers that state the target."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The facts that the program depends on."""
+        return (type(self).__name__,)
+
+    def numbers(self) -> np.ndarray:
+        """The numbers (..., size) that state the target, checked."""
+        raise NotImplementedError
+
+    def reached(self, at: Posture, frame: str) -> list[Number]:
+        """The numbers of a target that the posture meets; [] where there is no such thing."""
+        raise NotImplementedError
+
+    def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
+        """The errors, angles first, and the rows by which joint velocities reduce them."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Position(Target):
+    """The origin of a frame at a point (..., 3) of the world, in m."""
+
+    point: Any
+    weight: float = 1.0
+    tolerance: float = 1e-6
+
+    lengths: ClassVar[int] = 3
+    size: ClassVar[int] = 3
+
+    def numbers(self) -> np.ndarray:
+        return _sized("a position", self.point, 3)
+
+    def reached(self, at: Posture, frame: str) -> list[Number]:
+        return list(at.pose(frame)[1])
+
+    def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
+        p = at.pose(frame)[1]
+        return [goal[k] - p[k] for k in range(3)], at.jacobian(frame)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Orientation(Target):
+    """The axes of a frame turned to a rotation: a matrix (..., 3, 3) or a quaternion (..., 4)."""
+
+    rotation: Any
+    weight: float = 1.0
+    tolerance: float = 1e-6
+
+    angles: ClassVar[int] = 3
+    size: ClassVar[int] = 9
+
+    def numbers(self) -> np.ndarray:
+        return _rotation("an orientation", self.rotation)
+
+    def reached(self, at: Posture, frame: str) -> list[Number]:
+        return [x for row in at.pose(frame)[0].rows for x in row]
+
+    def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
+        wanted = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
+        turn = vector_from_matrix(wanted @ at.pose(frame)[0].T)
+        return list(turn), at.jacobian(frame)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Pose(Target):
+    """A frame at a pose of the world: a matrix (..., 4, 4), or (position, quaternion)."""
+
+    pose: Any
+    weight: tuple[float, float] | float = 1.0
+    tolerance: tuple[float, float] | float = 1e-6
+
+    angles: ClassVar[int] = 3
+    lengths: ClassVar[int] = 3
+    size: ClassVar[int] = 12
+
+    def numbers(self) -> np.ndarray:
+        return _pose("a pose", self.pose)
+
+    def reached(self, at: Posture, frame: str) -> list[Number]:
+        R, p = at.pose(frame)
+        return [*(x for row in R.rows for x in row), *p]
+
+    def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
+        turn, angular = Orientation(None).errors(at, frame, goal[:9])
+        way, linear = Position(None).errors(at, frame, goal[9:])
+        return turn + way, angular + linear
+
+
+@dataclass(frozen=True, eq=False)
+class Relative(Target):
+    """A frame at a pose in another frame `to`: a matrix (..., 4, 4), or (position, quaternion)."""
+
+    to: str
+    pose: Any
+    weight: tuple[float, float] | float = 1.0
+    tolerance: tuple[float, float] | float = 1e-6
+
+    angles: ClassVar[int] = 3
+    lengths: ClassVar[int] = 3
+    size: ClassVar[int] = 12
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("Relative", a_name("a frame", self.to))
+
+    def numbers(self) -> np.ndarray:
+        return _pose("a relative pose", self.pose)
+
+    def reached(self, at: Posture, frame: str) -> list[Number]:
+        (R, p), (B, b) = at.pose(frame), at.pose(self.to)
+        return [*(x for row in (B.T @ R).rows for x in row), *(B.T @ (p - b))]
+
+    def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
+        """In the world's axes: the pose that is wanted moves with the other frame."""
+        (R, p), (B, b) = at.pose(frame), at.pose(self.to)
+        (w, v), (wb, vb) = at.jacobian(frame), at.jacobian(self.to)
+        wanted = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
+        turn = vector_from_matrix(B @ wanted @ R.T)
+        way = b + B @ Vector(tuple(goal[9:])) - p
+        carried = [  # the velocity of the other frame's point at p
+            _plus(vb[k], _minus(_times(wb[i], (p - b)[j]), _times(wb[j], (p - b)[i])))
+            for k, (i, j) in enumerate(((1, 2), (2, 0), (0, 1)))
+        ]
+        rows = [_minus(a, c) for a, c in zip(w + v, wb + carried, strict=True)]
+        return [*turn, *way], rows
+
+
+@dataclass(frozen=True, eq=False)
+class Axis(Target):
+    """An axis of a frame along a direction (..., 3) of the world; free to turn about it.
+
+    axis: in the frame, (..., 3), by default its z axis.
+    """
+
+    direction: Any
+    axis: Any = (0.0, 0.0, 1.0)
+    weight: float = 1.0
+    tolerance: float = 1e-6
+
+    angles: ClassVar[int] = 3
+    size: ClassVar[int] = 6
+
+    def numbers(self) -> np.ndarray:
+        return _joined(_unit("a direction", self.direction), _unit("an axis", self.axis))
+
+    def reached(self, at: Posture, frame: str) -> list[Number]:
+        return []
+
+    def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
+        a = at.pose(frame)[0] @ Vector(tuple(goal[3:]))
+        return list(_turn(a, Vector(tuple(goal[:3])))), _across(at.jacobian(frame)[0], a)
+
+
+@dataclass(frozen=True, eq=False)
+class LookAt(Target):
+    """An axis of a frame, through its origin, towards a point (..., 3) of the world.
+
+    axis: in the frame, (..., 3), by default its z axis.
+    """
+
+    point: Any
+    axis: Any = (0.0, 0.0, 1.0)
+    weight: float = 1.0
+    tolerance: float = 1e-6
+
+    angles: ClassVar[int] = 3
+    size: ClassVar[int] = 6
+
+    def numbers(self) -> np.ndarray:
+        return _joined(_sized("a point", self.point, 3), _unit("an axis", self.axis))
+
+    def reached(self, at: Posture, frame: str) -> list[Number]:
+        return []
+
+    def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
+        """The direction d to the point turns by -d x v / distance as the origin moves by v."""
+        R, p = at.pose(frame)
+        w, v = at.jacobian(frame)
+        a, way = R @ Vector(tuple(goal[3:])), Vector(tuple(goal[:3])) - p
+        far = 1.0 / sqrt(way.dot(way))
+        d = way * far
+        turned = [
+            _times(_minus(_times(v[j], d[i]), _times(v[i], d[j])), far)
+            for i, j in ((1, 2), (2, 0), (0, 1))
+        ]
+        rows = [_plus(x, y) for x, y in zip(_across(w, a), turned, strict=True)]
+        return list(_turn(a, d)), rows
+
+
+@dataclass(frozen=True, eq=False)
+class CenterOfMass(Target):
+    """The robot's centre of mass at a point (..., 3) of the world, in m."""
+
+    point: Any
+    weight: float = 1.0
+    tolerance: float = 1e-6
+
+    lengths: ClassVar[int] = 3
+    size: ClassVar[int] = 3
+
+    def numbers(self) -> np.ndarray:
+        return _sized("a centre of mass", self.point, 3)
+
+    def reached(self, at: Posture, frame: str) -> list[Number]:
+        return list(at.center()[0])
+
+    def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
+        place, J = at.center()
+        return [goal[k] - place[k] for k in range(3)], J
+
+
+def _turn(a: Vector, d: Vector) -> Vector:
+    """The rotation vector that takes unit vector a to d on the shortest way; pi about any normal.
+
+    From the quaternion (1 + a.d, a x d), or where a and d are opposite, one normal to a.
+    """
+    c, s = 1.0 + a.dot(d), a.cross(d)
+    normal = Vector((a[1] - a[2], a[2] - a[0], a[0] - a[1]))
+    other = Vector((a[1], -a[0], 0.0))
+    aligned = less(normal.dot(normal), 0.5)
+    normal = Vector(tuple(select(aligned, x, y) for x, y in zip(other, normal, strict=True)))
+    flat = less(c + s.dot(s), 1e-12)
+    entries = [select(flat, x, y) for x, y in zip((0.0, *normal), (c, *s), strict=True)]
+    return vector_from_quaternion(Vector(tuple(entries)))
+
+
+def _across(w: Rows, a: Vector) -> Rows:
+    """Rows of an angular velocity without the part along a."""
+    along = [sum((a[k] * w[k][i] for k in range(3)), 0.0) for i in range(len(w[0]))]
+    return [[x - a[k] * y for x, y in zip(w[k], along, strict=True)] for k in range(3)]
+
+
+def _plus(a: Sequence[Number], b: Sequence[Number]) -> list[Number]:
+    return [x + y for x, y in zip(a, b, strict=True)]
+
+
+def _minus(a: Sequence[Number], b: Sequence[Number]) -> list[Number]:
+    return [x - y for x, y in zip(a, b, strict=True)]
+
+
+def _times(a: Sequence[Number], k: Number) -> list[Number]:
+    return [x * k for x in a]
+
+
+# Doors ------------------------------------------------------------------------------------------
+
+_PART = "inverse_kinematics"
+
+
+def _sized(what: str, value: Any, *shape: int) -> np.ndarray:
+    array = some_numbers(what, value, _PART).astype(float)
+    if array.shape[max(array.ndim - len(shape), 0) :] != shape:
+        problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"
+        raise InputError("E-CALL-360", problem, part=_PART)
+    if not np.isfinite(array).all():
+        raise InputError("E-CALL-361", f"{what} must be finite numbers", part=_PART)
+    return array
+
+
+def _unit(what: str, value: Any) -> np.ndarray:
+    array = _sized(what, value, 3)
+    length = np.linalg.norm(array, axis=-1, keepdims=True)
+    if not (length > 0.0).all():
+        raise InputError("E-CALL-362", f"{what} has length zero", "give a direction", part=_PART)
+    return np.asarray(array / length)
+
+
+def _rotation(what: str, value: Any) -> np.ndarray:
+    """(..., 9) from a matrix or a quaternion."""
+    array = some_numbers(what, value, _PART).astype(float)
+    if array.shape[-1:] == (4,):
+        q = _sized(what, array, 4)
+        if not (np.abs(q).max(axis=-1) > 0.0).all():
+            problem = f"the quaternion of {what} is zero"
+            raise InputError("E-CALL-363", problem, "the identity is (1, 0, 0, 0)", part=_PART)
+        q = q / np.abs(q).max(axis=-1, keepdims=True)
+        columns = Vector(tuple(np.moveaxis(q, -1, 0)))
+        rows = matrix_from_quaternion(columns).rows
+        return np.stack([x for row in rows for x in row], axis=-1)
+    R = _sized(what, array, 3, 3)
+    if (
+        not np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=1e-6)
+        or not (np.linalg.det(R) > 0.0).all()
+    ):
+        remedy = "its columns must be orthogonal unit vectors, right-handed"
+        raise InputError("E-CALL-364", f"{what} is not a rotation matrix", remedy, part=_PART)
+    return R.reshape(*R.shape[:-2], 9)
+
+
+def _pose(what: str, value: Any) -> np.ndarray:
+    """(..., 12): rotation by rows, then the position."""
+    if isinstance(value, tuple) and len(value) == 2:
+        place, turn = value
+        return _joined(_rotation(what, turn), _sized(f"the position of {what}", place, 3))
+    T = _sized(what, value, 4, 4)
+    if not (T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)).all():
+        problem = f"the last row of {what} must be (0, 0, 0, 1)"
+        raise InputError("E-CALL-365", problem, part=_PART)
+    return _joined(_rotation(what, T[..., :3, :3]), T[..., :3, 3])
+
+
+def _joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b)], axis=-1)

@@ -1,0 +1,60 @@
+"""Checks of modelling assumptions: rigid links, ideal joints, rotors, frames near their bodies.
+
+The sources of modelling error and of lost digits that show in a file (Featherstone 2008, section
+10.1). docs/modelling.md is the whole checklist.
+"""
+
+import math
+from collections.abc import Iterator
+
+from chasles.lint.sheet import Found, Sheet
+from chasles.model.validate import FAR, far_frames
+
+SLENDER = 50.0
+"""Length of the uniform box with the same mass and moments, beside its thickness."""
+
+REDUCTION = 10.0
+"""Gear ratio from which on the rotor's inertia, times its square, is seldom small."""
+
+
+def slender(sheet: Sheet) -> Iterator[Found]:
+    """Links so long and thin that they bend."""
+    for link in sheet.links:
+        if link.extended:
+            assert link.mass is not None
+            thin, _, long = (math.sqrt(12.0 * x / link.mass) for x in link.second_moments)
+            if long > SLENDER * thin:
+                what = f"its mass and moments are of a box of {long:.3g} m by {thin * 1e3:.3g} mm"
+                yield link.found(what)
+
+
+def far_frame(sheet: Sheet) -> Iterator[Found]:
+    """Links whose centre of mass is many radii of gyration from the joint that moves them."""
+    where = {link.name: link.where for link in sheet.links}
+    for name, radii in far_frames(sheet.robot.model) if sheet.robot is not None else ():
+        what = f"its centre of mass is {radii:.0f} radii of gyration from its joint (over {FAR:g})"
+        yield Found(f"link {name!r}", where.get(name, sheet.file), what)
+
+
+def lossless(sheet: Sheet) -> Iterator[Found]:
+    """Joints without losses, where others of the robot have some."""
+    if sheet.robot is None:
+        return
+    moving = [x for x in sheet.robot.model.source.joints if x.traits.nv == 1 and x.mimic is None]
+    bare = [x.name for x in moving if not x.damping and not x.friction]
+    if 0 < len(bare) < len(moving):
+        names = ", ".join(map(repr, bare[:4])) + ", ..." * (len(bare) > 4)
+        what = f"{len(bare)} of {len(moving)} joints have neither damping nor friction: {names}"
+        yield Found(f"robot {sheet.robot.name!r}", sheet.file, what)
+
+
+def rotor(sheet: Sheet) -> Iterator[Found]:
+    """Geared joints without the inertia of their rotors."""
+    if sheet.robot is None:
+        return
+    joints = {joint.name: joint for joint in sheet.robot.model.source.joints}
+    for where, name, ratio in sheet.reductions:
+        joint = joints.get(name)
+        if joint is not None and abs(ratio) >= REDUCTION and not joint.armature:
+            what = f"a gear ratio of {ratio:g} and no armature: the rotor counts {ratio**2:g} times"
+            yield Found(f"joint {name!r}", where, what)

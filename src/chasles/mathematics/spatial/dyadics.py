@@ -1,0 +1,167 @@
+"""Spatial dyadics: maps of motions or forces to either (Featherstone 2008, section 2.13).
+
+There are four kinds (table 2.5), by what they take and what they give, with 36 numbers each.
+Inertias that have fewer numbers have types of their own (`inertia.py`).
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, overload
+
+from chasles.mathematics.linear import (
+    Additive,
+    Matrix,
+    Vector,
+    diagonal,
+    invert_symmetric,
+    mismatch,
+)
+from chasles.mathematics.spatial.inertia import ArticulatedInertia, CoriolisInertia, RigidInertia
+from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
+
+Six = type[Motion] | type[Force]
+
+_COLUMNS: dict[Six, Any] = {Motion: Motions, Force: Forces}
+_DUAL: dict[Six, Six] = {Motion: Force, Force: Motion}
+
+
+@dataclass(frozen=True, slots=True)
+class Dyadic(Additive):
+    """A linear map from vectors of kind `takes` to vectors of kind `gives`: a 6x6 matrix."""
+
+    entries: Matrix
+    takes: ClassVar[Six]
+    gives: ClassVar[Six]
+
+    @classmethod
+    def zero(cls) -> Self:
+        return cls(Matrix.zero(6, 6))
+
+    @property
+    def T(self) -> Any:
+        """The transpose: a dyadic from the dual of `gives` to the dual of `takes`."""
+        return _KINDS[_DUAL[self.gives], _DUAL[self.takes]](self.entries.T)
+
+    def __matmul__(self, other: Any) -> Any:
+        """The image of a vector, of columns, or of the vectors that another dyadic gives."""
+        if type(other) is self.takes:
+            return self.gives.of(*(self.entries @ Vector(tuple(other))))
+        if type(other) is _COLUMNS[self.takes]:
+            return _COLUMNS[self.gives](tuple(self @ column for column in other.columns))
+        if isinstance(other, Dyadic) and other.gives is self.takes:
+            return _KINDS[other.takes, self.gives](self.entries @ other.entries)
+        raise mismatch("multiply", self, other)
+
+    def moved(self, X: Any) -> Self:
+        """The same map in other coordinates, for a transform X or an inverse of one (table 2.5).
+
+        The columns are vectors that the map gives; the rows are dual to those that it takes.
+        """
+        columns = (X @ self.gives.of(*column) for column in self.entries.T.rows)
+        dual = _DUAL[self.takes]
+        rows = (X @ dual.of(*row) for row in zip(*columns, strict=True))
+        return type(self)(Matrix(tuple(tuple(row) for row in rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class MotionMap(Dyadic):
+    """A map from motions to motions, such as v x; it transforms by similarity."""
+
+    takes = Motion
+    gives = Motion
+
+    @staticmethod
+    def of(v: Motion) -> "MotionMap":
+        """v x: the rate of motion vectors that move with velocity v (Eq 2.31)."""
+        w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
+        return MotionMap(_blocks(w, Matrix.zero(), u, w))
+
+
+@dataclass(frozen=True, slots=True)
+class ForceMap(Dyadic):
+    """A map from forces to forces, such as v x*; it transforms by similarity."""
+
+    takes = Force
+    gives = Force
+
+    @staticmethod
+    def of(v: Motion) -> "ForceMap":
+        """v x*: the rate of force vectors that move with velocity v (Eq 2.32)."""
+        w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
+        return ForceMap(_blocks(w, u, Matrix.zero(), w))
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralInertia(Dyadic):
+    """A map from motions to forces, symmetric or not, such as dI/dt; by congruence."""
+
+    takes = Motion
+    gives = Force
+
+    @staticmethod
+    def of(inertia: RigidInertia | ArticulatedInertia | CoriolisInertia) -> "GeneralInertia":
+        """All 36 numbers of an inertia that has fewer."""
+        if type(inertia) is CoriolisInertia:
+            left = inertia.A, Matrix.skew(-inertia.l)
+            return GeneralInertia(_blocks(left[0], Matrix.zero(), left[1], Matrix.zero()))
+        A = ArticulatedInertia.of(inertia) if type(inertia) is RigidInertia else inertia
+        if type(A) is not ArticulatedInertia:
+            raise mismatch("make", GeneralInertia.zero(), inertia)
+        return GeneralInertia(_blocks(A.I.matrix(), A.H, A.H.T, A.M.matrix()))
+
+
+@dataclass(frozen=True, slots=True)
+class InverseInertia(Dyadic):
+    """Phi in a = Phi f + b: what a force on one body adds to its acceleration, or to another's.
+
+    Unlike an inertia it exists for a body that is not free to move in every direction, where it
+    has less than full rank (Featherstone 2008, sections 2.15 and 7.1). The zero is that of the
+    world, or between bodies that are not connected. The transpose is that between the two bodies
+    the other way round. It transforms by congruence.
+    """
+
+    takes = Force
+    gives = Motion
+
+    @staticmethod
+    def of(rigid: RigidInertia) -> "InverseInertia":
+        """The inverse inertia of a free body with a mass and three moments (Eq 2.73)."""
+        m, c, Ic = rigid.about_center()
+        turn = invert_symmetric(Ic.matrix())
+        mixed = Matrix.skew(c) @ turn
+        slide = mixed @ Matrix.skew(c).T + diagonal(Vector((1.0 / m,) * 3))
+        return InverseInertia(_blocks(turn, mixed.T, mixed, slide))
+
+    @staticmethod
+    def of_articulated(A: ArticulatedInertia) -> "InverseInertia":
+        """The inverse of an articulated inertia of full rank."""
+        return InverseInertia(invert_symmetric(GeneralInertia.of(A).entries))
+
+    def without(self, U: Motions, K: Motions) -> "InverseInertia":
+        """Phi - U K': what a constraint takes away."""
+        left, right = ([tuple(m) for m in M.columns] for M in (U, K))
+        products = Matrix(tuple(zip(*left, strict=True))) @ Matrix(tuple(right)) if left else None
+        return self if products is None else InverseInertia(self.entries - products)
+
+
+_KINDS: dict[tuple[Six, Six], type[Dyadic]] = {
+    (kind.takes, kind.gives): kind for kind in (MotionMap, ForceMap, GeneralInertia, InverseInertia)
+}
+
+
+@overload
+def dyad(a: Motion, b: Force) -> MotionMap: ...
+@overload
+def dyad(a: Force, b: Motion) -> ForceMap: ...
+@overload
+def dyad(a: Force, b: Force) -> GeneralInertia: ...
+@overload
+def dyad(a: Motion, b: Motion) -> InverseInertia: ...
+def dyad(a: Motion | Force, b: Motion | Force) -> Any:
+    """The map x -> a (b . x), of rank one (Eq 2.64): the kind follows from the kinds of a and b."""
+    return _KINDS[_DUAL[type(b)], type(a)](Matrix(tuple(tuple(x * y for y in b) for x in a)))
+
+
+def _blocks(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Matrix:
+    """[A B; C D]."""
+    pairs = [*zip(A.rows, B.rows, strict=True), *zip(C.rows, D.rows, strict=True)]
+    return Matrix(tuple((*left, *right) for left, right in pairs))

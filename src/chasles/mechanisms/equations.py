@@ -1,0 +1,325 @@
+"""Equations of closed loops: dimensionless, at closed positions, and which of them count.
+
+Lengths are divided by the size of their loop, which is the sum of the fixed distances around it.
+
+Loops of files are often closed only to the digits of the file. A plane four-bar whose axes are
+parallel to six digits has five equations for its three joints, of which two determine the motion;
+the others repeat them up to those digits. Solved to rounding, the five have no solution, or lock
+the mechanism. So equations that others imply, up to a tolerance, are dropped: once for all states.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from chasles.algorithms.homogeneous import coupling_matrix
+from chasles.functions import numeric
+from chasles.functions.compiled import AtTime, Compiled
+from chasles.mathematics.linear import Vector
+from chasles.mechanisms.ranks import RANK, independent_columns, null_space, rank_of, smallest
+from chasles.mechanisms.reports import ImpossiblePosition, how_open, loop_size
+from chasles.model import Coupling, Model
+from chasles.model.spaces import freedom_units
+
+SAMPLES = 16
+"""Places at which the slope of a coupling is looked at."""
+
+CLOSED = 1e-13
+"""Loops are solved to this residual, in rad and in sizes of the loop."""
+
+STARTS = 16
+"""Positions from which closed ones are looked for."""
+
+STRIDE, STRIDES = 0.1, 30
+"""Steps (rad, and sizes of the largest loop) along each motion on which dropped equations are
+tried, and their number to each side."""
+
+BRANCHING = 0.2
+"""Of the smallest singular value at the start of such a motion: where less is left, motions meet
+that are different mechanisms to the equations that are dropped."""
+
+
+class Agreement(NamedTuple):
+    """The equations that count, and closed positions.
+
+    rows: scales of the equations, 0 for those that are dropped. references: closed positions of
+    full rank (states, nq). misfit: the most that each dropped equation was off, dimensionless, in
+    these and along the motions from them; 0 for the others.
+    """
+
+    rows: np.ndarray
+    references: np.ndarray
+    misfit: np.ndarray
+
+
+class Equations:
+    """The equations of loops and couplings at a time: decided at t = 0 for all times."""
+
+    def __init__(self, model: Model, function: Callable[..., Compiled]) -> None:
+        self.model = model
+        self.time = np.zeros(())
+        self._compile = function
+        self._whole: Self | None = None
+
+    @cached_property
+    def positions(self) -> Self:
+        """The same loops by their equations of position: those of velocity alone left out."""
+        if self._whole is not None or all(self.model.holonomic_rows):
+            return self
+        found = type(self)(self.model, self._compile)
+        found._whole, found.time = self, self.time
+        return found
+
+    def function(self, name: str, **options: Any) -> Compiled | AtTime:
+        """A compiled function of the robot at this time."""
+        return self._compile(name, **options).at(self.time)
+
+    @property
+    def part(self) -> str:
+        """The robot, in messages."""
+        return f"robot {self.model.name!r}"
+
+    @cached_property
+    def owners(self) -> tuple[int, ...]:
+        """For each velocity coordinate the body whose joint it moves."""
+        return tuple(i for i in self.model.movers for _ in range(self.model.bodies[i].joint.nv))
+
+    @cached_property
+    def neutral(self) -> np.ndarray:
+        """The configuration in which every joint's two frames coincide: (nq,)."""
+        joints = (self.model.bodies[i].joint for i in self.model.movers)
+        return np.array([float(x) + 0.0 for joint in joints for x in joint.neutral()])
+
+    @cached_property
+    def scales(self) -> np.ndarray:
+        """Scales of all equations."""
+        return row_scales(self.model.at(0.0))
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """Scales of the freedoms."""
+        return column_scales(self.model)
+
+    @cached_property
+    def tolerance(self) -> float:
+        """What equations may contradict each other by, in rad and in sizes of the loop."""
+        sizes = [loop_size(self.model, loop) for loop in self.model.loops]
+        return max(map(self.model.source.precision.closure, sizes or [1.0]))
+
+    @cached_property
+    def agreed(self) -> Agreement:
+        """Closed positions, and the equations that count: all of those of velocity alone."""
+        if self.positions is self:
+            return _agreement(self)
+        found = self.positions.agreed
+        return found._replace(references=_regular(self, found.references, found.rows))
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Scales of the equations that count, 0 for the others."""
+        return self.agreed.rows
+
+    @property
+    def references(self) -> np.ndarray:
+        """Closed positions of full rank, found from neutral and from positions around it."""
+        return self.agreed.references
+
+    def weights(self, tolerance: float) -> np.ndarray:
+        """Scales of residuals that may be as large as a tolerance: equations that are dropped may
+        be off by that of the loops."""
+        share = min(1.0, tolerance / self.tolerance)
+        return np.where(self.rows == 0.0, share * self.scales, self.rows)
+
+    @cached_property
+    def looped(self) -> np.ndarray:
+        """The velocity coordinates that loops or couplings are about."""
+        bodies = [i for each in self.model.constraints for i in each.bodies]
+        movers = self.model.owners(bodies)
+        return np.array([k for k, i in enumerate(self.owners) if i in movers], dtype=int)
+
+    def matrix(self, q: np.ndarray) -> np.ndarray:
+        """A of the loops, dimensionless: (..., rows, nv)."""
+        return self.scaled(self.raw_matrix(q))
+
+    def scaled(self, A: np.ndarray) -> np.ndarray:
+        """A matrix of the loops, made dimensionless."""
+        return self.rows[:, None] * A * self.columns
+
+    def raw_matrix(self, q: np.ndarray) -> np.ndarray:
+        """A of the loops: (..., rows, nv)."""
+        A = np.asarray(self.function("loop_matrix")(q))
+        return A if self._whole is None else A * np.array(self.model.holonomic_rows)[:, None]
+
+    def solve(
+        self,
+        q: np.ndarray,
+        columns: np.ndarray,
+        rows: np.ndarray | None = None,
+        *,
+        tolerance: float = CLOSED,
+        rank: float = RANK,
+    ) -> numeric.Found:
+        """Closed positions by Newton's method from q, moved where a column's scale is not 0."""
+        return numeric.solve(
+            self.function("loop_residual"),
+            self.positions.raw_matrix,
+            self.function("integrate"),
+            q,
+            rows=self.rows if rows is None else rows,
+            columns=columns,
+            tolerance=tolerance,
+            rank=rank,
+        )
+
+
+# Which equations count ----------------------------------------------------------------------------
+
+
+def _agreement(loops: Equations) -> Agreement:
+    """All equations, if they have solutions and their rank does not hang on the last digits.
+
+    If not, those that others imply up to the tolerance are dropped.
+    """
+    starts, scales = _starts(loops), loops.scales
+    found = loops.solve(starts, loops.columns, scales)
+    closed, near = (found.q[found.size <= most] for most in (CLOSED, loops.tolerance))
+    sure = len(closed) and len(closed) == len(near)
+    if not (sure and _rank(loops, closed, RANK) == _rank(loops, closed, loops.tolerance)):
+        fewer = _fewer(loops, starts)
+        if fewer is not None:
+            return fewer
+    if not len(closed):
+        best = how_open(loops.model, found.residual[int(np.argmin(found.size))])
+        when = " at t = 0, where choices are made" if loops.model.timed else ""
+        problem = f"no position was found that closes its loops{when}"
+        remedy = f"at best {best}; check lengths, frames and couplings"
+        raise ImpossiblePosition("E-LOOP-002", problem, remedy, part=loops.part)
+    return Agreement(scales, _regular(loops, closed, scales), np.zeros(len(scales)))
+
+
+def _starts(loops: Equations) -> np.ndarray:
+    """Neutral, and positions around it: (STARTS, nq)."""
+    nv = loops.model.nv
+    inside = np.isin(np.arange(nv), loops.looped)
+    spread = np.linspace(0.0, 3.0, STARTS)[:, None] * loops.columns * inside
+    away = spread * np.random.default_rng(0).uniform(-1.0, 1.0, (STARTS, nv))
+    return np.asarray(loops.function("integrate")(np.tile(loops.neutral, (STARTS, 1)), away))
+
+
+def _fewer(loops: Equations, starts: np.ndarray) -> Agreement | None:
+    """As few equations as imply the others up to the tolerance; None if all must count.
+
+    The tolerance says how small a singular value may be that rounded numbers have made. A small one
+    may also belong to the mechanism, which then moves so that equations left out are opened.
+    """
+    scales, most = loops.scales, loops.tolerance
+    found = loops.solve(starts, loops.columns, scales, tolerance=most, rank=most)
+    near = found.q[found.size <= most]
+    if not len(near):
+        return None
+    A = scales[:, None] * loops.raw_matrix(near) * loops.columns
+    least = min(rank_of(a, share=most)[0] for a in A)
+    exact, across = max(rank_of(a)[0] for a in A), np.swapaxes(A, -1, -2)
+    for rank in range(least, max(exact, least + 1)):
+        spare = independent_columns(across, rank, range(len(scales)))
+        dropped = np.intersect1d(spare, np.flatnonzero(loops.model.holonomic_rows))
+        rows = scales.copy()
+        rows[dropped] = 0.0
+        solved = loops.solve(near, loops.columns, rows)
+        closed = solved.q[solved.size <= CLOSED]
+        agree = closed[_size(loops, closed, dropped) <= most]
+        tried = _walked(loops, agree, rows, rank)
+        if len(agree) and np.all(_size(loops, tried, dropped) <= most):
+            misfit = np.zeros(len(scales))
+            misfit[dropped] = np.max(np.abs(_residual(loops, tried)[:, dropped]), axis=0)
+            contradict = rank < exact or np.max(misfit, initial=0.0) > CLOSED
+            return Agreement(rows, _regular(loops, agree, rows), misfit) if contradict else None
+    return None
+
+
+def _walked(loops: Equations, q: np.ndarray, rows: np.ndarray, rank: int) -> np.ndarray:
+    """Positions q, and others along every motion of the loops that some equations leave."""
+    found, inside, integrate = [q], loops.looped, loops.function("integrate")
+
+    def equations(at: np.ndarray) -> np.ndarray:
+        return (rows[:, None] * loops.raw_matrix(at) * loops.columns)[..., inside]
+
+    least = smallest(equations(q), rank)
+    best = np.flatnonzero(least == np.max(least, initial=0.0))[:1]
+    ways = np.swapaxes(null_space(equations(q[best]), rank), -1, -2).reshape(-1, len(inside))
+    along = np.concatenate([ways, -ways])
+    at = np.repeat(q[best], len(along), axis=0)
+    for _ in range(STRIDES):
+        N = null_space(equations(at), rank)
+        along = np.einsum("sik,sjk,sj->si", N, N, along)
+        along = along / np.maximum(np.linalg.norm(along, axis=-1, keepdims=True), RANK)
+        step = np.zeros((len(at), loops.model.nv))
+        step[:, inside] = STRIDE * along
+        solved = loops.solve(integrate(at, loops.columns * step), loops.columns, rows)
+        goes_on = solved.size <= CLOSED
+        goes_on &= smallest(equations(solved.q), rank) > BRANCHING * np.max(least, initial=0.0)
+        at, along = solved.q[goes_on], along[goes_on]
+        found.append(at)
+    return np.concatenate(found)
+
+
+def _rank(loops: Equations, q: np.ndarray, share: float) -> int:
+    """The rank of all equations in most of some positions: singular values above a share count."""
+    A = loops.scales[:, None] * loops.raw_matrix(q) * loops.columns
+    return max(rank_of(a, share=share)[0] for a in A)
+
+
+def _regular(loops: Equations, q: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Those of some positions where the equations have full rank."""
+    ranks = [rank_of(A)[0] for A in rows[:, None] * loops.raw_matrix(q) * loops.columns]
+    return np.asarray(q[np.array(ranks) == max(ranks)])
+
+
+def _residual(loops: Equations, q: np.ndarray) -> np.ndarray:
+    """Residuals of all equations, dimensionless: (states, rows)."""
+    return np.asarray(loops.scales * loops.function("loop_residual")(q))
+
+
+def _size(loops: Equations, q: np.ndarray, some: np.ndarray) -> np.ndarray:
+    """How far some equations are from holding: (states,)."""
+    return np.asarray(np.linalg.norm(_residual(loops, q)[:, some], axis=-1))
+
+
+# Scales -------------------------------------------------------------------------------------------
+
+
+def row_scales(model: Model) -> np.ndarray:
+    """Scales of equations: 1 for rotations, 1/size for translations, 1/slope for couplings."""
+    scales = []
+    for loop in model.loops:
+        T = loop.joint.constraint(loop.joint.neutral())
+        scales += [1.0 / loop_size(model, loop) if any(f.force) else 1.0 for f in T.columns]
+    for coupling in model.couplings:
+        scales += [1.0 / slope for slope in _slopes(model, coupling)]
+    return np.array(scales)
+
+
+def column_scales(model: Model) -> np.ndarray:
+    """Scales of freedoms: 1 for rotations, the largest loop's size for translations."""
+    largest = max((loop_size(model, loop) for loop in model.loops), default=1.0)
+    return np.array(freedom_units(model, largest))
+
+
+def _slopes(model: Model, coupling: Coupling) -> list[float]:
+    """The steepest slope of each row near neutral, for one rad or m; 1 where it has none."""
+    rng = np.random.default_rng(0)
+    found = [[0.0] for _ in range(coupling.rows)]
+    for _ in range(SAMPLES):
+        near = {}
+        for i in coupling.bodies:
+            joint, drive = model.bodies[i].joint, model.bodies[i].drive
+            step = Vector(tuple(rng.uniform(-1.0, 1.0, joint.nv).tolist()))
+            still = step if joint.additive else joint.integrate(joint.neutral(), step)
+            near[i] = still if drive is None else drive.position()
+        for block in coupling_matrix(model, coupling, near).values():
+            for entries, row in zip(found, block.rows, strict=True):
+                entries += map(abs, row)
+    return [max(filter(math.isfinite, entries)) or 1.0 for entries in found]

@@ -1,0 +1,366 @@
+"""Inverse kinematics: postures that meet targets, within joint limits, with loops closed.
+
+Every problem is tried from several starting postures (a low-discrepancy set within the limits),
+those first that come nearest to its targets, until one leads to a solution. The steps are one
+compiled program (`functions.reaching`), the tries one piece of machine code
+(`backends.llvm.search`), so that a posture costs about a microsecond.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from chasles.backends.arrays import checked_count
+from chasles.errors import ArgumentError, InputError
+from chasles.functions.doors import checked_frame, leading_shape, numbers
+from chasles.functions.reaching import (
+    ANGLE,
+    LENGTH,
+    MEMORY,
+    STATUS,
+    Task,
+)
+from chasles.functions.targets import CENTER, CenterOfMass, Pose, Relative, Target
+from chasles.mechanisms.mechanism import Mechanism
+from chasles.mechanisms.postures import RANKED, TURN, Bounds, Starts, prepared
+from chasles.model.given import a_mapping, some_names
+from chasles.model.spaces import freedom_units
+
+PART = "inverse_kinematics"
+
+AT_ONCE = 256
+"""Problems of which all tries are made together, where all solutions are looked for."""
+
+DISTINCT = 1e-4
+"""Postures that differ by less in every coordinate (rad or m), full turns apart, are the same."""
+
+CLOSER = 200
+"""Moves towards a posture that the solution is to be near to, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Postures that inverse kinematics found: all arrays have the leading shape of the targets.
+
+    Attributes
+    ----------
+    q : (..., nq)
+        The posture, within the limits. Where a problem is not solved, the one with the least error
+        that was found. With `solutions="all"`, (..., count, nq), NaN beyond those that were found.
+    solved : (...)
+        True where every error is within its tolerance and all loops are closed.
+    residual : (..., 2)
+        The largest angle (rad) and the largest distance (m) between q and the targets.
+    iterations : (...)
+        The number of steps, of all tries together.
+    limits : (..., nq)
+        1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
+    """
+
+    q: np.ndarray
+    solved: np.ndarray
+    residual: np.ndarray
+    iterations: np.ndarray
+    limits: np.ndarray
+
+
+def inverse_kinematics(
+    mechanism: Mechanism,
+    bounds: Bounds,
+    targets: Any,
+    *,
+    guess: Any = None,
+    near: Any = None,
+    fixed: Sequence[str] | str = (),
+    solutions: Literal["first", "all"] = "first",
+    count: int = 16,
+    seed: int = 0,
+    tries: int = 200,
+    threads: int | None = None,
+) -> Solution:
+    """Postures that meet targets; see `Robot.inverse_kinematics`."""
+    mechanism.refuse_time(PART, "ask for it at a time: robot.at_time(t)")
+    task, lead, given = _stated(mechanism, bounds, targets)
+    if solutions not in ("first", "all"):
+        problem = f"solutions must be 'first' or 'all', not {solutions!r}"
+        raise InputError("E-CALL-371", problem, part=PART)
+    tries, seed = checked_count(f"{PART}: tries", tries), checked_count("seed", seed, least=0)
+    posture = _posture(mechanism, "guess", guess)
+    wanted = _posture(mechanism, "near", near)
+    held = _held(mechanism, fixed)
+    lead = np.broadcast_shapes(lead, *(p.shape[:-1] for p in (posture, wanted) if p is not None))
+    solver = _Solver(mechanism, bounds, task, given, lead, held, seed, tries, threads)
+    if wanted is not None:
+        return solver.nearest(wanted)
+    if solutions == "all":
+        return solver.all(posture, checked_count(f"{PART}: count", count))
+    return solver.first(posture)
+
+
+# Doors ------------------------------------------------------------------------------------------
+
+
+def _stated(
+    mechanism: Mechanism, bounds: Bounds, targets: Any
+) -> tuple[Task, tuple[int, ...], list[np.ndarray]]:
+    """The task, the leading shape of its targets, and goals, weights and tolerances (..., size)."""
+    pairs: list[tuple[str, Target]] = []
+    for frame, value in a_mapping("targets", targets, PART).items():
+        values = value if isinstance(value, list) and _are_targets(value) else [value]
+        for each in values:
+            target = each if isinstance(each, Target) else Pose(each)
+            if isinstance(target, CenterOfMass) != (frame == CENTER):
+                problem = f"CenterOfMass belongs to the key {CENTER!r}, and nothing else does"
+                raise ArgumentError("E-CALL-370", problem, part=PART)
+            if frame != CENTER:
+                checked_frame(mechanism.model, PART, frame, several=False)
+            if isinstance(target, Relative):
+                checked_frame(mechanism.model, PART, target.to, several=False)
+            pairs.append((frame, target))
+    if not pairs:
+        problem = "there are no targets"
+        raise InputError("E-CALL-372", problem, "give {frame: pose}", part=PART)
+    closing = mechanism.loops.rows * mechanism.model.holonomic_rows if mechanism.rows else ()
+    scales = tuple(map(float, closing))
+    task = Task(mechanism.model, tuple(pairs), bounds.lower, bounds.upper, scales)
+    goals = [target.numbers() for _, target in pairs]
+    named = {f"target of {frame!r}": a for (frame, _), a in zip(pairs, goals, strict=True)}
+    lead = leading_shape(PART, **named)
+    whole = np.concatenate([np.broadcast_to(a, (*lead, a.shape[-1])) for a in goals], axis=-1)
+    rows = [[_each(target, name) for _, target in pairs] for name in ("weight", "tolerance")]
+    weights, tolerances = (np.concatenate(each)[None] for each in rows)
+    return task, lead, [whole, weights, tolerances]
+
+
+def _are_targets(values: list[Any]) -> bool:
+    return bool(values) and all(isinstance(each, Target) for each in values)
+
+
+def _each(target: Target, name: str) -> np.ndarray:
+    """A weight or tolerance for each error of a target: one number, or of angles and of lengths."""
+    value = np.broadcast_to(numbers(name, np.atleast_1d(getattr(target, name)), 1), (1,))
+    if isinstance(getattr(target, name), tuple | list):
+        value = numbers(name, getattr(target, name), 2)
+    value = np.broadcast_to(value, (2,)) if value.size == 1 else value
+    if not (np.isfinite(value) & (value >= 0.0)).all():
+        problem = f"{name} of a target must be finite and not negative, not {getattr(target, name)}"
+        raise InputError("E-CALL-373", problem, part=PART)
+    return np.repeat(value, (target.angles, target.lengths))
+
+
+def _posture(mechanism: Mechanism, name: str, given: Any) -> np.ndarray | None:
+    if given is None:
+        return None
+    posture = numbers(f"{PART}: {name}", given, mechanism.nq).astype(float)
+    if not np.isfinite(posture).all():
+        raise InputError("E-CALL-374", f"{name} must be finite numbers", part=PART)
+    return posture
+
+
+def _held(mechanism: Mechanism, fixed: Any) -> list[str]:
+    names = some_names("fixed", [fixed] if isinstance(fixed, str) else fixed, PART)
+    for name in names:
+        mechanism.position_slice(name)  # an error names the joints that there are
+    return names
+
+
+# Solving ----------------------------------------------------------------------------------------
+
+
+class _Solver:
+    """One call: a task with its numbers, and the tries that it is given."""
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        bounds: Bounds,
+        task: Task,
+        given: list[np.ndarray],
+        lead: tuple[int, ...],
+        held: Sequence[str],
+        seed: int,
+        tries: int,
+        threads: int | None,
+    ) -> None:
+        self.mechanism, self.bounds, self.task, self.lead = mechanism, bounds, task, lead
+        self.held, self.seed, self.tries, self.threads = held, seed, tries, threads
+        goals, self._weights, self._tolerances = given
+        rows = np.broadcast_to(goals, (*lead, goals.shape[-1]))
+        self.goals = np.ascontiguousarray(rows.reshape(math.prod(lead), goals.shape[-1]))
+        self._movable = np.ones((1, mechanism.nv))
+        for name in held:
+            self._movable[0, mechanism.velocity_slice(name)] = 0.0
+        self._prepared = prepared(mechanism, task)
+
+    def first(self, guess: np.ndarray | None) -> Solution:
+        """One posture for each problem."""
+        if not self.held or guess is None or guess.ndim == 1:
+            return self._solution(*self._found(self.goals, self._rows(guess)))
+        return self._by_group(guess)
+
+    def _rows(self, posture: np.ndarray | None) -> np.ndarray | None:
+        """A posture for each problem, or one for all, within the limits."""
+        if posture is None:
+            return None
+        inside = np.clip(posture, self.bounds.lower, self.bounds.upper)
+        if inside.ndim == 1:
+            return np.ascontiguousarray(inside[None])
+        whole = np.broadcast_to(inside, (*self.lead, inside.shape[-1]))
+        return np.ascontiguousarray(whole.reshape(-1, inside.shape[-1]))
+
+    def _by_group(self, guess: np.ndarray) -> Solution:
+        """Problems whose fixed joints have different positions, one such position after another."""
+        rows = self._rows(guess)
+        assert rows is not None
+        rows = np.ascontiguousarray(np.broadcast_to(rows, (len(self.goals), rows.shape[1])))
+        columns = np.concatenate([np.r_[self.mechanism.position_slice(n)] for n in self.held])
+        _, group = np.unique(rows[:, columns], axis=0, return_inverse=True)
+        whole: list[np.ndarray] = []
+        for k in range(group.max(initial=-1) + 1):
+            chosen = np.flatnonzero(group.ravel() == k)
+            some = self._found(self.goals[chosen], rows[chosen])
+            whole = whole or [np.empty((len(rows), *a.shape[1:]), a.dtype) for a in some]
+            for a, part in zip(whole, some, strict=True):
+                a[chosen] = part
+        return self._solution(*(whole or self._found(self.goals, rows)))
+
+    def _starts(self, guess: np.ndarray | None) -> Starts:
+        """Starting postures, of which fixed joints are where the guess has them."""
+        held: list[tuple[int, float]] = []
+        if self.held:
+            here = self.mechanism.neutral() if guess is None else guess[0]
+            here = np.clip(here, self.bounds.lower, self.bounds.upper)
+            for name in self.held:
+                place = self.mechanism.position_slice(name)
+                held += [(k, float(here[k])) for k in range(place.start, place.stop)]
+        return self._prepared.starts(self.bounds, self.seed, self.tries, tuple(held))
+
+    def _found(
+        self, goals: np.ndarray, guess: np.ndarray | None, *, only: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Postures, memories and (steps, try) of problems; only: from the guess alone."""
+        starts, search = self._starts(guess), self._prepared.search
+        ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
+        if only:
+            patience = patience[[0, -1]]
+        else:
+            ranks = search.ranked(goals, starts.table)
+        if guess is None:
+            guess, ranks = starts.postures[ranks[:, 0]], np.ascontiguousarray(ranks[:, 1:])
+        inputs = [goals, self._weights, self._tolerances, self._movable]
+        found: tuple[np.ndarray, np.ndarray, np.ndarray] = search(
+            inputs, guess, ranks, starts.postures, RANKED, patience, self.threads
+        )
+        return found
+
+    def _solution(
+        self, q: np.ndarray, ends: np.ndarray, steps: np.ndarray, each: tuple[int, ...] = ()
+    ) -> Solution:
+        """Rows as a solution; each: the shape of the postures of one problem."""
+        lead = (*self.lead, *each)
+        at = np.where(q >= self.bounds.upper, 1, 0) - np.where(q <= self.bounds.lower, 1, 0)
+        return Solution(
+            q.reshape(*lead, q.shape[-1]),
+            (ends[..., STATUS] == 1.0).reshape(lead),
+            ends[..., [ANGLE, LENGTH]].reshape(*lead, 2),
+            steps[..., 0].reshape(self.lead),
+            at.astype(np.int8).reshape(*lead, q.shape[-1]),
+        )
+
+    # Several solutions --------------------------------------------------------------------------
+
+    def all(self, guess: np.ndarray | None, count: int) -> Solution:
+        """Distinct postures, at most `count` for each problem, in the order of their starts."""
+        n, rows = len(self.goals), self._rows(guess)
+        starts = self._starts(rows).postures[RANKED:]
+        q, ends = (
+            np.full((n, count, self.mechanism.nq), np.nan),
+            np.full((n, count, MEMORY), np.inf),
+        )
+        steps = np.zeros((n, 1), int)
+        for first in range(0, n, AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            begins = np.broadcast_to(starts, (len(self.goals[some]), *starts.shape))
+            if rows is not None:
+                own = np.broadcast_to(rows, (n, rows.shape[1]))[some, None]
+                begins = np.concatenate([own, begins], axis=1)
+            goals = np.repeat(self.goals[some], begins.shape[1], axis=0)
+            tried = self._found(
+                goals, np.ascontiguousarray(begins.reshape(len(goals), -1)), only=True
+            )
+            found, end, taken = (a.reshape(*begins.shape[:2], -1) for a in tried)
+            steps[some] = taken[..., :1].sum(axis=1)
+            self._sort(found, end, q[some], ends[some])
+        return self._solution(q, ends, steps, (count,))
+
+    def _sort(self, found: np.ndarray, end: np.ndarray, q: np.ndarray, ends: np.ndarray) -> None:
+        """Put postures that are solutions, and not yet among those in q, there."""
+        known = np.zeros(len(q), int)
+        for k in range(found.shape[1]):
+            solved = np.flatnonzero((end[:, k, STATUS] == 1.0) & (known < q.shape[1]))
+            if not len(solved):
+                continue
+            apart = self._apart(found[solved, k][:, None], q[solved])
+            new = solved[~(apart < DISTINCT).all(axis=-1).any(axis=-1)]
+            q[new, known[new]], ends[new, known[new]] = found[new, k], end[new, k]
+            known[new] += 1
+
+    def _apart(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Distances of coordinates (..., nv), full turns left out; infinite where b is NaN."""
+        lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+        a, b = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b))
+        missing = np.isnan(b).any(axis=-1)
+        far = np.abs(self.mechanism.difference(a, np.where(missing[..., None], a, b)))
+        turns = np.array(freedom_units(self.mechanism.model, -1.0)) > 0.0
+        wrapped = np.minimum(np.remainder(far, TURN), TURN - np.remainder(far, TURN))
+        return np.where(missing[..., None], np.inf, np.where(turns, wrapped, far))
+
+    def nearest(self, posture: np.ndarray) -> Solution:
+        """The solution nearest to a posture, by the sum of squared coordinates.
+
+        The nearest of all that are found; then it moves towards the posture, and back to the
+        targets on the shortest way, as long as it comes nearer.
+        """
+        rows, found = self._rows(posture), self.all(posture, 16)
+        assert rows is not None
+        rows = np.broadcast_to(rows, (len(self.goals), rows.shape[1]))
+        flat = found.q.reshape(len(rows), -1, rows.shape[1])
+        away = self._distance(rows[:, None], flat)
+        best = np.argmin(np.where(np.isnan(away), np.inf, away), axis=1)
+        every = np.arange(len(rows))
+        q, far, share = flat[every, best], away[every, best], np.full(len(rows), 0.5)
+        none = ~np.isfinite(far)
+        again = self.first(posture)
+        q[none] = again.q.reshape(rows.shape)[none]
+        _, ends, steps = self._found(self.goals, np.ascontiguousarray(q), only=True)
+        moving = np.flatnonzero(~none)
+        for _ in range(CLOSER):
+            if not len(moving):
+                break
+            way = self.mechanism.difference(q[moving], rows[moving]) * self._movable
+            begin = self.mechanism.integrate(q[moving], share[moving, None] * way)
+            begin = np.clip(begin, self.bounds.lower, self.bounds.upper)
+            trial, end, _ = self._found(self.goals[moving], begin, only=True)
+            nearer = self._distance(rows[moving], trial)
+            better = (end[:, STATUS] == 1.0) & (nearer < far[moving])
+            chosen = moving[better]
+            gained = far[chosen] - nearer[better]
+            q[chosen], ends[chosen], far[chosen] = trial[better], end[better], nearer[better]
+            share[chosen] = np.minimum(2.0 * share[chosen], 1.0)
+            share[moving[~better]] *= 0.25
+            still = np.ones(len(moving), bool)
+            still[better] = gained > 1e-10 * far[chosen]
+            moving = moving[still & (share[moving] > 1e-6)]
+        whole = found.iterations.reshape(-1, 1) + steps[:, :1]
+        return self._solution(q, ends, whole)
+
+    def _distance(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """The squared length of the way from a to b, NaN where b is."""
+        lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+        a, b = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b))
+        missing = np.isnan(b).any(axis=-1)
+        way = self.mechanism.difference(a, np.where(missing[..., None], a, b))
+        return np.where(missing, np.nan, np.sum(way * way, axis=-1))

@@ -1,0 +1,124 @@
+"""Starting postures of inverse kinematics, and the compiled search that they are kept with."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.arrays import COMPILING
+from chasles.functions.reaching import FIRM, MEMORY, MOST, SHARE, Task
+from chasles.mechanisms.mechanism import Mechanism
+
+RANKED = 128
+"""Starting postures among which those near the targets are looked for."""
+
+PATIENT = 40
+"""Tries after which slow progress is not given up so soon."""
+
+EAGER, SLOW, LAST = (16.0, 0.5, 0.0), (60.0, 0.95, 0.0), (1000.0, 1.0 - 1e-12, 1.0)
+"""Of a try: the steps after which it is given up, the part of the squared error of two steps before
+that it must be below, and its firm damping: at first, after PATIENT tries, and of the last, from
+the best posture of all, which ends where the error is least."""
+
+KEPT = 16
+"""Sets of starting postures that are kept for a task."""
+
+TURN = 2.0 * math.pi
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """Limits (nq,) of the coordinates, and the range (nq,) that starting postures lie in."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Starts:
+    """Starting postures (RANKED + tries, nq), a table to rank them, and memories of the tries."""
+
+    postures: np.ndarray
+    table: np.ndarray
+    patience: np.ndarray
+
+
+class Prepared:
+    """The compiled search of a task, and starting postures that were used before."""
+
+    def __init__(self, mechanism: Mechanism, task: Task) -> None:
+        self.mechanism, self.task = mechanism, task
+        self.search = backends.search(task.step)
+        self._starts: dict[tuple[Any, ...], Starts] = {}
+
+    def starts(
+        self, bounds: Bounds, seed: int, tries: int, held: tuple[tuple[int, float], ...]
+    ) -> Starts:
+        """The starts of a seed, with some coordinates held at given values."""
+        key = (seed, tries, held)
+        if key not in self._starts:
+            postures = spread(self.mechanism, bounds, RANKED + tries, seed)
+            for place, value in held:
+                postures[:, place] = value
+            met = np.empty((RANKED, self.task.numbers))
+            self.task.reached([postures[:RANKED]], [met])
+            patience = np.zeros((tries + 1, MEMORY))
+            patience[:, [MOST, SHARE, FIRM]] = EAGER
+            patience[PATIENT:, [MOST, SHARE, FIRM]] = SLOW
+            patience[-1, [MOST, SHARE, FIRM]] = LAST
+            while len(self._starts) >= KEPT:
+                self._starts.pop(next(iter(self._starts)))
+            table = self.search.table(met, self.task.weights())
+            self._starts[key] = Starts(postures, table, patience)
+        return self._starts[key]
+
+
+def prepared(mechanism: Mechanism, task: Task) -> Prepared:
+    """What a task needs, made once for a mechanism."""
+    key = ("inverse kinematics", *task.key[2:])
+    if key not in mechanism.kept:
+        with COMPILING:
+            if key not in mechanism.kept:
+                mechanism.kept[key] = Prepared(mechanism, task)
+    found: Prepared = mechanism.kept[key]
+    return found
+
+
+def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.ndarray:
+    """Postures (count, nq) that fill the space within the limits evenly.
+
+    An additive sequence with the generalized golden ratio (Roberts 2018), shifted by the seed;
+    orientations are uniform (Shoemake 1992). Without limits, angles lie in [-pi, pi] and positions
+    in [-1, 1] m.
+    """
+    model = mechanism.model
+    size = mechanism.nv
+    ratio = 2.0
+    for _ in range(64):
+        ratio = (1.0 + ratio) ** (1.0 / (size + 1.0))
+    steps = ratio ** -np.arange(1.0, size + 1.0)
+    shift = 0.5 if not seed else np.random.default_rng(seed).random(size)
+    u = (shift + np.arange(1.0, count + 1.0)[:, None] * steps) % 1.0
+    q = np.empty((count, mechanism.nq))
+    for i in model.movers:
+        joint, at, to = model.bodies[i].joint, model.velocity_slices[i], model.position_slices[i]
+        some, k = u[:, at], 0
+        for place, unit in zip(range(to.start, to.stop), joint.units, strict=True):
+            if unit == "1":
+                continue
+            reach = math.pi if unit == "rad" else 1.0
+            low, high = bounds.lower[place], bounds.upper[place]
+            low = (
+                low if math.isfinite(low) else (high - 2 * reach if math.isfinite(high) else -reach)
+            )
+            high = high if math.isfinite(high) else low + 2 * reach
+            q[:, place] = low + (high - low) * some[:, k + (3 if "1" in joint.units else 0)]
+            k += 1
+        if "1" in joint.units:
+            a, b, c = some[:, 0], TURN * some[:, 1], TURN * some[:, 2]
+            root, rest = np.sqrt(1.0 - a), np.sqrt(a)
+            turn = (root * np.sin(b), root * np.cos(b), rest * np.sin(c), rest * np.cos(c))
+            q[:, to.start : to.start + 4] = np.stack(turn, axis=-1)
+    return q

@@ -1,0 +1,190 @@
+"""Constraints of the user: the numbers that they take, and their programs at each level.
+
+A constraint is a program of coordinates, velocities, frames and the time. A row that takes no
+velocity is holonomic: it holds of positions, and its derivative of velocities. A row that takes
+velocities is linear in them and holds of these alone (Featherstone 2008, Eq 3.29, 3.30).
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, forward
+from chasles.expr import jacobian as derivatives
+from chasles.mathematics.derivatives import replayed
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.model.description import CouplingData
+
+POSE, TWIST = 12, 6
+"""Numbers of a frame: rotation by rows and position; angular velocity and velocity."""
+
+MOVING = ("rate", "v", "twist")
+"""Inputs that are linear in velocities: rates of coordinates, velocities, twists of frames."""
+
+
+@dataclass(frozen=True)
+class FrameState:
+    """A frame that moves, as a constraint's function sees it: all in world axes, in m, rad and s.
+
+    rotation: its columns are the frame's axes. velocity: of the frame's origin.
+    """
+
+    position: Vector
+    rotation: Matrix
+    velocity: Vector
+    angular_velocity: Vector
+
+    @staticmethod
+    def of(pose: tuple[Number, ...], twist: tuple[Number, ...]) -> "FrameState":
+        R = Matrix((tuple(pose[0:3]), tuple(pose[3:6]), tuple(pose[6:9])))
+        return FrameState(Vector(pose[9:]), R, Vector(twist[3:]), Vector(twist[:3]))
+
+    def axis(self, k: int) -> Vector:
+        """The unit vector of axis k: 0, 1, 2 for x, y, z."""
+        return Vector(self.rotation.T.rows[k])
+
+    def point(self, x: Number, y: Number, z: Number) -> Vector:
+        """The position of a point with coordinates x, y, z in this frame."""
+        return self.position + self.rotation @ Vector.of(x, y, z)
+
+    def velocity_at(self, point: Vector) -> Vector:
+        """The velocity of the body's point that is at this position now."""
+        return self.velocity + self.angular_velocity.cross(point - self.position)
+
+    def rates(self) -> list[Number]:
+        """The derivatives of the numbers of its pose."""
+        turning = Matrix.skew(self.angular_velocity) @ self.rotation
+        return [*(x for row in turning.rows for x in row), *self.velocity]
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A constraint of a model.
+
+    places, rates: the body of each coordinate and of each velocity, and which of its joint's it is.
+    t: the time, if the constraint depends on it; a symbol while a function is traced.
+    """
+
+    places: tuple[tuple[int, int], ...]
+    data: CouplingData
+    t: Number | None = None
+    rates: tuple[tuple[int, int], ...] = ()
+    carried: tuple[int, ...] = ()
+    """The bodies between its frames and the world."""
+
+    @property
+    def name(self) -> str:
+        return self.data.name
+
+    @property
+    def rows(self) -> int:
+        """The number of equations."""
+        return self.data.rows
+
+    @property
+    def bodies(self) -> tuple[int, ...]:
+        """The bodies whose joints move what it is about."""
+        named = (i for i, _ in (*self.places, *self.rates))
+        return tuple(dict.fromkeys((*named, *self.carried)))
+
+    @property
+    def holonomic(self) -> tuple[bool, ...]:
+        """For each equation, whether it holds of positions."""
+        return holonomic(self.data.residual)
+
+    @property
+    def steady(self) -> bool:
+        """Whether it does no work: neither time nor a given velocity moves it."""
+        psi = velocities(self.data.residual)
+        drift = replayed(psi, psi.variables(Arena(RULES)) | resting(psi))
+        return not self.data.timed and not any(isinstance(x, Scalar) or x for x in drift)
+
+    def moment(self) -> list[Number]:
+        """The time, if it depends on it."""
+        assert self.t is not None or not self.data.timed, "this constraint is asked for at no time"
+        return [] if self.t is None else [self.t]
+
+
+def holonomic(residual: Program) -> tuple[bool, ...]:
+    """For each row of a program, whether it takes no velocity."""
+    return tuple(not row & set(MOVING) for row in taken(residual))
+
+
+@cache
+def taken(program: Program) -> tuple[frozenset[str], ...]:
+    """For each entry of a program's outputs, the inputs that it depends on, by name."""
+    found: list[frozenset[str]] = []
+    for op, args, data in program.code:
+        own = {program.inputs[data[0]].name} if op == "input" else ()
+        found.append(frozenset(own).union(*(found[a] for a in args)))
+    return tuple(found[r] for part in program.results for r in part)
+
+
+@cache
+def velocities(residual: Program) -> Program:
+    """psi with psi = 0 of velocities: the rows that take some, the derivatives of the others.
+
+    Inputs beside the residual's: `rate` of `q`, `twist` of `pose`. Linear in velocities, and zero
+    where these are but for what time and given velocities add.
+    """
+    sizes = {v.name: v.size for v in residual.inputs}
+    sizes |= {"rate": sizes["q"]} if "q" in sizes else {}
+    sizes |= {"twist": sizes["pose"] // POSE * TWIST} if "pose" in sizes else {}
+    inputs = [Variable(name, () if name == "t" else (n,)) for name, n in sizes.items()]
+    arena = Arena(RULES)
+    given: dict[str, list[Number]] = {
+        v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs
+    }
+    still = [v.name for v in residual.inputs if v.name not in MOVING]
+    moved = forward(residual, still).applied(given | changes(given, still), arena)[0]
+    rows = zip(holonomic(residual), moved, residual.applied(given, arena)[0], strict=True)
+    psi = [change if positions else own for positions, change, own in rows]
+    return Program.from_outputs("velocities", inputs, [(Variable("psi", (len(psi),)), psi)])
+
+
+def changes(given: dict[str, list[Number]], names: list[str]) -> dict[str, list[Number]]:
+    """The derivatives in time of a program's inputs that are of position, as `forward` takes them.
+
+    given: their values, `rate` and `twist`.
+    """
+    found = {}
+    for name in names:
+        if name == "q":
+            found["d_q"] = given["rate"]
+        elif name == "pose":
+            states = frame_states(given["pose"], given["twist"])
+            found["d_pose"] = [x for state in states for x in state.rates()]
+        else:
+            found[f"d_{name}"] = [1.0]
+    return found
+
+
+def frame_states(pose: list[Number], twist: list[Number]) -> list[FrameState]:
+    """The frames of a constraint, from the numbers of all."""
+    count = len(pose) // POSE
+    poses = [tuple(pose[POSE * k : POSE * (k + 1)]) for k in range(count)]
+    twists = [tuple(twist[TWIST * k : TWIST * (k + 1)]) for k in range(count)]
+    return [FrameState.of(*pair) for pair in zip(poses, twists, strict=True)]
+
+
+@cache
+def slopes(residual: Program) -> Program:
+    """The derivatives of psi by each of `MOVING` that it takes."""
+    psi = velocities(residual)
+    return derivatives(psi, moving(psi), mode="reverse")
+
+
+@cache
+def accelerations(residual: Program) -> Program:
+    """The derivative of psi along all of its inputs."""
+    psi = velocities(residual)
+    return forward(psi, [v.name for v in psi.inputs])
+
+
+def moving(psi: Program) -> list[str]:
+    """The inputs of a program that are velocities."""
+    return [v.name for v in psi.inputs if v.name in MOVING]
+
+
+def resting(program: Program) -> dict[str, list[Number]]:
+    """Zeros for these."""
+    return {v.name: [0.0] * v.size for v in program.inputs if v.name in MOVING}

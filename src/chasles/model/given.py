@@ -1,0 +1,99 @@
+"""Check the types of what callers give, before anything is made of it: names, numbers, mappings."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import ArgumentError, InputError
+
+
+def a_name(what: str, value: Any, part: str = "") -> str:
+    """A text; what: what it names, for the message."""
+    if not isinstance(value, str):
+        problem = f"{what} is given by its name, not as {type(value).__name__}"
+        raise ArgumentError("E-CALL-110", problem, part=part)
+    return value
+
+
+def some_names(what: str, value: Any, part: str = "") -> list[str]:
+    """One text, or several in a sequence."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable) or isinstance(value, np.ndarray | bytes):
+        problem = f"{what} must be a list of names, not {type(value).__name__}"
+        raise ArgumentError("E-CALL-111", problem, part=part)
+    return [a_name(what, each, part) for each in value]
+
+
+def a_mapping(what: str, value: Any, part: str = "") -> Mapping[str, Any]:
+    """A dictionary by names."""
+    if not isinstance(value, Mapping):
+        problem = f"{what} must be a dictionary, not {type(value).__name__}"
+        raise ArgumentError("E-CALL-112", problem, part=part)
+    for key in value:
+        a_name(f"a key of {what}", key, part)
+    return value
+
+
+def some_numbers(what: str, value: Any, part: str = "") -> np.ndarray:
+    """An array of real numbers, of the precision that they have."""
+    try:
+        found = np.asarray(value)
+        if found.dtype.kind in "fiub" or (found.dtype == object and None not in found.ravel()):
+            return found if found.dtype.kind == "f" else found.astype(float)
+        problem = f"not {type(value).__name__} of {found.dtype}"
+    except (TypeError, ValueError, OverflowError) as error:
+        problem = f"not {type(value).__name__}: {error}"
+    raise ArgumentError("E-CALL-113", f"{what} must be real numbers, {problem:.200}", part=part)
+
+
+def a_number(what: str, value: Any, part: str = "") -> float:
+    """One real number."""
+    found = some_numbers(what, value, part)
+    if found.ndim:
+        problem = f"{what} must be one number, not an array of shape {found.shape}"
+        raise ArgumentError("E-CALL-114", problem, part=part)
+    return float(found)
+
+
+def a_flag(what: str, value: Any, part: str = "") -> bool:
+    """True or False, from anything that is one of them; an array of several is not."""
+    try:
+        return bool(value)
+    except Exception:
+        problem = f"{what} must be True or False, not {type(value).__name__}"
+        raise ArgumentError("E-CALL-380", problem, part=part) from None
+
+
+def is_finite(value: Any) -> bool:
+    """Return True for one finite real number."""
+    if type(value) is float:
+        return math.isfinite(value)
+    try:
+        return math.isfinite(a_number("", value))
+    except ArgumentError:
+        return False
+
+
+def a_generator(value: Any, part: str = "") -> np.random.Generator:
+    """Random numbers: a generator of NumPy, or what makes one."""
+    try:
+        return np.random.default_rng(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        problem = f"rng must be a generator of NumPy or a seed, not {type(value).__name__}: {error}"
+        raise InputError("E-CALL-115", f"{problem:.200}", part=part) from None
+
+
+UNHASHABLE = (TypeError, ValueError)
+"""The errors of `hash`: a writable memoryview raises the second."""
+
+
+def check_hash(function: str, name: str, value: Any) -> None:
+    """An option must be a value by which a program can be found again."""
+    try:
+        hash(value)
+    except UNHASHABLE:
+        problem = f"{name} must not be {type(value).__name__}"
+        raise ArgumentError("E-CALL-116", problem, part=function) from None

@@ -1,0 +1,126 @@
+"""Limbs: chains that end without a branch, and which of them have one form.
+
+Limbs of one form have the same joints one after the other, and differ in numbers alone. Where these
+numbers are symbols, an algorithm is traced for each of them in the same way (`expr.lanes`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from typing import Any
+
+from chasles.expr import Number, Seat
+from chasles.model.model import Model
+
+Different = Callable[[Sequence[float]], Sequence[Number]]
+"""What becomes of numbers in which limbs of one form differ."""
+
+
+def limbs(model: Model) -> list[list[int]]:
+    """The bodies of each limb, in order; what carries two limbs or more is the trunk."""
+    trunk: set[int] = set()
+    for i in range(len(model.bodies) - 1, -1, -1):
+        below = model.children[i]
+        if len(below) > 1 or trunk.intersection(below):
+            trunk.add(i)
+    found: dict[int, list[int]] = {}
+    for i, body in enumerate(model.bodies):
+        if i not in trunk:
+            found[i] = found.pop(body.parent, [])
+            found[i].append(i)
+    return sorted(found.values())
+
+
+@dataclass(frozen=True)
+class Alike:
+    """The limbs of a model that have one form, by kind, and the numbers in which they differ."""
+
+    model: Model
+    kinds: tuple[tuple[tuple[int, ...], ...], ...]
+
+    @staticmethod
+    def of(model: Model) -> "Alike":
+        """All kinds of which there are two limbs or more."""
+        kinds: dict[Any, list[tuple[int, ...]]] = {}
+        for limb in limbs(model):
+            bodies = [model.bodies[i] for i in limb]
+            if all(body.owns for body in bodies):
+                form = tuple((_form(body.joint), _form(body.inertia)) for body in bodies)
+                kinds.setdefault(form, []).append(tuple(limb))
+        return Alike(model, tuple(tuple(k) for k in kinds.values() if len(k) > 1))
+
+    def seats(self) -> dict[tuple[int, ...], dict[int, Seat]]:
+        """Where the entries of positions and of velocities belong, by the shape of their array."""
+        model, found = self.model, dict[tuple[int, ...], dict[int, Seat]]()
+        for size, slices in (
+            (model.nv, model.velocity_slices),
+            (model.nq, model.position_slices),
+        ):
+            seats = found.setdefault((size,), {})
+            for kind, members in enumerate(self.kinds):
+                for lane, limb in enumerate(members):
+                    entries = [k for i in limb for k in range(slices[i].start, slices[i].stop)]
+                    seats |= {
+                        k: Seat(kind, lane, len(members), place) for place, k in enumerate(entries)
+                    }
+        return found
+
+    def differences(self) -> list[tuple[Seat, float]]:
+        """The numbers in which limbs of one form differ, each with its seat."""
+        found: list[tuple[Seat, float]] = []
+
+        def take(kind: int, values: Sequence[float]) -> Sequence[Number]:
+            count, place = len(values), len(found)
+            seats = (Seat(kind, lane, count, place) for lane in range(count))
+            found.extend(zip(seats, values, strict=True))
+            return values
+
+        self._changed(take)
+        return found
+
+    def with_symbols(self, symbols: Sequence[Number]) -> Model:
+        """The model with symbols in place of these numbers."""
+        left = iter(symbols)
+        return self._changed(lambda _, values: [next(left) for _ in values])
+
+    def _changed(self, change: Callable[[int, Sequence[float]], Sequence[Number]]) -> Model:
+        bodies = list(self.model.bodies)
+        for kind, members in enumerate(self.kinds):
+            for row in zip(*members, strict=True):
+                parts = [(bodies[i].joint, bodies[i].inertia) for i in row]
+                new = _together(parts, partial(change, kind))
+                for i, (joint, inertia) in zip(row, new, strict=True):
+                    bodies[i] = replace(bodies[i], joint=joint, inertia=inertia)
+        return replace(self.model, bodies=tuple(bodies))
+
+
+def _form(x: Any) -> Any:
+    """A value with its numbers left out."""
+    if type(x) is float:
+        return float
+    if is_dataclass(x):
+        return (type(x), *(_form(getattr(x, f.name)) for f in _given(x)))
+    return (type(x), *map(_form, x)) if isinstance(x, tuple) else x
+
+
+def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
+    """Values of one form, with other numbers where theirs differ."""
+    first = values[0]
+    if type(first) is float:
+        return values if all(x == first for x in values) else different(values)
+    if is_dataclass(first):
+        names = [f.name for f in _given(first)]
+        columns = [_together([getattr(x, name) for x in values], different) for name in names]
+        rows = zip(*columns, strict=True)
+        changes = (dict(zip(names, row, strict=True)) for row in rows)
+        return [replace(x, **change) for x, change in zip(values, changes, strict=True)]
+    if isinstance(first, tuple) and first:
+        columns = [_together(column, different) for column in zip(*values, strict=True)]
+        make = type(first)._make if hasattr(first, "_make") else tuple
+        return [make(row) for row in zip(*columns, strict=True)]
+    return values
+
+
+def _given(x: Any) -> list[Any]:
+    """The fields that a dataclass is made from."""
+    return [f for f in fields(x) if f.init]

@@ -1,0 +1,323 @@
+"""Physical ranges of the numbers of robots, contacts and controllers: one row a field.
+
+Every door applies them. A number that is not finite is refused everywhere. One that is finite and
+outside is an error in Python. A file loads with what its row says in place of the number, and a
+note names both.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Real
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from chasles.errors import ModelError
+from chasles.expr import Number, Scalar
+from chasles.mathematics.spatial import Transform
+from chasles.model.description import (
+    Description,
+    JointData,
+    Limits,
+    LinkData,
+    Mimic,
+    Named,
+    faulty,
+    part_of,
+)
+
+LARGEST = 1e100
+"""Beyond it, products of lengths and masses leave the range of a double."""
+
+
+class Range(NamedTuple):
+    """Range of a number: from `least` to `most`, both included unless `positive`.
+
+    unit: of the number; "" where it has none, or that of its joint. endless: infinity is allowed,
+    and means no limit. taken: what a file's number below `least` is read as; None keeps the number
+    (a mass), or refuses it. lint: the check of `chasles lint` that reports such a number. several:
+    an array is allowed.
+    """
+
+    unit: str = ""
+    least: float = -math.inf
+    most: float = math.inf
+    positive: bool = False
+    endless: bool = False
+    taken: float | None = None
+    lint: str = "refused"
+    several: bool = False
+
+    @property
+    def wanted(self) -> str:
+        """The numbers that fit, in words."""
+        if self.most < math.inf:
+            return f"a number from {self.least:g} to {self.most:g}"
+        kind = "positive" if self.positive else "zero or a positive"
+        given = "a finite number" if self.least < 0.0 else f"{kind} number"
+        given = f"a {given}" if given.startswith("positive") else given
+        return f"{given}, or inf" if self.endless else given
+
+    def fits(self, x: float) -> bool:
+        """Return True if a number is in the range."""
+        if not (self.least < x if self.positive else self.least <= x) or not x <= self.most:
+            return False
+        return abs(x) <= LARGEST or (self.endless and abs(x) == math.inf)
+
+    def holds(self, value: Any) -> bool:
+        """Return True if a number, or every entry of an array, is in the range."""
+        try:
+            entries = np.asarray(value, dtype=float)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        single = isinstance(value, Real) or (isinstance(value, np.ndarray) and not value.ndim)
+        fits = single if not self.several else not isinstance(value, str)
+        return fits and all(map(self.fits, np.ravel(entries).tolist()))
+
+
+_ANY = Range()
+_LOSS: dict[str, Any] = {"least": 0.0, "taken": 0.0, "lint": "negative"}
+_BOUND: dict[str, Any] = {"endless": True, "lint": "limit-inverted"}
+_MOST: dict[str, Any] = {"least": 0.0, "endless": True, "taken": math.inf, "lint": "powerless"}
+_COEFFICIENT, _RESTITUTION = Range("", 0.0), Range("", 0.0, 1.0)
+_COEFFICIENTS, _RESTITUTIONS = (x._replace(several=True) for x in (_COEFFICIENT, _RESTITUTION))
+
+RANGES: dict[str, Range] = {
+    "link.mass": Range("kg", 0.0, lint="negative-mass"),
+    "link.center": Range("m"),
+    "link.inertia": Range("kg m2", lint="not-positive"),
+    "joint.pose": _ANY,
+    "joint.child_pose": _ANY,
+    "joint.axis": _ANY,
+    "joint.second_axis": _ANY,
+    "joint.pitch": Range("m/rad"),
+    "joint.radius": Range("m"),
+    "joint.armature": Range("kg m2 or kg", **_LOSS),
+    "joint.damping": Range("N m s/rad or N s/m", **_LOSS),
+    "joint.friction": Range("N m or N", **_LOSS),
+    "limits.lower": Range("rad or m", **_BOUND),
+    "limits.upper": Range("rad or m", **_BOUND),
+    "limits.velocity": Range("rad/s or m/s", **_MOST),
+    "limits.effort": Range("N m or N", **_MOST),
+    "mimic.multiplier": _ANY,
+    "mimic.offset": Range("rad or m"),
+    "frame.pose": _ANY,
+    "rotor.armature": Range("kg m2 or kg", 0.0),
+    "rotor.ratios": _ANY,
+    "rotor.path": _ANY,
+    "robot.gravity": Range("m/s2"),
+    "gear.ratio": _ANY,
+    "gear.offset": Range("rad or m"),
+    "rolling.radius": Range("m", 0.0, positive=True),
+    "SoftSurface.stiffness": Range("N/m", 0.0, positive=True),
+    "SoftSurface.damping": Range("N s/m", 0.0, positive=True),
+    "StandardSolid.series": Range("N/m", 0.0, positive=True),
+    "StandardSolid.stiffness": Range("N/m", 0.0, positive=True),
+    "StandardSolid.damping": Range("N s/m", 0.0, positive=True),
+    "HuntCrossley.stiffness": Range("N/m^n", 0.0, positive=True),
+    "HuntCrossley.damping": Range("s/m", 0.0),
+    "HuntCrossley.exponent": Range("", 1.0, 10.0),
+    "AzadFeatherstone.stiffness": Range("N/m^1.5", 0.0, positive=True),
+    "AzadFeatherstone.damping": Range("N s/m^1.5", 0.0),
+    "SoftFriction.coefficient": _COEFFICIENT,
+    "SoftFriction.stiffness": Range("N/m", 0.0, positive=True),
+    "SoftFriction.damping": Range("N s/m", 0.0, positive=True),
+    "Rigid.friction": _COEFFICIENT,
+    "Rigid.restitution": _RESTITUTION,
+    "Moreau.friction": _COEFFICIENT,
+    "Moreau.restitution": _RESTITUTION,
+    "Newton.friction": _COEFFICIENTS,
+    "Newton.restitution": _RESTITUTIONS,
+    "Poisson.friction": _COEFFICIENTS,
+    "Poisson.restitution": _RESTITUTIONS,
+    "Stronge.friction": _COEFFICIENTS,
+    "Stronge.restitution": _RESTITUTIONS,
+    "Sticking.restitution": _RESTITUTIONS,
+    "contact_points.friction": _COEFFICIENT,
+    "contact_points.torsion": Range("m", 0.0),
+    "PDControl.stiffness": Range("N m/rad or N/m", 0.0, several=True),
+    "PDControl.damping": Range("N m s/rad or N s/m", 0.0, several=True),
+    "PDControl.target": Range("rad or m", several=True),
+    "PDControl.feedforward": Range("N m or N", several=True),
+    "GravityCompensation.damping": Range("N m s/rad or N s/m", 0.0, several=True),
+    "ComputedTorque.stiffness": Range("1/s2", 0.0, several=True),
+    "ComputedTorque.damping": Range("1/s", 0.0, several=True),
+    "ComputedTorque.target": Range("rad or m", several=True),
+}
+"""By the part, class or function, and the field. Sizes of shapes have their own checks: a shape
+that is wrong is left out, since the motion does not depend on it."""
+
+
+def fault_of(owner: Any) -> str:
+    """What is wrong with the fields of an instance of a class that has rows; "" if nothing is."""
+    for kind in type(owner).__mro__:
+        for key in RANGES:
+            part, _, name = key.partition(".")
+            if part == kind.__name__ and (fault := value_fault(key, getattr(owner, name))):
+                return fault
+    return ""
+
+
+def value_fault(key: str, value: Any) -> str:
+    """What is wrong with a value as the field of a row; "" if nothing is."""
+    if not isinstance(value, bool) and RANGES[key].holds(value):
+        return ""
+    return f"{key.partition('.')[2]} must be {RANGES[key].wanted}, not {value!r:.60}"
+
+
+# Mechanisms --------------------------------------------------------------------------------------
+
+
+class Entry(NamedTuple):
+    """A field of a part of a mechanism with its numbers. name: the field as messages have it."""
+
+    part: Named
+    key: str
+    name: str
+    numbers: tuple[Any, ...]
+
+    @property
+    def place(self) -> str:
+        """Its file and line; "" where it is not from a file."""
+        where: str = getattr(self.part, "where", "")
+        return where
+
+    @property
+    def row(self) -> Range:
+        return RANGES[self.key]
+
+    @property
+    def fits(self) -> bool:
+        """Return True if all of its numbers are symbols or within their range."""
+        return all(isinstance(x, Scalar) or _plain(x, self.row) for x in self.numbers)
+
+    @property
+    def finite(self) -> bool:
+        """Return True if the numbers can be kept: a row that only keeps or reads them otherwise."""
+        return all(isinstance(x, Scalar) or _plain(x, _ANY) for x in self.numbers)
+
+
+def _plain(x: Any, row: Range) -> bool:
+    return isinstance(x, Real) and not isinstance(x, bool) and row.fits(float(x))
+
+
+def entries(source: Description) -> Iterator[Entry]:
+    """Every number of a mechanism, by field."""
+    yield Entry(source, "robot.gravity", "gravity", tuple(source.gravity))
+    for link in source.links:
+        yield from _link_entries(link)
+    for joint in (*source.joints, *source.loops):
+        yield from _joint_entries(joint)
+    for rotor in source.rotors:
+        yield Entry(rotor, "rotor.armature", "armature", (rotor.armature,))
+        yield Entry(rotor, "rotor.ratios", "ratios", rotor.ratios)
+        for _, start, _, end, factor in rotor.path:
+            yield Entry(rotor, "rotor.path", "path", (*start, *end, factor))
+    for frame in source.frames:
+        yield Entry(frame, "frame.pose", "pose", _pose(frame.pose))
+
+
+def _link_entries(link: LinkData) -> Iterator[Entry]:
+    yield Entry(link, "link.mass", "mass", (link.inertia.m,))
+    yield Entry(link, "link.center", "mass times centre", tuple(link.inertia.h))
+    yield Entry(link, "link.inertia", "inertia", tuple(link.inertia.I))
+
+
+def _joint_entries(joint: JointData) -> Iterator[Entry]:
+    for name in ("pose", "child_pose"):
+        yield Entry(joint, f"joint.{name}", name, _pose(getattr(joint, name)))
+    for name in ("axis", "second_axis"):
+        yield Entry(joint, f"joint.{name}", name, tuple(getattr(joint, name) or ()))
+    for name in ("pitch", "radius", "armature", "damping", "friction"):
+        yield Entry(joint, f"joint.{name}", name, (getattr(joint, name),))
+    for name in Limits.__match_args__:
+        yield Entry(joint, f"limits.{name}", f"{name} limit", (getattr(joint.limits, name),))
+    for name in Mimic.__match_args__[1:] if joint.mimic else ():
+        yield Entry(joint, f"mimic.{name}", f"mimic {name}", (getattr(joint.mimic, name),))
+
+
+def _pose(pose: Transform) -> tuple[Number, ...]:
+    return (*pose.r, *(x for row in pose.R.rows for x in row))
+
+
+def check_numbers(source: Description) -> None:
+    """Refuse numbers that no mechanism has; negative masses, which have notes, are not among them.
+
+    A dynamically equivalent robot (`Robot.simplified`) may have negative masses.
+    """
+    for entry in entries(source):
+        if not entry.fits and not (entry.row.lint == "negative-mass" and entry.finite):
+            raise _outside(entry)
+    for joint in (*source.joints, *source.loops):
+        if reversed_limits(joint):
+            ends = f"lower limit {joint.limits.lower:g}, upper limit {joint.limits.upper:g}"
+            raise faulty("E-MODEL-054", joint, f"no position is within {ends}", "exchange the two")
+
+
+def _outside(entry: Entry) -> ModelError:
+    wrong = next(x for x in entry.numbers if not isinstance(x, Scalar) and not _plain(x, entry.row))
+    has = "is" if len(entry.numbers) == 1 else "has the entry"
+    problem, remedy = f"its {entry.name} {has} {wrong!r:.60}", f"give {entry.row.wanted}"
+    if len(entry.numbers) > 1:
+        remedy = "give finite numbers"
+    return faulty("E-MODEL-041", entry.part, problem, remedy)
+
+
+def reversed_limits(joint: JointData) -> bool:
+    """Return True if no position is within the limits of a joint."""
+    lower, upper = joint.limits.lower, joint.limits.upper
+    return lower > upper or lower == math.inf or upper == -math.inf
+
+
+def outside(source: Description) -> Iterator[Entry]:
+    """Fields with finite numbers that are outside their ranges."""
+    return (entry for entry in entries(source) if entry.finite and not entry.fits)
+
+
+# Files -------------------------------------------------------------------------------------------
+
+Kind = TypeVar("Kind", bound=JointData)
+
+
+def admitted(source: Description) -> Description:
+    """The mechanism of a file, with numbers within their ranges; notes say what was changed.
+
+    A negative armature, damping or friction is read as 0, a negative limit of velocity or effort as
+    none, and limits in the wrong order are exchanged. What is not finite is an error.
+    """
+    notes: list[str] = []
+    joints = tuple(_admitted(joint, notes) for joint in source.joints)
+    loops = tuple(_admitted(loop, notes) for loop in source.loops)
+    made = replace(source, joints=joints, loops=loops, notes=(*source.notes, *notes))
+    check_numbers(made)
+    return made
+
+
+def _admitted(joint: Kind, notes: list[str]) -> Kind:
+    limits: dict[str, Any] = {name: _bounded(x) for name, x in vars(joint.limits).items()}
+    joint, changed = replace(joint, limits=Limits(**limits)), dict[str, Any]()
+    for entry in _joint_entries(joint):
+        if entry.row.taken is not None and entry.numbers[0] < 0.0:
+            field, taken = entry.key.partition(".")[2], entry.row.taken
+            what = f"{entry.name} {entry.numbers[0]:g} is negative"
+            notes.append(f"{_at(joint)}: {what}; taken as {'no limit' if taken else '0'}")
+            (limits if field in limits else changed)[field] = taken
+    for name, wrong in (("lower", math.inf), ("upper", -math.inf)):
+        if limits[name] == wrong:
+            limits[name] = -wrong
+            notes.append(f"{_at(joint)}: {name} limit {wrong:g}; taken as no limit")
+    if limits["lower"] > limits["upper"]:
+        limits["lower"], limits["upper"] = limits["upper"], limits["lower"]
+        what = f"lower limit {limits['upper']:g} is above the upper limit {limits['lower']:g}"
+        notes.append(f"{_at(joint)}: {what}; exchanged")
+    return replace(joint, limits=Limits(**limits), **changed)
+
+
+def _bounded(x: float) -> float:
+    """A limit; what is beyond all numbers that count is infinite."""
+    return math.copysign(math.inf, x) if abs(x) > LARGEST else x
+
+
+def _at(joint: JointData) -> str:
+    return f"{joint.where}: {part_of(joint)}" if joint.where else part_of(joint)

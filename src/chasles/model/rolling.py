@@ -1,0 +1,99 @@
+"""Contact without slipping: blades, wheels and balls on a plane that may move."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+
+from chasles.errors import ModelError
+from chasles.expr import Number, sqrt
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.model.constraints import FrameState
+from chasles.model.couplings import coupling
+from chasles.model.description import CouplingData, RollingData
+from chasles.model.given import is_finite
+from chasles.model.ranges import value_fault
+
+_GROUND = FrameState(Vector.zero(), Matrix.identity(), Vector.zero(), Vector.zero())
+
+
+def rolling(
+    name: str,
+    kind: str,
+    frame: str,
+    *,
+    on: str | None = None,
+    radius: float = 0.0,
+    axis: Sequence[float] = (0.0, 1.0, 0.0),
+    touching: bool = False,
+    where: str = "",
+) -> RollingData:
+    """A contact that does not slip (Featherstone 2008, Eq 3.29), for `with_couplings`.
+
+    kind: "blade", whose point, the origin of `frame`, does not move along `axis` (a knife edge or a
+    skate); "wheel", a thin disc of `radius` (m) about `axis`, centred at the origin of `frame`,
+    whose lowest point does not move; "ball", the same for a sphere. axis: in `frame`.
+
+    on: the link or frame whose plane z = 0 it is on, None for the world's. touching: add the
+    equation that it stays on that plane; leave it out where the tree keeps it there. Multipliers
+    are forces (N): of a blade along its axis; of a wheel along its heading and its axle, both in
+    the plane; of a ball along x and y of the plane; then along the normal where it is touching.
+    """
+    if kind not in KINDS:
+        problem, known = f"kind is {kind!r}", ", ".join(map(repr, KINDS))
+        raise _refused("E-LOOP-321", name, problem, f"give one of {known}", where)
+    if kind == "blade" and radius != 0.0:
+        raise _refused("E-LOOP-325", name, "a blade has no radius", "leave it out", where)
+    if kind != "blade" and (fault := value_fault("rolling.radius", radius)):
+        raise _refused("E-LOOP-322", name, fault, "give the radius in m", where)
+    if len(axis) != 3 or not all(map(is_finite, axis)) or not any(axis):
+        problem = f"axis is {axis!r:.60}"
+        raise _refused("E-LOOP-323", name, problem, "give three numbers, not all 0", where)
+    size = math.hypot(*axis)
+    unit = Vector(tuple(float(x) / size for x in axis))
+
+    def slip(body: FrameState, *plane: FrameState) -> list[Number]:
+        ground = plane[0] if plane else _GROUND
+        point, directions = KINDS[kind](body, ground, unit, radius)
+        v = body.velocity_at(point) - ground.velocity_at(point)
+        height = (point - ground.position).dot(ground.axis(2))
+        return [e.dot(v) for e in directions] + [height] * touching
+
+    frames = (frame,) if on is None else (frame, on)
+    made = coupling(name, (), slip, frames=frames, where=where)
+    same = {each.name: getattr(made, each.name) for each in fields(CouplingData)}
+    return RollingData(**same, kind=kind, radius=float(radius), axis=unit, touching=touching)
+
+
+def _refused(code: str, name: str, problem: str, remedy: str, where: str) -> ModelError:
+    return ModelError(code, problem, remedy, part=f"rolling {name!r}", file=where)
+
+
+Contact = tuple[Vector, list[Vector]]
+"""The point of contact, and directions along which it does not slip."""
+
+
+def _blade(body: FrameState, plane: FrameState, axis: Vector, radius: float) -> Contact:
+    return body.position, [body.rotation @ axis]
+
+
+def _wheel(body: FrameState, plane: FrameState, axis: Vector, radius: float) -> Contact:
+    """The lowest point of a disc; its heading and the direction of its axle, in the plane."""
+    normal, axle = plane.axis(2), body.rotation @ axis
+    lean = axle.dot(normal)
+    upright = normal - axle * lean
+    scale = 1.0 / sqrt(upright.dot(upright))
+    point = body.position - upright * (radius * scale)
+    return point, [axle.cross(normal) * scale, (axle - normal * lean) * scale]
+
+
+def _ball(body: FrameState, plane: FrameState, axis: Vector, radius: float) -> Contact:
+    point = body.position - plane.axis(2) * radius
+    return point, [plane.axis(0), plane.axis(1)]
+
+
+KINDS: dict[str, Callable[[FrameState, FrameState, Vector, float], Contact]] = {
+    "blade": _blade,
+    "wheel": _wheel,
+    "ball": _ball,
+}
+"""One row a kind of contact."""

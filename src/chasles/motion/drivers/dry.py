@@ -1,0 +1,205 @@
+"""Dry friction of joints in motions step by step: of trees and closed loops, one state or many."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chasles.mechanisms import Mechanism
+from chasles.motion.geometry.closed_forms import applied
+from chasles.motion.solvers import boxed
+from chasles.motion.steps.stiction import Ending, Mode, Sticking, dry_friction
+from chasles.motion.steps.system import (
+    Accelerate,
+    Advance,
+    Advanced,
+    Local,
+    State,
+    System,
+    Taken,
+    hermite,
+)
+
+LEVEL = 4
+"""From the warning to whoever calls `robot.simulate`."""
+
+ROUNDED = 1e-12
+"""What is left of two numbers that cancel to this part of their size is zero."""
+
+DEPENDENT = 1e-10
+"""The part of the largest eigenvalue below which joints that loops couple move as one."""
+
+
+class Dry(Sticking):
+    """The step of a method with joints that stick; accelerations without that are set later.
+
+    Accelerations of a mode are those under `force`, with the forces that keep held joints at rest.
+    """
+
+    free: Accelerate
+
+    def __init__(self, mechanism: Mechanism, advance: Advance, shape: tuple[int, ...]) -> None:
+        super().__init__(advance, dry_friction(mechanism.model))
+        self._mechanism, model = mechanism, mechanism.model
+        self._single = [
+            (model.velocity_slices[i].start, slot.start)
+            for i, slot in model.position_slices.items()
+            if model.bodies[i].joint.nq == model.bodies[i].joint.nv == 1
+        ]
+        self.mode = Mode(np.zeros(shape), np.zeros(shape))
+        self._first: np.ndarray | None = None
+        self._missed, self._still = np.zeros(shape), np.zeros(shape, dtype=bool)
+
+    def force(self, force: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+        """Joint forces that replace the friction of the model, -f sign(qd), by that of the mode."""
+
+        def forces(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+            return force(t, q, qd) + self.friction * (np.sign(qd) - self.mode.sign)
+
+        return forces
+
+    def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """qdd in the mode, and what stands behind it."""
+        rates, held = self.free(t, q, qd), self.mode.held
+        if not held.any():
+            return rates
+        (qdd, behind), B = np.split(rates, [len(self.friction)], -1), self._response(t, q)
+        holding = self._stopping(B, held, qdd)
+        self._see(B, holding)
+        return np.concatenate([np.where(held, 0.0, _pushed(qdd, B, holding)), behind], -1)
+
+    def _see(self, B: np.ndarray, holding: np.ndarray) -> None:
+        """Remember the forces at the beginning of a step, and accelerations missed since then."""
+        beyond = np.copysign(np.maximum(np.abs(holding) - self.friction, 0.0), holding)
+        if self._first is None:
+            self._first, self._beyond = holding, beyond
+        missed = np.abs(beyond - self._beyond) * np.diagonal(B, axis1=-2, axis2=-1)
+        self._missed = np.maximum(self._missed, missed)
+
+    def holding(self, system: System, y: np.ndarray) -> np.ndarray:
+        self._first, self._missed = None, np.zeros_like(self.mode.held)
+        if not self.mode.held.any():
+            return np.zeros_like(self.mode.held)
+        self.accelerate(system.t, system.q, system.velocity(y))
+        assert self._first is not None
+        return self._first
+
+    def speed(self, system: System, h: Any, y: np.ndarray) -> np.ndarray:
+        assert isinstance(system, Local)
+        return system.state(h, y)[1]
+
+    def told(
+        self, system: System, h: Any, y: np.ndarray, found: Advanced, last: np.ndarray, end: Ending
+    ) -> Advanced:
+        """The step with its error, if that is estimated, and the states within it.
+
+        An error is what the impulses changed of the step, and what was held for too long.
+        """
+        assert isinstance(system, Local)
+        n, error = len(self.friction), found.error
+        if error is not None:
+            error = np.abs(error)
+            error[..., :n] += np.abs(last - found.y)[..., :n]
+            error[..., n : 2 * n] += h * self._missed
+        smooth = found.within or hermite(system, h, y, found.y)
+        v0, v, theta = system.velocity(y), system.velocity(last), h - end.rest
+
+        def within(part: float) -> np.ndarray:
+            here, t = smooth(part) + part**2 * (last - found.y), part * h
+            left, gone = np.maximum(theta - t, 0.0), np.maximum(t - theta, 0.0)
+            falls = v0 * left / np.where(theta > 0.0, theta, 1.0)
+            grows = v * gone / np.where(end.rest > 0.0, end.rest, 1.0)
+            moved = 0.5 * (theta * v0 - left * falls + gone * grows)
+            own = np.concatenate([moved, falls + grows], -1)
+            free = np.concatenate([end.free, end.free], -1)
+            here[..., : 2 * n] = np.where(free, own, here[..., : 2 * n])
+            return here
+
+        return Advanced(last, error, within)
+
+    def ended(
+        self, system: System, h: Any, y: np.ndarray, end: Ending
+    ) -> tuple[np.ndarray, np.ndarray]:
+        assert isinstance(system, Local)
+        v, P, rests = end.v1, np.zeros_like(end.v1), end.free != 0.0
+        if np.any(rests & ((v != 0.0) | (end.low > 0.0) | (end.high < 0.0))):
+            # loops are kept closed where the step ends, trees agree with compiled steps
+            q = system.state(h, y)[0] if self._mechanism.rows else system.q
+            B = self._response(system.t + h if self._mechanism.rows else system.t, q)
+            P = self._stopping(B, end.free, v)
+            wrong = np.any(rests & ((end.low > P) | (end.high < P)), axis=-1)
+            for k in map(tuple, np.argwhere(wrong)):
+                which = np.flatnonzero(rests[k])
+                low, high = end.low[k][which], end.high[k][which]
+                found = boxed(B[k][np.ix_(which, which)], v[k][which], low, high)
+                P[k][which], rests[k][which] = found, (low < found) & (found < high)
+            v = np.where(rests, 0.0, _pushed(v, B, P))
+        self._still = rests
+        return v, P
+
+    def stilled(self, before: np.ndarray, taken: Taken) -> Taken:
+        """A step from a position, with joints exactly at rest that its error moves in loops.
+
+        They are put back by steps that keep the loops closed.
+        """
+        t, q, qd = taken.last
+        if self._mechanism.rows and self._still.any():
+            B, n = self._response(t, q), self._mechanism.nq
+            qd = qd + applied(B, self._stopping(B, self._still, qd))
+            held = self._still & (self.mode.held != 0.0)
+            off = self._mechanism.difference(before[..., :n], q[..., :n])
+            there = self._mechanism.integrate(q[..., :n], applied(B, self._stopping(B, held, off)))
+            for k, place in self._single:
+                there[..., place] = np.where(held[..., k], before[..., place], there[..., place])
+            q = np.concatenate([there, q[..., n:]], -1)
+        qd = np.where(self._still, 0.0, qd) + 0.0  # no -0
+        return taken._replace(last=State(t, q, qd))
+
+    def _response(self, t: float, q: np.ndarray) -> np.ndarray:
+        """The steps of qd by impulses at joints with friction, (..., nv, nv): M^-1 of a tree.
+
+        N (N'M N)^-1 N' with the directions N along which loops let joints move.
+        """
+        here, q = self._mechanism.at(t), q[..., : self._mechanism.nq]
+        M = here.mass_matrix(q)
+        if not self._mechanism.rows:
+            return np.asarray(np.linalg.inv(M))
+        n = len(self._mechanism.loops.independent)
+        rows = np.linalg.svd(here.loop_matrix(q))[2]
+        N = np.swapaxes(rows[..., rows.shape[-1] - n :, :], -1, -2)
+        Nt = np.swapaxes(N, -1, -2)
+        return np.asarray(N @ np.linalg.solve(Nt @ M @ N, Nt))
+
+    def _stopping(self, B: np.ndarray, which: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Impulses P at some joints with B P = -v there."""
+        mask = which != 0.0
+        A = np.where(mask[..., :, None] & mask[..., None, :], B, 0.0)
+        scale = np.sqrt(np.where(mask, np.diagonal(B, axis1=-2, axis2=-1), 1.0))
+        scale = np.where(scale > 0.0, 1.0 / np.where(scale > 0.0, scale, 1.0), 1.0)
+        A = scale[..., :, None] * A * scale[..., None, :]
+        b = np.where(mask, -scale * v, 0.0)
+        if self._mechanism.rows:
+            inverse = np.linalg.pinv(A, rcond=DEPENDENT, hermitian=True)
+            return np.asarray(scale * applied(inverse, b))
+        A = A + np.where(mask, 0.0, 1.0)[..., None] * np.eye(A.shape[-1])
+        return np.asarray(scale * np.linalg.solve(A, b[..., None])[..., 0])
+
+
+def warn_of_creeping(mechanism: Mechanism) -> None:
+    """Warn that joints do not come to exact rest beside rigid contacts or limits."""
+    given = zip(mechanism.loops.freedoms, dry_friction(mechanism.model), strict=True)
+    names = [repr(name) for name, friction in given if friction]
+    what = f"{', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
+    warnings.warn(
+        f"simulate: joints with dry friction ({what}) creep instead of sticking beside rigid "
+        "contacts or limits; use soft contacts, or stop at limits by an Event",
+        RuntimeWarning,
+        stacklevel=LEVEL,
+    )
+
+
+def _pushed(a: np.ndarray, B: np.ndarray, P: np.ndarray) -> np.ndarray:
+    """a + B P, zero where all of it cancels."""
+    total, size = a + applied(B, P), np.abs(a) + applied(np.abs(B), np.abs(P))
+    return np.where(np.abs(total) <= ROUNDED * size, 0.0, total)

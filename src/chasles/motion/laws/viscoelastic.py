@@ -1,0 +1,55 @@
+"""A visco-elastic surface: a spring and a damper side by side, in series with another spring."""
+
+import math
+from dataclasses import dataclass
+
+from chasles.motion.geometry.closed_forms import Value, less, maximum, select
+from chasles.motion.laws.soft import NormalLaw, Response, Values, check_law
+
+
+@dataclass(frozen=True)
+class StandardSolid(NormalLaw):
+    """A spring and a damper side by side, in series with a spring (Featherstone 2008, 11.8).
+
+    series: K_s of the spring that the body presses on (N/m). stiffness, damping: K (N/m) and D
+    (N s/m) of the pair behind it. The state is z, how far the pair gives way (m, negative where it
+    is pressed in). The body at p (the gap) feels max(0, K_s (z - p)), which grows from zero at the
+    first touch, and zdot = -(K z + force)/D. Fast blows meet K_s alone; a load at rest sinks in to
+    where both springs carry it. With K_s without bound it is `SoftSurface`.
+    """
+
+    series: float
+    stiffness: float
+    damping: float
+    states = 1
+
+    def __post_init__(self) -> None:
+        check_law(self)
+
+    def touches(self, state: Values, gap: Value) -> Value:
+        return 1.0
+
+    def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
+        (z,) = state
+        force = self.series * maximum(z - gap, 0.0)
+        return force, [-(self.stiffness * z + force) / self.damping]
+
+    def energy(self, state: Values, gap: Value) -> Value:
+        """K z^2/2 + K_s (z - p)^2/2."""
+        (z,) = state
+        pressed = maximum(z - gap, 0.0)
+        return 0.5 * (self.stiffness * z * z + self.series * pressed * pressed)
+
+    def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
+        """The solution of the equation of z, at this gap where there is a force, or without one.
+
+        It is stable for any dt, and true where dt is short beside D/K_s.
+        """
+        (z,) = state
+        both = self.stiffness + self.series
+        rest = self.series / both * gap
+        held = rest + (z - rest) * math.exp(-both / self.damping * dt)
+        return [select(less(0.0, force), held, z * math.exp(-self.stiffness / self.damping * dt))]
+
+    def settled(self, state: Values, force: Value, gap: Value) -> list[Value]:
+        return list(state)

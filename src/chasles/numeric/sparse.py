@@ -1,0 +1,259 @@
+"""Sparse factors of a user's own mass matrix (Featherstone 2008, section 6.5).
+
+H (..., n, n) is symmetric, and an entry is zero unless one of its row and column supports the
+other: `parents[i]` < i is the row that carries row i, or -1 for one on the base. Elimination from
+the tips to the root leaves these zeros alone. Only the lower triangles of H and L are read. Vectors
+are (..., n); leading shapes broadcast. A robot has these as `ltl_factor` and `ltdl_factors`.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.errors import InputError
+
+Parents = Sequence[int]
+
+
+class _Row(NamedTuple):
+    """Ancestors of a row, nearest first, and all pairs of them, the higher number first."""
+
+    ancestors: np.ndarray
+    upper: np.ndarray
+    lower: np.ndarray
+
+
+class Operations(NamedTuple):
+    """Operation counts of table 6.6 for a tree of n rows.
+
+    D1, D2: sums over all rows of d - 1 and of d (d - 1) / 2, where d is the number of rows on the
+    path to the root (Eq 6.26 and 6.27). Factors take D2 multiplications and additions, and D1
+    divisions; LTL also n square roots. Each solve takes 2 D1 multiplications and additions, and n
+    divisions (LTL: 2 n).
+    """
+
+    n: int
+    D1: int
+    D2: int
+
+    @property
+    def entries(self) -> int:
+        """Entries of H that are not zero by branching: n + 2 D1."""
+        return self.n + 2 * self.D1
+
+
+def operations(parents: Parents) -> Operations:
+    """Return the numbers that the costs of table 6.6 are written with."""
+    rows = _rows(_checked("operations", parents))
+    sizes = [len(row.ancestors) for row in rows]
+    return Operations(len(rows), sum(sizes), sum(s * (s + 1) // 2 for s in sizes))
+
+
+def pattern(parents: Parents) -> np.ndarray:
+    """Return True for the entries (n, n) of H that branching does not make zero (section 6.4)."""
+    lower = _lower(_checked("pattern", parents))
+    return lower | lower.T
+
+
+def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ...]:
+    """Return the parents of the rows of H from those of the bodies (table 6.4).
+
+    freedoms: the number of degrees of freedom of each body's joint, which may be zero. The rows of
+    one joint form a chain.
+    """
+    tree = _checked("expanded_parents", parents)
+    counts = np.asarray(freedoms)
+    if counts.shape != (len(tree),) or counts.dtype.kind not in "iu" or np.any(counts < 0):
+        problem = f"freedoms must be {len(tree)} integers, zero or more, not {freedoms!r}"
+        raise InputError("E-MATH-340", problem, part="expanded_parents")
+    found: list[int] = []
+    last: dict[int, int] = {-1: -1}
+    for i, p in enumerate(tree):
+        above = last[p]
+        for _ in range(int(counts[i])):
+            found.append(above)
+            above = len(found) - 1
+        last[i] = above
+    return tuple(found)
+
+
+# Factors ---------------------------------------------------------------------------------------
+
+
+def factor_ltl(H: Any, parents: Parents) -> np.ndarray:
+    """Return L (..., n, n), lower triangular, with L' L = H (table 6.3)."""
+    L, rows = _matrix("factor_ltl", H, parents)
+    for k in range(len(rows) - 1, -1, -1):
+        above, i, j = rows[k]
+        _check_pivot("factor_ltl", L[..., k, k], k, positive=True)
+        L[..., k, k] = np.sqrt(L[..., k, k])
+        L[..., k, above] /= L[..., k, k, None]
+        L[..., i, j] -= L[..., k, i] * L[..., k, j]
+    return L
+
+
+def factor_ltdl(H: Any, parents: Parents) -> tuple[np.ndarray, np.ndarray]:
+    """Return L (..., n, n), unit lower triangular, and D (..., n) with L' D L = H (table 6.3)."""
+    L, rows = _matrix("factor_ltdl", H, parents)
+    for k in range(len(rows) - 1, -1, -1):
+        above, i, j = rows[k]
+        _check_pivot("factor_ltdl", L[..., k, k], k, positive=False)
+        row = L[..., k, :].copy()
+        L[..., k, above] /= L[..., k, k, None]
+        L[..., i, j] -= L[..., k, i] * row[..., j]
+    n = range(len(rows))
+    D = L[..., n, n].copy()
+    L[..., n, n] = 1.0
+    return L, D
+
+
+def solve_ltl(L: Any, b: Any, parents: Parents) -> np.ndarray:
+    """Return x with L' L x = b."""
+    return solve_lower(L, solve_lower_transposed(L, b, parents), parents)
+
+
+def solve_ltdl(L: Any, D: Any, b: Any, parents: Parents) -> np.ndarray:
+    """Return x with L' D L x = b."""
+    y = solve_lower_transposed(L, b, parents)
+    pivots = np.asarray(D, dtype=float)
+    if pivots.shape[-1:] != y.shape[-1:]:
+        problem = f"D must be (..., {y.shape[-1]}), not {pivots.shape}"
+        raise InputError("E-MATH-341", problem, part="solve_ltdl")
+    return solve_lower(L, y / pivots, parents)
+
+
+# Products and solutions (table 6.5) ------------------------------------------------------------
+
+
+def multiply_lower(L: Any, x: Any, parents: Parents) -> np.ndarray:
+    """Return L x."""
+    A, y, rows = _pair("multiply_lower", L, x, parents)
+    given = y.copy()
+    for i, (above, *_) in enumerate(rows):
+        own = A[..., i, i] * given[..., i]
+        y[..., i] = own + np.sum(A[..., i, above] * given[..., above], axis=-1)
+    return y
+
+
+def multiply_lower_transposed(L: Any, x: Any, parents: Parents) -> np.ndarray:
+    """Return L' x."""
+    A, y, rows = _pair("multiply_lower_transposed", L, x, parents)
+    given = y.copy()
+    for i, (above, *_) in enumerate(rows):
+        y[..., i] = A[..., i, i] * given[..., i]
+        y[..., above] += A[..., i, above] * given[..., i, None]
+    return y
+
+
+def multiply_symmetric(H: Any, x: Any, parents: Parents) -> np.ndarray:
+    """Return H x."""
+    A, y, rows = _pair("multiply_symmetric", H, x, parents)
+    given = y.copy()
+    for i, (above, *_) in enumerate(rows):
+        own = A[..., i, i] * given[..., i]
+        y[..., i] = own + np.sum(A[..., i, above] * given[..., above], axis=-1)
+        y[..., above] += A[..., i, above] * given[..., i, None]
+    return y
+
+
+def solve_lower(L: Any, b: Any, parents: Parents) -> np.ndarray:
+    """Return x with L x = b."""
+    A, x, rows = _pair("solve_lower", L, b, parents)
+    for i, (above, *_) in enumerate(rows):
+        x[..., i] -= np.sum(A[..., i, above] * x[..., above], axis=-1)
+        x[..., i] /= A[..., i, i]
+    return x
+
+
+def solve_lower_transposed(L: Any, b: Any, parents: Parents) -> np.ndarray:
+    """Return x with L' x = b."""
+    A, x, rows = _pair("solve_lower_transposed", L, b, parents)
+    for i in range(len(rows) - 1, -1, -1):
+        above = rows[i].ancestors
+        x[..., i] /= A[..., i, i]
+        x[..., above] -= A[..., i, above] * x[..., i, None]
+    return x
+
+
+# Checks ----------------------------------------------------------------------------------------
+
+
+@cache
+def _rows(parents: tuple[int, ...]) -> tuple[_Row, ...]:
+    chains: list[list[int]] = []
+    for p in parents:
+        chains.append([] if p < 0 else [p, *chains[p]])
+    found = []
+    for chain in chains:
+        pairs = [(i, j) for s, i in enumerate(chain) for j in chain[s:]]
+        i, j = np.array(pairs, dtype=int).reshape(-1, 2).T
+        found.append(_Row(np.array(chain, dtype=int), i, j))
+    return tuple(found)
+
+
+@cache
+def _lower(parents: tuple[int, ...]) -> np.ndarray:
+    mask = np.eye(len(parents), dtype=bool)
+    for i, row in enumerate(_rows(parents)):
+        mask[i, row.ancestors] = True
+    mask.flags.writeable = False
+    return mask
+
+
+def _checked(function: str, parents: Parents) -> tuple[int, ...]:
+    """The parents as integers, each before its child."""
+    given = np.asarray(parents)
+    right = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
+    if not right or np.any(given < -1) or np.any(given >= np.arange(len(given))):
+        problem = f"parents must be integers with -1 <= parents[i] < i, not {parents!r:.60}"
+        remedy = "number the rows from the root, 0 first, and give -1 for rows on the base"
+        raise InputError("E-MATH-342", problem, remedy, part=function)
+    return tuple(map(int, given))
+
+
+def _square(function: str, matrix: Any, n: int) -> np.ndarray:
+    A = np.asarray(matrix, dtype=float)
+    if A.shape[-2:] != (n, n) or not np.all(np.isfinite(A)):
+        problem = f"the matrix must be finite numbers (..., {n}, {n}), not {A.shape}"
+        raise InputError("E-MATH-343", problem, "give a row for each of parents", part=function)
+    return A
+
+
+def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[_Row, ...]]:
+    """A copy of the lower triangle of H, whose zeros must be those of the tree."""
+    tree = _checked(function, parents)
+    A = _square(function, H, len(tree))
+    extra = np.argwhere((np.tril(A) != 0.0) & ~_lower(tree))
+    if len(extra):
+        i, j = extra[0][-2:]
+        problem = f"entry [{i}, {j}] is not zero, but its row and column are on different branches"
+        raise InputError("E-MATH-344", problem, "check parents", part=function)
+    return np.tril(A), _rows(tree)
+
+
+def _pair(
+    function: str, matrix: Any, vector: Any, parents: Parents
+) -> tuple[np.ndarray, np.ndarray, tuple[_Row, ...]]:
+    """A matrix, and a copy of a vector with all the leading shapes."""
+    tree = _checked(function, parents)
+    A, x = _square(function, matrix, len(tree)), np.asarray(vector, dtype=float)
+    if x.shape[-1:] != (len(tree),):
+        problem = f"the vector must be (..., {len(tree)}), not {x.shape}"
+        raise InputError("E-MATH-345", problem, part=function)
+    try:
+        lead = np.broadcast_shapes(A.shape[:-2], x.shape[:-1])
+    except ValueError:
+        problem = f"leading shapes {A.shape[:-2]} and {x.shape[:-1]} do not broadcast together"
+        raise InputError("E-MATH-346", problem, part=function) from None
+    return A, np.array(np.broadcast_to(x, (*lead, len(tree)))), _rows(tree)
+
+
+def _check_pivot(function: str, pivot: np.ndarray, k: int, *, positive: bool) -> None:
+    if np.any(pivot <= 0.0) if positive else np.any(pivot == 0.0):
+        kind = "positive definite" if positive else "regular"
+        problem = f"the matrix is not {kind}: the pivot of row {k} is {np.min(pivot):.3g}"
+        raise InputError(
+            "E-MATH-347", problem, "check the inertias of what it moves", part=function
+        )

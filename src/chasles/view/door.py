@@ -1,0 +1,241 @@
+"""Network access of a view: who may open its page, and which headers every answer has."""
+
+import hmac
+import ipaddress
+import logging
+import re
+import secrets
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from chasles.errors import InputError, ModelError
+from chasles.view.incoming import LARGEST, Inputs, objection
+from chasles.view.policy import NOTHING, hashes, policy
+
+if TYPE_CHECKING:
+    from websockets.asyncio.server import ServerConnection
+    from websockets.http11 import Request, Response
+
+LOCAL = ("localhost", "127.0.0.1", "[::1]")
+"""Names by which a browser calls its own machine."""
+
+ANYWHERE = ("", "0.0.0.0", "::")
+"""Addresses that stand for all interfaces of this machine."""
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",  # the address has the token
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+"""Headers of every answer; the content security policy is added to them."""
+
+FRAMES = ("http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "vscode-webview:")
+"""Where notebooks are; a page that frames the view must also know its token."""
+
+
+def served() -> Path:
+    """The page that viser serves, in one file with all that it needs."""
+    import viser
+
+    return Path(viser.__file__).parent / "client" / "build" / "index.html"
+
+
+_HOST = re.compile(r"([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
+_starting = Lock()
+
+
+@dataclass(frozen=True)
+class Door:
+    """The door of one server: the host it listens on, further hosts, and its token.
+
+    A request is served if its address has the token, if its `Host` is this machine or one of
+    `allow`, and if a page that asks, which `Origin` names, comes from the same host or from one of
+    `allow`. A page of another origin can guess the port, but neither the token nor, by DNS
+    rebinding, a host that is known here.
+    """
+
+    host: str
+    allow: tuple[str, ...] = ()
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+
+    def url(self, port: int) -> str:
+        """Return the address of the page, with the token."""
+        host = LOCAL[1] if self.host in ANYWHERE else self.host
+        return f"http://{_bracketed(host)}:{port}/{self.token}/"
+
+    def objection(self, request: "Request", port: int) -> str:
+        """Return why a request is refused; empty if it is not."""
+        hosts = request.headers.get_all("Host")
+        if len(hosts) != 1 or not self.knows(hosts[0], port):
+            return "This host is not served here; `allow` names further hosts."
+        origins = request.headers.get_all("Origin")
+        if len(origins) > 1 or not all(self._same(origin, hosts[0]) for origin in origins):
+            return "Pages of other origins are refused; `allow` names further hosts."
+        token = _steps(request)[0].encode("utf-8", "replace")
+        if not hmac.compare_digest(token, self.token.encode()):
+            return "The address has no valid token; open the address that chasles printed."
+        return ""
+
+    def knows(self, host: str, port: int) -> bool:
+        """Return True if `host`, with its port, is this server's or one that is allowed."""
+        name, number = _parted(host)
+        if self._allowed(host):
+            return True
+        own = (*LOCAL, _bracketed(self.host).lower())
+        if self.host in ANYWHERE:  # a number cannot be rebound to another address by DNS
+            own = (*LOCAL, socket.gethostname().lower())
+            return number == port and (name in own or _is_address(name))
+        return number == port and name in own
+
+    def _same(self, origin: str, host: str) -> bool:
+        """Whether a page's origin is the host that it asks, or an allowed one."""
+        found = urlsplit(origin)
+        if found.scheme not in ("http", "https") or f"{found.scheme}://{found.netloc}" != origin:
+            return False
+        return found.netloc.lower() == host.lower() or self._allowed(found.netloc)
+
+    def _allowed(self, host: str) -> bool:
+        """Whether a host is in `allow`, by its name with its port or by its name alone."""
+        return host.lower() in self.allow or _parted(host)[0] in self.allow
+
+    def policy(self, host: str) -> str:
+        """Return the content security policy of the page, which `host` was asked for."""
+        also = [f"{scheme}://{name}" for name in self.allow for scheme in ("http", "https")]
+        return policy(hashes(served()), host, (*FRAMES, *also))
+
+    def inside(self, request: "Request") -> "Request":
+        """Return the request without the token, as the server behind the door knows it."""
+        return replace(request, path=f"/{_steps(request)[1]}")
+
+
+def _steps(request: "Request") -> tuple[str, str]:
+    """The first step of a request's path, and the rest."""
+    first, _, rest = request.path.partition("?")[0].removeprefix("/").partition("/")
+    return first, rest
+
+
+def checked(allow: Sequence[str]) -> tuple[str, ...]:
+    """Return hosts to allow in lower case; anything else is an error."""
+    hosts = (allow,) if isinstance(allow, str) else tuple(allow)
+    for host in hosts:
+        if not isinstance(host, str) or not _HOST.fullmatch(host):
+            problem = f"{host!r} is not a host that can be allowed"
+            remedy = "give the host of the browser's address bar, for example hub.example.org:8000"
+            raise InputError("E-VIEW-006", problem, remedy, part="show")
+    return tuple(host.lower() for host in hosts)
+
+
+def _parted(host: str) -> tuple[str, int]:
+    """The name in lower case and the port of a host, 80 if it has none; empty if it is no host."""
+    found = _HOST.fullmatch(host)
+    return (found[1].lower(), int(found[2] or 80)) if found else ("", 0)
+
+
+def _bracketed(host: str) -> str:
+    """The host as an address has it: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
+
+
+# The server of viser behind the door -------------------------------------------------------------
+
+
+def open_server(door: Door, port: int) -> Any:
+    """Start a server of viser whose every request and message passes the door."""
+    import viser
+    import websockets.asyncio.server
+
+    quiet = logging.getLogger("chasles.view")
+    quiet.propagate = False  # what strangers send is not for the terminal
+    quiet.addHandler(logging.NullHandler())
+    hashes(served())
+    inputs = Inputs()
+    started = []
+
+    def serve(*arguments: Any, **options: Any) -> Any:
+        started.append(True)
+        options |= {"create_connection": _connection(door, inputs), "logger": quiet}
+        options |= {"max_size": LARGEST}
+        return websockets.asyncio.server.serve(*arguments, **options)
+
+    with _starting, _replaced(serve):
+        server = viser.ViserServer(host=door.host, port=port, verbose=False)
+    known = getattr(server.gui, "_gui_input_handle_from_uuid", None)
+    if not started or known is None:
+        server.stop()
+        problem = f"viser {viser.__version__} is not known to be safe"
+        raise ModelError("E-VIEW-007", problem, "pip install 'chasles[view]'")
+    inputs.known = known
+    return server
+
+
+def _connection(door: Door, inputs: Inputs) -> "type[ServerConnection]":
+    """The class of connections that pass the door."""
+    from websockets.asyncio.server import ServerConnection
+
+    class Connection(ServerConnection):
+        async def handshake(
+            self, process_request: Any = None, process_response: Any = None, server_header: Any = ""
+        ) -> None:
+            def asked(connection: "ServerConnection", request: "Request") -> "Response | None":
+                why = door.objection(request, self.local_address[1])
+                if why:
+                    return connection.respond(403, f"{why}\n")
+                answer: Response | None = process_request(connection, door.inside(request))
+                return answer
+
+            def answered(_: "ServerConnection", request: "Request", response: "Response") -> None:
+                served = response.status_code == 200
+                rules = door.policy(request.headers["Host"]) if served else NOTHING
+                response.headers.update(HEADERS | {"Content-Security-Policy": rules})
+
+            await super().handshake(asked, answered, None)
+
+        async def recv(self, decode: bool | None = None) -> Any:
+            letter = await super().recv(decode)
+            why = objection(letter, inputs)
+            if not why:
+                return letter
+            await self.close(1008, why.encode()[:120].decode(errors="ignore"))
+            return await super().recv(decode)  # raises: the connection is closed
+
+    return Connection
+
+
+class _Over:
+    """A module with some of its names replaced."""
+
+    def __init__(self, under: Any, **names: Any) -> None:
+        self.__dict__.update(names, _under=under)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._under, name)
+
+
+@contextmanager
+def _replaced(serve: Any) -> Iterator[None]:
+    """Within, viser starts its server by `serve`; it has no option for this itself."""
+    from viser.infra import _infra as infrastructure
+
+    before = infrastructure.websockets
+    server = _Over(before.asyncio.server, serve=serve)
+    infrastructure.websockets = _Over(before, asyncio=_Over(before.asyncio, server=server))
+    try:
+        yield
+    finally:
+        infrastructure.websockets = before

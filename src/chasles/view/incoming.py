@@ -1,0 +1,113 @@
+"""Messages of a view's page: the few that it needs to send, and what each may contain."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from chasles.errors import shown
+
+LARGEST = 8 * 2**20
+"""Bytes of a message at most: a screenshot of 1600 x 1000 pixels that does not compress."""
+
+
+@dataclass
+class Inputs:
+    """The sliders, checkboxes, menus and buttons of a page, by the identifiers viser gave them."""
+
+    known: Mapping[str, Any] = field(default_factory=dict)
+
+
+def objection(letter: bytes | str, inputs: Inputs) -> str:
+    """Return why a message of a page is refused; empty if it is not."""
+    if isinstance(letter, str):
+        return "a message is text"
+    import msgspec.msgpack
+
+    try:
+        fields = msgspec.msgpack.decode(letter)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return "a message is not MessagePack"
+    if not isinstance(fields, dict) or not isinstance(fields.get("type"), str):
+        return "a message has no type"
+    kind = fields.pop("type")
+    if kind not in FIELDS:
+        return f"messages of type {shown(kind)!r} are not accepted"
+    wanted = FIELDS[kind]
+    if fields.keys() != wanted.keys():
+        return f"{kind} has other fields than {', '.join(wanted)}"
+    for name, holds in wanted.items():
+        if not holds(fields[name]):
+            return f"{kind}: {name} has a wrong shape or a value that is not finite"
+    return _of_input(fields, inputs) if kind == "GuiUpdateMessage" else ""
+
+
+def _of_input(fields: Mapping[str, Any], inputs: Inputs) -> str:
+    """Why a new value of an input is refused."""
+    handle = inputs.known.get(fields["uuid"])
+    kinds = {kind.__name__ for kind in type(handle).__mro__}
+    row = next((kind for kind in VALUES if kind in kinds), None)
+    if handle is None or row is None:
+        return "unknown input"
+    if handle.disabled:
+        return f"input {shown(str(handle.label))!r} cannot be changed"
+    if fields["updates"].keys() != {"value"}:
+        return "only the value of an input can be changed"
+    if not VALUES[row](handle, fields["updates"]["value"]):
+        return f"input {shown(str(handle.label))!r} cannot have this value"
+    return ""
+
+
+# What fields and inputs may have ---------------------------------------------------------------
+
+
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _pixels(value: Any) -> bool:
+    return _number(value) and 0 <= value <= 100_000
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 200
+
+
+def _numbers(count: int) -> Callable[[Any], bool]:
+    return lambda x: isinstance(x, list) and len(x) == count and all(map(_number, x))
+
+
+FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
+    "ViewerCameraMessage": {
+        "wxyz": _numbers(4),
+        "position": _numbers(3),
+        "fov": _number,
+        "near": _number,
+        "far": _number,
+        "image_height": _pixels,
+        "image_width": _pixels,
+        "look_at": _numbers(3),
+        "up_direction": _numbers(3),
+    },
+    "GuiUpdateMessage": {"uuid": _text, "updates": lambda x: isinstance(x, dict)},
+    "GetRenderResponseMessage": {
+        "payload": lambda x: isinstance(x, bytes),
+        "render_uuid": _text,
+    },
+    "FileTransferPartAck": {
+        "source_component_uuid": lambda x: x is None or _text(x),
+        "transfer_uuid": _text,
+        "transferred_bytes": _number,
+        "total_bytes": _number,
+    },
+}
+"""The fields of each message that is accepted. viser knows about ninety more, among them one that
+asks for a public address of the server."""
+
+VALUES: dict[str, Callable[[Any, Any], bool]] = {
+    "GuiSliderHandle": lambda _, value: _number(value),
+    "GuiCheckboxHandle": lambda _, value: isinstance(value, bool),
+    "GuiDropdownHandle": lambda handle, value: value in handle.options,
+    "GuiButtonHandle": lambda _, value: isinstance(value, bool),
+}
+"""Values that each kind of input takes; a number beyond a slider's ends becomes the end."""

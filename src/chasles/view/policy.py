@@ -1,0 +1,92 @@
+"""The content security policy of a view's page: what it may load, run and connect to."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from chasles.errors import ModelError
+
+_ALPHABET = bytes(c for c in range(0x21, 0x7F) if c not in b"\"&<>'`")
+_DIGITS = np.zeros(256, dtype=np.int64)
+_DIGITS[list(_ALPHABET)] = np.arange(len(_ALPHABET))
+
+_SCRIPT = re.compile(rb"<script([^>]*)>(.*?)</script>", re.DOTALL)
+
+
+NOTHING = "default-src 'none'; frame-ancestors 'none'"
+"""The policy of an answer that is not a page."""
+
+
+def policy(scripts: Sequence[str], host: str, frames: Sequence[str]) -> str:
+    """Return the policy of a page that is served at `host` and that `frames` may embed.
+
+    Scripts run only if they have one of the hashes `scripts`; no text is evaluated as a script,
+    and nothing is loaded from or sent to another machine.
+    """
+    rules = {
+        "default-src": "'none'",
+        "script-src": " ".join([*scripts, "'wasm-unsafe-eval'"]),
+        "style-src": "'unsafe-inline'",
+        "img-src": "'self' data: blob:",
+        "font-src": "data:",
+        "connect-src": f"'self' ws://{host} wss://{host} data: blob:",
+        "worker-src": "blob:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": " ".join(["'self'", *frames]),
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+@cache
+def hashes(page: Path) -> tuple[str, ...]:
+    """Return the hashes of all scripts of a page, as a policy has them.
+
+    Raises `chasles.ModelError` for a page whose loader is not known.
+    """
+    import zstandard
+
+    try:
+        scripts = list(_scripts(page.read_bytes()))
+    except (OSError, zstandard.ZstdError):
+        scripts = []
+    if len(scripts) < 2:
+        import viser
+
+        problem = f"the page of viser {viser.__version__} is not known"
+        raise ModelError("E-VIEW-008", problem, "pip install 'chasles[view]'")
+    digests = (hashlib.sha256(script).digest() for script in scripts)
+    return tuple(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+
+
+def _scripts(page: bytes) -> Iterator[bytes]:
+    """The scripts of a page, and those that its loader unpacks: style, then script, as one frame.
+
+    viser packs both by zstandard and writes them in base 88 as an attribute of the loader.
+    """
+    import zstandard
+
+    for attributes, script in _SCRIPT.findall(page):
+        yield script
+        packed = re.search(rb'data-p="([^"]*)" data-ss="(\d+)" data-cs="(\d+)"', attributes)
+        if packed:
+            style, code = int(packed[2]), int(packed[3])
+            frame = unpacked(packed[1])
+            both = zstandard.ZstdDecompressor().decompress(frame, max_output_size=style + code)
+            yield both[style : style + code]
+
+
+def unpacked(text: bytes) -> bytes:
+    """Return the bytes of a text in base 88: four for five letters, at the end one fewer."""
+    digits = _DIGITS[np.frombuffer(text, dtype=np.uint8)]
+    whole = len(digits) // 5 * 5
+    words = digits[:whole].reshape(-1, 5) @ 88 ** np.arange(4, -1, -1)
+    last, rest = 0, digits[whole:].tolist()
+    for digit in rest:
+        last = 88 * last + digit
+    return words.astype(">u4").tobytes() + last.to_bytes(max(len(rest) - 1, 0), "big")

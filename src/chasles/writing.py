@@ -1,0 +1,224 @@
+"""New files: whole or not there, over others only when asked, and nothing left by killed writers.
+
+A file is written under a temporary name in its folder, brought to the disk and renamed. Its writer
+holds an advisory lock on it meanwhile. A temporary file that nobody holds belongs to a writer that
+was killed, and the next writer in the folder removes it. Where a system has no such locks
+(Windows), nothing is removed.
+"""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from chasles.errors import ExistingFileError, FileError, said
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl: Any = None  # type: ignore[no-redef]
+
+TEMPORARY = re.compile(r"\.chasles-[0-9]+-[0-9a-f]{16}\.part")
+"""Names of temporary files: the writer's process, and random digits."""
+
+AnyPath = str | os.PathLike[str]
+
+_FLAGS = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+
+
+# Temporary files -------------------------------------------------------------------------------
+
+
+def begun(folder: AnyPath, handle: int | None = None, mode: int = 0o666) -> tuple[str, int]:
+    """Make a temporary file; its path and its open descriptor, which holds the lock.
+
+    handle: of the open folder, beside which the path is a name alone, as `dir_fd` takes it.
+    """
+    while True:
+        name = f".chasles-{os.getpid()}-{os.urandom(8).hex()}.part"
+        path = name if handle is not None else os.path.join(folder, name)
+        flags = _FLAGS | _BINARY | os.O_CREAT | os.O_EXCL
+        descriptor = os.open(path, flags, mode, dir_fd=handle)
+        if fcntl is not None:
+            with suppress(OSError):  # of a disk without locks, where nothing is collected either
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if fcntl is None or os.fstat(descriptor).st_nlink:
+            return path, descriptor
+        os.close(descriptor)  # it was collected before it was locked
+
+
+def collect(folder: AnyPath, handle: int | None = None) -> None:
+    """Remove the temporary files of killed writers from a folder; `handle` as in `begun`."""
+    if fcntl is None:
+        return
+    with suppress(OSError):
+        for name in os.listdir(folder if handle is None else handle):
+            if TEMPORARY.fullmatch(name):
+                _collect(name if handle is not None else os.path.join(folder, name), handle)
+
+
+def _collect(path: str, handle: int | None) -> None:
+    """Remove a temporary file of this user's that no living writer holds."""
+    with suppress(OSError):
+        descriptor = os.open(path, _FLAGS | _NO_WAIT, dir_fd=handle)
+        try:
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path, dir_fd=handle)
+        finally:
+            os.close(descriptor)
+
+
+def held(folder: AnyPath) -> int | None:
+    """Lock a folder; the open descriptor that holds it, None where there are no locks.
+
+    Raises BlockingIOError if another process holds it.
+    """
+    if fcntl is None:
+        return None
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:  # some disks have no locks
+        os.close(descriptor)
+        if isinstance(error, BlockingIOError):
+            raise
+        return None
+    return descriptor
+
+
+@contextmanager
+def _temporary(target: Path) -> Iterator[Path]:
+    """A temporary file beside a target, with its mode; gone at the end if it was not renamed."""
+    collect(target.parent)
+    path, descriptor = begun(target.parent)
+    try:
+        if target.is_file() and hasattr(os, "fchmod"):
+            os.fchmod(descriptor, stat.S_IMODE(target.stat().st_mode))
+        if fcntl is None:  # where an open file cannot be renamed
+            os.close(descriptor)
+            descriptor = -1
+        yield Path(path)
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+# Files -----------------------------------------------------------------------------------------
+
+
+def check_target(path: AnyPath, *, overwrite: bool, inputs: Iterable[AnyPath] = ()) -> None:
+    """Refuse to write over something that is there, or over a file that is read, in any way.
+
+    overwrite: a file may be replaced, if it is not one of `inputs`.
+    """
+    if os.path.exists(path):
+        for file in inputs:
+            if os.path.exists(file) and os.path.samefile(path, file):
+                problem, remedy = "this file is read, and is never written over", "name another"
+                raise ExistingFileError("E-FILE-060", problem, remedy, file=path)
+    if not overwrite and os.path.lexists(path):
+        problem = "this file exists already"
+        if os.path.isdir(path):
+            problem = "this is a directory"
+        remedy = "choose another name, or replace it (--overwrite, overwrite=True)"
+        raise ExistingFileError("E-FILE-061", problem, remedy, file=path)
+
+
+@contextmanager
+def whole(path: AnyPath, *, overwrite: bool = True) -> Iterator[Path]:
+    """A place to write what becomes the file only when all is written; else nothing is left."""
+    check_target(path, overwrite=overwrite)
+    with _told(path):
+        target = _resolved(path)
+        with _temporary(target) as part:
+            yield part
+            _settle(part)
+            _put(part, target, overwrite)
+            _settle(target.parent)
+
+
+def store(path: AnyPath, text: str, *, overwrite: bool = True) -> None:
+    """Write a text as a file, all of it or nothing: what was there before is lost only then."""
+    with whole(path, overwrite=overwrite) as part:
+        part.write_text(text, "utf-8", newline="\n")
+
+
+def store_all(files: Mapping[Path, str], *, overwrite: bool) -> None:
+    """Write texts as files, all or none: they get their names when all are on the disk."""
+    for path in files:
+        check_target(path, overwrite=overwrite)
+    with ExitStack() as parts:
+        made = []
+        for path, text in files.items():
+            with _told(path):
+                target = _resolved(path)
+                part = parts.enter_context(_temporary(target))
+                part.write_text(text, "utf-8", newline="\n")
+                _settle(part)
+                made.append((path, part, target))
+        for path, part, target in made:
+            with _told(path):
+                _put(part, target, overwrite)
+        for folder in {target.parent for _, _, target in made}:
+            with _told(folder):
+                _settle(folder)
+
+
+def _resolved(path: AnyPath) -> Path:
+    """The file that a path means, behind all links."""
+    try:
+        target = Path(os.path.realpath(path))
+        special = target.exists() and not (target.is_file() or target.is_dir())
+    except ValueError as error:  # of a path with a zero byte
+        raise FileError("E-FILE-062", said(error), "name another", file=repr(path)) from None
+    if special:
+        problem = "this is a device or a pipe, and no file"
+        raise FileError("E-FILE-010", problem, "choose another place", file=path)
+    return target
+
+
+def _put(part: Path, target: Path, overwrite: bool) -> None:
+    """Give a file its name; without `overwrite` never that of a file that came meanwhile."""
+    if not overwrite:
+        try:
+            os.link(part, target)
+            return
+        except OSError:  # of a file that is there, or of a disk without links
+            if os.path.lexists(target):
+                problem, remedy = "another program made this file meanwhile", "choose another name"
+                raise ExistingFileError("E-FILE-063", problem, remedy, file=target) from None
+    os.replace(part, target)
+
+
+@contextmanager
+def _told(path: AnyPath) -> Iterator[None]:
+    """Turn errors of the system about a file into one with a remedy."""
+    try:
+        yield
+    except FileError:
+        raise
+    except OSError as error:
+        why = error.strerror or said(error)
+        long = error.errno == errno.ENAMETOOLONG
+        remedy = f"nothing was written, choose {'a shorter name' if long else 'another place'}"
+        raise FileError("E-FILE-011", why, remedy, file=path) from error
+
+
+def _settle(path: Path) -> None:
+    """Have a file or a folder on the disk itself, where the system can do that."""
+    if os.name == "posix" or path.is_file():
+        descriptor = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

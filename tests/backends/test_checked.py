@@ -1,0 +1,44 @@
+"""`CHASLES_CHECKED=1`: generated code that leaves its arrays is stopped, and says where."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from planted import PLANTED
+
+from chasles.backends.llvm import checked
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, list[str]]:
+    """What became of calls with mistakes planted in their code."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("planted.py"))],
+        env=os.environ | {"CHASLES_CHECKED": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = (line.split("|") for line in done.stdout.splitlines())
+    return {name: rest for name, *rest in rows}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_mistake_is_found(name: str, told: dict[str, list[str]]) -> None:
+    """Loops over steps, records and rows, workspaces, kernels, and the fast entry."""
+    killed, message = told[name]
+    assert message.startswith("chasles: access outside of its array in @")
+    assert killed == "True"
+
+
+def test_the_same_calls_without_mistakes_run(told: dict[str, list[str]]) -> None:
+    assert "clean" in told
+
+
+def test_the_mode_is_off_unless_asked_for() -> None:
+    assert not checked.ON
+    assert checked.instrumented("text") == "text"
+    assert checked.symbols() == {}

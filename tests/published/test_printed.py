@@ -1,0 +1,257 @@
+"""Programs written as Balafoutis and Patel print them: right results, and the printed counts.
+
+The programs share no code with the library, so each is an oracle of the other. A row whose count is
+not the printed one differs by exactly what `slips` says, for any number of joints.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from building.published import BY_EQUATION, BY_METHOD, Polynomial
+from building.published.featherstone import TABLE_10_1
+from building.published.printed import BY_METHOD as PROGRAMS
+from building.published.printed import BY_TABLE, Link, Program, Sheet, State, count, fitted
+from building.published.printed.counting import Live, skew_product, symmetric_product
+from building.published.printed.lagrange import uicker_kahn
+from building.published.printed.mass_matrix import solve
+from building.published.printed.newton_euler import moment, rate_tensor
+from building.published.printed.slips import METHODS, ROWS
+from building.published.tables import Twists, arm, links
+
+TWISTS: tuple[Twists, ...] = ("general", "right", "mixed")
+INVERSE = {
+    **{k: p for k, p in PROGRAMS.items() if k[0] == "5.3"},
+    ("5.2", "table"): BY_TABLE["5.2"],
+}
+EXTRA: dict[str, Program] = {
+    "sums of Uicker and Kahn formed once": lambda l, x, s: uicker_kahn(l, x, s, anew=False),
+}
+
+
+def state(n: int) -> State:
+    return State(*np.random.default_rng(n).normal(size=(3, n)).tolist())
+
+
+def run(program: Program, n: int, twists: Twists) -> tuple[object, tuple[np.ndarray, ...]]:
+    x = state(n)
+    return program(links(n, twists), x, Sheet()), tuple(map(np.array, (x.q, x.qd, x.qdd)))
+
+
+def close(found: object, expected: np.ndarray) -> None:
+    values = np.array([float(v) for v in found])  # type: ignore[attr-defined]
+    assert np.max(np.abs(values - expected)) < 1e-13 * max(1.0, float(np.max(np.abs(expected))))
+
+
+# Results ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("twists", TWISTS)
+@pytest.mark.parametrize("program", [*INVERSE.values(), *EXTRA.values()])
+def test_inverse_dynamics(program: Program, twists: Twists) -> None:
+    for n in (2, 5):
+        found, (q, qd, qdd) = run(program, n, twists)
+        close(found, arm(n, twists).inverse_dynamics(q, qd, qdd))
+
+
+@pytest.mark.parametrize("twists", TWISTS)
+@pytest.mark.parametrize("key", [k for k in PROGRAMS if k[0] in ("6.2", "6.3")], ids=" ".join)
+def test_mass_matrix_and_forward_dynamics(key: tuple[str, str], twists: Twists) -> None:
+    for n in (2, 5):
+        found, (q, qd, tau) = run(PROGRAMS[key], n, twists)
+        robot = arm(n, twists)
+        if key[0] == "6.3":
+            expected = robot.forward_dynamics(q, qd, tau)
+            values = np.array([float(v) for v in found])  # type: ignore[attr-defined]
+            worst = float(np.linalg.cond(robot.mass_matrix(q)))
+            assert np.max(np.abs(values - expected)) < 1e-14 * worst * np.max(np.abs(expected))
+            continue
+        D = robot.mass_matrix(q)
+        assert len(found) == n * (n + 1) // 2  # type: ignore[arg-type]
+        close(found.values(), np.array([D[place] for place in found]))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("twists", TWISTS)
+def test_sensitivities(twists: Twists) -> None:
+    for n in (2, 5):
+        found, (q, qd, qdd) = run(BY_TABLE["7.1"], n, twists)
+        expected = arm(n, twists).inverse_dynamics_sensitivities(q, qd, qdd)
+        for entries, matrix in zip(found, expected, strict=True):  # type: ignore[call-overload]
+            assert len(entries) == n * n
+            close(entries.values(), np.array([matrix[place] for place in entries]))
+
+
+# Counts, row by row ----------------------------------------------------------------------------
+
+
+def by_twists(twists: Twists) -> Callable[[int], Sequence[Link]]:
+    return lambda n: links(n, twists)
+
+
+GENERAL, RIGHT = by_twists("general"), by_twists("right")
+
+
+@pytest.mark.parametrize("table", BY_EQUATION, ids=lambda table: table.number)
+def test_every_row_is_met_or_differs_by_its_slip(table) -> None:
+    for row in table.rows:
+        slip = ROWS.get((table.number, row.equation))
+        for arms, column in ((GENERAL, "general"), (RIGHT, "right")):
+            found = fitted(BY_TABLE[table.number], arms, {row.equation})
+            extra = getattr(slip, column) if slip else ("0", "0")
+            expected = [
+                Polynomial.read(a) + Polynomial.read(b)
+                for a, b in zip(getattr(row, column), extra, strict=True)
+            ]
+            assert list(found) == expected, (row.equation, column)
+
+
+def test_rows_that_are_met() -> None:
+    """All of table 5.1, and most rows of the others; the difference at the end is the reason."""
+    rows = {(t.number, row.equation) for t in BY_EQUATION for row in t.rows}
+    assert set(ROWS) <= rows
+    assert not any(number == "5.1" for number, _ in ROWS)
+    assert all(
+        slip.reason and (slip.general, slip.right) != (("0", "0"),) * 2 for slip in ROWS.values()
+    )
+    assert {number: sum(key[0] == number for key in ROWS) for number in BY_TABLE} == {
+        "5.1": 0,
+        "5.2": 4,
+        "6.1": 3,
+        "7.1": 5,
+        "7.2": 4,
+    }
+
+
+def test_a_parallel_second_axis_takes_less_and_print_is_between() -> None:
+    """Table 5.2, right angles: the second link with a twist of 90 and of 0 degrees."""
+    first, second = links(2, "right")
+    printed = {row.equation: row.right for row in BY_EQUATION[1].rows}
+    ninety, zero = (
+        count(BY_TABLE["5.2"], [first, replace(second, alpha=alpha)]).counts
+        for alpha in (second.alpha, 0.0)
+    )
+    assert [ninety[name] for name in ("5.3.45a", "5.3.45b")] == [(2, 0), (4, 2)]
+    assert [zero[name] for name in ("5.3.45a", "5.3.45b")] == [(0, 1), (0, 1)]
+    for name in ("5.3.45a", "5.3.45b"):
+        mean = tuple(math.ceil((a + b) / 2) for a, b in zip(ninety[name], zero[name], strict=True))
+        assert mean == tuple(Polynomial.read(text)(2) for text in printed[name])
+
+
+def test_unit_costs_that_the_book_states() -> None:
+    """Sections 5.3.2 and 6.4: what a vector, a tensor or a pair of skew tensors takes."""
+    sheet, (plain, right) = Sheet(), (links(1, twists)[0] for twists in ("general", "right"))
+
+    def new() -> Live:
+        return sheet.live(0.3)
+
+    def taken(made: Callable[[], object]) -> tuple[int, int]:
+        sheet.counts.clear()
+        made()
+        return sheet.whole()
+
+    v, w = ((new(), new(), new()) for _ in range(2))
+    tensor = rate_tensor(v, w)
+    six = (new(), new(), new(), new(), new(), new())
+    general, square = (link.turn(0.4, sheet) for link in (plain, right))
+    assert taken(lambda: general.out(v)) == taken(lambda: general.back(v)) == (8, 4)
+    assert taken(lambda: square.out(v)) == taken(lambda: square.back(v)) == (4, 2)
+    assert taken(lambda: rate_tensor(v, w)) == (6, 9)
+    assert taken(lambda: moment(tensor, tensor)) == (15, 15)
+    assert taken(lambda: skew_product(v, w)) == (9, 3)
+    assert taken(lambda: symmetric_product(v, w)) == (9, 9)
+    assert taken(lambda: square.symmetric(six, square.double())) == (11, 11)
+    assert sum(taken(lambda: general.symmetric(six, general.double()))) == 21 + 18
+
+
+# Counts of whole methods -----------------------------------------------------------------------
+
+MET = {
+    ("5.3", "algorithm 5.7"): (True, True),
+    ("5.3", "the same, optimised"): (True, False),
+    ("5.3", "Hollerbach, 4x4"): (False, True),
+    ("5.3", "Hollerbach, 3x3"): (False, True),
+    ("6.2", "Featherstone"): (False, True),
+}
+"""Formulas that are met as printed: products, sums."""
+
+
+@pytest.mark.parametrize("key", MET, ids=" ".join)
+def test_formulas_that_are_met(key: tuple[str, str]) -> None:
+    table = next(table for table in BY_METHOD if table.number == key[0])
+    formula = next(row for row in table.rows if row.author == key[1])
+    found = fitted(PROGRAMS[key], GENERAL)
+    same = tuple(a == Polynomial.read(b) for a, b in zip(found, formula.counts, strict=True))
+    assert same == MET[key]
+
+
+@pytest.mark.parametrize(
+    ("key", "difference"),
+    [
+        (("5.3", "Waters"), (6, 0)),
+        (("5.3", "Hollerbach, 4x4"), (20 * 6, 0)),
+        (("5.3", "Hollerbach, 3x3"), (17 * 5 + 10, 0)),
+        (("5.3", "algorithm 5.6"), (-3, 1)),
+        (("5.3", "Vukobratovic, Li, Kircanski"), (-129, -121)),
+        (("6.2", "Walker, Orin"), (115, 69)),
+        (("6.2", "Angeles, Ma"), (59, 114)),
+        (("6.2", "Featherstone"), (7 * 5, 0)),
+        (("6.2", "algorithm 6.2"), (-20, -52)),
+        (("6.3", "algorithms 6.2 and 5.7"), (-20, -50)),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value[0], str) else "",
+)
+def test_print_less_program_for_six_joints(
+    key: tuple[str, str], difference: tuple[int, int]
+) -> None:
+    table = next(table for table in BY_METHOD if table.number == key[0])
+    formula = next(row for row in table.rows if row.author == key[1])
+    printed = [Polynomial.read(text)(6) for text in formula.counts]
+    found = count(PROGRAMS[key], links(6)).whole()
+    assert tuple(a - b for a, b in zip(printed, found, strict=True)) == difference
+    assert METHODS[key[0]][key[1]]
+
+
+def test_print_of_uicker_and_kahn_is_between_two_programs() -> None:
+    low = count(EXTRA["sums of Uicker and Kahn formed once"], links(6)).whole()
+    high = count(uicker_kahn, links(6)).whole()
+    assert (low, high) == ((41926, 32848), (74630, 57376))
+    assert all(a < b < c for a, b, c in zip(low, (66271, 51548), high, strict=True))
+
+
+def test_print_of_the_closed_form_is_between_two_kinds_of_twists() -> None:
+    """972 and 830; of n^3/6 triples two symbols take 8 and 6, their terms 2 and 2."""
+    program = PROGRAMS["5.3", "Vukobratovic, Li, Kircanski"]
+    low, high = (count(program, links(6, twists)).whole() for twists in ("right", "general"))
+    assert all(a < b < c for a, b, c in zip(low, (972, 830), high, strict=True))
+    cubes = [p.coefficients[3] * 6 for p in fitted(program, GENERAL)]
+    assert cubes == [8 + 2, 6 + 2]
+
+
+def test_linear_systems_take_what_table_6_3_adds() -> None:
+    """n^3/6 + 3n^2/2 - 2n/3 products and quotients, n^3/6 + n^2 - 7n/6 sums: 86 and 65 of six."""
+    for n in range(1, 9):
+        sheet, A = Sheet(), np.random.default_rng(n).normal(size=(n, n))
+        D, b = A @ A.T + np.eye(n), A[0]
+        entries = {(i, j): sheet.live(D[i, j]) for i in range(n) for j in range(i, n)}
+        found = solve(entries, [sheet.live(f) for f in b])
+        assert np.allclose([float(v) for v in found], np.linalg.solve(D, b), rtol=1e-9)
+        assert sheet.whole() == ((n**3 + 9 * n**2 - 4 * n) // 6, (n**3 + 6 * n**2 - 7 * n) // 6)
+
+
+def test_table_6_3_is_made_of_the_other_tables() -> None:
+    """956 and 790 by rows of tables 6.1 and 5.2, and Featherstone's rows by his own formulas."""
+    six = {
+        (row.algorithm, row.source): tuple(row.at(6)) for row in TABLE_10_1 if "1987" in row.source
+    }
+    RNEA, CRBA, ABA = (six[name, "Featherstone 1987"] for name in ("RNEA", "CRBA", "ABA"))
+    printed = {row.author: tuple(map(int, row.counts)) for row in BY_METHOD[2].rows}
+    assert printed["Featherstone, articulated bodies"] == ABA
+    assert printed["Featherstone, composite bodies"] == (
+        RNEA[0] + CRBA[0] + 86,
+        RNEA[1] + CRBA[1] + 65 - 6,
+    )
+    assert printed["algorithms 6.2 and 5.7"] == (420 + 450 + 86, 339 + 386 + 65)
+    assert printed["Angeles, Ma"] == (746 + 521 + 86, 629 + 435 + 65 + 36)
+    assert printed["Walker, Orin"] == (741 + 800 + 86, 601 + 595 + 65)
