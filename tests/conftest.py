@@ -6,10 +6,12 @@ import os
 import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import slow
 from hypothesis import settings
@@ -55,6 +57,14 @@ def pytest_xdist_auto_num_workers() -> int:
     """At least four processes, whatever the cores: each has only so many memory maps (65,530 on
     Linux), every kernel that it has loaded takes four of them, and LLVM does not give them back."""
     return max(4, os.cpu_count() or 1)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Start a module's `RNG` anew for each test, so that no test depends on those run before it."""
+    generator = getattr(getattr(item, "module", None), "RNG", None)
+    if isinstance(generator, np.random.Generator):
+        fresh = np.random.default_rng(zlib.crc32(item.name.encode()))
+        generator.bit_generator.state = fresh.bit_generator.state
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
