@@ -204,6 +204,43 @@ def test_a_motion_plays_and_pauses(chromium: Any, swing: Path) -> None:
         page.until(lambda: playback.clock == 0.0)
 
 
+def test_the_robot_follows_a_target_that_is_dragged(chromium: Any) -> None:
+    """The mouse takes the middle of the handle along, and the tool comes with it, loops closed."""
+    robot = chasles.robots.delta()
+    viewer = show(robot, port=0)
+    figure, panel = viewer.figures[0], viewer.panels[0]
+    (target,) = (overlay for overlay in panel.overlays if overlay.label == "Drag target")
+    with opened(chromium, viewer) as page:
+        before = figure.q
+        panel.show(target, True)
+        page.settled()
+        node = target.nodes[0]
+        page.until(lambda: len(viewer.server.get_clients()) == 1)
+        (client,) = viewer.server.get_clients().values()
+        x, y = seen(client.camera, np.asarray(node.position), 720, 480)
+        page.tab.mouse.move(x, y)
+        page.tab.mouse.down()
+        for k in range(1, 9):
+            page.tab.mouse.move(x + 2 * k, y - 2 * k)
+            page.tab.wait_for_timeout(50)
+        page.until(lambda: np.abs(figure.q - before).max() > 0.01)
+        assert target.held
+        page.tab.mouse.up()
+        page.until(lambda: not target.held)
+        tool = robot.forward_kinematics(figure.q, frame=target.frame)
+        np.testing.assert_allclose(node.position, tool[:3, 3], atol=1e-6)
+        assert np.abs(robot.loop_residual(figure.q)).max() < 1e-9
+
+
+def seen(camera: Any, point: np.ndarray, width: int, height: int) -> tuple[float, float]:
+    """The pixel of a point, by the pinhole camera of a page (OpenCV's axes)."""
+    from viser.transforms import SO3
+
+    x, y, z = SO3(np.asarray(camera.wxyz)).as_matrix().T @ (point - camera.position)
+    focal = 0.5 * height / np.tan(0.5 * camera.fov)
+    return float(0.5 * width + focal * x / z), float(0.5 * height + focal * y / z)
+
+
 def test_overlays_and_screenshot(chromium: Any) -> None:
     viewer = show(chasles.robots.planar(2), port=0)
     with opened(chromium, viewer) as page:

@@ -35,6 +35,10 @@ ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 
 QUANTITIES = ("q", "qd", "qdd")
 
+REACHED = ("solved", "angle_error", "distance_error")
+"""Further columns of a motion that `chasles reach` wrote: 1 where a pose is reached, errors in rad
+and m. An instant that is not reached is refused."""
+
 MOTION_FORMAT = "chasles-motion-1"
 """What a motion file of `chasles simulate` (.npz) says of itself."""
 
@@ -113,6 +117,50 @@ def forces(path: str | os.PathLike[str]) -> Iterator[list[float]]:
     yield from ([numbers[k] for k in order] for _, numbers in header.rows())
 
 
+POSITION, ANGLES = ("x", "y", "z"), ("roll", "pitch", "yaw")
+QUATERNION = ("qw", "qx", "qy", "qz")
+
+
+def read_poses(path: str | os.PathLike[str]) -> tuple[np.ndarray | None, np.ndarray]:
+    """Times (n,) if there are any, and poses as `placed` returns them, of a .csv file.
+
+    Its columns are x, y, z (m); then, for orientations, roll, pitch, yaw (rad, about fixed axes as
+    in URDF) or qw, qx, qy, qz; and t (s).
+    """
+    file = os.fsdecode(path)
+    header = _header(file, ["t", *POSITION, *ANGLES, *QUATERNION])
+    turned = [names for names in (ANGLES, QUATERNION) if set(names) & set(header.names)]
+    if len(turned) > 1:
+        problem = "orientations are given twice, by angles and by quaternions"
+        raise header.line.error("E-FILE-081", problem, "remove one of the two")
+    places = {"t": header.places(["t"])} if "t" in header.names else {}
+    places["pose"] = header.places([*POSITION, *itertools.chain.from_iterable(turned)])
+    table = _Table(header.rows(), places)
+    rows = list(_increasing(table) if "t" in places else table.rows)
+    if not rows:
+        raise ModelError("E-FILE-082", "there are no poses in it", "give one or more", file=file)
+    numbers = np.array([row for _, row in rows])
+    poses = placed(numbers[:, places["pose"]])
+    zero = ~poses[:, 3:].any(axis=1)
+    if poses.shape[1] == 7 and zero.any():
+        line = rows[int(np.argmax(zero))][0]
+        raise line.error("E-FILE-083", "the quaternion is zero", "the identity is 1, 0, 0, 0")
+    return (numbers[:, places["t"][0]] if "t" in places else None), poses
+
+
+def placed(numbers: np.ndarray) -> np.ndarray:
+    """Positions (..., 3), or positions and quaternions w, x, y, z (..., 7).
+
+    Of positions (..., 3), positions and roll, pitch, yaw (..., 6), or the same (..., 7).
+    """
+    if numbers.shape[-1] != 6:
+        return numbers
+    from scipy.spatial.transform import Rotation
+
+    turned = Rotation.from_euler("xyz", numbers[..., 3:]).as_quat()
+    return np.concatenate([numbers[..., :3], np.roll(turned, 1, axis=-1)], axis=-1)
+
+
 def columns(model: Model) -> dict[str, list[str]]:
     """The names of the columns of a .csv motion, by quantity, in the order of the coordinates."""
     names: dict[str, list[str]] = {quantity: [] for quantity in QUANTITIES}
@@ -158,12 +206,24 @@ class _Header:
 
 def _csv_motion(file: str, model: Model) -> _Table:
     wanted = columns(model)
-    header = _header(file, ["t", *itertools.chain.from_iterable(wanted.values())])
+    header = _header(file, ["t", *itertools.chain.from_iterable(wanted.values()), *REACHED])
     places = {"t": header.places(["t"])} if "t" in header.names else {}
     for quantity, names in wanted.items():
         if quantity == "q" or any(name in header.names for name in names):
             places[quantity] = header.places(names)
-    return _Table(header.rows(), places)
+    rows = header.rows()
+    if REACHED[0] in header.names:
+        rows = _reached(rows, header.names.index(REACHED[0]))
+    return _Table(rows, places)
+
+
+def _reached(rows: Iterator[_Row], place: int) -> Iterator[_Row]:
+    """The rows, each of which reaches its pose."""
+    for line, numbers in rows:
+        if numbers[place] == 0.0:
+            problem = "this posture does not reach its pose (solved is 0)"
+            raise line.error("E-FILE-080", problem, "remove the line, or move the pose")
+        yield line, numbers
 
 
 def _header(file: str, known: Sequence[str]) -> _Header:

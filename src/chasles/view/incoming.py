@@ -89,6 +89,14 @@ FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
         "look_at": _numbers(3),
         "up_direction": _numbers(3),
     },
+    "TransformControlsDragStartMessage": {"name": _text, "owner": _text},
+    "TransformControlsUpdateMessage": {
+        "name": _text,
+        "wxyz": _numbers(4),
+        "position": _numbers(3),
+        "owner": _text,
+    },
+    "TransformControlsDragEndMessage": {"name": _text, "owner": _text},
     "GuiUpdateMessage": {"uuid": _text, "updates": lambda x: isinstance(x, dict)},
     "GetRenderResponseMessage": {
         "payload": lambda x: isinstance(x, bytes),

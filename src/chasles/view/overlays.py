@@ -1,11 +1,12 @@
 """A robot in the scene, and what can be drawn over it: frames, mass centre, ellipsoids, forces."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 
 from chasles.errors import said, shown
+from chasles.functions.targets import Pose
 from chasles.model import WORLD
 from chasles.robot import Robot
 from chasles.view import posture
@@ -13,6 +14,9 @@ from chasles.view.solids import Solid, joined, solids
 
 LONGEST = 0.3
 """The longest arrow, in sizes of the robot."""
+
+REACHED = 1e-4
+"""Error of a target (m and rad) within which a frame is drawn as having reached it."""
 
 PER_RATE = 0.25
 """Seconds: how far a frame comes at a velocity is how an ellipsoid of velocities is drawn."""
@@ -286,12 +290,53 @@ class Manipulability(Overlay):
         self.said = "{:.4g}, {:.4g}, {:.4g} m".format(*found.half)
 
 
+class Target(Overlay):
+    """A handle at a frame: dragged, it takes the frame along by inverse kinematics."""
+
+    label = "Drag target"
+
+    def __init__(self, figure: Figure) -> None:
+        super().__init__(figure)
+        self.frame, self.held = figure.whole.frames[-1], False
+        self.dragged: Callable[[str], None] = lambda phase: None
+        """Told the phase of a drag: start, update or end."""
+
+    def made(self, figure: Figure) -> Iterator[Any]:
+        size = 0.2 * figure.size
+        node = figure.server.scene.add_transform_controls(
+            f"{figure.root}/target", scale=size, depth_test=False
+        )
+        node.on_update(lambda event: self.dragged(event.phase))
+        yield node
+
+    def update(self, figure: Figure) -> None:
+        if self.held:  # it is where the mouse is
+            return
+        T = figure.robot.forward_kinematics(figure.q, frame=self.frame)
+        node = self.nodes[0]
+        node.wxyz, node.position, node.visible = posture.quaternions(T[:3, :3]), T[:3, 3], True
+        self.said = ""
+
+    def follow(self, phase: str) -> None:
+        """Move the figure so that the frame comes as near to the handle as it can."""
+        figure, node = self.figure, self.nodes[0]
+        if phase == "update":  # these may come after the end
+            target = {self.frame: Pose((node.position, node.wxyz), tolerance=REACHED)}
+            found = figure.robot.inverse_kinematics(target, guess=figure.q, tries=1)
+            angle, distance = found.residual
+            self.said = "" if found.solved else f"{distance:.3g} m, {angle:.3g} rad away"
+            figure.move(figure.robot.mechanism.near(found.q))
+        else:
+            self.held = phase == "start"
+            self.draw(figure)
+
+
 def _largest(vectors: np.ndarray) -> float:
     return float(np.max(np.linalg.norm(vectors, axis=-1), initial=0.0))
 
 
 OVERLAYS = (
     *(Transparency, Frames, CenterOfMass, InertiaEllipsoids),
-    *(HoldingForces, Reactions, Manipulability),
+    *(HoldingForces, Reactions, Manipulability, Target),
 )
 """One row for each that the panel offers."""

@@ -15,7 +15,7 @@ import numpy as np
 from chasles.errors import said, shown
 from chasles.formats import motion as motions
 from chasles.robot import Robot
-from chasles.view.overlays import OVERLAYS, Figure, Manipulability, Overlay
+from chasles.view.overlays import OVERLAYS, Figure, Manipulability, Overlay, Target
 from chasles.view.posture import displacement, freedoms, moved, start
 
 RESOLUTION = 1000
@@ -64,7 +64,9 @@ class Panel:
 
     def _overlay(self, server: Any, overlay: Overlay) -> Overlay:
         box = server.gui.add_checkbox(overlay.label, initial_value=False)
-        if isinstance(overlay, Manipulability):
+        if isinstance(overlay, Target):
+            overlay.dragged = partial(self._follow, overlay)
+        if isinstance(overlay, Manipulability | Target):
             names = self.figure.whole.frames
             menu = server.gui.add_dropdown("of frame", names, initial_value=overlay.frame)
             menu.on_update(lambda _: self._choose(overlay, menu.value))
@@ -78,7 +80,17 @@ class Panel:
             overlay.show(wanted)
             self.refresh()
 
-    def _choose(self, overlay: Manipulability, frame: str) -> None:
+    def _follow(self, target: Target, phase: str) -> None:
+        """Let the figure follow a target that is dragged."""
+        with self.lock:
+            trouble = ""
+            try:
+                target.follow(phase)
+            except ValueError as error:
+                trouble = f"It cannot go there: {said(error)}"
+            self.refresh(trouble)
+
+    def _choose(self, overlay: Manipulability | Target, frame: str) -> None:
         with self.lock:
             overlay.frame = frame
             overlay.draw(self.figure)

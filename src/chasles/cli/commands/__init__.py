@@ -14,6 +14,7 @@ from chasles.cli.commands.export import export
 from chasles.cli.commands.info import info
 from chasles.cli.commands.lint import lint
 from chasles.cli.commands.motion import motion
+from chasles.cli.commands.reach import reach
 from chasles.cli.commands.robots import robots
 from chasles.cli.commands.simulate import simulate
 from chasles.cli.commands.verify import verify
@@ -31,6 +32,7 @@ COMMANDS: tuple[Callable[..., Answer], ...] = (
     explain,
     bench,
     convert,
+    reach,
     motion,
     simulate,
     export,
