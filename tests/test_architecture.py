@@ -153,6 +153,7 @@ def test_the_walks_of_three_calls_are_true() -> None:
     text = walks.PAGE.read_text("utf-8")
     assert "<!-- walks -->" in text
     assert walks.page(text) == text
+    assert text.count("\n0 calls up the layers: none\n") == len(walks.CALLS)
 
 
 # Names of the package ---------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
 from chasles.model.dh_fit import dh_table
 from chasles.model.edit import opened
+from chasles.model.given import some_names
 from chasles.robot import Robot
 
 
@@ -65,7 +66,9 @@ def load(
     """
     file = registry.find(os.fsdecode(path)) if is_name(path) else path
     source = formats.read(file, snap=snap, floating=floating, arguments=arguments, trust=trust)
-    source = opened(source, None if loops is False else omit)
+    left_out = some_names("omit", omit, "load")
+    if loops is False or left_out:
+        source = opened(source, None if loops is False else left_out)
     if loop_tolerance is not None:
         check_tolerance("load", loop_tolerance)
         precision = replace(source.precision, loops=float(loop_tolerance))

@@ -9,6 +9,9 @@ import pytest
 from planted import PLANTED
 
 from chasles.backends.llvm import checked
+from chasles.backends.llvm import kernel as llvm
+from chasles.functions.programs import program
+from chasles.robots import planar
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,10 @@ def test_the_same_calls_without_mistakes_run(told: dict[str, list[str]]) -> None
     assert "clean" in told
 
 
-def test_the_mode_is_off_unless_asked_for() -> None:
+def test_the_mode_is_off_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code is then built, loaded and called without it."""
     assert not checked.ON
-    assert checked.instrumented("text") == "text"
-    assert checked.symbols() == {}
+    for name in ("instrumented", "symbols", "ends"):
+        monkeypatch.delattr(checked, name)
+    robot = planar(1)
+    assert llvm.compile(program(robot.model, "mass_matrix")).artifact.object_code

@@ -10,7 +10,7 @@ from chasles.backends.llvm import kernel as llvm
 from chasles.backends.lowering import fused
 from chasles.expr import RULES, Arena, Program, Seat, Staged, Variable, interpret
 from chasles.functions.programs import Derivative, program, runnable
-from chasles.model.limbs import Alike, limbs
+from chasles.model.limbs import Alike
 
 SLOPES = Derivative("jacobian", ("q", "qd", "tau"))
 
@@ -37,7 +37,7 @@ def quadruped():
 
 
 def test_limbs_of_a_quadruped(quadruped):
-    found = limbs(quadruped.model)
+    found = quadruped.model.limbs
     assert [len(limb) for limb in found] == [3, 3, 3, 3]
     assert sorted(i for limb in found for i in limb) == list(range(1, 13))
     (kind,) = Alike.of(quadruped.model).kinds

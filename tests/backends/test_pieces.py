@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import chasles
+from chasles.backends.llvm import code as llvm_code
 from chasles.backends.llvm import kernel as llvm
 from chasles.backends.llvm import pieces as llvm_pieces
 from chasles.functions.programs import program
@@ -55,7 +56,7 @@ def test_pieces_give_the_same_bits(short_pieces, traced, expected):
     pieces = llvm_pieces.split(text, 3)
     assert len(pieces) > 2
     code = llvm_pieces.compiled(text, MACHINE, 3, _refuse)
-    assert len(llvm_pieces.objects(code)) == len(pieces)
+    assert len(llvm_code.objects(code)) == len(pieces)
 
 
 def _refuse(text):
@@ -67,7 +68,7 @@ def _refuse(text):
 def test_kernels_of_pieces_run(short_pieces, traced, expected, monkeypatch):
     monkeypatch.setattr(llvm.arrays, "cores", lambda: 3)
     kernel = llvm.compile(traced)
-    assert len(llvm_pieces.objects(kernel.artifact.object_code)) > 2
+    assert len(llvm_code.objects(kernel.artifact.object_code)) > 2
     assert same(rows(kernel), expected)
 
 

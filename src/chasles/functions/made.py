@@ -14,7 +14,7 @@ from chasles.functions.compiled import Compiled, Recipe
 from chasles.functions.doors import checked_options
 from chasles.functions.programs import Derivative
 from chasles.functions.tracing import WrenchKey
-from chasles.model import Model, build
+from chasles.model import Model
 from chasles.model.description import Closure
 from chasles.model.given import a_name, check_hash, some_names
 from chasles.model.parameters import shape
@@ -87,7 +87,7 @@ class Functions:
     def closed(self, closure: Closure) -> "Functions":
         """The functions of the model with a choice of its loops' equations."""
         source = replace(self.model.source, closure=closure)
-        return Functions(build(source, mimic=self.model.mimics))
+        return Functions(replace(self.model, source=source))
 
 
 class Tiered:

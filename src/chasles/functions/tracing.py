@@ -24,7 +24,7 @@ from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Transform
 from chasles.model import WORLD, Model
 from chasles.model.build import connected
-from chasles.model.limbs import Alike, limbs
+from chasles.model.limbs import Alike
 from chasles.model.loads import Load, by_body
 from chasles.model.model import Handles
 from chasles.model.parameters import shape, substituted
@@ -164,7 +164,7 @@ def trace(
     coupled = parameters or model.timed or model.rotors
     fixed = staged is not None and not (coupled or arena.ordered)
     alike = Alike.of(prepare(model)) if fixed else Alike(model, ())
-    seats = alike.seats()
+    seats = alike.seats() if alike.kinds else {}
 
     def symbols(name: str, shape: tuple[int, ...]) -> list[Number]:
         variables.append(Variable(name, shape))
@@ -186,7 +186,7 @@ def trace(
     given = alike.model if fixed else prepare(described.at(t))
     values, here = split(sign, model.at(t), flat, described.at(t))
     given = replace(given, rotors=here.rotors)
-    differences = alike.differences()
+    differences = alike.differences() if alike.kinds else []
     if differences:
         variables.append(Variable(_DIFFERENCES, (len(differences),)))
         given = alike.with_symbols(
@@ -239,9 +239,11 @@ def split(
     described: the same model, as its parameters have it; the gears of tendons are of its bodies.
     """
     values: dict[str, Any] = {}
+    model = replace(model, rotors=described.rotors)
+    has_tendons = any(body.path for body in described.rotors)
     for name, entries in flat.items():
         values[name] = sign.inputs[name].split(model, entries)
-        if name in ("q", "qd"):
+        if has_tendons and name in ("q", "qd"):
             rotors = stretched(described, values["q"], values.get("qd")).rotors
             model = replace(model, rotors=rotors)
     return values, model
@@ -249,7 +251,7 @@ def split(
 
 def with_limbs(program: Program, model: Model) -> Program:
     """Say which limb each position and velocity belongs to, those of the trunk to none."""
-    limb = {i: number for number, bodies in enumerate(limbs(model)) for i in bodies}
+    limb = {i: number for number, bodies in enumerate(model.limbs) for i in bodies}
     by_shape: dict[tuple[int, ...], tuple[int, ...]] = {
         (len(entries),): tuple(entries)
         for slices in (model.velocity_slices, model.position_slices)

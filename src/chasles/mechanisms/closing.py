@@ -15,10 +15,10 @@ from chasles.functions.made import Functions
 from chasles.mechanisms import reports
 from chasles.mechanisms.equations import CLOSED
 from chasles.mechanisms.freedoms import Freedoms
-from chasles.mechanisms.pivots import choose
 from chasles.mechanisms.ranks import (
     RANK,
     SINGULAR,
+    choose,
     determine,
     independent_columns,
     margin,

@@ -20,7 +20,7 @@ from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import singular_values
 from chasles.mechanisms.closing import REGULAR, Loops, assemble, coordinates
 from chasles.mechanisms.mechanism import Accelerations, Mechanism, Timed, check_coordinates
-from chasles.mechanisms.pivots import choose
+from chasles.mechanisms.ranks import choose
 from chasles.mechanisms.reports import LoopError, SingularPosition
 from chasles.model import Model, ModelError, build
 from chasles.model.given import a_name

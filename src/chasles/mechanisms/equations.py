@@ -20,9 +20,9 @@ from chasles.functions import numeric
 from chasles.functions.compiled import AtTime, Compiled
 from chasles.mathematics.linear import Vector
 from chasles.mechanisms.ranks import RANK, independent_columns, null_space, rank_of, smallest
-from chasles.mechanisms.reports import ImpossiblePosition, how_open, loop_size
+from chasles.mechanisms.reports import ImpossiblePosition, how_open
 from chasles.model import Coupling, Model
-from chasles.model.spaces import freedom_units
+from chasles.model.spaces import freedom_units, loop_size
 
 SAMPLES = 16
 """Places at which the slope of a coupling is looked at."""
@@ -162,13 +162,17 @@ class Equations:
         tolerance: float = CLOSED,
         rank: float = RANK,
     ) -> numeric.Found:
-        """Closed positions by Newton's method from q, moved where a column's scale is not 0."""
+        """Closed positions by Newton's method from q, moved where a column's scale is not 0.
+
+        Equations of velocity alone do not count.
+        """
+        scales = self.rows if rows is None else rows
         return numeric.solve(
             self.function("loop_residual"),
-            self.positions.raw_matrix,
+            self.function("loop_matrix"),
             self.function("integrate"),
             q,
-            rows=self.rows if rows is None else rows,
+            rows=scales * np.array(self.model.holonomic_rows),
             columns=columns,
             tolerance=tolerance,
             rank=rank,

@@ -10,6 +10,7 @@ from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import refuse
 from chasles.model import Coupling, Loop, Model
 from chasles.model.description import traits
+from chasles.model.spaces import loop_size
 
 _REMEDY = {"qd": ("1/s", "yd"), "qdd": ("1/s2", "yd, ydd")}
 
@@ -218,10 +219,3 @@ def farthest(model: Model, residual: np.ndarray) -> tuple[Loop | Coupling, float
     sizes = [float(np.linalg.norm(part)) for part in parts]
     k = int(np.argmax(sizes))
     return model.constraints[k], sizes[k]
-
-
-def loop_size(model: Model, loop: Loop) -> float:
-    """The sum of the fixed distances around a loop, in m; 1 where there are none."""
-    steps = [model.bodies[i].joint.placement.r for i in loop.bodies]
-    steps += [loop.predecessor.placement.r, loop.successor.placement.r]
-    return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0

@@ -20,7 +20,7 @@ from chasles.model.description import (
     freedom_names,
     some,
 )
-from chasles.model.given import a_flag, a_name, some_names
+from chasles.model.given import a_flag, a_name
 from chasles.model.graph import in_series
 from chasles.model.model import WORLD, Model
 from chasles.model.passes import equivalent
@@ -205,7 +205,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
 def opened(source: Description, names: Sequence[str] | None) -> Description:
     """Without loops and couplings of some names, mimic joints among them independent; None: all."""
     ties = [loop.name for loop in source.loops] + [data.name for data in source.couplings]
-    chosen = ties if names is None else some_names("omit", names, "load")
+    chosen = ties if names is None else names
     mimics = [joint.name for joint in source.joints if joint.mimic is not None]
     for name in chosen:
         if name not in (*ties, *mimics):

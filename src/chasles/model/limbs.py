@@ -1,4 +1,4 @@
-"""Limbs: chains that end without a branch, and which of them have one form.
+"""Limbs of a model that have one form.
 
 Limbs of one form have the same joints one after the other, and differ in numbers alone. Where these
 numbers are symbols, an algorithm is traced for each of them in the same way (`expr.lanes`).
@@ -16,21 +16,6 @@ Different = Callable[[Sequence[float]], Sequence[Number]]
 """What becomes of numbers in which limbs of one form differ."""
 
 
-def limbs(model: Model) -> list[list[int]]:
-    """The bodies of each limb, in order; what carries two limbs or more is the trunk."""
-    trunk: set[int] = set()
-    for i in range(len(model.bodies) - 1, -1, -1):
-        below = model.children[i]
-        if len(below) > 1 or trunk.intersection(below):
-            trunk.add(i)
-    found: dict[int, list[int]] = {}
-    for i, body in enumerate(model.bodies):
-        if i not in trunk:
-            found[i] = found.pop(body.parent, [])
-            found[i].append(i)
-    return sorted(found.values())
-
-
 @dataclass(frozen=True)
 class Alike:
     """The limbs of a model that have one form, by kind, and the numbers in which they differ."""
@@ -42,7 +27,7 @@ class Alike:
     def of(model: Model) -> "Alike":
         """All kinds of which there are two limbs or more."""
         kinds: dict[Any, list[tuple[int, ...]]] = {}
-        for limb in limbs(model):
+        for limb in model.limbs:
             bodies = [model.bodies[i] for i in limb]
             if all(body.owns for body in bodies):
                 form = tuple((_form(body.joint), _form(body.inertia)) for body in bodies)

@@ -16,7 +16,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.products import Product
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
 from chasles.model.loads import Load
-from chasles.model.model import WORLD, Model, slices
+from chasles.model.model import WORLD, Loop, Model, slices
 
 
 class Space:
@@ -336,6 +336,13 @@ def size(model: Model) -> float:
     """The longest distance from one joint to the next, in m; 1 where there are none."""
     offsets = [b.joint.placement.r for b in model.bodies if b.parent != WORLD]
     return max((math.sqrt(r.dot(r)) for r in offsets), default=0.0) or 1.0
+
+
+def loop_size(model: Model, loop: Loop) -> float:
+    """The sum of the fixed distances around a loop, in m; 1 where there are none."""
+    steps = [model.bodies[i].joint.placement.r for i in loop.bodies]
+    steps += [loop.predecessor.placement.r, loop.successor.placement.r]
+    return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0
 
 
 def freedom_units(model: Model, length: float) -> list[float]:

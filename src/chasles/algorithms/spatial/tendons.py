@@ -19,8 +19,6 @@ from chasles.model.spaces import Position, Velocity
 
 def stretched(model: Model, q: Position, qd: Velocity | None = None) -> Model:
     """The model with the gears of its tendons in a position, and with velocities their drift."""
-    if not any(body.path for body in model.rotors):
-        return model
     moving = _in_world(model.bare(), q, qd)
     return replace(model, rotors=tuple(_stretched(model, body, moving) for body in model.rotors))
 

@@ -120,8 +120,6 @@ def ends(function: F) -> F:
 
 def symbols() -> dict[str, int]:
     """What checked code calls, and the table."""
-    if not ON:
-        return {}
     windows = sys.platform == "win32"
     library = ctypes.CDLL("ucrtbase" if windows else None)
     found = {"chasles_write": "_write" if windows else "write", "chasles_abort": "abort"}
@@ -157,12 +155,10 @@ def _bytes(kind: str) -> int:
 
 
 def instrumented(text: str, *, opaque: bool = False) -> str:
-    """A module that checks its loads and stores; the same text where the mode is off.
+    """A module that checks its loads and stores.
 
     opaque: pointers into memory that no region holds are not checked.
     """
-    if not ON:
-        return text
     sizes = {f"@{name}": int(n) * _SIZES[kind] for name, n, kind in _GLOBAL.findall(text)}
     module = _Module(sizes, opaque)
     lines, function = list[str](), list[str]()

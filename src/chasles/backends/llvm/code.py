@@ -8,11 +8,12 @@ import collections
 import contextlib
 import functools
 import itertools
+import json
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
@@ -20,11 +21,13 @@ import numpy as np
 
 from chasles.backends import arrays
 from chasles.backends.llvm import checked
-from chasles.backends.llvm.pieces import objects
 from chasles.errors import ArgumentError
 
 SHARED = 64
 """Pieces of code that one linker loads."""
+
+_MAGIC = b"chasles objects\n"
+"""How code of several objects begins."""
 
 _LINKER: list[Any] = []
 _SERIAL = itertools.count()
@@ -141,6 +144,27 @@ class busy:
         sweep()
 
 
+def joined(objects: Sequence[bytes]) -> bytes:
+    """Several objects as one string of bytes; one alone as it is."""
+    if len(objects) == 1:
+        return objects[0]
+    sizes = json.dumps([len(each) for each in objects]).encode()
+    return b"".join((_MAGIC, len(sizes).to_bytes(8, "little"), sizes, *objects))
+
+
+def objects(code: bytes) -> list[bytes]:
+    """The objects that `joined` has put together."""
+    if not code.startswith(_MAGIC):
+        return [code]
+    start = len(_MAGIC) + 8
+    end = start + int.from_bytes(code[len(_MAGIC) : start], "little")
+    found = []
+    for size in json.loads(code[start:end]):
+        found.append(code[end : end + size])
+        end += size
+    return found
+
+
 def load(
     code: bytes, symbols: Mapping[str, int], names: Iterable[str], others: tuple[Code, ...] = ()
 ) -> Code:
@@ -159,7 +183,8 @@ def load(
         for piece in objects(code):
             builder.add_object_img(piece)
         builder.add_current_process()
-        for name, address in (*symbols.items(), *checked.symbols().items()):
+        checks = checked.symbols() if checked.ON else {}
+        for name, address in (*symbols.items(), *checks.items()):
             builder.import_symbol(name, address)
         for name in names:
             builder.export_symbol(name)

@@ -100,7 +100,8 @@ def assemble(text: str, machine: Machine, *, optimise: bool = False, opaque: boo
     optimise: with LLVM's mid-level passes, which have nothing to do in straight-line programs; but
     loops, which are short here, stay as they are. opaque: see `llvm.checked`.
     """
-    return _emitted(checked.instrumented(text, opaque=opaque), machine, optimise)
+    whole = checked.instrumented(text, opaque=opaque) if checked.ON else text
+    return _emitted(whole, machine, optimise)
 
 
 def _emitted(text: str, machine: Machine, optimise: bool = False) -> bytes:
@@ -132,7 +133,7 @@ def build(
     """The machine code of a program."""
     machine = machine or Machine.host()
     written = source(program, machine, dtype)
-    text = checked.instrumented(written.text)
+    text = checked.instrumented(written.text) if checked.ON else written.text
     if text.count("\n") <= llvm_pieces.LONG:
         code = _emitted(text, machine)
     else:
@@ -161,7 +162,7 @@ class Kernel:
             self.code = load(artifact.object_code, _exact(), ("one", "batch"))
         self.one_address, self.batch_address = self.code.address("one"), self.code.address("batch")
         one = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(self.one_address)
-        self._one = checked.ends(one)
+        self._one = checked.ends(one) if checked.ON else one
 
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
         """Run on rows: arrays (count, size), each row contiguous, any row stride.

@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +21,14 @@ from typing import IO, Any
 
 import llvmlite
 
+from chasles.backends.llvm.code import joined
+
 LONG = 2000
 """Lines of a function from which on it is a piece of its own."""
 
 WORTH = 10_000
 """Lines of all long functions from which on processes are started: about a second of compiling."""
 
-_MAGIC = b"chasles objects\n"
 _GLOBAL = re.compile(r"@([A-Za-z_][\w.]*)")
 
 
@@ -114,27 +115,6 @@ def _parsed(text: str) -> tuple[list[str], list[Function]]:
                 break
         functions.append(Function(head, tuple(body)))
     return rest, functions
-
-
-def joined(objects: Sequence[bytes]) -> bytes:
-    """Several objects as one string of bytes; one alone as it is."""
-    if len(objects) == 1:
-        return objects[0]
-    sizes = json.dumps([len(each) for each in objects]).encode()
-    return b"".join((_MAGIC, len(sizes).to_bytes(8, "little"), sizes, *objects))
-
-
-def objects(code: bytes) -> list[bytes]:
-    """The objects that `joined` has put together."""
-    if not code.startswith(_MAGIC):
-        return [code]
-    start = len(_MAGIC) + 8
-    end = start + int.from_bytes(code[len(_MAGIC) : start], "little")
-    found = []
-    for size in json.loads(code[start:end]):
-        found.append(code[end : end + size])
-        end += size
-    return found
 
 
 def interpreter() -> str | None:
