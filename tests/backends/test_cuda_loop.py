@@ -1,6 +1,8 @@
 """A step repeated by one kernel: its text run on the CPU, and what NVIDIA's compiler says of it."""
 
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,15 +57,21 @@ def drawn(program: Program, count: int) -> tuple[list[np.ndarray], list[np.ndarr
     return states, controls
 
 
-CASES = {
-    "arm": step_of(puma560()),
-    "quadruped": step_of(quadruped()),
-    "tree, fourth order": step_of(random_tree(3, seed=2), "rk4"),
-    "arm, driven": step_of(
+CASES: dict[str, Callable[[], Program]] = {
+    "arm": lambda: step_of(puma560()),
+    "quadruped": lambda: step_of(quadruped()),
+    "tree, fourth order": lambda: step_of(random_tree(3, seed=2), "rk4"),
+    "arm, driven": lambda: step_of(
         planar(2), control=lambda t, q, qd: [sin(t) - x - v for x, v in zip(q, qd, strict=True)]
     ),
-    "arm, controlled": step_of(puma560(), control=PDControl(9.0, 6.0, np.zeros(6))),
+    "arm, controlled": lambda: step_of(puma560(), control=PDControl(9.0, 6.0, np.zeros(6))),
 }
+
+
+@cache
+def traced_case(name: str) -> Program:
+    """The program of a case."""
+    return CASES[name]()
 
 
 CREWS = [None, Size(1, 12), Size(2, 9), Size(4, 30)]
@@ -78,7 +86,7 @@ def test_steps(case: str, dtype: str, columns: bool, crew: Size | None, tmp_path
 
     float32: seven steps of a state known to 6e-8, through dynamics that lose two or three digits.
     """
-    program, count = CASES[case], 3
+    program, count = traced_case(case), 3
     states, controls = drawn(program, count)
     states, controls = (
         [a.astype(dtype).astype(float) for a in group] for group in (states, controls)
@@ -100,7 +108,7 @@ def test_steps(case: str, dtype: str, columns: bool, crew: Size | None, tmp_path
 @pytest.mark.parametrize("crew", CREWS)
 def test_angles_far_away(crew: Size | None, tmp_path: Path) -> None:
     """A joint that has turned half a million times, and moves on from there."""
-    program = CASES["arm"]
+    program = traced_case("arm")
     states, controls = drawn(program, 2)
     states[0][1, 3] = 3e6
     out = [np.full((2, len(KEPT), 6), np.nan) for _ in range(2)]
@@ -136,7 +144,7 @@ needs_compiler = pytest.mark.skipif(
     ("case", "dtype"), [("arm", "float32"), ("arm", "float64"), ("arm, driven", "float32")]
 )
 def test_an_arm_stays_in_registers(case: str, dtype: str) -> None:
-    built = cuda_build.build(CASES[case], dtype, "sm_90", "loop")
+    built = cuda_build.build(traced_case(case), dtype, "sm_90", "loop")
     assert 0 < built.registers <= cuda_build.MOST
     assert (built.spilled, built.shared) == (0, 0)
 
@@ -144,5 +152,5 @@ def test_an_arm_stays_in_registers(case: str, dtype: str) -> None:
 @needs_compiler
 def test_a_quadruped_compiles_for_other_architectures() -> None:
     for architecture in ("sm_75", "sm_120"):
-        built = cuda_build.build(CASES["quadruped"], "float32", architecture, "loop")
+        built = cuda_build.build(traced_case("quadruped"), "float32", architecture, "loop")
         assert built.code

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,7 @@ def alone(custom: Joint, **more: Any) -> Description:
     return Description("alone", (LinkData("body", BODY),), (joint,))
 
 
+@cache
 def pair() -> tuple[chasles.Robot, chasles.Robot]:
     """A tree with built-in joints, and the same with joints that a user wrote as motions."""
     source = random_tree(8, 2, floating=False, fixed=False).model.source
@@ -85,26 +87,24 @@ def pair() -> tuple[chasles.Robot, chasles.Robot]:
     return tuple(chasles.Robot(replace(source, joints=tuple(j))) for j in (built, own))  # type: ignore[return-value]
 
 
-BUILT, OWN = pair()
-
-
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_motion_is_all_that_physics_needs(function: str) -> None:
     """Every method of every function, on floats, beside the built-in types."""
     rng = np.random.default_rng(5)
-    q = BUILT.random(rng)
-    able = ways(BUILT, function)
+    built, own = pair()
+    q = built.random(rng)
+    able = ways(built, function)
     for method in (way for way in FUNCTIONS[function] if way.name in able):
         sign = signature(method.algorithm)
         arrays: list[np.ndarray] = []
         for name in (name for name in sign.inputs if name != "f_ext"):
-            given = q if name in ("q", "q0", "q1") else rng.normal(size=BUILT.nv)
+            given = q if name in ("q", "q0", "q1") else rng.normal(size=built.nv)
             arrays.append(given)
         given_options: dict[str, object] = {"frame": "tip", "known": ()}
         frame = {k: v for k, v in given_options.items() if k in sign.options}
         found, known = (
             direct(robot.model, function, *arrays, method=method.name, **frame)
-            for robot in (OWN, BUILT)
+            for robot in (own, built)
         )
         several = isinstance(known, tuple)
         for a, b in zip(found, known, strict=True) if several else [(found, known)]:
