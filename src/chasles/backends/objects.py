@@ -77,7 +77,7 @@ WAY = (
     *("one", "batch", "workspace", "most", "number", "element", "bytes"),
     *("inputs", "outputs", "numbers", "variables", "nonzero", "quaternions"),
     *("single", "arguments", "sources", "fixed", "options", "named", "wrenches", "loads"),
-    *("shown", "gap", "margin"),
+    *("shown", "gap", "margin", "bare"),
 )
 """Words of a way of calling (`llvm.ways`), 8 bytes each: numbers, and addresses of lists.
 
@@ -91,7 +91,8 @@ the caller's arguments, 1: of the wrenches, 2: of `fixed`); no list where inputs
 named: (name, value) of each of `options`. wrenches: how many `f_ext` holds, -1 if it is not given;
 loads: LOAD of each. shown: how many of the outputs a call gives; if not all, the last one is (gap,
 margin) of each state, and the call is taken only if all gaps are at most `gap`, and all margins
-above `margin` (bits of doubles).
+above `margin` (bits of doubles). bare: how many arguments a call has that needs nothing else: no
+options, no wrenches, no source but the arguments; -1 for other ways.
 """
 
 LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")

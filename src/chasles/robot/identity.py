@@ -208,12 +208,14 @@ class Identity(Named):
         return answer
 
     def _install(self, function: str, ready: Any) -> None:
-        """From the first plain call on, or the second of any other, the method is a fast entry.
+        """Make the method a fast entry, from its first plain call on or the second of any other.
 
-        It learns what options lead to from calls that it does not know.
+        Also from the first call of closed loops on, so that a method kept after it is fast. The
+        entry learns what options lead to from calls that it does not know.
         """
         plain = getattr(ready, "plain", False)
-        if not plain and function not in self.mechanism.called:
+        closed = getattr(ready, "guarded", None) is not None
+        if not (plain or closed) and function not in self.mechanism.called:
             self.mechanism.called.add(function)
             return
         method = getattr(type(self), function, None)

@@ -25,8 +25,8 @@ from chasles.backends.objects import (
 class Variable:
     """A variable of a kernel: its size, number of axes and shape."""
 
-    def __init__(self, w: Routine, k: str) -> None:
-        self.record = w.at(word(w, "variables", "ptr"), w.times(k, 8 * VARIABLE))
+    def __init__(self, w: Routine, k: str, first: str = "") -> None:
+        self.record = w.at(first or word(w, "variables", "ptr"), w.times(k, 8 * VARIABLE))
         self.size, self.rank = (w.field(self.record, 8 * n, "i64") for n in range(2))
         self.shape = w.at(self.record, 16)
 
@@ -64,15 +64,16 @@ def _item_size(w: Routine, number: str) -> str:
 def plain() -> str:
     """Where the numbers of one state are, if an argument is an array that has just these; or null.
 
+    %first: the words of the way's first variable; %number: its type's number.
     The usual case, by a few comparisons; `prepared` has the others.
     """
-    w = Routine("internal ptr @plain(ptr %way, i64 %k, ptr %item) alwaysinline")
+    w = Routine("internal ptr @plain(ptr %first, i32 %number, i64 %k, ptr %item) alwaysinline")
     no = w.label()
     w.leave(w.opposite(w.same(kind_of(w, "%item"), context(w, "array_type"))), no)
-    variable, array = Variable(w, "%k"), Array(w, "%item")
+    variable, array = Variable(w, "%k", "%first"), Array(w, "%item")
     w.leave(w.opposite(array.has(w, PLAIN)), no)
     w.leave(w.compare("ne", array.rank, variable.rank), no)
-    w.leave(w.compare("ne", array.number, word(w, "number", "i32"), "i32"), no)
+    w.leave(w.compare("ne", array.number, "%number", "i32"), no)
     w.leave(w.compare("ne", array.order, ord("="), "i8"), no)
     equal_sizes(w, array.shape, variable.shape, variable.rank, no)
     w.answer(f"ptr {array.data}")

@@ -95,12 +95,13 @@ def _targets(
 def _made(w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], made: str) -> None:
     """New arrays. Where there is no memory, the exception is set already: answer nothing."""
     lead, dims, _ = shape
-    sizes, taken = w.room(2 * MOST_RANK, "i64"), word(w, "inputs")
+    room, taken, batch = w.room(2 * MOST_RANK, "i64"), word(w, "inputs"), lead != "0"
     with w.each(lead) as (k, _):
-        w.put(sizes, k, "i64", w.entry_of(dims, k, "i64"))
+        w.put(room, k, "i64", w.entry_of(dims, k, "i64"))
     with w.each(word(w, "outputs")) as (k, _):
         variable = Variable(w, w.plus(taken, k))
-        with w.each(variable.rank) as (n, _):
+        sizes = room if batch else variable.shape
+        with w.each(variable.rank if batch else 0) as (n, _):
             w.put(sizes, w.plus(lead, n), "i64", w.entry_of(variable.shape, n, "i64"))
         rank = w.emit(f"trunc i64 {w.plus(lead, variable.rank)} to i32")
         operands = [f"ptr {context(w, 'array_type')}", f"i32 {rank}", f"ptr {sizes}"]
@@ -170,12 +171,51 @@ def _guard(w: Routine, count: str, made: str, no: str) -> None:
     w.start(good)
 
 
+def single() -> str:
+    """The answer for one state, if all arguments are arrays that have just its numbers.
+
+    The usual case, without what batches and other arguments need; else NOT_TAKEN.
+    """
+    w = Routine("internal ptr @single(ptr %way, ptr %items, ptr %out) alwaysinline")
+    no, ready = w.label(), w.label()
+    w.leave(w.compare("ne", word(w, "shown"), word(w, "outputs")), no)
+    kinds = ((MOST_INPUTS, "ptr"), (MOST_INPUTS, "i64"), (MOST_OUTPUTS, "ptr"))
+    in_places, in_steps, out_places = (w.room(*kind) for kind in kinds)
+    out_steps, made = w.room(MOST_OUTPUTS, "i64"), w.room(MOST_OUTPUTS, "ptr")
+    inputs, outputs, shape = (in_places, in_steps), (out_places, out_steps), ("0", "null", "1")
+    known = f"ptr {word(w, 'variables', 'ptr')}", f"i32 {word(w, 'number', 'i32')}"
+    with w.each(word(w, "inputs")) as (k, _):
+        item = w.entry_of("%items", k, "ptr")
+        w.raw(f"  ; array {item}")  # of these, `llvm.checked` knows the bounds
+        found = w.called("ptr", "@plain", *known, f"i64 {k}", f"ptr {item}")
+        w.leave(w.is_null(found), no)
+        w.put(in_places, k, "ptr", found)
+        w.put(in_steps, k, "i64", "0")
+    quaternions(w, inputs, "false", "1", no)
+    with w.when(w.opposite(w.is_null("%out")), go=ready):
+        _targets(w, shape, inputs, outputs, no)
+    w.raw("  %heap = select i1 true, ptr null, ptr null")
+    _made(w, shape, outputs, made)
+    w.start(ready)
+    w.do(word(w, "one", "ptr"), f"ptr {in_places}", f"ptr {out_places}")
+    with w.when(w.opposite(w.is_null("%out"))):
+        w.do(context(w, "increment"), "ptr %out")
+        w.answer("ptr %out")
+    w.answer(f"ptr {_delivered(w, '0', made)}")
+    w.start(no)
+    w.answer(f"ptr {NOT_TAKEN}")
+    return w.finished()
+
+
 def answered() -> str:
     """The answer of a kernel, null with an exception set, or NOT_TAKEN.
 
     %limit: states up to which a batch is taken though it would be worth several threads.
     """
     w = Routine("internal ptr @answered(ptr %way, ptr %items, ptr %out, i64 %limit)")
+    usual = w.called("ptr", "@single", "ptr %way", "ptr %items", "ptr %out")
+    with w.when(w.opposite(w.same(usual, NOT_TAKEN))):
+        w.answer(f"ptr {usual}")
     no, ready = w.label(), w.label()
     heap = w.variable("ptr", "null")
     shape = lead, dims, count = batch_shape(w, no)
@@ -195,11 +235,12 @@ def answered() -> str:
     with w.when(few):
         stack = w.emit(f"alloca i64, i64 {numbers}")
         w.set(room, f"ptr {stack}")
+    known = f"ptr {word(w, 'variables', 'ptr')}", f"i32 {word(w, 'number', 'i32')}"
     with w.each(word(w, "inputs")) as (k, further):
         item = w.entry_of("%items", k, "ptr")
-        w.raw(f"  ; array {item}")  # of these, `llvm.checked` knows the bounds
+        w.raw(f"  ; array {item}")
         with w.when(w.opposite(batch)):
-            found = w.called("ptr", "@plain", "ptr %way", f"i64 {k}", f"ptr {item}")
+            found = w.called("ptr", "@plain", *known, f"i64 {k}", f"ptr {item}")
             with w.when(w.opposite(w.is_null(found)), go=further):
                 w.put(in_places, k, "ptr", found)
                 w.put(in_steps, k, "i64", "0")

@@ -16,7 +16,7 @@ the code is loaded: no address of a process is in the code.
 """
 
 from chasles.backends.llvm.arguments import plain, prepared
-from chasles.backends.llvm.calls import answered
+from chasles.backends.llvm.calls import answered, single
 from chasles.backends.llvm.gather import context, copied, kind_of, number, sequence, word
 from chasles.backends.llvm.routine import Routine
 from chasles.backends.objects import (
@@ -46,7 +46,9 @@ def module() -> str:
         _fits(),
         plain(),
         prepared(),
+        single(),
         answered(),
+        _general(),
         _entry(),
         _called(),
     ]
@@ -202,8 +204,32 @@ def _fits() -> str:
 
 
 def _entry() -> str:
-    """Sort the keywords, find a way, and go it; else the Python path."""
+    """One state by the first way, with no keyword but `out=`; every other call is `general`."""
     w = Routine("ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)")
+    general, out, none = w.label(), w.variable("ptr", "null"), context(w, "none")
+    with w.when(w.opposite(w.is_null("%kwnames"))):
+        w.leave(w.compare("ne", w.field("%kwnames", HEAD, "i64"), 1), general)
+        name = w.field("%kwnames", TUPLE, "ptr")
+        w.leave(w.opposite(w.same(name, context(w, "out_name"))), general)
+        value = w.entry_of("%args", "%nargs", "ptr")
+        w.set(out, f"ptr {w.pick(w.same(value, none), 'null', value, 'ptr')}")
+    first = w.field("%self", TUPLE, "ptr")
+    w.leave(w.same(first, none), general)
+    words = w.field(w.field(first, TUPLE, "ptr"), HEAD, "ptr")
+    w.leave(w.compare("ne", word(w, "bare", base=words), "%nargs"), general)
+    usual = f"ptr {words}", "ptr %args", f"ptr {w.get(out, 'ptr')}"
+    answer = w.called("ptr", "@single", *usual)
+    w.leave(w.same(answer, NOT_TAKEN), general)
+    w.answer(f"ptr {answer}")
+    w.start(general)
+    operands = "ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames"
+    w.answer(f"ptr {w.called('ptr', '@general', *operands)}")
+    return w.finished()
+
+
+def _general() -> str:
+    """Sort the keywords, find a way, and go it; else the Python path."""
+    w = Routine("internal ptr @general(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) noinline")
     slow, found = w.label(), w.label()
     out, given = w.variable("ptr", "null"), w.variable("ptr", "null")
     limit, options = w.variable("i64", "0"), w.variable("i64", "0")

@@ -106,6 +106,9 @@ class _Slots:
         }
 
 
+ONE = "void @one(ptr %in_pointers, ptr %out_pointers) nounwind"
+"""The function for one state."""
+
 _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "maximum": 2}
 
 
@@ -155,18 +158,21 @@ def _one(
     """One state, straight on the caller's rows: no output may overlap an input."""
     inputs = [f"%in{k}" for k in range(len(program.inputs))]
     outputs = [f"%out{k}" for k in range(len(program.outputs))]
-    names = [*inputs, *outputs]
+    texts = []
+    if isinstance(lowered, Lowered):
+        going = {r: [(outputs[k], index) for k, index in to] for r, to in places(program).items()}
+        names = [*inputs, *outputs, "%scratch"]
+        texts += _parts("row", lowered, target, 1, names, going, pack)
+        if not products:
+            w = target.writer(1)
+            _run_parts(w, lowered, _pointers(w, program))
+            return "\n".join([*texts, w.function(ONE)])
     w = target.writer(1)
     if isinstance(lowered, Rolled):
-        texts = [one_state(program, lowered, target, w)]
+        texts.append(one_state(program, lowered, target, w))
     else:
-        going = {r: [(outputs[k], index) for k, index in to] for r, to in places(program).items()}
-        texts = _parts("row", lowered, target, 1, [*names, "%scratch"], going, pack)
-        scratch = w.reserve(max(lowered.scratch, 1))
-        operands = ", ".join(f"ptr {name}" for name in [*names, scratch])
-        for n in range(len(lowered.parts)):
-            w.raw(f"  call void @row{n}({operands})")
-    parameters = ", ".join(f"ptr noalias {name}" for name in names)
+        _run_parts(w, lowered, [*inputs, *outputs])
+    parameters = ", ".join(f"ptr noalias {name}" for name in [*inputs, *outputs])
     name = "head" if products else "run"
     texts.append(w.function(f"internal void @{name}({parameters}) nounwind"))
     if products:
@@ -174,13 +180,24 @@ def _one(
         texts.append(products.functions(target.writer()))
         texts.append(products.run(target.writer(1), inputs, results))
     w = target.writer(1)
-    pointers = []
-    for role, count in (("in", len(inputs)), ("out", len(whole.outputs))):
-        for k in range(count):
-            pointers.append(w.emit(f"load ptr, ptr {w.at(f'%{role}_pointers', k, 'ptr')}"))
-    w.raw(f"  call void @run({', '.join(f'ptr {p}' for p in pointers)})")
-    texts.append(w.function("void @one(ptr %in_pointers, ptr %out_pointers) nounwind"))
-    return "\n".join(texts)
+    w.raw(f"  call void @run({', '.join(f'ptr {p}' for p in _pointers(w, whole))})")
+    return "\n".join([*texts, w.function(ONE)])
+
+
+def _pointers(w: Writer, taken: Interface) -> list[str]:
+    """The rows of a state, as `ONE` gets them."""
+    counts = (("in", len(taken.inputs)), ("out", len(taken.outputs)))
+    places = [w.at(f"%{role}_pointers", k, "ptr") for role, n in counts for k in range(n)]
+    return [w.emit(f"load ptr, ptr {place}") for place in places]
+
+
+def _run_parts(w: Writer, lowered: Lowered, pointers: Sequence[str]) -> None:
+    """Call all parts on rows; what they need between them is on the stack."""
+    scratch = w.reserve(lowered.scratch) if lowered.scratch else "null"
+    operands = ", ".join(f"ptr {name}" for name in [*pointers, scratch])
+    call = "call" if lowered.scratch else "tail call"
+    for n in range(len(lowered.parts)):
+        w.raw(f"  {call} void @row{n}({operands})")
 
 
 def _vector_parts(

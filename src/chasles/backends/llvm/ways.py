@@ -114,8 +114,11 @@ def _way(
         "wrenches": -1 if loads is None else len(held),
     }
     all_facts = {**facts, **counts, **{name: address(a) for name, a in lists.items()}}
+    all_facts["bare"] = -1
     if list(sources) == [4 * k for k in range(len(sources))]:
         all_facts["sources"] = 0  # the caller's arguments as they are
+        if not named and loads is None:
+            all_facts["bare"] = arguments
     words = np.array([all_facts[name] for name in WAY], np.int64)
     return (words, kept, tuple(lists.values()), fixed, tuple(named), tuple(held), dict(facts))
 
