@@ -58,7 +58,7 @@ def run(
 
 def _drained(ends: list[int], until: float) -> list[bytes]:
     """Return all that comes out of some pipes, until they are closed."""
-    said = {end: b"" for end in ends}
+    said = dict.fromkeys(ends, b"")
     opened = list(ends)
     while opened:
         ready, _, _ = select.select(opened, [], [], max(until - time.monotonic(), 0.0))

@@ -340,7 +340,7 @@ def test_directions_of_any_length_and_points_far_away() -> None:
         "link3": Pose((far, [1.0, 0.0, 0.0, 0.0])),
         CENTER: CenterOfMass(far),
     }.items():
-        with raises("E-CALL-366"):
+        with raises("E-CALL-361"):
             PUMA.inverse_kinematics({key: target})
 
 

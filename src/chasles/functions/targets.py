@@ -121,7 +121,7 @@ class Position(Target):
     size: ClassVar[int] = 3
 
     def numbers(self) -> np.ndarray:
-        return _point("a position", self.point)
+        return _sized("a position", self.point, 3, most=FARTHEST)
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return list(at.pose(frame)[1])
@@ -260,7 +260,7 @@ class LookAt(Target):
     size: ClassVar[int] = 6
 
     def numbers(self) -> np.ndarray:
-        return _joined(_point("a point", self.point), _unit("an axis", self.axis))
+        return _joined(_sized("a point", self.point, 3, most=FARTHEST), _unit("an axis", self.axis))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return []
@@ -292,7 +292,7 @@ class CenterOfMass(Target):
     size: ClassVar[int] = 3
 
     def numbers(self) -> np.ndarray:
-        return _point("a centre of mass", self.point)
+        return _sized("a centre of mass", self.point, 3, most=FARTHEST)
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return list(at.center()[0])
@@ -338,27 +338,16 @@ def _times(a: Sequence[Number], k: Number) -> list[Number]:
 # Doors ------------------------------------------------------------------------------------------
 
 _PART = "inverse_kinematics"
-
-FARTHEST = 1e100
-"""The largest coordinate of a point, in m."""
+FARTHEST = 1e100  # m, of a point; its square is finite
 
 
-def _sized(what: str, value: Any, *shape: int) -> np.ndarray:
+def _sized(what: str, value: Any, *shape: int, most: float = np.finfo(float).max) -> np.ndarray:
     array = some_numbers(what, value, _PART).astype(float)
     if array.shape[max(array.ndim - len(shape), 0) :] != shape:
         problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"
         raise InputError("E-CALL-360", problem, part=_PART)
-    if not np.isfinite(array).all():
-        raise InputError("E-CALL-361", f"{what} must be finite numbers", part=_PART)
-    return array
-
-
-def _point(what: str, value: Any) -> np.ndarray:
-    """(..., 3), of which squares are finite."""
-    array = _sized(what, value, 3)
-    if not (np.abs(array) <= FARTHEST).all():
-        problem = f"{what} lies farther away than {FARTHEST:g} m"
-        raise InputError("E-CALL-366", problem, "give it in m", part=_PART)
+    if not (np.abs(array) <= most).all():
+        raise InputError("E-CALL-361", f"{what} must be finite, up to {most:.3g}", part=_PART)
     return array
 
 
@@ -395,13 +384,14 @@ def _pose(what: str, value: Any) -> np.ndarray:
     """(..., 12): rotation by rows, then the position."""
     if isinstance(value, tuple) and len(value) == 2:
         place, turn = value
-        return _joined(_rotation(what, turn), _point(f"the position of {what}", place))
-    T = _sized(what, value, 4, 4)
-    if not (T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)).all():
-        problem = f"the last row of {what} must be (0, 0, 0, 1)"
-        raise InputError("E-CALL-365", problem, part=_PART)
-    place = _point(f"the position of {what}", T[..., :3, 3])
-    return _joined(_rotation(what, T[..., :3, :3]), place)
+    else:
+        T = _sized(what, value, 4, 4)
+        if not (T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)).all():
+            problem = f"the last row of {what} must be (0, 0, 0, 1)"
+            raise InputError("E-CALL-365", problem, part=_PART)
+        place, turn = T[..., :3, 3], T[..., :3, :3]
+    place = _sized(f"the position of {what}", place, 3, most=FARTHEST)
+    return _joined(_rotation(what, turn), place)
 
 
 def _joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:
