@@ -1,7 +1,8 @@
 """Trials that could end or stop the process, so they have their own: `python code_stress.py ...`.
 
-`interrupts N` interrupts threaded calls N times; `distinct N` and `equal N` make, call and drop N
-robots, and print how much memory and how many mappings there are before and after.
+`interrupts N` interrupts threaded calls N times, `compiling N` the first calls of robots;
+`distinct N` and `equal N` make, call and drop N robots, and print how much memory and how many
+mappings there are before and after.
 """
 
 import faulthandler
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from llvmlite.binding import ffi
 
 import chasles
 from chasles.robots import planar, puma560
@@ -71,6 +73,34 @@ def interrupts(count: int) -> None:
     beside.join()
     assert not wrong
     print(f"{count} interrupts in {time.perf_counter() - start:.1f} s")
+
+
+def compiling(count: int) -> None:
+    """Interrupt the first call of a robot, N times; then another thread compiles, and is right."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
+    rod, draw, came, number = planar(1), random.Random(0), 0, 0
+    robot = rod
+    while came < count:
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
+        number += 1
+        gravity = 1.0 + number / 8192.0
+        robot = rod.with_gravity([0.0, 0.0, -gravity])
+        try:
+            signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 0.02))
+            robot.gravity_forces(np.zeros(1))
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        except KeyboardInterrupt:
+            came += 1
+        assert not ffi.lib._lock._lock._is_owned(), "LLVM's lock is left taken"
+        if number % 10 == 0:
+            beside = threading.Thread(target=called, args=(robot, 0.5 * gravity))
+            beside.start()
+            beside.join()
+    print(f"{count} interrupts of {number} robots that were compiled")
 
 
 # Robots that come and go -----------------------------------------------------------------------
