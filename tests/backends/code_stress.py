@@ -1,6 +1,6 @@
 """Trials that could end or stop the process, so they have their own: `python code_stress.py ...`.
 
-`interrupts N` interrupts threaded calls N times, `compiling N` the first calls of robots;
+`interrupts N` interrupts threaded calls N times, `compiling N` LLVM;
 `distinct N` and `equal N` make, call and drop N robots, and print how much memory and how many
 mappings there are before and after.
 """
@@ -21,6 +21,7 @@ import numpy as np
 from llvmlite.binding import ffi
 
 import chasles
+from chasles.backends.llvm.kernel import Kernel
 from chasles.robots import planar, puma560
 
 PATIENCE = 60.0
@@ -76,31 +77,38 @@ def interrupts(count: int) -> None:
 
 
 def compiling(count: int) -> None:
-    """Interrupt the first call of a robot, N times; then another thread compiles, and is right."""
+    """Interrupt LLVM while it links or frees code, N times; then another thread links."""
+    armed: list[None] = []
 
     def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
+        if armed:
+            raise KeyboardInterrupt
 
     signal.signal(signal.SIGALRM, interrupt)
-    rod, draw, came, number = planar(1), random.Random(0), 0, 0
-    robot = rod
-    while came < count:
+    artifact = chasles.compile(planar(1), "gravity_forces").kernel.artifact
+    Kernel(artifact)
+    begun = time.perf_counter()
+    Kernel(artifact)
+    takes, draw = time.perf_counter() - begun, random.Random(0)
+    for k in range(count):
         faulthandler.dump_traceback_later(PATIENCE, exit=True)
-        number += 1
-        gravity = 1.0 + number / 8192.0
-        robot = rod.with_gravity([0.0, 0.0, -gravity])
         try:
-            signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 0.02))
-            robot.gravity_forces(np.zeros(1))
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            try:
+                armed.append(None)  # again and again: Python drops what comes in a finaliser
+                signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 2.0 * takes), 7.0 * takes)
+                while True:
+                    Kernel(artifact)
+            finally:
+                armed.clear()
         except KeyboardInterrupt:
-            came += 1
+            armed.clear()
         assert not ffi.lib._lock._lock._is_owned(), "LLVM's lock is left taken"
-        if number % 10 == 0:
-            beside = threading.Thread(target=called, args=(robot, 0.5 * gravity))
+        if k % 10 == 0:
+            beside = threading.Thread(target=Kernel, args=(artifact,))
             beside.start()
             beside.join()
-    print(f"{count} interrupts of {number} robots that were compiled")
+    called(planar(1).with_gravity([0.0, 0.0, -1.0]), 0.5)
+    print(f"{count} interrupts of LLVM")
 
 
 # Robots that come and go -----------------------------------------------------------------------
