@@ -369,3 +369,14 @@ def test_a_ball_that_rolls_has_more_coordinates_than_velocities() -> None:
     assert found.solved
     turned = robot.forward_kinematics(found.q, frame=frame)[:3, :3]
     assert np.allclose(turned, T[:3, :3], atol=1e-5)
+
+
+def test_one_guess_for_a_batch_is_that_guess_for_each() -> None:
+    """Solutions are reached and within the limits, with the bits of a guess in every row."""
+    q, T = poses(PUMA, "tool", 50)
+    found = PUMA.inverse_kinematics({"tool": T}, guess=q[0])
+    assert found.solved.all()
+    assert np.allclose(PUMA.forward_kinematics(found.q, frame="tool"), T, atol=1e-5)
+    assert ((found.q >= PUMA.limits.lower) & (found.q <= PUMA.limits.upper)).all()
+    rows = PUMA.inverse_kinematics({"tool": T}, guess=np.tile(q[0], (50, 1)))
+    assert np.array_equal(rows.q, found.q)

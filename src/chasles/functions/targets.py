@@ -373,7 +373,8 @@ def _rotation(what: str, value: Any) -> np.ndarray:
         rows = matrix_from_quaternion(columns).rows
         return np.stack([x for row in rows for x in row], axis=-1)
     R = _sized(what, array, 3, 3)
-    square = R @ np.swapaxes(R, -1, -2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = R @ np.swapaxes(R, -1, -2)
     if not (np.allclose(square, np.eye(3), atol=1e-6) and (np.linalg.det(R) > 0.0).all()):
         remedy = "its columns must be orthogonal unit vectors, right-handed"
         raise InputError("E-CALL-364", f"{what} is not a rotation matrix", remedy, part=_PART)
