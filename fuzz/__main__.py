@@ -8,6 +8,8 @@ from pathlib import Path
 
 from fuzz import ROOT
 
+SOAK = "soak"
+
 
 def main() -> int:
     """Run what the command line says: 1 if anything was found."""
@@ -34,7 +36,14 @@ def main() -> int:
     if given.list or given.target is None:
         for name, target in TARGETS.items():
             print(f"{name:10}{target.what}")
+        print(f"{SOAK:10}One process for the whole time: robots used and dropped, memory watched.")
         return 0
+    if given.target == SOAK:
+        from fuzz.soak import soak
+
+        wrong = soak(60.0 * given.minutes, given.seed)
+        print("\n".join(wrong) or "nothing was found")
+        return int(bool(wrong))
     names = [n for n in TARGETS if n != "self"] if given.target == "all" else [given.target]
     if not set(names) <= set(TARGETS):
         parser.error(f"unknown target {given.target!r}; --list shows them")

@@ -1,6 +1,6 @@
 """Write the corpus again, from the built-in robots and the files of the tests.
 
-python -m fuzz.seeds
+`python -m fuzz.seeds`. The files in corpus/small are written by hand, and stay.
 """
 
 import contextlib
@@ -68,7 +68,8 @@ TABLES = {
 
 def main() -> None:
     """Write all."""
-    shutil.rmtree(CORPUS, ignore_errors=True)
+    for folder in ("robots", "scenarios", "tables", "run", "stopped"):
+        shutil.rmtree(CORPUS / folder, ignore_errors=True)
     for folder in ("robots", "scenarios", "tables"):
         (CORPUS / folder).mkdir(parents=True)
     for name, text in (mutations.seeds() | extra()).items():

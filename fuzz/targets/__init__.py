@@ -59,6 +59,14 @@ TARGETS: dict[str, Target] = {
         brief=8,
         folder=False,
     ),
+    "reaching": Target(
+        "inverse_kinematics: targets, guesses, weights, options, batches, interrupts.",
+        _of("reaching"),
+        limit=90.0,
+        checked=True,
+        brief=12,
+        folder=False,
+    ),
     "editing": Target(
         "Robots changed and asked: lock, attach, gravity, parameters, names.",
         _of("editing"),
@@ -69,12 +77,14 @@ TARGETS: dict[str, Target] = {
     "readers": Target(
         "Robot files of formats that are read in this process: URDF, SDF, TOML, DAT, xacro.",
         _of("files", "readers"),
-        brief=60,
+        calls=20,
+        brief=10,
     ),
     "walls": Target(
         "Robot files whose readers have a process of their own: MJCF, xacro.",
         _of("files", "walls"),
         limit=60.0,
+        calls=5,
         brief=4,
     ),
     "cache": Target("Damaged entries of the cache.", _of("entries"), brief=100),

@@ -2,6 +2,7 @@
 
 import random
 import re
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -11,18 +12,37 @@ from lxml import etree
 from readers_here import readers_here
 
 import chasles
+from chasles import formats
 from chasles.lint import lint
 from fuzz import CORPUS
+from fuzz.forked import forked
 from fuzz.target import Case, allowed
+from fuzz.targets import TARGETS
 
 MOST = 400_000
 """Characters of a file: a mutation that repeats may repeat often."""
 
 
+SMALL = 0.97
+"""Share of the files that are made from robots of one or two joints: ten times as many a second."""
+
+XACRO = 0.03
+"""Share of xacro among files that are read here; it takes ten times as long as other formats."""
+
+NEW = 0.02
+"""Share of the files behind walls that are read by a new interpreter."""
+
+DEEP = 0.05
+"""Share of the files whose robot is built, too, and linted or saved and read back."""
+
+
+PLAIN = (".urdf", ".sdf", ".toml", ".dat")
+
+
 @cache
-def corpus(*suffixes: str) -> tuple[tuple[str, str], ...]:
+def corpus(folder: str, *suffixes: str) -> tuple[tuple[str, str], ...]:
     """Names and texts of sample files of some formats."""
-    paths = [path for path in sorted(CORPUS.glob("robots/*")) if path.suffix in suffixes]
+    paths = [path for path in sorted(CORPUS.glob(f"{folder}/*")) if path.suffix in suffixes]
     return tuple((path.name, path.read_text("utf-8")) for path in paths)
 
 
@@ -100,7 +120,7 @@ def _value(rng: random.Random) -> str:
 
 
 def _put(rng: random.Random, folder: Path, *suffixes: str) -> Path:
-    files = corpus(*suffixes)
+    files = corpus("small" if rng.random() < SMALL else "robots", *suffixes)
     name, text = rng.choice(files)
     path = folder / name
     path.write_bytes(changed(rng, text, files))
@@ -111,21 +131,29 @@ def readers() -> Case:
     """Formats that are read in this process; xacro without the process around it."""
 
     def case(rng: random.Random, folder: Path) -> None:
-        path = _put(rng, folder, ".urdf", ".sdf", ".toml", ".dat", ".xacro")
-        if path.suffix in (".sdf", ".xacro") and b"include" in path.read_bytes():
-            mutations.put(folder)
-        try:
-            if rng.random() < 0.5:
-                mutations.attempt(path)
-            else:
-                with readers_here():
-                    robot = chasles.load(path, **_options(rng))
-                    _used(rng, robot, folder)
-        except Exception as error:
-            if not allowed(error):
-                raise
+        mutations.put(folder)
+        with readers_here():
+            for _ in range(TARGETS["readers"].calls):
+                suffixes = (".xacro",) if rng.random() < XACRO else PLAIN
+                path = _put(rng, folder, *suffixes)
+                try:
+                    _read(rng, path, folder)
+                except Exception as error:
+                    if not allowed(error):
+                        raise
 
     return case
+
+
+def _read(rng: random.Random, path: Path, folder: Path) -> None:
+    """Read a file, and a part of them in depth: what costs ten times as much."""
+    turn = rng.random()
+    if turn < DEEP / 2.0:
+        mutations.attempt(path)
+    elif turn < DEEP:
+        _used(rng, chasles.load(path, **_options(rng)), folder)
+    else:
+        formats.read(str(path), floating=rng.random() < 0.1)
 
 
 def _options(rng: random.Random) -> dict[str, bool]:
@@ -142,19 +170,22 @@ def _used(rng: random.Random, robot: chasles.Robot, folder: Path) -> None:
 
 
 def walls() -> Case:
-    """Readers behind a process of their own."""
+    """Readers behind a process of their own: a fork, or sometimes a new interpreter as always."""
 
     def case(rng: random.Random, folder: Path) -> None:
-        path = _put(rng, folder, ".xml", ".xacro")
-        if path.suffix == ".xacro":
-            mutations.put(folder)
-        try:
-            if rng.random() < 0.3:
-                lint(path, meshes=False)
-            else:
-                chasles.load(path)
-        except Exception as error:
-            if not allowed(error):
-                raise
+        mutations.put(folder)
+        for _ in range(TARGETS["walls"].calls):
+            path = _put(rng, folder, ".xml", ".xacro")
+            read = lint if rng.random() < 0.1 else chasles.load if rng.random() < 0.2 else _source
+            try:
+                with nullcontext() if rng.random() < NEW else forked():
+                    read(path)
+            except Exception as error:
+                if not allowed(error):
+                    raise
 
     return case
+
+
+def _source(path: Path) -> None:
+    formats.read(str(path))

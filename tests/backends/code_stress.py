@@ -1,7 +1,8 @@
 """Trials that could end or stop the process, so they have their own: `python code_stress.py ...`.
 
-`interrupts N` interrupts threaded calls N times; `distinct N` and `equal N` make, call and drop N
-robots, and print how much memory and how many mappings there are before and after.
+`interrupts N` interrupts threaded calls N times, `compiling N` LLVM;
+`distinct N` and `equal N` make, call and drop N robots, and print how much memory and how many
+mappings there are before and after.
 """
 
 import faulthandler
@@ -17,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from llvmlite.binding import ffi
 
 import chasles
+from chasles.backends.llvm.kernel import Kernel
 from chasles.robots import planar, puma560
 
 PATIENCE = 60.0
@@ -71,6 +74,41 @@ def interrupts(count: int) -> None:
     beside.join()
     assert not wrong
     print(f"{count} interrupts in {time.perf_counter() - start:.1f} s")
+
+
+def compiling(count: int) -> None:
+    """Interrupt LLVM while it links or frees code, N times; then another thread links."""
+    armed: list[None] = []
+
+    def interrupt(*_: Any) -> None:
+        if armed:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
+    artifact = chasles.compile(planar(1), "gravity_forces").kernel.artifact
+    Kernel(artifact)
+    begun = time.perf_counter()
+    Kernel(artifact)
+    takes, draw = time.perf_counter() - begun, random.Random(0)
+    for k in range(count):
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
+        try:
+            try:
+                armed.append(None)  # again and again: Python drops what comes in a finaliser
+                signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 2.0 * takes), 7.0 * takes)
+                while True:
+                    Kernel(artifact)
+            finally:
+                armed.clear()
+        except KeyboardInterrupt:
+            armed.clear()
+        assert not ffi.lib._lock._lock._is_owned(), "LLVM's lock is left taken"
+        if k % 10 == 0:
+            beside = threading.Thread(target=Kernel, args=(artifact,))
+            beside.start()
+            beside.join()
+    called(planar(1).with_gravity([0.0, 0.0, -1.0]), 0.5)
+    print(f"{count} interrupts of LLVM")
 
 
 # Robots that come and go -----------------------------------------------------------------------

@@ -3,7 +3,9 @@
 import copy
 import gc
 import pickle
+import signal
 import threading
+import time
 import weakref
 from dataclasses import replace
 from pathlib import Path
@@ -217,11 +219,35 @@ def test_dropping_a_robot_waits_for_no_compilation(alone: None) -> None:
     before = pieces()
     robot = planar(1).with_gravity([0.0, 0.0, -8.5])
     robot.gravity_forces(np.zeros(1))
-    with llvm_code.busy():
+    with llvm_code.BUSY:
         del robot
         assert pieces() == before
         assert llvm_code._GONE
+    llvm.assemble("define void @f() {\n  ret void\n}\n", llvm.Machine.host())
     assert not llvm_code._GONE
+
+
+def test_no_signal_interrupts_work_with_llvm() -> None:
+    """It runs in another thread than handlers do; its result or error comes back, then theirs."""
+    assert llvm_code.undisturbed(threading.current_thread) is not threading.main_thread()
+    with pytest.raises(ZeroDivisionError):
+        llvm_code.undisturbed(lambda: 1 / 0)
+    steps: list[str] = []
+
+    def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(0.05)
+        steps.append("done")
+
+    with pytest.raises(KeyboardInterrupt):
+        llvm_code.undisturbed(work)
+    assert steps == ["done"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+def test_llvm_is_interrupted_at_any_moment() -> None:
+    """Its lock is never left taken, for which another thread would wait for ever."""
+    assert "600 interrupts" in trial("compiling", "600")
 
 
 def test_code_is_not_copied() -> None:

@@ -68,6 +68,7 @@ rpy = [0, 90, 0]
 [[joint]]
 theta = 30
 d = 0.12
+a = 0.1
 alpha = 90
 mass = 1.5
 center = [0.01, 0, -0.02]
@@ -77,6 +78,10 @@ velocity = 360
 effort = 20
 [[joint]]
 kind = "prismatic"
+theta = 0
+d = 0.2
+a = 0
+alpha = 0
 name = "slide"
 link = "boom"
 mass = 2.0

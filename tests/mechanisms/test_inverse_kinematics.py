@@ -10,7 +10,7 @@ import chasles
 from chasles.expr import RULES, Arena, Program, Variable, interpret
 from chasles.functions.reaching import MEMORY, MOST, SHARE, STATUS, Task
 from chasles.functions.targets import Posture
-from chasles.robots import delta, five_bar, planar, puma560, stanford_arm, stewart
+from chasles.robots import delta, five_bar, planar, puma560, random_tree, stanford_arm, stewart
 from chasles.targets import (
     CENTER,
     Axis,
@@ -316,3 +316,67 @@ def test_statuses_of_the_step() -> None:
     )
     assert found["memory"][STATUS] == 1.0
     assert np.array_equal(found["q"], q)
+
+
+def test_a_weight_and_a_tolerance_may_differ_for_angles_and_lengths() -> None:
+    """Ratios of weights count alone, however large or small they are."""
+    T = PUMA.forward_kinematics([0.3, 0.5, -1.0, 0.2, 0.9, -0.4], frame="tool")
+    for weight in ((1.0, 2.0), [3, 1], np.ones(2), 1e300, 1e-200):
+        found = PUMA.inverse_kinematics({"tool": Pose(T, weight=weight, tolerance=(1e-5, 1e-6))})
+        assert found.solved
+        assert np.allclose(PUMA.forward_kinematics(found.q, frame="tool"), T, atol=2e-5)
+
+
+def test_directions_of_any_length_and_points_far_away() -> None:
+    """A square that overflows is not a solution."""
+    for length in (1e300, 1.0, 5e-324):
+        found = PUMA.inverse_kinematics({"tool": Axis([0.0, 0.0, length])})
+        turned = PUMA.forward_kinematics(found.q, frame="tool")[:3, 2]
+        assert np.allclose(turned, [0.0, 0.0, 1.0], atol=1e-6)
+    far = [0.0, 0.0, 1e300]
+    for key, target in {
+        "tool": LookAt(far),
+        "link2": Position(far),
+        "link3": Pose((far, [1.0, 0.0, 0.0, 0.0])),
+        CENTER: CenterOfMass(far),
+    }.items():
+        with raises("E-CALL-361"):
+            PUMA.inverse_kinematics({key: target})
+
+
+def test_empty_guesses_and_options_that_are_not_counts() -> None:
+    T = PUMA.forward_kinematics(np.zeros(6), frame="tool")
+    assert PUMA.inverse_kinematics({"tool": np.zeros((0, 4, 4)) + T}, near=np.zeros(6)).q.size == 0
+    still = planar(1).lock({"joint1": 0.3})
+    place = still.forward_kinematics([], frame=still.frames[-1])
+    found = still.inverse_kinematics({still.frames[-1]: place}, guess=np.zeros((2, 0)))
+    assert found.solved.tolist() == [True, True]
+    with raises("E-CALL-057"):
+        PUMA.inverse_kinematics({"tool": np.zeros((2, 1, 1)) + T}, guess=np.zeros((3, 6)))
+    for option in ("threads", "tries", "count", "seed"):
+        for wrong in (object(), -1, 1.5, "2", 2**63):
+            with raises("E-CALL-003"):
+                PUMA.inverse_kinematics({"tool": T}, **{option: wrong})
+
+
+def test_a_ball_that_rolls_has_more_coordinates_than_velocities() -> None:
+    robot = random_tree(1, 2)
+    assert (robot.nq, robot.nv) == (6, 3)
+    frame = robot.frames[-1]
+    q = robot.random(np.random.default_rng(1))
+    T = robot.forward_kinematics(q, frame=frame)
+    found = robot.inverse_kinematics({frame: Orientation(T[:3, :3])})
+    assert found.solved
+    turned = robot.forward_kinematics(found.q, frame=frame)[:3, :3]
+    assert np.allclose(turned, T[:3, :3], atol=1e-5)
+
+
+def test_one_guess_for_a_batch_is_that_guess_for_each() -> None:
+    """Solutions are reached and within the limits, with the bits of a guess in every row."""
+    q, T = poses(PUMA, "tool", 50)
+    found = PUMA.inverse_kinematics({"tool": T}, guess=q[0])
+    assert found.solved.all()
+    assert np.allclose(PUMA.forward_kinematics(found.q, frame="tool"), T, atol=1e-5)
+    assert ((found.q >= PUMA.limits.lower) & (found.q <= PUMA.limits.upper)).all()
+    rows = PUMA.inverse_kinematics({"tool": T}, guess=np.tile(q[0], (50, 1)))
+    assert np.array_equal(rows.q, found.q)

@@ -29,8 +29,8 @@ class NotInstalled(ModelError):
 class Tool:
     """Reader of a format. package: that it needs; extra: that installs it.
 
-    program: the Python file here whose `answer` runs it. seconds: of the processor (three times as
-    many on the clock). memory: bytes of addresses.
+    program: the Python file here whose `answer` runs it. seconds: of the processor (ten times as
+    many on the clock, for a busy machine). memory: bytes of addresses.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Tool:
         one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each takes addresses of its own
         with tempfile.TemporaryDirectory() as folder:  # some log into the one they are run in
             try:
-                clock = 3.0 * self.seconds
+                clock = 10.0 * self.seconds
                 done = subprocess.run(
                     command, capture_output=True, timeout=clock, cwd=folder, env=one_thread
                 )

@@ -121,7 +121,7 @@ class Position(Target):
     size: ClassVar[int] = 3
 
     def numbers(self) -> np.ndarray:
-        return _sized("a position", self.point, 3)
+        return _sized("a position", self.point, 3, most=FARTHEST)
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return list(at.pose(frame)[1])
@@ -260,7 +260,7 @@ class LookAt(Target):
     size: ClassVar[int] = 6
 
     def numbers(self) -> np.ndarray:
-        return _joined(_sized("a point", self.point, 3), _unit("an axis", self.axis))
+        return _joined(_sized("a point", self.point, 3, most=FARTHEST), _unit("an axis", self.axis))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return []
@@ -292,7 +292,7 @@ class CenterOfMass(Target):
     size: ClassVar[int] = 3
 
     def numbers(self) -> np.ndarray:
-        return _sized("a centre of mass", self.point, 3)
+        return _sized("a centre of mass", self.point, 3, most=FARTHEST)
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return list(at.center()[0])
@@ -338,24 +338,26 @@ def _times(a: Sequence[Number], k: Number) -> list[Number]:
 # Doors ------------------------------------------------------------------------------------------
 
 _PART = "inverse_kinematics"
+FARTHEST = 1e100  # m, of a point; its square is finite
 
 
-def _sized(what: str, value: Any, *shape: int) -> np.ndarray:
+def _sized(what: str, value: Any, *shape: int, most: float = np.finfo(float).max) -> np.ndarray:
     array = some_numbers(what, value, _PART).astype(float)
     if array.shape[max(array.ndim - len(shape), 0) :] != shape:
         problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"
         raise InputError("E-CALL-360", problem, part=_PART)
-    if not np.isfinite(array).all():
-        raise InputError("E-CALL-361", f"{what} must be finite numbers", part=_PART)
+    if not (np.abs(array) <= most).all():
+        raise InputError("E-CALL-361", f"{what} must be finite, up to {most:.3g}", part=_PART)
     return array
 
 
 def _unit(what: str, value: Any) -> np.ndarray:
     array = _sized(what, value, 3)
-    length = np.linalg.norm(array, axis=-1, keepdims=True)
-    if not (length > 0.0).all():
+    largest = np.abs(array).max(axis=-1, keepdims=True)
+    if not (largest > 0.0).all():
         raise InputError("E-CALL-362", f"{what} has length zero", "give a direction", part=_PART)
-    return np.asarray(array / length)
+    array = array / largest  # whose squares neither overflow nor vanish
+    return np.asarray(array / np.linalg.norm(array, axis=-1, keepdims=True))
 
 
 def _rotation(what: str, value: Any) -> np.ndarray:
@@ -371,10 +373,9 @@ def _rotation(what: str, value: Any) -> np.ndarray:
         rows = matrix_from_quaternion(columns).rows
         return np.stack([x for row in rows for x in row], axis=-1)
     R = _sized(what, array, 3, 3)
-    if (
-        not np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=1e-6)
-        or not (np.linalg.det(R) > 0.0).all()
-    ):
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = R @ np.swapaxes(R, -1, -2)
+    if not (np.allclose(square, np.eye(3), atol=1e-6) and (np.linalg.det(R) > 0.0).all()):
         remedy = "its columns must be orthogonal unit vectors, right-handed"
         raise InputError("E-CALL-364", f"{what} is not a rotation matrix", remedy, part=_PART)
     return R.reshape(*R.shape[:-2], 9)
@@ -384,12 +385,14 @@ def _pose(what: str, value: Any) -> np.ndarray:
     """(..., 12): rotation by rows, then the position."""
     if isinstance(value, tuple) and len(value) == 2:
         place, turn = value
-        return _joined(_rotation(what, turn), _sized(f"the position of {what}", place, 3))
-    T = _sized(what, value, 4, 4)
-    if not (T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)).all():
-        problem = f"the last row of {what} must be (0, 0, 0, 1)"
-        raise InputError("E-CALL-365", problem, part=_PART)
-    return _joined(_rotation(what, T[..., :3, :3]), T[..., :3, 3])
+    else:
+        T = _sized(what, value, 4, 4)
+        if not (T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)).all():
+            problem = f"the last row of {what} must be (0, 0, 0, 1)"
+            raise InputError("E-CALL-365", problem, part=_PART)
+        place, turn = T[..., :3, 3], T[..., :3, :3]
+    place = _sized(f"the position of {what}", place, 3, most=FARTHEST)
+    return _joined(_rotation(what, turn), place)
 
 
 def _joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ from chasles.functions.reaching import (
 from chasles.functions.targets import CENTER, CenterOfMass, Pose, Relative, Target
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import RANKED, TURN, Bounds, Starts, prepared
-from chasles.model.given import a_mapping, some_names
+from chasles.model.given import a_mapping, some_names, some_numbers
 from chasles.model.spaces import freedom_units
 
 PART = "inverse_kinematics"
@@ -36,6 +36,12 @@ AT_ONCE = 256
 
 DISTINCT = 1e-4
 """Postures that differ by less in every coordinate (rad or m), full turns apart, are the same."""
+
+MOST_TRIES = 1_000_000
+"""Starting postures of a problem, and postures returned for it, at most."""
+
+SEVERAL = 16
+"""Solutions among which the nearest to a posture is looked for."""
 
 CLOSER = 200
 """Moves towards a posture that the solution is to be near to, at most."""
@@ -87,16 +93,21 @@ def inverse_kinematics(
     if solutions not in ("first", "all"):
         problem = f"solutions must be 'first' or 'all', not {solutions!r}"
         raise InputError("E-CALL-371", problem, part=PART)
-    tries, seed = checked_count(f"{PART}: tries", tries), checked_count("seed", seed, least=0)
+    tries = checked_count(f"{PART}: tries", tries, most=MOST_TRIES)
+    count = checked_count(f"{PART}: count", count, most=MOST_TRIES)
+    seed = checked_count(f"{PART}: seed", seed, least=0)
+    threads = None if threads is None else checked_count(f"{PART}: threads", threads)
     posture = _posture(mechanism, "guess", guess)
     wanted = _posture(mechanism, "near", near)
     held = _held(mechanism, fixed)
-    lead = np.broadcast_shapes(lead, *(p.shape[:-1] for p in (posture, wanted) if p is not None))
+    states = {"guess": posture, "near": wanted}
+    shapes = {name: p for name, p in states.items() if p is not None}
+    lead = leading_shape(PART, targets=np.empty((*lead, 0)), **shapes)
     solver = _Solver(mechanism, bounds, task, given, lead, held, seed, tries, threads)
     if wanted is not None:
         return solver.nearest(wanted)
     if solutions == "all":
-        return solver.all(posture, checked_count(f"{PART}: count", count))
+        return solver.all(posture, count)
     return solver.first(posture)
 
 
@@ -132,6 +143,7 @@ def _stated(
     whole = np.concatenate([np.broadcast_to(a, (*lead, a.shape[-1])) for a in goals], axis=-1)
     rows = [[_each(target, name) for _, target in pairs] for name in ("weight", "tolerance")]
     weights, tolerances = (np.concatenate(each)[None] for each in rows)
+    weights = weights / (weights.max() or 1.0)  # ratios count alone
     return task, lead, [whole, weights, tolerances]
 
 
@@ -141,14 +153,12 @@ def _are_targets(values: list[Any]) -> bool:
 
 def _each(target: Target, name: str) -> np.ndarray:
     """A weight or tolerance for each error of a target: one number, or of angles and of lengths."""
-    value = np.broadcast_to(numbers(name, np.atleast_1d(getattr(target, name)), 1), (1,))
-    if isinstance(getattr(target, name), tuple | list):
-        value = numbers(name, getattr(target, name), 2)
-    value = np.broadcast_to(value, (2,)) if value.size == 1 else value
-    if not (np.isfinite(value) & (value >= 0.0)).all():
-        problem = f"{name} of a target must be finite and not negative, not {getattr(target, name)}"
-        raise InputError("E-CALL-373", problem, part=PART)
-    return np.repeat(value, (target.angles, target.lengths))
+    given = some_numbers(f"{name} of a target", getattr(target, name), PART).astype(float)
+    if given.shape not in ((), (1,), (2,)) or not (np.isfinite(given) & (given >= 0.0)).all():
+        problem = f"{name} of a target must be finite and not negative, not {given.tolist()}"
+        remedy = "give one number, or one of angles and one of lengths"
+        raise InputError("E-CALL-373", f"{problem:.200}", remedy, part=PART)
+    return np.repeat(np.broadcast_to(given, (2,)), (target.angles, target.lengths))
 
 
 def _posture(mechanism: Mechanism, name: str, given: Any) -> np.ndarray | None:
@@ -209,7 +219,7 @@ class _Solver:
         if inside.ndim == 1:
             return np.ascontiguousarray(inside[None])
         whole = np.broadcast_to(inside, (*self.lead, inside.shape[-1]))
-        return np.ascontiguousarray(whole.reshape(-1, inside.shape[-1]))
+        return np.ascontiguousarray(whole.reshape(len(self.goals), inside.shape[-1]))
 
     def _by_group(self, guess: np.ndarray) -> Solution:
         """Problems whose fixed joints have different positions, one such position after another."""
@@ -324,10 +334,10 @@ class _Solver:
         The nearest of all that are found; then it moves towards the posture, and back to the
         targets on the shortest way, as long as it comes nearer.
         """
-        rows, found = self._rows(posture), self.all(posture, 16)
+        rows, found = self._rows(posture), self.all(posture, SEVERAL)
         assert rows is not None
         rows = np.broadcast_to(rows, (len(self.goals), rows.shape[1]))
-        flat = found.q.reshape(len(rows), -1, rows.shape[1])
+        flat = found.q.reshape(len(rows), SEVERAL, rows.shape[1])
         away = self._distance(rows[:, None], flat)
         best = np.argmin(np.where(np.isnan(away), np.inf, away), axis=1)
         every = np.arange(len(rows))

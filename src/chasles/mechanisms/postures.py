@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,8 @@ def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.nd
     in [-1, 1] m.
     """
     model = mechanism.model
-    size = mechanism.nv
+    drawn = [_drawn(model.bodies[i].joint.units) for i in model.movers]
+    size = sum(drawn)
     ratio = 2.0
     for _ in range(64):
         ratio = (1.0 + ratio) ** (1.0 / (size + 1.0))
@@ -102,9 +104,9 @@ def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.nd
     shift = 0.5 if not seed else np.random.default_rng(seed).random(size)
     u = (shift + np.arange(1.0, count + 1.0)[:, None] * steps) % 1.0
     q = np.empty((count, mechanism.nq))
-    for i in model.movers:
-        joint, at, to = model.bodies[i].joint, model.velocity_slices[i], model.position_slices[i]
-        some, k = u[:, at], 0
+    for i, start, width in zip(model.movers, accumulate(drawn, initial=0), drawn, strict=False):
+        joint, to = model.bodies[i].joint, model.position_slices[i]
+        some, k = u[:, start : start + width], 0
         for place, unit in zip(range(to.start, to.stop), joint.units, strict=True):
             if unit == "1":
                 continue
@@ -122,3 +124,8 @@ def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.nd
             turn = (root * np.sin(b), root * np.cos(b), rest * np.sin(c), rest * np.cos(c))
             q[:, to.start : to.start + 4] = np.stack(turn, axis=-1)
     return q
+
+
+def _drawn(units: tuple[str, ...]) -> int:
+    """Count the numbers that a joint's position takes; one that rolls has fewer velocities."""
+    return sum(unit != "1" for unit in units) + (3 if "1" in units else 0)

@@ -4,6 +4,7 @@ LLVM's linker keeps some kilobytes for every piece of code that it has unloaded,
 itself. So it is replaced after every `SHARED` pieces, and goes with the last of them.
 """
 
+import _thread
 import collections
 import contextlib
 import functools
@@ -14,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -22,6 +23,8 @@ import numpy as np
 from chasles.backends import arrays
 from chasles.backends.llvm import checked
 from chasles.errors import ArgumentError
+
+Result = TypeVar("Result")
 
 SHARED = 64
 """Pieces of code that one linker loads."""
@@ -33,11 +36,50 @@ _LINKER: list[Any] = []
 _SERIAL = itertools.count()
 _GONE: collections.deque[Any] = collections.deque()
 """Code to be unloaded."""
-_BUSY: list[None] = []
+BUSY = threading.Lock()
+"""Held while LLVM is at work for long: freed code waits for its end, not for its owner."""
 _FORKING: list[None] = []
-"""Entries while LLVM is at work for long, and while the process forks."""
+"""Entries while the process forks."""
 _SWEEPING: list[int] = []
 """Threads that unload code, as often as they are at it."""
+
+
+def undisturbed(work: Callable[[], Result]) -> Result:
+    """Do work with LLVM where no signal interrupts it, and return its result.
+
+    llvmlite is written in Python. An interrupt between its lines leaves its lock taken, so that
+    other threads wait for ever, or frees an object twice. Python runs signal handlers in the main
+    thread alone; so the main thread waits for another one, and raises what came meanwhile.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    ended, outcome, came = threading.Lock(), list[Any](), list[BaseException]()
+    ended.acquire()
+
+    def run() -> None:
+        try:
+            outcome[:] = True, work()
+        except BaseException as error:
+            outcome[:] = False, error
+        finally:
+            ended.release()
+
+    try:
+        _thread.start_new_thread(run, ())
+    except RuntimeError:  # no thread can be started, or the interpreter is ending
+        return work()
+    while not outcome:  # set before the lock is released, so no interrupt here waits again
+        try:
+            ended.acquire()
+        except BaseException as error:  # of a signal's handler
+            came.append(error)
+    if came:
+        raise came[0]
+    well, result = outcome
+    if not well:
+        raise result
+    found: Result = result
+    return found
 
 
 @functools.cache
@@ -66,8 +108,8 @@ class Piece:
         if not ending():
             own = self.__dict__
             _GONE.append((own.pop("loaded"), own.pop("linker")))  # `sweep` has the last reference
-            if not _BUSY:
-                sweep()
+            if not BUSY.locked():
+                undisturbed(sweep)
 
 
 class Code(NamedTuple):
@@ -133,17 +175,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_begin_fork, after_in_parent=_end_fork, after_in_child=_begin_child)
 
 
-class busy:
-    """A context in which LLVM is at work for long: freed code waits for its end, not its owner."""
-
-    def __enter__(self) -> None:
-        _BUSY.append(None)
-
-    def __exit__(self, *problem: object) -> None:
-        _BUSY.pop()
-        sweep()
-
-
 def joined(objects: Sequence[bytes]) -> bytes:
     """Several objects as one string of bytes; one alone as it is."""
     if len(objects) == 1:
@@ -172,23 +203,29 @@ def load(
 
     others: code that it calls.
     """
+    known = {**symbols, **checked.symbols()} if checked.ON else symbols
     with arrays.COMPILING:
-        initialise()
-        sweep()
-        number = next(_SERIAL)
-        if number % SHARED == 0 or not _LINKER:
-            newer = sys.platform != "win32"  # the newer linker takes less memory, fewer mappings
-            _LINKER[:] = [llvm.create_lljit_compiler(use_jit_link=newer)]
-        builder = llvm.JITLibraryBuilder()
-        for piece in objects(code):
-            builder.add_object_img(piece)
-        builder.add_current_process()
-        checks = checked.symbols() if checked.ON else {}
-        for name, address in (*symbols.items(), *checks.items()):
-            builder.import_symbol(name, address)
-        for name in names:
-            builder.export_symbol(name)
-        loaded = builder.link(_LINKER[0], f"chasles{number}")
-        hidden = np.empty((), dtype=object)
-        hidden[()] = Piece(loaded, _LINKER[0], others)
-        return Code(hidden)
+        return undisturbed(lambda: _linked(code, known, names, others))
+
+
+def _linked(
+    code: bytes, symbols: Mapping[str, int], names: Iterable[str], others: tuple[Code, ...]
+) -> Code:
+    initialise()
+    sweep()
+    number = next(_SERIAL)
+    if number % SHARED == 0 or not _LINKER:
+        newer = sys.platform != "win32"  # the newer linker takes less memory, fewer mappings
+        _LINKER[:] = [llvm.create_lljit_compiler(use_jit_link=newer)]
+    builder = llvm.JITLibraryBuilder()
+    for piece in objects(code):
+        builder.add_object_img(piece)
+    builder.add_current_process()
+    for name, address in symbols.items():
+        builder.import_symbol(name, address)
+    for name in names:
+        builder.export_symbol(name)
+    loaded = builder.link(_LINKER[0], f"chasles{number}")
+    hidden = np.empty((), dtype=object)
+    hidden[()] = Piece(loaded, _LINKER[0], others)
+    return Code(hidden)

@@ -30,7 +30,7 @@ from chasles.backends.llvm import threads as llvm_threads
 from chasles.backends.llvm import ways as llvm_ways
 from chasles.backends.llvm.body import Target
 from chasles.backends.llvm.checked import address, start_of
-from chasles.backends.llvm.code import busy, initialise, load
+from chasles.backends.llvm.code import BUSY, initialise, load, sweep, undisturbed
 from chasles.backends.llvm.math import ELEMENTS
 from chasles.backends.llvm.source import WORTH_THREADS, Module, module
 from chasles.backends.objects import at_address
@@ -66,12 +66,12 @@ class Machine:
     @functools.cache
     def host() -> "Machine":
         """This computer, with its widest vectors of doubles."""
-        found, triple = llvm.get_host_cpu_features(), llvm.get_process_triple()
+        found, triple, cpu = undisturbed(_facts)
         widest = found.get("avx512f") and found.get("avx512dq")
         width = 8 if widest else 4 if found.get("avx") else 2
         fuse = any(found.get(name) for name in ("fma", "neon", "fp-armv8"))
         fuse = fuse or triple.startswith(("aarch64", "arm64"))
-        return Machine(triple, llvm.get_host_cpu_name(), found.flatten(), width, fuse)
+        return Machine(triple, cpu, found.flatten(), width, fuse)
 
     def without_fma(self) -> "Machine":
         """The same processor, used as if it had no fused multiply-add."""
@@ -94,6 +94,11 @@ def source(
     return module(program, Target(lanes, machine.fuse, element))
 
 
+def _facts() -> tuple[Any, str, str]:
+    """Features of this processor, the system's triple, the processor's name."""
+    return llvm.get_host_cpu_features(), llvm.get_process_triple(), llvm.get_host_cpu_name()
+
+
 def assemble(text: str, machine: Machine, *, optimise: bool = False, opaque: bool = False) -> bytes:
     """Machine code from a module's text.
 
@@ -105,26 +110,31 @@ def assemble(text: str, machine: Machine, *, optimise: bool = False, opaque: boo
 
 
 def _emitted(text: str, machine: Machine, optimise: bool = False) -> bytes:
-    with arrays.COMPILING, busy():
-        initialise()
-        target = llvm.Target.from_triple(machine.triple).create_target_machine(
-            cpu=machine.cpu,
-            features=machine.features,
-            opt=machine.effort,
-            reloc="pic",
-            codemodel="small",
-        )
-        parsed = llvm.parse_assembly(text, llvm.create_context())
-        parsed.triple = machine.triple
-        if optimise:
-            tuning = llvm.create_pipeline_tuning_options(speed_level=2)
-            tuning.loop_unrolling = tuning.loop_vectorization = tuning.slp_vectorization = False
-            passes = llvm.create_pass_builder(target, tuning)
-            passes.getModulePassManager().run(parsed, passes)
-            del tuning, passes
-        code = bytes(target.emit_object(parsed))
-        del target, parsed  # here, where a fork waits for LLVM
-        return code
+    try:
+        with arrays.COMPILING, BUSY:
+            return undisturbed(lambda: _compiled(text, machine, optimise))
+    finally:
+        undisturbed(sweep)
+
+
+def _compiled(text: str, machine: Machine, optimise: bool) -> bytes:
+    initialise()
+    target = llvm.Target.from_triple(machine.triple).create_target_machine(
+        cpu=machine.cpu,
+        features=machine.features,
+        opt=machine.effort,
+        reloc="pic",
+        codemodel="small",
+    )
+    parsed = llvm.parse_assembly(text, llvm.create_context())
+    parsed.triple = machine.triple
+    if optimise:
+        tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+        tuning.loop_unrolling = tuning.loop_vectorization = tuning.slp_vectorization = False
+        passes = llvm.create_pass_builder(target, tuning)
+        passes.getModulePassManager().run(parsed, passes)
+        del tuning, passes  # before the target
+    return bytes(target.emit_object(parsed))
 
 
 def build(

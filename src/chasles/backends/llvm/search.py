@@ -368,7 +368,7 @@ class Search:
         assert 8 * memories.shape[1] == sizes[1]
         assert ranks.shape[1] + len(starts) - others >= tries - 1
         assert ranks.size == 0 or 0 <= ranks.min() <= ranks.max() < len(starts)
-        points = np.empty((count, starts.shape[1]))
+        points = np.array(np.broadcast_to(begins, (count, starts.shape[1])), order="C")
         ends, steps = np.full((count, memories.shape[1]), np.inf), np.zeros((count, 2), np.int64)
         if not count:
             return points, ends, steps

@@ -1,0 +1,283 @@
+"""One process that uses robots of all kinds for a long time: `python -m fuzz soak --minutes 60`.
+
+A round takes one robot through its life: load, edit, compute, reach, simulate, save, read back,
+drop. Each result is checked against an identity. Memory, mappings, threads and open files are
+sampled; what the last third holds must not exceed what the middle third held by more than 5 %.
+"""
+
+import contextlib
+import faulthandler
+import gc
+import mmap
+import os
+import random
+import signal
+import statistics
+import tempfile
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mutations
+import numpy as np
+from typer.testing import CliRunner
+
+import chasles
+from chasles import robots
+from chasles.cli import app
+from fuzz import CORPUS
+
+PATIENCE = 300.0
+"""Seconds after which a round is a hang: the stacks of all threads are printed."""
+
+EVERY = 10.0
+"""Seconds between samples."""
+
+GROWTH = 1.05
+"""The largest ratio of the last third's median to that of the middle third."""
+
+MAKERS: tuple[Callable[[int], chasles.Robot], ...] = (
+    lambda k: robots.planar(1 + k % 3),
+    lambda k: robots.puma560(),
+    lambda k: robots.stanford_arm(),
+    lambda k: robots.four_bar(),
+    lambda k: robots.random_tree(1 + k % 4, k % 50),
+    lambda k: robots.random_tree(2, k % 50, floating=True),
+)
+"""Robots without a file; k is the number of the round."""
+
+FILES = tuple(path for path in sorted(CORPUS.glob("robots/*")) if path.stem != "delta")
+"""Robot files of every format; the delta robot alone would take most of the time."""
+
+
+class Sample(NamedTuple):
+    """What the process holds: bytes resident and anonymous, and counts."""
+
+    seconds: float
+    rounds: int
+    resident: int
+    anonymous: int
+    mappings: int
+    threads: int
+    files: int
+
+    def __str__(self) -> str:
+        sizes = f"{self.resident / 2**20:.1f} MiB resident, {self.anonymous / 2**20:.1f} anonymous"
+        counts = f"{self.mappings} mappings, {self.threads} threads, {self.files} files"
+        return f"{self.seconds:.0f} s, {self.rounds} rounds: {sizes}, {counts}"
+
+
+def sample(seconds: float, rounds: int) -> Sample:
+    """Return what the process holds now, after a collection."""
+    gc.collect()
+    rollup = Path("/proc/self/smaps_rollup").read_text()
+    anonymous = next(int(x.split()[1]) for x in rollup.splitlines() if x.startswith("Anonymous:"))
+    return Sample(
+        seconds,
+        rounds,
+        int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE,
+        anonymous * 1024,
+        Path("/proc/self/maps").read_text().count("\n"),
+        len(os.listdir("/proc/self/task")),
+        len(os.listdir("/proc/self/fd")),
+    )
+
+
+def growth(samples: list[Sample]) -> list[str]:
+    """Return a line for each quantity that grew from the middle third to the last."""
+    third = len(samples) // 3
+    if third == 0:
+        return []
+    found = []
+    for name in ("resident", "anonymous", "mappings", "threads", "files"):
+        middle, last = (
+            statistics.median(getattr(s, name) for s in part)
+            for part in (samples[third:-third], samples[-third:])
+        )
+        if last > GROWTH * middle:
+            found.append(f"{name}: {middle:.0f}, then {last:.0f} ({last / middle - 1.0:+.1%})")
+    return found
+
+
+def soak(seconds: float, first: int, tell: Callable[[str], object] = print) -> list[str]:
+    """Run rounds for some seconds; return what is wrong."""
+    begun, told, number, wrong = time.monotonic(), 0.0, first, list[str]()
+    samples, done = list[Sample](), Counter[str]()
+    with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        folder = Path(place)
+        mutations.put(folder)
+        while (now := time.monotonic() - begun) < seconds:
+            faulthandler.dump_traceback_later(PATIENCE, exit=True)
+            try:
+                done += live(number, folder)
+            except Exception as error:
+                wrong.append(f"round {number}: {error!r:.500}")
+                tell(wrong[-1])
+            number += 1
+            if now - told > min(EVERY, seconds / 9) or not samples:
+                told = now
+                samples.append(sample(now, number - first))
+                tell(str(samples[-1]))
+    faulthandler.cancel_dump_traceback_later()
+    tell(f"{number - first} rounds: " + ", ".join(f"{n} {name}" for name, n in done.items()))
+    return wrong + growth(samples)
+
+
+def live(number: int, folder: Path) -> Counter[str]:
+    """Take one robot through its life; return what was done."""
+    rng = random.Random(f"soak:{number}")
+    draw = np.random.default_rng(number)
+    robot, done = _made(rng, number, folder), Counter[str](rounds=1)
+    for name, step in STEPS.items():
+        if rng.random() < 0.5:
+            done[name] += bool(step(robot, rng, draw, folder))
+    return done
+
+
+def _made(rng: random.Random, number: int, folder: Path) -> chasles.Robot:
+    """Return a robot from a file or made here; one of four has code that no other robot has."""
+    if rng.random() < 0.5:
+        source = rng.choice(FILES)
+        path = folder / source.name
+        path.write_bytes(source.read_bytes())
+        robot = chasles.load(path)
+    else:
+        robot = rng.choice(MAKERS)(number)
+    if rng.random() < 0.25:
+        robot = robot.with_gravity([0.0, 0.0, -1.0 - rng.random()])
+    return robot
+
+
+def _compute(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
+    """Forward dynamics invert inverse dynamics, in a batch and for one state."""
+    if robot.loops:
+        return False
+    q, (qd, tau) = robot.random(draw, size=40), draw.normal(size=(2, 40, robot.nv))
+    threads = rng.choice((None, 1, 2))
+    qdd = robot.forward_dynamics(q, qd, tau, threads=threads)
+    again = robot.inverse_dynamics(q, qd, qdd, threads=threads)
+    scale = np.max(np.abs(robot.mass_matrix(q)) @ np.abs(qdd)[..., None], initial=1.0)
+    assert np.allclose(again, tau, rtol=1e-6, atol=1e-6 * scale), "forward dynamics"
+    one = robot.inverse_dynamics(q[3], qd[3], qdd[3])
+    assert np.allclose(one, again[3], rtol=1e-9, atol=1e-9 * scale), "one state"
+    return True
+
+
+def _edit(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
+    """A robot with a locked joint has the mass it had, and fewer degrees of freedom."""
+    if robot.loops or not robot.nv:
+        return False
+    joint = rng.choice(robot.moving_joints)
+    try:
+        changed = robot.lock(joint)
+    except chasles.ChaslesError:
+        return False  # a joint that others follow
+    assert changed.nv < robot.nv
+    assert np.isclose(changed.mass, robot.mass)
+    return True
+
+
+def _reach(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
+    """A posture that is said to solve the problem does."""
+    frame = robot.frames[-1]
+    T = robot.forward_kinematics(robot.random(draw), frame=frame)
+    found = robot.inverse_kinematics({frame: T}, tries=20)
+    assert np.all(np.isfinite(found.q))
+    if found.solved:
+        near = robot.forward_kinematics(found.q, frame=frame)
+        assert np.allclose(near, T, atol=1e-3 * (1.0 + np.max(np.abs(T)))), "solved, but not there"
+    return True
+
+
+def _simulate(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
+    """The same motion twice has the same bits."""
+    if robot.loops:
+        return False
+    q, qd = robot.random(draw), 0.1 * draw.normal(size=robot.nv)
+    options: dict[str, Any] = {"dt": 1e-3, "steps": 20}
+    options["integrator"] = rng.choice(("rk4", "semi-implicit", "euler"))
+    first, second = (robot.simulate(q, qd, **options) for _ in range(2))
+    assert np.array_equal(first.q, second.q, equal_nan=True)
+    return True
+
+
+def _save(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
+    """A robot that was saved and read back has the same mass matrix."""
+    path = folder / f"saved{rng.choice(('.urdf', '.sdf', '.toml', '.xml'))}"
+    try:
+        chasles.save(robot, path, overwrite=True)
+    except chasles.ChaslesError:
+        return False  # what the format cannot represent
+    again = chasles.load(path)
+    if not robot.loops and again.nq == robot.nq and again.joints == robot.joints:
+        q = robot.random(draw)
+        M = robot.mass_matrix(q)
+        assert np.allclose(again.mass_matrix(q), M, rtol=1e-6, atol=1e-6 * np.max(M, initial=1.0))
+    return True
+
+
+def _refuse(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
+    """Errors keep nothing alive."""
+    for wrong in (np.full(robot.nq + 1, 1.0), [[]], "q", np.full(robot.nq, np.nan)):
+        with contextlib.suppress(chasles.ChaslesError):
+            robot.mass_matrix(wrong)
+    try:
+        chasles.load(folder / "nothing.urdf")
+    except chasles.ChaslesError:
+        return True
+    raise AssertionError("a file that is not there")
+
+
+def _interrupt(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
+    """An interrupted call can be made again, with the bits that it has in another thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    q = robot.random(draw, size=200)
+    before = signal.signal(signal.SIGALRM, _stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 2e-3))
+        while True:
+            robot.mass_matrix(q, threads=2)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    results: list[np.ndarray] = []
+    beside = threading.Thread(target=lambda: results.append(robot.mass_matrix(q, threads=2)))
+    beside.start()
+    beside.join()
+    assert np.array_equal(results[0], robot.mass_matrix(q), equal_nan=True)
+    return True
+
+
+def _stop(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def _command(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
+    """Commands end well."""
+    if rng.random() > 0.1:
+        return False
+    words = rng.choice((["info", "planar:2"], ["cost", "planar:2", "-f", "mass_matrix"]))
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output[-500:]
+    return True
+
+
+STEPS = {
+    "compute": _compute,
+    "edit": _edit,
+    "reach": _reach,
+    "simulate": _simulate,
+    "save": _save,
+    "refuse": _refuse,
+    "interrupt": _interrupt,
+    "command": _command,
+}
+"""Steps of a robot's life, each with its check; one that does not apply returns False."""
