@@ -88,6 +88,7 @@ class RigidContact(Pace):
         self._friction = self._slots.friction
         self._mode = modes.apart(len(self._friction))
         self._last: _Found | None = None
+        self._seen: tuple[State, np.ndarray, Moves] | None = None
 
     def memory(self) -> dict[str, np.ndarray]:
         """The mode."""
@@ -117,7 +118,12 @@ class RigidContact(Pace):
         return self._slots.seen(found.moves, found.forces)
 
     def _moves(self, at: State) -> Moves:
-        return self._slots(at, self._mode.current)
+        """How all points move; the last answer is remembered, since modes share it."""
+        last, current = self._seen, self._mode.current
+        if last is None or not (_same(last[0], at) and np.array_equal(last[1], current)):
+            here = State(at.t, at.q.copy(), at.qd.copy())
+            last = self._seen = here, current, self._slots(at, current)
+        return last[2]
 
     def _found(self, at: State) -> "_Found":
         """Everything about a state in the present mode; the last one is remembered."""
@@ -385,8 +391,11 @@ class _Found(NamedTuple):
 
     def of(self, at: State, mode: modes.Mode) -> bool:
         """Return True if it belongs to a state and a mode."""
-        same = self.mode is mode and self.at.t == at.t
-        return same and np.array_equal(self.at.q, at.q) and np.array_equal(self.at.qd, at.qd)
+        return self.mode is mode and _same(self.at, at)
+
+
+def _same(a: State, b: State) -> bool:
+    return a.t == b.t and np.array_equal(a.q, b.q) and np.array_equal(a.qd, b.qd)
 
 
 def _slow(moves: Moves) -> np.ndarray:
