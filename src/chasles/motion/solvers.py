@@ -317,23 +317,25 @@ def solve_quadratic(
     return np.array(x), np.maximum(-np.array(info["lam"]), 0.0), int(flag)
 
 
-Cone = tuple[np.ndarray, np.ndarray]
-"""Rows (k, n) and offsets (k,): rows times n numbers, plus offsets, are in a second-order cone; of
-one number they are not negative."""
+class Cone(NamedTuple):
+    """rows (k, n) times x plus offsets (k,) are in a second-order cone; if flat, not negative."""
+
+    rows: np.ndarray
+    offsets: np.ndarray
+    flat: bool
 
 
-def cones_program(P: np.ndarray, c: np.ndarray, rows: list[Cone]) -> np.ndarray:
-    """The x that minimises x'P x / 2 + x'c, each cone on its part of x."""
+def cones_program(P: np.ndarray, c: np.ndarray, cones: list[Cone]) -> np.ndarray:
+    """The x (n,) that minimises x'P x / 2 + x'c with all cones satisfied."""
     clarabel = optional("clarabel")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = CLARABEL
     ray, cone = clarabel.NonnegativeConeT, clarabel.SecondOrderConeT
-    blocks, offsets = zip(*rows, strict=True)
-    cones = [(cone if block.shape[1] > 1 else ray)(len(block)) for block in blocks]
-    A = scipy.sparse.csc_matrix(-scipy.linalg.block_diag(*blocks))
-    P, b = scipy.sparse.csc_matrix(np.triu(P)), np.concatenate(offsets)
-    solution = clarabel.DefaultSolver(P, c, A, b, cones, settings).solve()
+    kinds = [(ray if one.flat else cone)(len(one.rows)) for one in cones]
+    A = scipy.sparse.csc_matrix(-np.vstack([one.rows for one in cones]))
+    P, b = scipy.sparse.csc_matrix(np.triu(P)), np.concatenate([one.offsets for one in cones])
+    solution = clarabel.DefaultSolver(P, c, A, b, kinds, settings).solve()
     status = str(solution.status)
     if status in ("DualInfeasible", "AlmostDualInfeasible"):
         problem = "the program is unbounded: no forces keep the contacts from penetrating"

@@ -21,6 +21,7 @@ import numpy as np
 from chasles.errors import ConvergenceError
 from chasles.motion.contact.dynamics import Motion, Problem, State, state
 from chasles.motion.contact.pairs import Rigid
+from chasles.motion.contact.sharing import safest
 from chasles.motion.contract import read_only
 from chasles.motion.geometry.closed_forms import applied
 from chasles.motion.geometry.kinematics import Moves
@@ -40,6 +41,9 @@ DEPENDENT = 1e-9
 
 EDGE = 1e-8
 """Friction within this part of its bound is at the bound."""
+
+SOON = 1e-3
+"""Friction within this part of its bound may be shared otherwise, if points stick together."""
 
 SLOW = 1e-5
 """Velocities up to this (m/s, rad/s) are none. A point that slides no faster sticks or begins to
@@ -199,13 +203,12 @@ def next_mode(
     stays, pushed = _still(a[:, 2], problem.d), _acting(np.where(rubs, 0.0, f[:, 2]))
     stays = np.where(rubs, np.abs(f[:, 2]) < (1.0 - EDGE) * bound, stays)
     pushed |= rubs & stays
-    size, pull = np.linalg.norm(a[:, :2], axis=-1), np.linalg.norm(f[:, :2], axis=-1)
-    begins = ~moving & (mu > 0.0) & stays & (pull >= (1.0 - EDGE) * mu * f[:, 2])
-    speeds = ~_still(size, problem.d)
-    begins &= pushed | speeds
-    way = np.where(speeds[:, None], a[:, :2], -f[:, :2])
-    length = np.linalg.norm(way, axis=-1)
-    slip = np.where(begins[:, None], way / np.where(begins, length, 1.0)[:, None], slip)
+    speeds = ~_still(np.linalg.norm(a[:, :2], axis=-1), problem.d)
+    slip = _begun(f, a[:, :2], mu, slip, stays & speeds)
+    stuck = stays & pushed & ~np.any(slip, axis=-1)
+    if np.any(stuck & _at_edge(f, mu, SOON)):
+        f = safest(problem.T, f, mu, slip, stays & pushed & ~rubs)
+    slip = _begun(f, -f[:, :2], mu, slip, stuck)
     slip = _spread(moves.axes, np.where(stays[:, None], slip, 0.0))
     slip[rubs, 2] = np.where(stays, 0.0, -np.sign(f[:, 2]))[rubs]
     active = _spanning(moves.J[:, 2], stays, pushed & stays)
@@ -220,6 +223,20 @@ def next_mode(
         mode = mode._replace(current=stays, active=active, slip=slip)
     at_rest = rubs & ~mode.current & _still(np.abs(a[:, 2]), problem.d)
     return mode._replace(current=mode.current | _spanned(moves, mode, mu, at_rest)), f
+
+
+def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
+    """Which points (k,) have friction within a part of its bound."""
+    return (mu > 0.0) & (np.linalg.norm(f[:, :2], axis=-1) >= (1.0 - part) * mu * f[:, 2])
+
+
+def _begun(
+    f: np.ndarray, way: np.ndarray, mu: np.ndarray, slip: np.ndarray, able: np.ndarray
+) -> np.ndarray:
+    """Directions of slip (k, 2) with those of points that begin to slide a way (k, 2)."""
+    begins = able & ~np.any(slip, axis=-1) & _at_edge(f, mu, EDGE)
+    length = np.where(begins, np.linalg.norm(way, axis=-1), 1.0)
+    return np.where(begins[:, None], way / length[:, None], slip)
 
 
 def _spanned(moves: Moves, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.ndarray:

@@ -330,12 +330,18 @@ class RigidContact(Pace):
         self._mode.slip[moving, 2] = np.sign(moves.velocity[moving, 2])
         if not which.size:
             return late
-        some, calm = moves.of(which), self._calm(at, moves, stays)
-        still = moves if calm is at else self._slots(calm, stays)
-        problem = self._problem(calm, still, which)
-        with self._slots.said(at.t, which):
-            laws = self._friction[which], self._slots.bound[which]
-            mode, forces = modes.next_mode(problem, some, *laws)
+        while True:
+            some, calm = moves.of(which), self._calm(at, moves, stays)
+            still = moves if calm is at else self._slots(calm, stays)
+            problem = self._problem(calm, still, which)
+            with self._slots.said(at.t, which):
+                laws = self._friction[which], self._slots.bound[which]
+                mode, forces = modes.next_mode(problem, some, *laws)
+            parts = ~mode.current & ~self._rubs[which] & (some.velocity[:, 2] > DRIFT)
+            if calm is at or not parts.any():
+                break
+            stays[which[parts]] = False  # they part already, so that nothing may stop them
+            which = np.flatnonzero(stays)
         for whole, part in zip(self._mode, mode, strict=True):
             whole[which] = part
         self._mode.current[alike >= 0] = self._mode.current[alike[alike >= 0]]

@@ -350,16 +350,18 @@ def _program(law: Law) -> np.ndarray:
     size = np.max(np.abs(unit * c[used])) or 1.0
     P = unit[:, None] * G[np.ix_(used, used)] * unit
     high = law.bounds[1] * np.sqrt(law.weight[:, 0]) / size
-    rows = [_cone(*row) for row in zip(mu, np.sum(rubs, axis=1).tolist(), high, strict=True)]
+    wide = 1 + np.sum(rubs, axis=1)
+    parts = np.split(np.eye(len(P)), np.cumsum(wide)[:-1])
+    cones = [_cone(*row) for row in zip(parts, mu, high, strict=True)]
     f = np.zeros_like(c)
-    f[used] = size * unit * cones_program(P, unit * c[used] / size, rows)
+    f[used] = size * unit * cones_program(P, unit * c[used] / size, cones)
     return f.reshape(-1, law.width)
 
 
-def _cone(mu: float, tangents: int, bound: float) -> Cone:
-    """Tangents and a normal in a cone of friction, or a normal alone that is at most `bound`."""
+def _cone(part: np.ndarray, mu: float, bound: float) -> Cone:
+    """The cone of a contact, or the bounds of a joint; part: the rows of its numbers, normal last."""
     if np.isfinite(bound):
-        return np.array([[1.0], [-1.0]]), np.full(2, bound)
-    rows = np.roll(np.eye(tangents + 1), 1, axis=0)
-    rows = rows * np.append(np.ones(tangents), mu) if tangents else rows
-    return rows, np.zeros(len(rows))
+        return Cone(np.vstack([part, -part]), np.full(2, bound), True)
+    if len(part) == 1:
+        return Cone(part, np.zeros(1), True)
+    return Cone(np.vstack([mu * part[-1:], part[:-1]]), np.zeros(len(part)), False)
