@@ -359,7 +359,7 @@ def _program(law: Law) -> np.ndarray:
 
 
 def _cone(part: np.ndarray, mu: float, bound: float) -> Cone:
-    """The cone of a contact, or the bounds of a joint; part: the rows of its numbers, normal last."""
+    """The cone of a contact, or the bounds of a joint, on its rows of all numbers, normal last."""
     if np.isfinite(bound):
         return Cone(np.vstack([part, -part]), np.full(2, bound), True)
     if len(part) == 1:

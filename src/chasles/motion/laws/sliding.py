@@ -22,6 +22,10 @@ REACH = 1e-13
 SINGULAR = 1e-9
 """Determinants of unit size that are nothing but rounding."""
 
+STABLE = 1e-6
+"""The part of the largest entry of M by which an eigenvalue may be negative: double zeros are
+accurate to the root of rounding."""
+
 MANY = 4096
 """Cases up to which all are looked at where a solution need not be unique: 12 contacts."""
 
@@ -68,7 +72,8 @@ def _only(
 
     Answers that are complementary to each other's accelerations share one load: the smallest is
     taken. Others are different motions, unless they accelerate all points alike, or no force drives
-    its own points together: then a little compliance would leave one of them.
+    its own points together: then a little compliance would leave one of them. Of different motions
+    that in which all points stay is taken, if it is stable: a body that lies flat remains so.
     """
     scale = np.max(np.abs(d), initial=0.0) or 1.0
     found, apart = [], []
@@ -91,12 +96,25 @@ def _only(
     work = forces @ left.T - np.sum(forces * left, axis=-1)
     shared = np.all(work <= 1e-6 * scale * np.max(np.abs(forces)))
     if not (alike or shared) and _contradicts(M):
+        stays = np.all(np.abs(left) <= 1e-9 * scale, axis=-1)
+        if stays.any() and _stable(M):
+            return _smallest(forces[stays])
         what = "Painleve's paradox, indeterminate"
         problem = f"{len(found)} sets of forces satisfy Coulomb's law here ({what})"
         remedy = "rigid bodies do not say which"
         raise Indeterminate("E-CONTACT-021", problem, remedy, solutions=forces, part="coulomb")
-    smallest: np.ndarray = forces[np.argmin(np.linalg.norm(forces, axis=-1))]
-    return smallest
+    return _smallest(forces)
+
+
+def _smallest(forces: np.ndarray) -> np.ndarray:
+    found: np.ndarray = forces[np.argmin(np.linalg.norm(forces, axis=-1))]
+    return found
+
+
+def _stable(M: np.ndarray) -> bool:
+    """Return True if points that touch stay so on surfaces that yield a little, with forces -k x:
+    penetrations follow x'' = -k M x, which grow where an eigenvalue of M is negative."""
+    return bool(np.min(np.linalg.eigvals(M).real) >= -STABLE * np.max(np.abs(M)))
 
 
 def _contradicts(M: np.ndarray) -> bool:
