@@ -22,6 +22,9 @@ REACH = 1e-13
 SINGULAR = 1e-9
 """Determinants of unit size that are nothing but rounding."""
 
+ACCURATE, EXACT = 1e-9, 1e-12
+"""The parts of the largest |d| by which w may be wrong, and up to which it is right."""
+
 STABLE = 1e-6
 """The part of the largest entry of M by which an eigenvalue may be negative: double zeros are
 accurate to the root of rounding."""
@@ -70,40 +73,57 @@ def _only(
 ) -> np.ndarray:
     """The normal forces, by looking at all cases.
 
-    Answers that are complementary to each other's accelerations share one load: the smallest is
-    taken. Others are different motions, unless they accelerate all points alike, or no force drives
-    its own points together: then a little compliance would leave one of them. Of different motions
-    that in which all points stay is taken, if it is stable: a body that lies flat remains so.
+    Several answers are different motions unless `_alike`, or no force drives its own points
+    together: then a little compliance would leave one of them. Of different motions that in which
+    all points stay is taken, if it is stable: a body that lies flat remains so, until that holds
+    by a tolerance alone.
     """
     scale = np.max(np.abs(d), initial=0.0) or 1.0
-    found, apart = [], []
+    forces, left, exact = _answers(M, d, low, high, scale)
+    if not len(forces):
+        problem = "no finite forces satisfy Coulomb's law here (Painleve's paradox, inconsistent)"
+        remedy = "friction drives a contact into the ground: an impact is due"
+        raise Inconsistent("E-CONTACT-020", problem, remedy, part="coulomb")
+    if _alike(forces, left, effect, scale) or not _contradicts(M):
+        return _smallest(forces)
+    if exact.any() and _alike(forces[exact], left[exact], effect, scale):
+        return _smallest(forces[exact])
+    stays = exact & np.all(np.abs(left) <= ACCURATE * scale, axis=-1)
+    if stays.any() and _stable(M):
+        return _smallest(forces[stays])
+    what = "Painleve's paradox, indeterminate"
+    problem = f"{len(forces)} sets of forces satisfy Coulomb's law here ({what})"
+    remedy = "rigid bodies do not say which"
+    raise Indeterminate("E-CONTACT-021", problem, remedy, solutions=forces, part="coulomb")
+
+
+def _answers(
+    M: np.ndarray, d: np.ndarray, low: np.ndarray, high: np.ndarray, scale: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All z (k, n) that satisfy the problem, their w (k, n), and which do without a tolerance."""
+    found, apart, exact = [], [], []
     for case in product(*((-1, 0, 1) if np.isfinite(x) else (-1, 0) for x in high)):
         side = np.array(case)
         z, on = np.where(side < 0, low, np.where(side > 0, high, 0.0)), side == 0
         right = -(d + M @ z)[on]
         z[on] = np.linalg.lstsq(M[np.ix_(on, on)], right, rcond=1e-11)[0]
-        w, within = M @ z + d, np.all((low <= z) & (z <= high))
-        if within and np.all(np.where(on, -np.abs(w), -side * w) >= -1e-9 * scale):
+        w = M @ z + d
+        room = np.min(np.where(on, -np.abs(w), -side * w), initial=0.0)
+        if np.all((low <= z) & (z <= high)) and room >= -ACCURATE * scale:
             found.append(z)
             apart.append(w)
-    if not found:
-        problem = "no finite forces satisfy Coulomb's law here (Painleve's paradox, inconsistent)"
-        remedy = "friction drives a contact into the ground: an impact is due"
-        raise Inconsistent("E-CONTACT-020", problem, remedy, part="coulomb")
-    forces, left = np.array(found), np.array(apart)
+            exact.append(room >= -EXACT * scale)
+    n = len(d)
+    return np.reshape(found, (-1, n)), np.reshape(apart, (-1, n)), np.array(exact, dtype=bool)
+
+
+def _alike(forces: np.ndarray, left: np.ndarray, effect: np.ndarray, scale: float) -> bool:
+    """Return True for answers that accelerate all points alike, or share one load: each is
+    complementary to the accelerations of the others."""
     motions = forces @ effect.T
-    alike = np.max(np.abs(motions - motions[0])) <= 1e-6 * scale
     work = forces @ left.T - np.sum(forces * left, axis=-1)
-    shared = np.all(work <= 1e-6 * scale * np.max(np.abs(forces)))
-    if not (alike or shared) and _contradicts(M):
-        stays = np.all(np.abs(left) <= 1e-9 * scale, axis=-1)
-        if stays.any() and _stable(M):
-            return _smallest(forces[stays])
-        what = "Painleve's paradox, indeterminate"
-        problem = f"{len(found)} sets of forces satisfy Coulomb's law here ({what})"
-        remedy = "rigid bodies do not say which"
-        raise Indeterminate("E-CONTACT-021", problem, remedy, solutions=forces, part="coulomb")
-    return _smallest(forces)
+    same = np.max(np.abs(motions - motions[0])) <= 1e-6 * scale
+    return bool(same or np.all(work <= 1e-6 * scale * np.max(np.abs(forces))))
 
 
 def _smallest(forces: np.ndarray) -> np.ndarray:
