@@ -31,15 +31,7 @@ from chasles.motion.geometry.kinematics import Contact
 from chasles.motion.geometry.patches import contact_points
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder
 from chasles.motion.laws.approximations import cone_gauss_seidel, polyhedral
-from chasles.motion.laws.friction import (
-    Inconsistent,
-    Indeterminate,
-    NoUniqueMotion,
-    cone_program,
-    convex,
-    coulomb,
-    project,
-)
+from chasles.motion.laws.friction import cone_program, convex, coulomb, project
 from chasles.motion.laws.restitution import (
     ImpactLaw,
     Moreau,
@@ -50,6 +42,7 @@ from chasles.motion.laws.restitution import (
     collide,
     contact_forces,
 )
+from chasles.motion.laws.sliding import Inconsistent, Indeterminate, NoUniqueMotion
 from chasles.motion.laws.soft import (
     AzadFeatherstone,
     HuntCrossley,

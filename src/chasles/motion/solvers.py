@@ -151,14 +151,19 @@ def _on_a_ray(
 def boxed(A: Array, b: Array, low: Array, high: Array) -> np.ndarray:
     """z (n,) from low to high with w = A z + b: w >= 0 where z < high, w <= 0 where low < z.
 
-    A (n, n) symmetric without negative eigenvalues, b, low, high (n,). By Lemke's method, with
-    multipliers of the upper bounds as further unknowns: such a problem always has a solution.
+    A (n, n), b, low (n,), high (n,), which may be infinite. By Lemke's method, with multipliers of
+    the upper bounds as further unknowns. If A is symmetric without negative eigenvalues and all
+    bounds are finite there is always a solution; otherwise it raises `Infeasible` as `lemke`.
     """
     A, b, low, high = (np.asarray(a, dtype=float) for a in (A, b, low, high))
-    n, one, scale = len(b), np.eye(len(b)), scales(A)
-    M = np.block([[scale[:, None] * A * scale, one], [-one, np.zeros((n, n))]])
-    z, push = np.split(lemke(M, np.concatenate([scale * (A @ low + b), (high - low) / scale])), 2)
-    return np.where(push > 0.0, high, np.minimum(low + scale * z, high))
+    n, scale, ends = len(b), scales(A), np.flatnonzero(np.isfinite(high))
+    one = np.eye(n)[:, ends]
+    M = np.block([[scale[:, None] * A * scale, one], [-one.T, np.zeros((len(ends), len(ends)))]])
+    d = np.concatenate([scale * (A @ low + b), ((high - low) / scale)[ends]])
+    z, push = np.split(lemke(M, d), [n])
+    found = np.minimum(low + scale * z, high)
+    found[ends[push > 0.0]] = high[ends[push > 0.0]]
+    return found
 
 
 def gauss_seidel(
@@ -312,17 +317,25 @@ def solve_quadratic(
     return np.array(x), np.maximum(-np.array(info["lam"]), 0.0), int(flag)
 
 
-def cones_program(P: np.ndarray, c: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
-    """The x that minimises x'P x / 2 + x'c, each block of rows times its part of x in a cone."""
+class Cone(NamedTuple):
+    """rows (k, n) times x plus offsets (k,) are in a second-order cone; if flat, not negative."""
+
+    rows: np.ndarray
+    offsets: np.ndarray
+    flat: bool
+
+
+def cones_program(P: np.ndarray, c: np.ndarray, cones: list[Cone]) -> np.ndarray:
+    """The x (n,) that minimises x'P x / 2 + x'c with all cones satisfied."""
     clarabel = optional("clarabel")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = CLARABEL
     ray, cone = clarabel.NonnegativeConeT, clarabel.SecondOrderConeT
-    cones = [(cone if len(block) > 1 else ray)(len(block)) for block in rows]
-    A = scipy.sparse.csc_matrix(-scipy.linalg.block_diag(*rows))
-    P, zeros = scipy.sparse.csc_matrix(np.triu(P)), np.zeros(len(c))
-    solution = clarabel.DefaultSolver(P, c, A, zeros, cones, settings).solve()
+    kinds = [(ray if one.flat else cone)(len(one.rows)) for one in cones]
+    A = scipy.sparse.csc_matrix(-np.vstack([one.rows for one in cones]))
+    P, b = scipy.sparse.csc_matrix(np.triu(P)), np.concatenate([one.offsets for one in cones])
+    solution = clarabel.DefaultSolver(P, c, A, b, kinds, settings).solve()
     status = str(solution.status)
     if status in ("DualInfeasible", "AlmostDualInfeasible"):
         problem = "the program is unbounded: no forces keep the contacts from penetrating"

@@ -21,6 +21,7 @@ import numpy as np
 from chasles.errors import ConvergenceError
 from chasles.motion.contact.dynamics import Motion, Problem, State, state
 from chasles.motion.contact.pairs import Rigid
+from chasles.motion.contact.sharing import safest
 from chasles.motion.contract import read_only
 from chasles.motion.geometry.closed_forms import applied
 from chasles.motion.geometry.kinematics import Moves
@@ -40,6 +41,9 @@ DEPENDENT = 1e-9
 
 EDGE = 1e-8
 """Friction within this part of its bound is at the bound."""
+
+SOON = 1e-3
+"""Friction within this part of its bound may be shared otherwise, if points stick together."""
 
 SLOW = 1e-5
 """Velocities up to this (m/s, rad/s) are none. A point that slides no faster sticks or begins to
@@ -89,6 +93,9 @@ class Mode(NamedTuple):
     current: it touches and stays. active: it is held; others have no force. slip: the unit vector
     along which the body slides over the surface, zero where it does not. forces: those with which
     the mode began; where points hold each other's place, later ones are the nearest to them.
+
+    A joint with dry friction is current and active while it rests. While it moves, or all of its
+    friction acts and others hold it, its slip is (0, 0, 1) or (0, 0, -1).
     """
 
     current: np.ndarray
@@ -179,26 +186,31 @@ def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
     return pushed
 
 
-def next_mode(problem: Problem, moves: Moves, mu: np.ndarray) -> tuple[Mode, np.ndarray]:
+def next_mode(
+    problem: Problem, moves: Moves, mu: np.ndarray, bound: np.ndarray
+) -> tuple[Mode, np.ndarray]:
     """The mode of k points that touch, by Coulomb's law; and its forces along axes of contact.
 
-    problem: in three directions of each. Raises `Infeasible`, `Inconsistent` or `Indeterminate`.
+    problem: in three directions of each. bound (k,): the friction of joints at rest, infinite of
+    contacts. Raises `Infeasible`, `Inconsistent` or `Indeterminate`.
     """
     u = moves.velocity[:, :2]
     speed = np.linalg.norm(u, axis=-1)
     moving = (speed > SLOW) & (mu > 0.0)
     slip = np.where(moving[:, None], u / np.where(moving, speed, 1.0)[:, None], 0.0)
-    f = coulomb(problem.M, problem.d, mu, slip)
+    f, rubs = coulomb(problem.M, problem.d, mu, slip, bound=bound), np.isfinite(bound)
     a = (problem.M @ f.ravel() + problem.d).reshape(-1, 3)
-    stays, pushed = _still(a[:, 2], problem.d), _acting(f[:, 2])
-    size, pull = np.linalg.norm(a[:, :2], axis=-1), np.linalg.norm(f[:, :2], axis=-1)
-    begins = ~moving & (mu > 0.0) & stays & (pull >= (1.0 - EDGE) * mu * f[:, 2])
-    speeds = ~_still(size, problem.d)
-    begins &= pushed | speeds
-    way = np.where(speeds[:, None], a[:, :2], -f[:, :2])
-    length = np.linalg.norm(way, axis=-1)
-    slip = np.where(begins[:, None], way / np.where(begins, length, 1.0)[:, None], slip)
+    stays, pushed = _still(a[:, 2], problem.d), _acting(np.where(rubs, 0.0, f[:, 2]))
+    stays = np.where(rubs, np.abs(f[:, 2]) < (1.0 - EDGE) * bound, stays)
+    pushed |= rubs & stays
+    speeds = ~_still(np.linalg.norm(a[:, :2], axis=-1), problem.d)
+    slip = _begun(f, a[:, :2], mu, slip, stays & speeds)
+    stuck = stays & pushed & ~np.any(slip, axis=-1)
+    if np.any(stuck & _at_edge(f, mu, SOON)):
+        f = safest(problem.T, f, mu, slip, stays & pushed & ~rubs)
+    slip = _begun(f, -f[:, :2], mu, slip, stuck)
     slip = _spread(moves.axes, np.where(stays[:, None], slip, 0.0))
+    slip[rubs, 2] = np.where(stays, 0.0, -np.sign(f[:, 2]))[rubs]
     active = _spanning(moves.J[:, 2], stays, pushed & stays)
     mode = Mode(stays, active, slip, applied(np.swapaxes(moves.axes, 1, 2), f))
     while (mode.active & ~pushed).any():
@@ -207,10 +219,35 @@ def next_mode(problem: Problem, moves: Moves, mu: np.ndarray) -> tuple[Mode, np.
             break
         stays = mode.current & ~leaving
         active = _spanning(moves.J[:, 2], stays, pushed & stays)
-        mode = mode._replace(
-            current=stays, active=active, slip=np.where(stays[:, None], mode.slip, 0.0)
-        )
-    return mode, f
+        slip = np.where((stays | rubs)[:, None], mode.slip, 0.0)
+        mode = mode._replace(current=stays, active=active, slip=slip)
+    at_rest = rubs & ~mode.current & _still(np.abs(a[:, 2]), problem.d)
+    return mode._replace(current=mode.current | _spanned(moves, mode, mu, at_rest)), f
+
+
+def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
+    """Which points (k,) have friction within a part of its bound."""
+    return (mu > 0.0) & (np.linalg.norm(f[:, :2], axis=-1) >= (1.0 - part) * mu * f[:, 2])
+
+
+def _begun(
+    f: np.ndarray, way: np.ndarray, mu: np.ndarray, slip: np.ndarray, able: np.ndarray
+) -> np.ndarray:
+    """Directions of slip (k, 2) with those of points that begin to slide a way (k, 2)."""
+    begins = able & ~np.any(slip, axis=-1) & _at_edge(f, mu, EDGE)
+    length = np.where(begins, np.linalg.norm(way, axis=-1), 1.0)
+    return np.where(begins[:, None], way / length[:, None], slip)
+
+
+def _spanned(moves: Moves, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.ndarray:
+    """Which of some joints, truth (k,), cannot move while the active points are held: (k,)."""
+    sticks = mode.active & (mu > 0.0) & ~mode.slides
+    rows = np.concatenate([moves.J[mode.active, 2], *np.swapaxes(moves.J[sticks, :2], 0, 1)])
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-300)
+    found = np.zeros_like(some)
+    for k in np.flatnonzero(some):
+        found[k] = _rank(np.vstack([rows, moves.J[k, 2]])) == _rank(rows)
+    return found
 
 
 def _pulled(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:

@@ -17,11 +17,12 @@ from chasles.errors import ArgumentError, ConvergenceError, InputError
 from chasles.expr import RULES, Arena, Program, Variable
 from chasles.functions.doors import numbers
 from chasles.mechanisms import Mechanism
-from chasles.motion.contact.dynamics import limit_rows, response
+from chasles.motion.contact.dynamics import response
 from chasles.motion.contact.impact import paired
 from chasles.motion.contact.modes import Mode
 from chasles.motion.contact.pairs import Contacts, Pair, Rigid, meeting
 from chasles.motion.contract import Array
+from chasles.motion.drivers.joints import Resting, Stops
 from chasles.motion.drivers.running import Begin
 from chasles.motion.geometry.features import Meeting
 from chasles.motion.geometry.kinematics import (
@@ -33,37 +34,14 @@ from chasles.motion.geometry.kinematics import (
     contact_moves,
     symbols,
 )
-from chasles.motion.laws.friction import NoUniqueMotion
+from chasles.motion.laws.sliding import NoUniqueMotion
 from chasles.motion.records import Event, Occurrence, Touching
 from chasles.motion.solvers import Infeasible
 from chasles.motion.steps.integrators import INTEGRATORS, Table
 from chasles.motion.steps.system import Advance, State
 
-
-class Stops:
-    """Joint limits as points of contact: one direction each, in rad or m."""
-
-    def __init__(self, mechanism: Mechanism, used: bool) -> None:
-        self._mechanism, self._start = mechanism, mechanism.neutral()
-        still = np.zeros(mechanism.nv)
-        rows = limit_rows(mechanism.model, self._start, still, within=np.inf) if used else []
-        rows = [row for row in rows if np.isfinite(row[2])]
-        self._freedom = np.array([k for k, _, _ in rows], dtype=int)
-        self._sign, self._gap = (np.array([row[k] for row in rows]) for k in (1, 2))
-        self._J = np.zeros((len(rows), 3, mechanism.nv))
-        self._J[np.arange(len(rows)), 2, self._freedom] = self._sign
-        ends, freedoms = {1.0: "lower", -1.0: "upper"}, mechanism.loops.freedoms
-        self.names = [f"{freedoms[k]} {ends[sign]} limit" for k, sign, _ in rows]
-
-    def __call__(self, at: State) -> Moves:
-        """How far joints are from their limits, and how they move there."""
-        moved = self._mechanism.difference(self._start, at.q)[self._freedom]
-        still = np.zeros((len(moved), 3))
-        speed = still.copy()
-        speed[:, 2] = self._sign * at.qd[self._freedom]
-        axes = np.broadcast_to(np.eye(3), (len(moved), 3, 3))
-        room = np.full(len(moved), np.inf)
-        return Moves(self._gap + self._sign * moved, axes, speed, self._J, still, room)
+ROUNDED = 1e-12
+"""What is left of two velocities that cancel to this part of their size is zero."""
 
 
 class Varying:
@@ -98,11 +76,14 @@ class Varying:
 class Slots:
     """All places where a robot may touch, numbered; row (slots,) says to which row each belongs.
 
-    A row is a point of a body, a pair whose points vary, or a joint limit; limits come last. bodies
-    (slots,): the same number for places between the same two bodies.
+    A row is a point of a body, a pair whose points vary, a joint limit, or a joint with dry
+    friction; these come last. bodies (slots,): the same number for places between the same two
+    bodies. bound (slots,): the dry friction of joints (N m or N), infinite of others.
     """
 
-    def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], limits: bool) -> None:
+    def __init__(
+        self, mechanism: Mechanism, pairs: Sequence[Pair], limits: bool, dry: bool
+    ) -> None:
         self._varying: list[Varying] = []
         self.names: list[str] = []
         self.laws: list[Rigid] = []
@@ -121,10 +102,15 @@ class Slots:
                 meetings += [rows[0]] * found.size
         self._points, self._stops = Points(mechanism.model, fixed), Stops(mechanism, limits)
         self._mechanism, self.contacts, self._balls = mechanism, len(self.names), len(balls)
-        stops = range(self.contacts, self.contacts + len(self._stops.names))
+        self.resting = Resting(mechanism, dry)
         self.names += self._stops.names
+        self._told = len(self.names)
+        self.names += self.resting.names
+        stops = range(self.contacts, len(self.names))
         self.laws += [Rigid()] * len(stops)
         self.row: Any = np.array([*balls, *meetings, *stops], dtype=int)
+        self.bound: Any = np.full(len(self.row), np.inf)
+        self.bound[self.row >= self._told] = self.resting.bound
         self.friction = np.array([self.laws[k].friction for k in self.row])
         frames = [pair.frames for pair in pairs for _ in range(pair.points)]
         numbers = paired(mechanism.model, frames)
@@ -139,18 +125,34 @@ class Slots:
             parts.append(one(at, held[start : start + one.size], alone))
             start += one.size
         parts += [self._stops(at)] if self._stops.names or not parts else []
+        parts += [self.resting(at)] if self.resting.names else []
         if len(parts) == 1:
             return parts[0]
         return Moves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def onto(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
-        """q with the gaps of some slots closed."""
+        """q with the gaps of some slots closed, in which joints at rest among them stay."""
         shift = self._shift(at, moves.J[which, 2], moves.gap[which])
+        shift[self.freedoms(which)] = 0.0
         return self._mechanism.integrate(at.q, shift)
 
     def stopped(self, at: State, moves: Moves, rows: np.ndarray) -> np.ndarray:
         """qd without velocities in some directions, truth (slots, 3)."""
-        return at.qd + self._shift(at, moves.J[rows], moves.velocity[rows])
+        shift = self._shift(at, moves.J[rows], moves.velocity[rows])
+        qd = at.qd + shift
+        qd[np.abs(qd) <= ROUNDED * np.abs(shift)] = 0.0
+        qd[self.freedoms(rows[:, 2])] = 0.0
+        return qd
+
+    def freedoms(self, which: np.ndarray) -> np.ndarray:
+        """The velocities, by number, of joints with dry friction among some slots (slots,)."""
+        return self.resting.freedom[which[np.isfinite(self.bound)]]
+
+    def kept(self, at: State, start: State, held: np.ndarray) -> State:
+        """A state after a step in which closing loops has moved no joint that is held."""
+        if not self._mechanism.rows:
+            return at
+        return self.resting.kept(at, start, held[np.isfinite(self.bound)])
 
     def _shift(self, at: State, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
         """The step d of least d'M d with J d = -excess."""
@@ -192,7 +194,7 @@ class Slots:
         return [
             Occurrence(f"{kind} {self.names[k]}", at.t + rests[k] * (kind == "gain"), *at[1:])
             for kind, which in kinds.items()
-            for k in np.flatnonzero(which)
+            for k in np.flatnonzero(which[: self._told])
         ]
 
     @contextmanager

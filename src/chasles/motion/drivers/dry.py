@@ -1,6 +1,5 @@
 """Dry friction of joints in motions step by step: of trees and closed loops, one state or many."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,9 +19,6 @@ from chasles.motion.steps.system import (
     Taken,
     hermite,
 )
-
-LEVEL = 4
-"""From the warning to whoever calls `robot.simulate`."""
 
 ROUNDED = 1e-12
 """What is left of two numbers that cancel to this part of their size is zero."""
@@ -184,19 +180,6 @@ class Dry(Sticking):
             return np.asarray(scale * applied(inverse, b))
         A = A + np.where(mask, 0.0, 1.0)[..., None] * np.eye(A.shape[-1])
         return np.asarray(scale * np.linalg.solve(A, b[..., None])[..., 0])
-
-
-def warn_of_creeping(mechanism: Mechanism) -> None:
-    """Warn that joints do not come to exact rest beside rigid contacts or limits."""
-    given = zip(mechanism.loops.freedoms, dry_friction(mechanism.model), strict=True)
-    names = [repr(name) for name, friction in given if friction]
-    what = f"{', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
-    warnings.warn(
-        f"simulate: joints with dry friction ({what}) creep instead of sticking beside rigid "
-        "contacts or limits; use soft contacts, or stop at limits by an Event",
-        RuntimeWarning,
-        stacklevel=LEVEL,
-    )
 
 
 def _pushed(a: np.ndarray, B: np.ndarray, P: np.ndarray) -> np.ndarray:

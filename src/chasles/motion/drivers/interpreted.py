@@ -20,7 +20,7 @@ from chasles.motion.contract import Array, read_only
 from chasles.motion.controllers import BUILT_IN, controlled
 from chasles.motion.drivers import running
 from chasles.motion.drivers.contacts import Surfaces, check_rigid, touched
-from chasles.motion.drivers.dry import Dry, warn_of_creeping
+from chasles.motion.drivers.dry import Dry
 from chasles.motion.drivers.loops import ByFunction, Closed
 from chasles.motion.drivers.rigid import RigidContact
 from chasles.motion.drivers.watched import Watched
@@ -61,21 +61,20 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
     dynamics = _dynamics(mechanism, plan, () if soft is None else soft.contacts.frames)
     force = _joint_forces(mechanism, plan.control, qd)
     dry: Dry | None = None
-    if plan.dissipation and dry_friction(mechanism.model).any():
-        if firm:
-            warn_of_creeping(mechanism)
-        else:
-            advance = dry = Dry(mechanism, advance, qd.shape)
-            force = dry.force(force)
-    accelerate = _under(dynamics, force, soft)
-    if dry is not None:
-        dry.free, accelerate = accelerate, dry.accelerate
     rigid: RigidContact | None = None
     if firm:
         check_rigid(contacts, q, plan.integrator, advance, plan.stabilization)
         loads = (plan.f_ext, plan.dissipation)
-        rigid = RigidContact(mechanism, contacts, plan.limits, accelerate, force, *loads)
-        accelerate = rigid.accelerate
+        rigid = RigidContact(mechanism, contacts, plan.limits, force, *loads)
+        force = rigid.force
+    elif plan.dissipation and dry_friction(mechanism.model).any():
+        advance = dry = Dry(mechanism, advance, qd.shape)
+        force = dry.force(force)
+    accelerate = _under(dynamics, force, soft)
+    if dry is not None:
+        dry.free, accelerate = accelerate, dry.accelerate
+    if rigid is not None:
+        rigid.free, accelerate = accelerate, rigid.accelerate
     mover, way, nv = _mover(mechanism, plan), path(mechanism.model), mechanism.nv
     begin: running.Begin = mover.begin
     at = begin(State(start, q, qd))

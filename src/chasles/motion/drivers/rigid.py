@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
 
 from chasles.errors import InputError, NotFiniteError
 from chasles.mechanisms import Mechanism
@@ -24,7 +23,9 @@ from chasles.motion.contact import modes
 from chasles.motion.contact.dynamics import Problem, constrained_problem, response
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.drivers.contacts import Slots
+from chasles.motion.drivers.moments import first_moment
 from chasles.motion.drivers.running import Changed, Memory, Pace, other_motion
+from chasles.motion.geometry.closed_forms import applied
 from chasles.motion.geometry.kinematics import NEAR, Moves
 from chasles.motion.steps.system import Accelerate, State, Taken
 
@@ -46,29 +47,22 @@ DRIFT = 1e-13
 HALVINGS = 10
 """Of a step that takes held points off their surfaces, at most."""
 
-JUST = 1e-9
-"""The part of a step that is just before a moment in it."""
-
-FINE = 1e-12
-"""The part of a step to which the moment of a change is found."""
-
-QUARTERS = 0.25, 0.5, 0.75
-"""Parts of a step with a change in it at which earlier ones are looked for."""
-
-SLIGHT = 1e-7
-"""The part of a margin at the end of a step that is next to nothing."""
+TANGENTS = np.array([1.0, 1.0, 0.0])
+"""The part of a velocity along a contact's axes that is slip."""
 
 NEWTON, TINY = 3, 1e-300
 """Steps back to where a gap is zero, from the depth at which a gain is noticed."""
 
 
 class RigidContact(Pace):
-    """Points of contact and joint limits of a robot in one state; steps end where they change.
+    """Points of contact, joint limits and joints with dry friction of a robot in one state.
 
-    free: accelerations without contact. force: joint forces of (t, q, qd). pace: steps without
-    contact, set later. f_ext, dissipation: as in `inverse_dynamics`.
+    Steps end where they change. force: joint forces of (t, q, qd) without dry friction. f_ext,
+    dissipation: as in `inverse_dynamics`. Set later: free, accelerations without contact under
+    `self.force`; pace, steps without contact.
     """
 
+    free: Accelerate
     pace: Pace
 
     def __init__(
@@ -76,18 +70,18 @@ class RigidContact(Pace):
         mechanism: Mechanism,
         pairs: Sequence[Pair],
         limits: bool,
-        free: Accelerate,
         force: Callable[..., np.ndarray],
         f_ext: Mapping[str, Any] | None,
         dissipation: bool,
     ) -> None:
-        self._mechanism, self._free, self._force = mechanism, free, force
+        self._mechanism, self._force = mechanism, force
         self._options: dict[str, Any] = {"f_ext": f_ext} if f_ext else {}
         self._options |= {"dissipation": True} if dissipation else {}
-        self._slots = Slots(mechanism, pairs, limits)
-        self._friction = self._slots.friction
+        self._slots = Slots(mechanism, pairs, limits, dissipation)
+        self._friction, self._rubs = self._slots.friction, np.isfinite(self._slots.bound)
         self._mode = modes.apart(len(self._friction))
         self._last: _Found | None = None
+        self._seen: tuple[State, np.ndarray, Moves] | None = None
 
     def memory(self) -> dict[str, np.ndarray]:
         """The mode."""
@@ -102,10 +96,16 @@ class RigidContact(Pace):
 
     # In a mode ---------------------------------------------------------------------------------
 
+    def force(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """Joint forces in which the mode says how joints with dry friction move, not sign(qd)."""
+        slots = self._slots
+        signs = self._mode.slip[self._rubs, 2]
+        return slots.resting.force(self._force(t, q, qd), qd, signs)
+
     def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """qdd with the active points held (step 1)."""
         if not self._mode.active.any():
-            return self._free(t, q, qd)
+            return self.free(t, q, qd)
         at, last = State(t, q, qd), self._last
         if last is not None and last.of(at, self._mode):
             return last.qdd
@@ -117,7 +117,12 @@ class RigidContact(Pace):
         return self._slots.seen(found.moves, found.forces)
 
     def _moves(self, at: State) -> Moves:
-        return self._slots(at, self._mode.current)
+        """How all points move; the last answer is remembered, since modes share it."""
+        last, current = self._seen, self._mode.current
+        if last is None or not (_same(last[0], at) and np.array_equal(last[1], current)):
+            here = State(at.t, at.q.copy(), at.qd.copy())
+            last = self._seen = here, current, self._slots(at, current)
+        return last[2]
 
     def _found(self, at: State) -> "_Found":
         """Everything about a state in the present mode; the last one is remembered."""
@@ -141,11 +146,12 @@ class RigidContact(Pace):
             remedy = "make dt smaller, or look at tau"
             raise NotFiniteError("E-MOTION-057", what, remedy, part="simulate")
         forces[active] = f
+        qdd[self._slots.freedoms(mode.current)] = 0.0
         return _Found(State(at.t, at.q.copy(), at.qd.copy()), mode, moves, forces, qdd, problem)
 
     def _problem(self, at: State, moves: Moves, which: np.ndarray) -> Problem:
         """The equation of motion with three directions of each of some points."""
-        tau, here = self._force(*at), self._mechanism.at(at.t)
+        tau, here = self.force(*at), self._mechanism.at(at.t)
         return constrained_problem(here, at.q, at.qd, tau, moves.of(which), **self._options)
 
     def _drag(self, moves: Moves, active: np.ndarray) -> np.ndarray:
@@ -160,23 +166,24 @@ class RigidContact(Pace):
     def _margins(self, at: State) -> np.ndarray:
         """The room left to all bounds until something changes, negative beyond (step 2).
 
-        Gaps, and the room of current points to part and to stay nearest; normal forces; friction of
-        points that stick; slip of those that slide along its direction, and their `ease`.
+        Gaps, and the room of current points to part and to stay nearest; normal forces, and
+        friction of joints; friction of points that stick; slip of those that slide along its
+        direction, and their `ease`.
         """
         found, mode = self._found(at), self._mode
         moves, f, slack = found.moves, found.forces, self._slack(found)
         slides, active, sticks = mode.slides, mode.active, self._sticks
         bound = self._friction * f[:, 2] - np.linalg.norm(f[:, :2], axis=-1)
-        slip = np.sum(
-            moves.axes[:, :2] @ mode.slip[:, :, None] * moves.velocity[:, :2, None], (1, 2)
-        )
+        along = applied(moves.axes, mode.slip) * np.where(self._rubs[:, None], 1.0, TANGENTS)
+        slip = np.sum(along * moves.velocity, axis=-1)
+        pushed = np.where(self._rubs, self._slots.bound - np.abs(f[:, 2]), f[:, 2])
         eased = np.empty(0)
         if found.problem is not None and slides.any():
             eased = modes.ease(found.problem.M, self._drag(moves, np.flatnonzero(active)))
         rooms = [
             np.where(mode.current, DEEPEST - np.abs(moves.gap), moves.gap + DEPTH),
             moves.room[mode.current] + NEAR,
-            f[active, 2] + slack[active],
+            pushed[active] + slack[active],
             bound[sticks] + slack[sticks],
             slip[slides] + BACK,
             eased,
@@ -204,49 +211,12 @@ class RigidContact(Pace):
         passed = self._margins(step.last) < 0.0
         self.due = bool(passed.any())
         if not self.due:
-            return self._restored(step)
-
-        part, found = 1.0, np.zeros_like(passed)
-        for early in QUARTERS:  # where a margin may be negative for a while
-            if (before := self._margins(step.at(early)) < 0.0).any():
-                part, passed = early, before
-                break
-        while passed.any():
-            part, gone = self._earliest(step, np.flatnonzero(passed), part)
-            found[gone] = True
-            passed = (self._margins(step.at(part)) < 0.0) & ~found
-            if not passed.any() and part > JUST:  # features that others have replaced by then
-                passed = (self._margins(step.at(part - JUST)) < 0.0) & ~found
-                part -= JUST * passed.any()
+            return self._restored(step, at)
+        part = first_moment(self._margins, step, passed)
         for _ in range(NEWTON):
             part = max(part - self._overdue(step.at(part)) / (step.last.t - at.t), 0.0)
-        return self._restored(
-            Taken(step.at(part), None, step.ends, lambda less: step.at(less * part))
-        )
-
-    def _earliest(self, step: Taken, which: np.ndarray, end: float) -> tuple[float, np.ndarray]:
-        """The part of a step at which the first of some margins becomes negative, and which do.
-
-        Just beyond, so that features replaced there by a jump are not taken for the nearest. One
-        that starts at zero counts as negative beyond a small part of its value at the end.
-        """
-
-        def left(part: float) -> np.ndarray:
-            return np.minimum(self._margins(step.at(part))[which], 1.0)
-
-        def beyond(part: float) -> float:
-            return float(np.min(left(part) + slack))
-
-        first, slack, part, ahead = left(0.0), np.zeros(len(which)), 0.0, FINE
-        if np.any(first <= 0.0):
-            slack = np.where(first > 0.0, 0.0, -SLIGHT * np.minimum(left(end), left(1.0)))
-        if np.min(first + slack) > 0.0:
-            late = beyond(end) >= 0.0
-            part = end if late else scipy.optimize.brentq(beyond, 0.0, end, xtol=FINE, rtol=FINE)
-        while 0.0 < part < end and beyond(part) >= 0.0:  # before a jump
-            part, ahead = min(part + ahead, end), 2.0 * ahead
-        rest = left(part) + slack
-        return part, which[rest <= max(np.min(rest), 0.0)]
+        gone = Taken(step.at(part), None, step.ends, lambda less: step.at(less * part))
+        return self._restored(gone, at)
 
     def _paced(self, at: State) -> Taken:
         """The next step, shortened while its error takes held points off their surfaces."""
@@ -260,9 +230,11 @@ class RigidContact(Pace):
 
     def _longest(self, at: State) -> float:
         """The longest stable step (s): friction may change slip velocities by twice their size."""
-        if not self._mode.slides.any():
+        if not (self._mode.slides & ~self._rubs).any():
             return np.inf
-        self._mode = modes.heading(self._mode, self._moves(at))
+        ahead = modes.heading(self._mode, self._moves(at)).slip
+        slip = np.where(self._rubs[:, None], self._mode.slip, ahead)
+        self._mode = self._mode._replace(slip=slip)
         found, active = self._found(at), np.flatnonzero(self._mode.active)
         if found.problem is None:
             return np.inf
@@ -281,13 +253,14 @@ class RigidContact(Pace):
         below = ~self._mode.current & (gap < 0.0) & (rate < -modes.SLOW)
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
-    def _restored(self, step: Taken) -> Taken:
+    def _restored(self, step: Taken, start: State) -> Taken:
         """The step with held points that have drifted put back, along M^-1 J' as by an impulse."""
-        at, current = step.last, self._mode.current
+        current = self._mode.current
+        at = self._slots.kept(step.last, start, current)
         moves, rows = self._found(at).moves, _directions(self._sticks, current)
         off = np.max(np.abs(moves.gap[current]), initial=0.0)
         if max(off, np.max(np.abs(moves.velocity[rows]), initial=0.0)) <= DRIFT:
-            return step
+            return step._replace(last=at)
         q, qd = self._slots.onto(at, moves, current), self._slots.stopped(at, moves, rows)
         return step._replace(last=State(at.t, q, qd))
 
@@ -302,18 +275,22 @@ class RigidContact(Pace):
         if not self.due:
             self._check(at.t, moves.gap)
         if (near := moves.touch).any():
-            at = at._replace(q=self._slots.onto(at, moves, near))
+            kept = near & (self._mode.current | ~self._rubs)
+            at = at._replace(q=self._slots.onto(at, moves, kept))
             moves = self._slots(at, near)
         before = moves.velocity[:, 2]
         hits = near & (before < -modes.SLOW) & ~(self.due & self._mode.current)
-        alike = moves.alike(near)
-        if hits.any():
-            at = at._replace(qd=self._struck(at, moves, np.unique(alike[near])))
+        meets = near & ~self._rubs
+        alike = moves.alike(meets)
+        if hits.any():  # dry friction is finite, so that joints have no impulses
+            at = at._replace(qd=self._struck(at, moves, np.unique(alike[meets])))
             moves = self._slots(at, near)
+        slow = self._rubs & moves.touch
+        alike[slow] = np.flatnonzero(slow)
         old, late = self._mode, self._choose(at, moves, alike, before)
-        if near.any():
+        if meets.any() or slow.any():
             rest = _slow(moves) & self._mode.active & (self._friction > 0.0)
-            rows = _directions(rest, self._mode.current)
+            rows = _directions(rest, self._mode.current | slow)
             at = at._replace(qd=self._slots.stopped(at, moves, rows))
         return self._slots.told(state, hits, old, self._mode, late), at
 
@@ -349,13 +326,22 @@ class RigidContact(Pace):
         late = np.zeros(len(alike))
         stays = (alike == np.arange(len(alike))) & (moves.velocity[:, 2] <= modes.SLOW)
         which, self._mode = np.flatnonzero(stays), modes.apart(len(alike))
+        moving = self._rubs & ~stays
+        self._mode.slip[moving, 2] = np.sign(moves.velocity[moving, 2])
         if not which.size:
             return late
-        some, calm = moves.of(which), self._calm(at, moves, stays)
-        still = moves if calm is at else self._slots(calm, stays)
-        problem = self._problem(calm, still, which)
-        with self._slots.said(at.t, which):
-            mode, forces = modes.next_mode(problem, some, self._friction[which])
+        while True:
+            some, calm = moves.of(which), self._calm(at, moves, stays)
+            still = moves if calm is at else self._slots(calm, stays)
+            problem = self._problem(calm, still, which)
+            with self._slots.said(at.t, which):
+                laws = self._friction[which], self._slots.bound[which]
+                mode, forces = modes.next_mode(problem, some, *laws)
+            parts = ~mode.current & ~self._rubs[which] & (some.velocity[:, 2] > DRIFT)
+            if calm is at or not parts.any():
+                break
+            stays[which[parts]] = False  # they part already, so that nothing may stop them
+            which = np.flatnonzero(stays)
         for whole, part in zip(self._mode, mode, strict=True):
             whole[which] = part
         self._mode.current[alike >= 0] = self._mode.current[alike[alike >= 0]]
@@ -385,8 +371,11 @@ class _Found(NamedTuple):
 
     def of(self, at: State, mode: modes.Mode) -> bool:
         """Return True if it belongs to a state and a mode."""
-        same = self.mode is mode and self.at.t == at.t
-        return same and np.array_equal(self.at.q, at.q) and np.array_equal(self.at.qd, at.qd)
+        return self.mode is mode and _same(self.at, at)
+
+
+def _same(a: State, b: State) -> bool:
+    return a.t == b.t and np.array_equal(a.q, b.q) and np.array_equal(a.qd, b.qd)
 
 
 def _slow(moves: Moves) -> np.ndarray:

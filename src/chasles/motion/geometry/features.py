@@ -248,6 +248,8 @@ class _Features(Meeting):
         for number, kind in enumerate(self.kinds):
             count = max(self._counts[number][1], 1)
             i, j = np.divmod(which[numbers == number] - self._starts[number], count)
+            if not i.size and which.size:
+                continue
             if kind.swapped:
                 back = kind.contacts((b, i, under), (a, j, over))
                 found.append(flipped(back, under, over))

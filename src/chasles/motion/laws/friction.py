@@ -13,20 +13,24 @@ and sticks or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0, a_n f_n
 | sticks | |f_t| <= mu f_n and a_t = 0 |
 | begins to slide | f_t = -mu f_n a_t/|a_t| |
 
+A row with a `bound` (nc,) is not a contact but dry friction of a joint at rest: its normal force is
+between -bound and bound, and its normal acceleration is zero unless the force is at a bound, which
+it then moves away from.
+
 With torsional friction there are four numbers: the third tangent is the turn about the normal, in
 such units of length that the moment's bound is mu f_n too. Forces and moment then share one cone,
 whose sections are ellipsoids (Howe and Cutkosky 1996).
 """
 
 from contextlib import suppress
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 
 from chasles.errors import ConvergenceError, InputError
-from chasles.motion.solvers import Infeasible, checked_problem, cones_program, lemke
+from chasles.motion.laws.sliding import NoUniqueMotion, normal_forces
+from chasles.motion.solvers import Cone, Infeasible, checked_problem, cones_program, lemke
 
 Array = Any
 
@@ -46,30 +50,8 @@ GRIP = 10.0
 """Coefficients beyond it are tried as this one first: what sticks by it sticks by more, and wide
 cones are hard for cone programs."""
 
-SINGULAR = 1e-9
-"""Determinants of unit size that are nothing but rounding."""
-
 POLISH = 20
 """Steps of Newton's method at most after each of them."""
-
-MANY = 12
-"""Sliding contacts up to which all cases are looked at where a solution need not be unique."""
-
-
-class NoUniqueMotion(InputError):
-    """Coulomb's law and rigid bodies have no unique answer here (Painleve 1895)."""
-
-
-class Inconsistent(NoUniqueMotion):
-    """No finite force satisfies Coulomb's law: an impact without collision is due."""
-
-
-class Indeterminate(NoUniqueMotion):
-    """Several motions satisfy Coulomb's law; `solutions` are their normal forces."""
-
-    def __init__(self, *text: str, solutions: np.ndarray, **place: Any) -> None:
-        super().__init__(*text, **place)
-        self.solutions = solutions
 
 
 # The problem --------------------------------------------------------------------------------------
@@ -83,10 +65,17 @@ class Law(NamedTuple):
     mu: np.ndarray
     slip: np.ndarray
     dilates: bool = False
+    bound: Array = np.inf
 
     @staticmethod
     def checked(
-        name: str, G: Array, c: Array, mu: Array, slip: Array = None, dilates: bool = False
+        name: str,
+        G: Array,
+        c: Array,
+        mu: Array,
+        slip: Array = None,
+        dilates: bool = False,
+        bound: Array = np.inf,
     ) -> "Law":
         """The law of one problem, or an error that names the function."""
         mu = np.atleast_1d(np.asarray(mu, dtype=float))
@@ -101,11 +90,15 @@ class Law(NamedTuple):
         if not (np.all(mu >= 0.0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(slip))):
             problem = "mu must be finite and not negative, slip finite"
             raise InputError("E-CONTACT-011", problem, part=name)
-        for k in out_of_reach(G, c, wide):
+        bound = np.broadcast_to(np.asarray(bound, dtype=float), (n,))
+        if not np.all((bound >= 0.0) & (np.isinf(bound) | (mu == 0.0))):
+            problem = "a bound must not be negative, and mu must be 0 where it is finite"
+            raise InputError("E-CONTACT-089", problem, part=name)
+        for k in out_of_reach(G, c, wide)[np.isinf(bound[out_of_reach(G, c, wide)])]:
             problem = f"contact {k} closes, and no contact force can move it along its normal"
             remedy = "look at its bodies and at their joints"
             raise Infeasible("E-CONTACT-012", problem, remedy, ray=np.eye(n)[k], part=name)
-        return Law(G, c, mu, slip, dilates)
+        return Law(G, c, mu, slip, dilates, bound)
 
     @property
     def sticks(self) -> np.ndarray:
@@ -153,8 +146,17 @@ class Law(NamedTuple):
     def allowed(self, target: np.ndarray) -> np.ndarray:
         """The nearest to a target that friction allows: in the cone, or dragged by a slide."""
         normal = np.maximum(target[..., -1:], 0.0)
+        if np.any(np.isfinite(self.bound)):
+            low, high = (x[..., None] for x in self.bounds)
+            normal = np.clip(target[..., -1:], self.weight * low, self.weight * high)
         dragged = np.concatenate([-self.mu[..., None] * normal * self.slip, normal], axis=-1)
         return np.where(self.sticks[..., None], project(target, self.mu), dragged)
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the largest normal forces: (..., nc) both."""
+        high = np.broadcast_to(self.bound, self.mu.shape)
+        return np.where(np.isinf(high), 0.0, -high), high
 
 
 def project(f: Array, mu: Array) -> np.ndarray:
@@ -167,11 +169,13 @@ def project(f: Array, mu: Array) -> np.ndarray:
     return np.where((size <= mu * normal)[..., None], f, on_cone)
 
 
-def slope(target: np.ndarray, mu: float, slip: np.ndarray, sticks: bool) -> np.ndarray:
+def slope(
+    target: np.ndarray, mu: float, slip: np.ndarray, sticks: bool, low: float, high: float
+) -> np.ndarray:
     """The derivative of `Law.allowed` by its target, of one contact: (3, 3) or (4, 4)."""
     wide, size = len(target), float(length(target[:-1]))
     if not sticks:
-        return np.outer([*(-mu * slip), 1.0], float(target[-1] > 0.0) * np.eye(wide)[-1])
+        return np.outer([*(-mu * slip), 1.0], float(low < target[-1] < high) * np.eye(wide)[-1])
     if size <= mu * target[-1]:
         return np.eye(wide)
     if target[-1] + mu * size <= 0.0:
@@ -198,8 +202,10 @@ def length(v: np.ndarray) -> np.ndarray:
 # Laws ------------------------------------------------------------------------------------------
 
 
-def coulomb(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
-    """Forces f (nc, 3 or 4) of Coulomb's law.
+def coulomb(
+    G: Array, c: Array, mu: Array, slip: Array = None, *, bound: Array = np.inf
+) -> np.ndarray:
+    """Forces f (nc, 3 or 4) of Coulomb's law; rows with a finite `bound` are joints at rest.
 
     Where every contact slides it is a linear complementarity problem in normal forces, its matrix
     not symmetric; without a unique motion it raises `Inconsistent` or `Indeterminate` (of more than
@@ -210,7 +216,7 @@ def coulomb(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
     acceleration (De Saxce and Feng 1998; Acary et al. 2011), each time followed by Newton's method
     (Alart and Curnier 1991), until f and a satisfy the law to 1e-10 of the largest |c|.
     """
-    return _solved(Law.checked("coulomb", G, c, mu, slip))
+    return _solved(Law.checked("coulomb", G, c, mu, slip, bound=bound))
 
 
 def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
@@ -244,7 +250,7 @@ def _solved(law: Law) -> np.ndarray:
         dragged[:, :-1] = -mu[:, None] * f[:, -1:] * law.slip
         moved = law.c + law.G @ dragged.ravel()
         moved[law.width - 1 :: law.width] += law.dilation(law.accelerations(f))
-        f = cone_program(law.G, moved, np.where(sticks, mu, 0.0)) + dragged
+        f = _program(law._replace(c=moved, mu=np.where(sticks, mu, 0.0))) + dragged
         exact = _polished(law, f)
         if _holds(law, exact):
             return exact
@@ -299,7 +305,9 @@ def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     corrected = np.zeros((n, wide, wide)) + np.eye(wide)
     direction = a[:, :-1] / np.where(length(a[:, :-1]) > 0.0, length(a[:, :-1]), 1.0)[:, None]
     corrected[:, -1, :-1] = np.where(law.dilation(a) > 0.0, law.mu, 0.0)[:, None] * direction
-    slopes = [slope(*row) for row in zip(target, law.mu, law.slip, law.sticks, strict=True)]
+    low, high = (law.weight[:, 0] * x for x in law.bounds)
+    each = zip(target, law.mu, law.slip, law.sticks, low, high, strict=True)
+    slopes = [slope(*row) for row in each]
     scale, turned = np.diag(np.repeat(law.weight[:, 0], wide)), scipy.linalg.block_diag(*slopes)
     by_a = turned @ scipy.linalg.block_diag(*corrected)
     return scale - turned @ scale + by_a @ law.G, by_a
@@ -320,53 +328,9 @@ def _sliding(law: Law) -> np.ndarray:
     n, along = len(law.mu), -law.mu[:, None] * law.slip
     drag = scipy.linalg.block_diag(*np.column_stack([along, np.ones(n)])[:, :, None])
     normal = slice(law.width - 1, None, law.width)
-    M, d = (law.G @ drag)[normal], law.c[normal]
-    if not np.any(along) or n > MANY or np.linalg.eigvalsh(M + M.T)[0] > 1e-9 * np.max(np.abs(M)):
-        return (drag @ lemke(M, d)).reshape(n, -1)
-    return (drag @ _only(M, d, law.G @ drag)).reshape(n, -1)
-
-
-def _only(M: np.ndarray, d: np.ndarray, effect: np.ndarray) -> np.ndarray:
-    """The normal forces of w = M z + d, by looking at all cases.
-
-    Answers that are complementary to each other's accelerations share one load: the smallest is
-    taken. Others are different motions, unless they accelerate all points alike, or no force drives
-    its own points together: then a little compliance would leave one of them.
-    """
-    scale = np.max(np.abs(d), initial=0.0) or 1.0
-    found, apart = [], []
-    for case in product((False, True), repeat=len(d)):
-        on = np.array(case)
-        z = np.zeros_like(d)
-        z[on] = np.linalg.lstsq(M[np.ix_(on, on)], -d[on], rcond=1e-11)[0]
-        w = M @ z + d
-        if np.all(z >= 0.0) and np.all(w >= -1e-9 * scale) and abs(z @ w) <= 1e-9 * scale * sum(z):
-            found.append(z)
-            apart.append(w)
-    if not found:
-        problem = "no finite forces satisfy Coulomb's law here (Painleve's paradox, inconsistent)"
-        remedy = "friction drives a contact into the ground: an impact is due"
-        raise Inconsistent("E-CONTACT-020", problem, remedy, part="coulomb")
-    forces = np.array(found)
-    motions = forces @ effect.T
-    alike = np.max(np.abs(motions - motions[0])) <= 1e-6 * scale
-    shared = np.all(forces @ np.transpose(apart) <= 1e-6 * scale * np.max(forces))
-    if not (alike or shared) and _contradicts(M):
-        what = "Painleve's paradox, indeterminate"
-        problem = f"{len(found)} sets of forces satisfy Coulomb's law here ({what})"
-        remedy = "rigid bodies do not say which"
-        raise Indeterminate("E-CONTACT-021", problem, remedy, solutions=forces, part="coulomb")
-    smallest: np.ndarray = forces[np.argmin(np.linalg.norm(forces, axis=-1))]
-    return smallest
-
-
-def _contradicts(M: np.ndarray) -> bool:
-    """Return True if some normal forces drive their own points together: a principal minor of M is
-    negative, and more than rounding (Cottle, Pang and Stone 1992, section 3.4: P0 matrices)."""
-    unit = np.sqrt(np.maximum(np.abs(np.diagonal(M)), REACH * np.max(np.abs(M))))
-    scaled = M / np.outer(unit, unit)
-    some = (np.flatnonzero(case) for case in product((False, True), repeat=len(M)))
-    return any(np.linalg.det(scaled[np.ix_(on, on)]) < -SINGULAR for on in some)
+    effect = law.G @ drag
+    z = normal_forces(effect[normal], law.c[normal], *law.bounds, effect, bool(np.any(along)))
+    return (drag @ z).reshape(n, -1)
 
 
 def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
@@ -374,20 +338,30 @@ def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
 
     By Clarabel, to about nine digits; see `convex`. Without a minimum it is `Infeasible`.
     """
-    law = Law.checked("cone_program", G, c, mu)
+    return _program(Law.checked("cone_program", G, c, mu))
+
+
+def _program(law: Law) -> np.ndarray:
+    """The cone program of a law, whatever slides."""
     G, c, mu = law[:3]
     rubs = (mu > 0.0)[:, None] & (np.diagonal(G).reshape(-1, law.width)[:, :-1] > 0.0)
     used = np.column_stack([rubs, np.ones(len(mu), dtype=bool)]).ravel()
     unit = np.repeat(1.0 / np.sqrt(law.weight[:, 0]), law.width)[used]
     size = np.max(np.abs(unit * c[used])) or 1.0
     P = unit[:, None] * G[np.ix_(used, used)] * unit
-    rows = [_cone(m, int(k)) for m, k in zip(mu, np.sum(rubs, axis=1), strict=True)]
+    high = law.bounds[1] * np.sqrt(law.weight[:, 0]) / size
+    wide = 1 + np.sum(rubs, axis=1)
+    parts = np.split(np.eye(len(P)), np.cumsum(wide)[:-1])
+    cones = [_cone(*row) for row in zip(parts, mu, high, strict=True)]
     f = np.zeros_like(c)
-    f[used] = size * unit * cones_program(P, unit * c[used] / size, rows)
+    f[used] = size * unit * cones_program(P, unit * c[used] / size, cones)
     return f.reshape(-1, law.width)
 
 
-def _cone(mu: float, tangents: int) -> np.ndarray:
-    """The matrix that turns k tangents and a normal into mu times the normal, then tangents."""
-    rows = np.roll(np.eye(tangents + 1), 1, axis=0)
-    return rows * np.append(np.ones(tangents), mu) if tangents else rows
+def _cone(part: np.ndarray, mu: float, bound: float) -> Cone:
+    """The cone of a contact, or the bounds of a joint, on its rows of all numbers, normal last."""
+    if np.isfinite(bound):
+        return Cone(np.vstack([part, -part]), np.full(2, bound), True)
+    if len(part) == 1:
+        return Cone(part, np.zeros(1), True)
+    return Cone(np.vstack([mu * part[-1:], part[:-1]]), np.zeros(len(part)), False)

@@ -1,0 +1,85 @@
+"""Joints as points of contact with one direction, in rad or m: limits that stop, dry friction."""
+
+import numpy as np
+
+from chasles.mechanisms import Mechanism
+from chasles.motion.contact.dynamics import limit_rows
+from chasles.motion.contact.modes import SLOW
+from chasles.motion.geometry.kinematics import Moves
+from chasles.motion.steps.stiction import dry_friction
+from chasles.motion.steps.system import State
+
+
+def _columns(nv: int, freedom: np.ndarray, sign: np.ndarray) -> np.ndarray:
+    """J (k, 3, nv) of joints: their own velocities, along the normal."""
+    J = np.zeros((len(freedom), 3, nv))
+    J[np.arange(len(freedom)), 2, freedom] = sign
+    return J
+
+
+def _moves(gap: np.ndarray, speed: np.ndarray, J: np.ndarray) -> Moves:
+    k = len(gap)
+    velocity = np.column_stack([np.zeros((k, 2)), speed])
+    axes = np.broadcast_to(np.eye(3), (k, 3, 3))
+    return Moves(gap, axes, velocity, J, np.zeros((k, 3)), np.full(k, np.inf))
+
+
+class Stops:
+    """Joint limits as points of contact: one direction each, in rad or m."""
+
+    def __init__(self, mechanism: Mechanism, used: bool) -> None:
+        self._mechanism, self._start = mechanism, mechanism.neutral()
+        still = np.zeros(mechanism.nv)
+        rows = limit_rows(mechanism.model, self._start, still, within=np.inf) if used else []
+        rows = [row for row in rows if np.isfinite(row[2])]
+        self._freedom = np.array([k for k, _, _ in rows], dtype=int)
+        self._sign, self._gap = (np.array([row[k] for row in rows]) for k in (1, 2))
+        self._J = _columns(mechanism.nv, self._freedom, self._sign)
+        ends, freedoms = {1.0: "lower", -1.0: "upper"}, mechanism.loops.freedoms
+        self.names = [f"{freedoms[k]} {ends[sign]} limit" for k, sign, _ in rows]
+
+    def __call__(self, at: State) -> Moves:
+        """How far joints are from their limits, and how they move there."""
+        moved = self._mechanism.difference(self._start, at.q)[self._freedom]
+        speed = self._sign * at.qd[self._freedom]
+        return _moves(self._gap + self._sign * moved, speed, self._J)
+
+
+class Resting:
+    """Joints with dry friction: those at rest touch, those that move are apart.
+
+    freedom (k,): their velocities, by number. bound (k,): their friction (N m or N).
+    """
+
+    def __init__(self, mechanism: Mechanism, used: bool) -> None:
+        self._mechanism, model = mechanism, mechanism.model
+        self._friction = dry_friction(model) if used else np.zeros(mechanism.nv)
+        self.freedom = np.flatnonzero(self._friction)
+        self.bound = self._friction[self.freedom]
+        self._J = _columns(mechanism.nv, self.freedom, np.ones(len(self.freedom)))
+        self.names = [f"{mechanism.loops.freedoms[k]} friction" for k in self.freedom]
+        places = {
+            model.velocity_slices[i].start: slot.start
+            for i, slot in model.position_slices.items()
+            if model.bodies[i].joint.nq == model.bodies[i].joint.nv == 1
+        }
+        self._places = np.array([places.get(int(k), -1) for k in self.freedom], dtype=int)
+
+    def __call__(self, at: State) -> Moves:
+        """Gaps are 0 of joints that are slow, and infinite of others."""
+        speed = at.qd[self.freedom]
+        return _moves(np.where(np.abs(speed) <= SLOW, 0.0, np.inf), speed, self._J)
+
+    def force(self, tau: np.ndarray, qd: np.ndarray, signs: np.ndarray) -> np.ndarray:
+        """Joint forces that replace the friction of the model, -f sign(qd), by -f signs."""
+        if not self.names:
+            return tau
+        wrong = np.sign(qd)
+        wrong[self.freedom] -= signs
+        return tau + self._friction * wrong
+
+    def kept(self, at: State, start: State, held: np.ndarray) -> State:
+        """A state with the positions of joints that are held, truth (k,), as at the start."""
+        q, places = at.q.copy(), self._places[held & (self._places >= 0)]
+        q[places] = start.q[places]
+        return at._replace(q=q)
