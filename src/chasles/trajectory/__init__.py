@@ -13,6 +13,6 @@ q, qd, qdd = move(t)                  # t of any shape; move(t, order=3) gives t
 from chasles.trajectory.moves import Move
 from chasles.trajectory.polynomials import cubic, minimum_jerk, minimum_snap, quintic, septic
 from chasles.trajectory.splines import spline
-from chasles.trajectory.time_optimal import time_optimal
+from chasles.trajectory.optimal import time_optimal
 
 __all__ = ["Move", "cubic", "minimum_jerk", "minimum_snap", "quintic", "septic", "spline", "time_optimal"]

@@ -1,20 +1,24 @@
 """Speeds along a path from which its end can be reached: three short programs, repeated.
 
-Between grid points i and i + 1 the acceleration u along a path is constant, so that the squared
-speed x is linear: x(i + 1) = x(i) + 2 D u. A constraint is a row lo <= a u + b x + c <= hi. The
-speeds from which the end can be reached are intervals, found backward, and the fastest way through
-them forward (Pham and Pham, IEEE Transactions on Robotics 34, 2018: reachability analysis).
+Between grid points the acceleration u along a path is constant, so that the squared speed x is
+linear: x(i + 1) = x(i) + 2 D u. A constraint is a row lo <= a u + b x + c <= hi. The speeds from
+which the end can be reached are intervals, found backward, and the fastest way through them forward
+(Pham and Pham, IEEE Transactions on Robotics 34, 2018: reachability analysis).
 
-For one x, every row leaves an interval of u, and intervals meet if every two of them do. Pairs of
-rows of one grid point bound x whatever comes after: Newton's method finds these bounds for all grid
-points at once, since the room between two rows is concave in x. Pairs of a row and the next
-interval remain: one multiplication and a minimum each, grid point by grid point.
+For one x every row leaves an interval of u, and all intervals meet if every two of them do. Pairs
+of rows of one grid interval bound x whatever comes after: Newton's method finds these bounds for
+all grid intervals at once, since the room between rows is concave in x. There remain pairs of a row
+and the next interval of speeds, grid point by grid point.
+
+Rows are Bernstein coefficients of polynomials of degree PLACES - 1 in each grid interval, which
+bound them: so a constraint holds between grid points too.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from math import comb
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +29,7 @@ from chasles.expr import (
     Number,
     Program,
     Variable,
+    absolute,
     less,
     maximum,
     minimum,
@@ -34,38 +39,47 @@ from chasles.expr import (
 FAR = 1e30
 """A bound that does not count."""
 
-NEWTON = 6
-"""Steps of Newton's method at a time; more are taken where bounds still move."""
+PLACES = 3
+"""Equally spaced places in a grid interval, its ends included, where constraints are known."""
 
-MOST_ROUNDS = 40
-"""How often, at most."""
+NEWTON, MOST_ROUNDS, NEARLY = 5, 40, 1e-13
+"""Steps of Newton's method at a time, how often at most, and the part by which they may move."""
 
 SMALL = 1e-11
 """A coefficient is zero if it is so small against the other one of its row."""
 
+RELAXED = 0.5
+"""The part of the slack that the way forward leaves, so that rounding does not stop it."""
+
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows lo <= a u + b x + c <= hi of N grid intervals: (N, m) each; top: x at most (N,).
+class Constraints:
+    """Rows lo <= a u + b x <= hi of N grid intervals: (PLACES, N, r) each; length: (N,).
 
-    length: the length of the intervals (N,).
+    x at the ends and between is at most `top` (PLACES, N): the Bernstein coefficients of x.
     """
 
     a: np.ndarray
     b: np.ndarray
-    c: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
     top: np.ndarray
     length: np.ndarray
 
+    def arrays(self, slack: float) -> list[np.ndarray]:
+        """Inputs of the programs (N, size), with limits narrowed by a part of them."""
+        less_ = slack * (self.hi - self.lo)
+        parts = (self.a, self.b, self.lo + less_, self.hi - less_)
+        rows = [row for part in parts for row in part]
+        ends = np.concatenate([self.top, self.length[None]]).T
+        return [*rows, np.ascontiguousarray(ends)]
 
-@dataclass(frozen=True)
-class Speeds:
-    """Squared speeds x (N + 1,) at the grid points; or the first interval that is infeasible.
 
-    failed: its index, None where the path can be run through. low, high (N + 1,): squared speeds
-    from which the end can be reached.
+class Speeds(NamedTuple):
+    """Squared speeds x (N + 1,) at the grid points; or the last interval that is infeasible.
+
+    low, high (N + 1,): the squared speeds from which the end can be reached. failed: the index of
+    the interval, None where the path can be run through.
     """
 
     x: np.ndarray
@@ -74,188 +88,172 @@ class Speeds:
     failed: int | None = None
 
 
-def fastest(rows: Rows, first: float, last: float, slack: float) -> Speeds:
-    """The largest squared speeds from `first` to `last`; slack: of all bounds, as part of them.
+def fastest(given: Constraints, first: float, last: float, slack: float) -> Speeds:
+    """The largest squared speeds along the path, from `first` to `last` at its ends.
 
-    The intervals are found with more slack than the way through them, so that rounding does not
-    leave them.
+    slack: the part of all limits that is left.
     """
-    low, high = _reachable(rows, last, slack)
-    empty = np.flatnonzero(~(low <= high))
-    if len(empty):
-        return Speeds(high, low, high, int(min(empty[-1], len(rows.length) - 1)))
-    if not low[0] <= first <= high[0] * (1.0 + 1e-9):
-        return Speeds(high, low, high, 0)
-    x = _forward(rows, first, low, high, 0.5 * slack)
-    return Speeds(x, low, high)
-
-
-def _margins(rows: Rows, slack: float) -> tuple[np.ndarray, np.ndarray]:
-    """lo - c and hi - c with some slack."""
-    narrow = slack * np.minimum(rows.hi - rows.lo, FAR)
-    return rows.lo - rows.c + narrow, rows.hi - rows.c - narrow
-
-
-def _reachable(rows: Rows, last: float, slack: float) -> tuple[np.ndarray, np.ndarray]:
-    """The intervals of squared speeds (N + 1,) from which the end can be reached at `last`."""
-    lo, hi = _margins(rows, slack)
-    bottom, top = _alone(rows, lo, hi)
-    share = rows.a / (2.0 * rows.length)[:, None]
-    w = rows.b - share
-    zero = np.abs(w) <= SMALL * (np.abs(share) + np.abs(rows.b))
-    r = 1.0 / np.where(zero, 1.0, w)
-    one, two = lo * r, hi * r
-    most, least = np.where(zero, FAR, np.maximum(one, two)), np.where(zero, -FAR, np.minimum(one, two))
-    along = np.where(zero, 0.0, share * r)
-    m, n = rows.a.shape[1], len(rows.length)
-    controls = [
-        np.ascontiguousarray(each[::-1])[None]
-        for each in (
-            most, least, np.maximum(along, 0.0), np.maximum(-along, 0.0),
-            np.stack([bottom, top], axis=1),
-        )
-    ]
+    n, r = given.lo.shape[1:]
+    arrays = given.arrays(slack)
+    alone = _alone(arrays, n, r)
     record = np.empty((1, n, 2))
-    _loop("backward", m)([np.array([[last, last]])], controls, [record], n, 1, 1)
-    found = np.concatenate([record[0, ::-1], [[last, last]]])
-    return found[:, 0], found[:, 1]
-
-
-def _alone(rows: Rows, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds (N,) of x by pairs of rows of the same grid point."""
-    flat = np.abs(rows.a) <= SMALL * np.abs(rows.b)
-    divisor = 1.0 / np.where(flat, 1.0, rows.a)
-    one, two = lo * divisor, hi * divisor
-    upper = np.where(flat, FAR, np.maximum(one, two))
-    lower = np.where(flat, -FAR, np.minimum(one, two))
-    slope = np.where(flat, 0.0, rows.b * divisor)
-    bottom, top = np.zeros(len(rows.top)), rows.top
-    if np.any(flat):
-        still = rows.b == 0.0
-        by = 1.0 / np.where(still, 1.0, rows.b)
-        ends = np.where(flat & ~still, lo * by, -FAR), np.where(flat & ~still, hi * by, FAR)
-        bottom = np.maximum(bottom, np.minimum(*ends).max(axis=1))
-        top = np.minimum(top, np.maximum(*ends).min(axis=1))
-        broken = (flat & still & ((lo > 0.0) | (hi < 0.0))).any(axis=1)
-        top = np.where(broken, -FAR, top)
-    state = np.stack([bottom, top], axis=1)
-    controls = [np.ascontiguousarray(each[:, None, :]) for each in (upper, lower, slope)]
-    for _ in range(MOST_ROUNDS):
-        before = state.copy()
-        _loop("alone", rows.a.shape[1])([state], controls, [], NEWTON, NEWTON, 1)
-        if np.all(np.abs(state - before) <= 1e-13 * np.abs(before)):
-            break
-    return state[:, 0], state[:, 1]
-
-
-def _forward(
-    rows: Rows, first: float, low: np.ndarray, high: np.ndarray, slack: float
-) -> np.ndarray:
-    """The fastest way through the intervals: x (N + 1,)."""
-    lo, hi = _margins(rows, slack)
-    flat = np.abs(rows.a) <= SMALL * np.abs(rows.b)
-    step = (2.0 * rows.length)[:, None] / np.where(flat, 1.0, rows.a)
-    most = np.where(flat, FAR, np.maximum(lo * step, hi * step))
-    slope = np.where(flat, 1.0, 1.0 - rows.b * step)
+    controls = [each[None, ::-1] for each in (*arrays, alone)]
+    _loop("backward", r)([np.array([[last, last]], float)], controls, [record], n, 1, 1)
+    low, high = np.append(record[0, ::-1], [[last, last]], axis=0).T
+    empty = np.flatnonzero(~(low <= high))
+    if len(empty) or not low[0] <= first <= high[0] * (1.0 + 1e-9):
+        return Speeds(high, low, high, int(empty[-1]) if len(empty) else 0)
+    arrays = given.arrays(RELAXED * slack)
     ends = np.stack([low[1:], high[1:]], axis=1)
-    n = len(rows.length)
-    record = np.empty((1, n, 1))
-    controls = [np.ascontiguousarray(each)[None] for each in (most, slope, ends)]
-    _loop("forward", rows.a.shape[1])([np.array([[first]])], controls, [record], n, 1, 1)
-    return np.concatenate([[first], record[0, :, 0]])
+    x = np.empty((1, n, 1))
+    controls = [each[None] for each in (*arrays, ends)]
+    _loop("forward", r)([np.array([[first]], float)], controls, [x], n, 1, 1)
+    return Speeds(np.append(first, x), low, high)
+
+
+def _alone(arrays: Sequence[np.ndarray], n: int, r: int) -> np.ndarray:
+    """Bounds (N, 2) of x by rows of the same grid interval."""
+    found = np.stack([np.zeros(n), arrays[-1][:, 0]], axis=1)
+    controls = [each[:, None] for each in arrays]
+    for end, (side, steps) in enumerate(((1.0, 1), (-1.0, NEWTON))):
+        state = np.stack([found[:, end], np.ones(n), np.full(n, side)], axis=1)
+        for _ in range(MOST_ROUNDS):
+            _loop("alone", r)([state], controls, [], steps, steps, 1)
+            if not np.any(state[:, 1]):
+                break
+        found[:, end] = state[:, 0]
+    return found
 
 
 # Programs ----------------------------------------------------------------------------------------
 
+Numbers = Sequence[Number]
+
+
+class _Row(NamedTuple):
+    """lo <= a u + b x <= hi."""
+
+    a: Number
+    b: Number
+    lo: Number
+    hi: Number
+
 
 @cache
-def _loop(name: str, m: int) -> Any:
-    """A program for m rows, compiled and repeated."""
-    recipe, trace = ("time optimal", name, m), lambda: _PROGRAMS[name](m)
-    kernel = backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
-    return backends.loop(kernel)
+def bernstein() -> np.ndarray:
+    """From values of a polynomial at the places to its Bernstein coefficients."""
+    n, t = PLACES - 1, np.linspace(0.0, 1.0, PLACES)
+    values = [[comb(n, k) * x**k * (1.0 - x) ** (n - k) for k in range(n + 1)] for x in t]
+    return np.linalg.inv(np.array(values))
 
 
-def _symbols(
-    name: str, sizes: dict[str, int], body: Callable[..., Sequence[Number]]
-) -> Program:
-    """A program of arrays whose output is the next value of the first of them."""
-    arena = Arena(RULES)
-    inputs = [Variable(each, (n,)) for each, n in sizes.items()]
-    given = [[arena.input(v.name, k) for k in range(v.size)] for v in inputs]
-    state = Variable("next", inputs[0].shape)
-    return Program.from_outputs(name, inputs, [(state, list(body(*given)))])
+def _rows(given: Sequence[Numbers]) -> tuple[list[_Row], Number]:
+    """All rows of an interval, and its length."""
+    k = PLACES
+    found = [
+        _Row(*row)
+        for place in range(k)
+        for row in zip(*(given[part * k + place] for part in range(4)), strict=True)
+    ]
+    *top, d = given[4 * k]
+    share = [p / (k - 1.0) for p in range(k)]
+    found += [_Row(2.0 * d * p, 1.0, 0.0, t) for p, t in zip(share[1:], top[1:], strict=True)]
+    return found, d
 
 
-def _backward_program(m: int) -> Program:
+def _over(number: Number, zero: Number) -> Number:
+    """1 / number, or 1 where it counts as zero."""
+    return 1.0 / select(zero, 1.0, number)
+
+
+def _bounds(row: _Row) -> tuple[Number, Number, Number, Number]:
+    """u between lower - slope x and upper - slope x; and whether the row does not bound it."""
+    flat = less(absolute(row.a), SMALL * absolute(row.b))
+    by = _over(row.a, flat)
+    one, two = row.lo * by, row.hi * by
+    upper, lower = select(flat, FAR, maximum(one, two)), select(flat, -FAR, minimum(one, two))
+    return upper, lower, select(flat, 0.0, row.b * by), flat
+
+
+def _backward(state: Numbers, *given: Numbers) -> Numbers:
     """The interval of x from which the next interval is reached."""
-
-    def body(
-        state: Sequence[Number],
-        most: Sequence[Number],
-        least: Sequence[Number],
-        rising: Sequence[Number],
-        falling: Sequence[Number],
-        alone: Sequence[Number],
-    ) -> Sequence[Number]:
-        (low, high), (bottom, top) = state, alone
-        for up, down, plus, minus in zip(most, least, rising, falling, strict=True):
-            top = minimum(top, up - (plus * low - minus * high))
-            bottom = maximum(bottom, down - (plus * high - minus * low))
-        return bottom, top
-
-    sizes = {"state": 2} | dict.fromkeys(("most", "least", "rising", "falling"), m)
-    return _symbols("backward", sizes | {"alone": 2}, body)
+    (low, high), (bottom, top) = state, given[-1]
+    rows, d = _rows(given)
+    for row in rows:
+        share = row.a / (2.0 * d)
+        w = row.b - share
+        none = less(absolute(w), SMALL * (absolute(share) + absolute(row.b)))
+        by = _over(w, none)
+        one, two, along = row.lo * by, row.hi * by, share * by
+        least, most = minimum(along * low, along * high), maximum(along * low, along * high)
+        top = minimum(top, select(none, FAR, maximum(one, two) - least))
+        bottom = maximum(bottom, select(none, -FAR, minimum(one, two) - most))
+    return bottom, top
 
 
-def _forward_program(m: int) -> Program:
+def _forward(state: Numbers, *given: Numbers) -> Numbers:
     """The largest x at the next grid point."""
-
-    def body(
-        state: Sequence[Number],
-        most: Sequence[Number],
-        slope: Sequence[Number],
-        ends: Sequence[Number],
-    ) -> Sequence[Number]:
-        (x,), (low, high) = state, ends
-        found = high
-        for at, by in zip(most, slope, strict=True):
-            found = minimum(found, at + by * x)
-        return (maximum(found, low),)
-
-    return _symbols("forward", {"state": 1, "most": m, "slope": m, "ends": 2}, body)
+    (x,), (low, high) = state, given[-1]
+    found, (rows, d) = high, _rows(given)
+    for row in rows:
+        upper, _, slope, _ = _bounds(row)
+        found = minimum(found, x + 2.0 * d * (upper - slope * x))
+    return (maximum(found, low),)
 
 
-def _alone_program(m: int) -> Program:
-    """One step of Newton's method for the ends of {x: max(lower - slope x) <= min(upper - ...)}."""
+def _newton(state: Numbers, *given: Numbers) -> Numbers:
+    """A step to an end of {x: max(lower - slope x) <= min(upper - slope x)} from outside.
 
-    def body(
-        state: Sequence[Number],
-        upper: Sequence[Number],
-        lower: Sequence[Number],
-        slope: Sequence[Number],
-    ) -> Sequence[Number]:
-        found: list[Number] = []
-        for x, side in zip(state, (1.0, -1.0), strict=True):
-            top, top_slope = upper[0] - slope[0] * x, slope[0]
-            bottom, bottom_slope = lower[0] - slope[0] * x, slope[0]
-            for u, v, s in zip(upper[1:], lower[1:], slope[1:], strict=True):
-                here, there = u - s * x, v - s * x
-                top_slope = select(less(here, top), s, top_slope)
-                bottom_slope = select(less(bottom, there), s, bottom_slope)
-                top, bottom = minimum(top, here), maximum(bottom, there)
-            room, rate = top - bottom, (bottom_slope - top_slope) * side
-            helps = less(0.0, rate)
-            step = x - room * side / select(helps, rate, 1.0)
-            outside = select(helps, step, side * FAR)
-            found.append(select(less(room, 0.0), outside, x))
-        return found
+    side is 1 for the lower end, -1 for the upper one; x is far outside where there is no such
+    set. moved: 1 where x changed.
+    """
+    before, _, side = state
+    x, lines = before, []
+    for row in _rows(given)[0]:
+        upper, lower, slope, flat = _bounds(row)
+        lines.append((upper, lower, slope))
+        by = _over(row.b, less(absolute(row.b), 1e-300))
+        one, two = row.lo * by * side, row.hi * by * side
+        x = select(flat, side * maximum(side * x, minimum(one, two)), x)
+    upper, lower, slope = lines[0]
+    top, bottom, top_slope, bottom_slope = upper - slope * x, lower - slope * x, slope, slope
+    for upper, lower, slope in lines[1:]:
+        here, there = upper - slope * x, lower - slope * x
+        top_slope = select(less(here, top), slope, top_slope)
+        bottom_slope = select(less(bottom, there), slope, bottom_slope)
+        top, bottom = minimum(top, here), maximum(bottom, there)
+    room, rate = top - bottom, (bottom_slope - top_slope) * side
+    helps = less(0.0, rate)
+    nearer = x - room * side / select(helps, rate, 1.0)
+    x = select(less(room, 0.0), select(helps, nearer, side * FAR), x)
+    return x, less(NEARLY * absolute(x), absolute(x - before)), side
 
-    return _symbols("alone", {"state": 2, "upper": m, "lower": m, "slope": m}, body)
 
-
-_PROGRAMS: dict[str, Callable[[int], Program]] = {
-    "alone": _alone_program,
-    "backward": _backward_program,
-    "forward": _forward_program,
+STEPS: dict[str, tuple[Callable[..., Numbers], int, tuple[int, ...]]] = {
+    "alone": (_newton, 3, ()),
+    "backward": (_backward, 2, (2,)),
+    "forward": (_forward, 1, (2,)),
 }
+"""The step of each program, the size of its state, and of what it takes beside constraints."""
+
+
+def _program(name: str, r: int) -> Program:
+    """The program of r constraints; its output is the next state."""
+    body, size, more = STEPS[name]
+    arena = Arena(RULES)
+    sizes = (size, *(r,) * (4 * PLACES), PLACES + 1, *more)
+    inputs = [Variable(f"x{i}", (n,)) for i, n in enumerate(sizes)]
+    given = [[arena.input(v.name, k) for k in range(v.size)] for v in inputs]
+    found = list(body(*given))
+    return Program.from_outputs(name, inputs, [(Variable("next", (size,)), found)])
+
+
+@cache
+def _loop(name: str, r: int) -> Any:
+    """A program, compiled and repeated."""
+    recipe = ("time optimal", name, r)
+
+    def trace() -> Program:
+        return _program(name, r)
+
+    return backends.loop(backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe))

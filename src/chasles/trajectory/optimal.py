@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from math import comb, perm
 from typing import Any
 
 import numpy as np
@@ -15,26 +16,24 @@ from chasles.functions.doors import check_robot
 from chasles.robot import Robot
 from chasles.trajectory.given import all_finite, bounds
 from chasles.trajectory.moves import Array, Move, Polynomial, Timed
-from chasles.trajectory.reachable import FAR, Rows, Speeds, fastest
+from chasles.trajectory.reachable import FAR, PLACES, Constraints, Speeds, bernstein, fastest
 
-NODES = np.array([0.0, 0.5, 1.0])
-"""Places in a grid interval where constraints are stated."""
+SLACK = 5e-7
+"""Part of every limit that is left for rounding, and for errors of polynomials."""
 
-CONTROL = np.array([[1.0, 0.0, 0.0], [-0.5, 2.0, -0.5], [0.0, 0.0, 1.0]])
-"""From values of a parabola at the nodes to its Bernstein coefficients, which bound it."""
+CUBIC = 1.0 / 24.0
+"""A parabola through three places of an interval differs from a smooth curve by 1/31 of the change
+of its second difference from interval to interval at most, where that is a cubic's."""
 
-CHECKS = np.linspace(0.0, 1.0, 9)
-"""Places in a grid interval where the result is checked."""
+STEADY = 0.5
+"""Squared rates q' that change by more than this factor in an interval bound the speed as one."""
 
-SLACK = 2e-9
-"""Part of every limit that is left, so that rounding does not exceed it."""
+SHARES = np.linspace(0.0, 1.0, PLACES)
+"""Where the places are in a grid interval."""
 
-MET = 1e-9
-"""Limits are met where they are exceeded by less than this part of them."""
-
-MOST_ROUNDS, CAUTION = 12, 1.05
-"""How often limits are tightened where they are exceeded between grid points, and by how much more
-than they were exceeded."""
+MOST_ROUNDS, CAUTION = 12, 1.1
+"""How often limits are tightened where they are exceeded between places, and by how much more than
+they were exceeded."""
 
 
 def time_optimal(
@@ -85,8 +84,7 @@ def time_optimal(
     With sd = ds/dt, torques are tau = a(s) sdd + b(s) sd^2 + c(s). All coefficients come from one
     batch of inverse dynamics. Reachability analysis (Pham and Pham, IEEE Transactions on Robotics
     34, 2018) gives the speeds; limits hold between grid points too: they bound the Bernstein
-    coefficients of each interval, and are tightened where a check of nine places an interval finds
-    that this was not enough.
+    coefficients of each interval, and are tightened where these are not exact enough.
     """
     check_robot("time_optimal", robot)
     if not isinstance(path, Move):
@@ -159,37 +157,29 @@ class Along:
         return np.isfinite(self.effort)
 
     @cached_property
-    def checked(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """q, q' and q'' where the result is checked."""
-        return self.at(CHECKS)
-
-    @cached_property
     def length(self) -> np.ndarray:
         """The lengths of the intervals (N,)."""
         return np.diff(self.s)
 
-    def at(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """q, q' and q'' (N, k, n) at places from 0 to 1 in every interval."""
-        path = self.path
+    @cached_property
+    def path_rates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """q, q' and q'' (PLACES, N, n) at the places of every interval."""
+        path, h = self.path, self.length[:, None]
         if not isinstance(path, Polynomial) or path.space.brackets:
-            return self._asked(places)
+            # inside of every interval, since rates may jump at its ends
+            inner = np.clip(SHARES, 1e-9, 1.0 - 1e-9)[:, None]
+            q, q1, q2 = path.inside(self.s[:-1] + self.length * inner, 2)
+            return q, q1, q2
         degree = len(path.curve.c) - 1
-        jets = np.array([path.curve(self.s[:-1], nu) for nu in range(degree + 1)])
-        h = self.length[:, None] * places
+        jets = _shifted(path.curve, self.s[:-1], h)
+        flat = np.array(jets).reshape(degree + 1, -1)
+        powers = np.arange(degree + 1)
         found = []
         for order in range(3):
-            total = np.zeros((*h.shape, jets.shape[-1]))
-            for k in range(degree, order - 1, -1):
-                total *= (h / (k - order + 1))[..., None]
-                total += jets[k][:, None, :]
-            found.append(total)
+            by = [perm(k, order) for k in powers]
+            weights = by * SHARES[:, None] ** np.maximum(powers - order, 0)
+            found.append((weights @ flat).reshape(PLACES, len(h), -1) / h**order)
         return path.space.integrate(path.anchors[0], found[0]), found[1], found[2]
-
-    def _asked(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same of any path; inside of every interval, since rates may jump at breaks."""
-        inner = np.clip(places, 1e-9, 1.0 - 1e-9)
-        found = self.path.inside(self.s[:-1, None] + self.length[:, None] * inner, 2)
-        return found[0], found[1], found[2]
 
     def torques(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Joint torques, of the actuated joints where there are loops."""
@@ -198,12 +188,12 @@ class Along:
         return self.robot.inverse_dynamics(q, qd, qdd)
 
     @cached_property
-    def coefficients(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """a, b, c of all rows at the nodes (N, 3, rows), and the largest x there (N, 3).
+    def coefficients(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """a, b, c of all rows at the places (PLACES, N, rows).
 
         Rows are accelerations, then torques, of joints that have limits.
         """
-        q, q1, q2 = self.at(NODES)
+        q, q1, q2 = self.path_rates
         a, b = q1[..., self.bent], q2[..., self.bent]
         c = np.zeros_like(a)
         if np.any(self.loaded):
@@ -213,92 +203,109 @@ class Along:
             )[..., self.loaded]
             parts = tau[1] - tau[0], tau[2] - tau[0], tau[0]
             a, b, c = (np.concatenate(two, -1) for two in zip((a, b, c), parts, strict=True))
-        with np.errstate(divide="ignore"):
-            top = np.min((self.velocity / np.abs(q1)) ** 2, axis=-1, where=q1 != 0.0, initial=FAR)
-        return a, b, c, np.minimum(top, FAR)
+        return a, b, c
 
     @cached_property
     def limits(self) -> np.ndarray:
         """The limits of the rows."""
         return np.concatenate([self.acceleration[self.bent], self.effort[self.loaded]])
 
-    def rows(self) -> Rows:
-        """All constraints of every interval, on Bernstein coefficients of their parabolas."""
-        a, b, c, top = self.coefficients
-        h = (2.0 * self.length[:, None] * NODES)[..., None]
-        a, b, c = (np.einsum("kj,njr->nkr", CONTROL, each) for each in (a + h * b, b, c))
-        n = len(self.length)
-        lines = [each.reshape(n, -1) for each in (a, b, c)]
-        limit = np.tile(self.limits, len(NODES))
-        edge = 2.0 * self.length[:, None] * NODES[1:]
-        one, none = np.ones((n, 2)), np.zeros((n, 2))
-        lines = [np.concatenate(two, axis=1) for two in zip(lines, (edge, one, none), strict=True)]
-        lo = np.concatenate([np.tile(-limit, (n, 1)), none], axis=1)
-        hi = np.concatenate([np.tile(limit, (n, 1)), top[:, 1:]], axis=1)
-        return Rows(*lines, lo, hi, top[:, 0], self.length)
+    def top(self) -> np.ndarray:
+        """The largest Bernstein coefficients of x (PLACES, N) by the velocities' limits.
+
+        Those of (velocity / q')^2, less what a polynomial may differ from it; where q' changes
+        much within an interval, one number for all.
+        """
+        slow = (self.path_rates[1] / self.velocity) ** 2
+        high, low = slow.max(axis=0), slow.min(axis=0)
+        bend = np.abs(slow[0] - 2.0 * slow[1] + slow[2])
+        safe = 1.0 / np.maximum(high + bend, 1.0 / FAR)
+        even = low > STEADY * high
+        fast = 1.0 / np.where(even, slow, 1.0)
+        flat = fast.reshape(PLACES, -1)
+        exact = (bernstein() @ flat).reshape(fast.shape) - _errors(fast)
+        return np.asarray(np.where(even, np.maximum(exact, safe), safe).min(axis=-1))
+
+    def constraints(self) -> Constraints:
+        """All constraints of every interval."""
+        a, b, c = self.coefficients
+        a = a + b * (2.0 * self.length[:, None] * SHARES[:, None, None])
+        a, b, c = ((bernstein() @ x.reshape(PLACES, -1)).reshape(x.shape) for x in (a, b, c))
+        return Constraints(a, b, -self.limits - c, self.limits - c, self.top(), self.length)
+
+
+def _shifted(curve: PPoly, s: np.ndarray, h: np.ndarray) -> list[np.ndarray]:
+    """The polynomials from places s (N,) on: coefficients (N, n) of powers of (t - s) / h."""
+    c, x = curve.c[::-1], curve.x
+    piece = np.clip(np.searchsorted(x, s, "right") - 1, 0, len(x) - 2)
+    t, rows = (s - x[piece])[:, None], [row[piece] for row in c]
+    found = []
+    for k in range(len(rows)):
+        total = np.zeros_like(rows[0])
+        for m in range(len(rows) - 1, k - 1, -1):
+            total *= t
+            total += comb(m, k) * rows[m]
+        found.append(total * h**k)
+    return found
 
 
 def _solved(along: Along, start_speed: float, end_speed: float) -> Move:
-    """The fastest way, with limits tightened until they hold between grid points too."""
-    rows = along.rows()
+    """The fastest way, with limits tightened until they hold between the places too."""
+    given = along.constraints()
     for _ in range(MOST_ROUNDS):
-        found = fastest(rows, start_speed**2, end_speed**2, SLACK)
+        found = fastest(given, start_speed**2, end_speed**2, SLACK)
         if found.failed is not None:
             raise _infeasible(along, found, start_speed)
-        excess = _exceeded(along, found.x)
-        if max(each.max(initial=0.0) for each in excess) <= MET:
+        excess = _exceeded(along, given, found.x)
+        if not np.any(excess > 0.0):
             break
-        rows = _tightened(along, rows, *excess)
+        narrow = CAUTION * _spread(excess)
+        given = replace(given, lo=given.lo + narrow, hi=given.hi - narrow)
     return Timed(along.path, _profile(along, found.x))
 
 
-def _exceeded(along: Along, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How far limits are exceeded in each interval, as parts of them.
+def _spread(values: np.ndarray) -> np.ndarray:
+    """The largest value of each interval and its neighbours, to which a switch may move."""
+    found = np.maximum(values, 0.0)
+    found[1:] = np.maximum(found[1:], values[:-1])
+    found[:-1] = np.maximum(found[:-1], values[1:])
+    return found
 
-    Below and above, (N, rows), and squared velocities, (N,).
+
+def _exceeded(along: Along, given: Constraints, x: np.ndarray) -> np.ndarray:
+    """How far limits may be exceeded in each interval (N, r), by the errors of polynomials."""
+    rise = (x[1:] - x[:-1])[:, None]
+    u = 0.5 * rise / along.length[:, None]
+    a, b, c = along.coefficients
+    values = a * u + b * (x[:-1, None] + rise * SHARES[:, None, None]) + c
+    edges = bernstein() @ values.reshape(PLACES, -1)
+    peak = np.maximum(edges.max(axis=0), -edges.min(axis=0)).reshape(values.shape[1:])
+    return np.asarray(peak + _errors(values) - along.limits)
+
+
+def _errors(values: np.ndarray) -> np.ndarray:
+    """How far curves may be from the parabolas through their values (PLACES, N, r): (N, r).
+
+    The smaller one of the changes to the two neighbours counts: at a break of the path the other
+    is not that of a smooth curve.
     """
-    rise = (x[1:] - x[:-1])[:, None, None]
-    at = x[:-1, None, None] + rise * CHECKS[:, None]
-    q, q1, q2 = along.checked
-    qd = q1 * np.sqrt(np.maximum(at, 0.0))
-    qdd = q1 * (0.5 * rise / along.length[:, None, None]) + q2 * at
-    values = [(np.abs(qd) / along.velocity).max(axis=-1, keepdims=True) ** 2]
-    if np.any(along.bent):
-        values.append(qdd[..., along.bent] / along.acceleration[along.bent])
-    if np.any(along.loaded):
-        tau = along.torques(q, qd, qdd)
-        values.append(tau[..., along.loaded] / along.effort[along.loaded])
-    parts = np.concatenate(values, axis=-1)
-    high, low = _peaks(parts)
-    above, below = np.maximum(high - 1.0, 0.0), np.maximum(-1.0 - low, 0.0)
-    return below[:, 1:], above[:, 1:], above[:, 0]
+    second = values[0] - 2.0 * values[1] + values[2]
+    change = np.abs(np.diff(second, axis=0))
+    if not len(change):
+        return np.abs(second)
+    return np.asarray(CUBIC * np.minimum(change[_before(len(second))], change[_after(len(second))]))
 
 
-def _peaks(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The largest and smallest values in each interval, from (N, k, rows).
-
-    By parabolas through three neighbours, and what a cubic may differ from them.
-    """
-    d, e = 0.5 * (v[:, 2:] - v[:, :-2]), 2.0 * v[:, 1:-1] - v[:, 2:] - v[:, :-2]
-    inside = (np.abs(d) < np.abs(e)) & (e != 0.0)
-    vertex = v[:, 1:-1] + np.where(inside, 0.5 * d * d / np.where(inside, e, 1.0), 0.0)
-    more = np.abs(np.diff(e, axis=1)).max(axis=1) / 12.0
-    high = np.maximum(v.max(axis=1), vertex.max(axis=1))
-    low = np.minimum(v.min(axis=1), vertex.min(axis=1))
-    return high + more, low - more
+@cache
+def _before(n: int) -> np.ndarray:
+    """The change of each interval from the one before it."""
+    return np.maximum(np.arange(n) - 1, 0)
 
 
-def _tightened(
-    along: Along, rows: Rows, below: np.ndarray, above: np.ndarray, fast: np.ndarray
-) -> Rows:
-    """Limits that are narrower where they were exceeded."""
-    k, part = len(NODES), 1.0 - CAUTION * fast
-    lo, hi, top = rows.lo.copy(), rows.hi.copy(), rows.top * part
-    n = k * len(along.limits)
-    lo[:, :n] += np.tile(CAUTION * below * along.limits, k)
-    hi[:, :n] -= np.tile(CAUTION * above * along.limits, k)
-    hi[:, n:] *= part[:, None]
-    return replace(rows, lo=lo, hi=hi, top=top)
+@cache
+def _after(n: int) -> np.ndarray:
+    """The change of each interval to the one after it."""
+    return np.minimum(np.arange(n), n - 2)
 
 
 def _profile(along: Along, x: np.ndarray) -> PPoly:
@@ -320,7 +327,7 @@ def _infeasible(along: Along, found: Speeds, start_speed: float) -> InputError:
     k = found.failed
     assert k is not None
     place = f"at s = {along.s[k]:.6g} of {along.s[-1]:.6g}"
-    held = along.torques(along.at(NODES[:1])[0][k, 0], np.zeros(along.robot.nv), np.zeros(along.robot.nv))
+    held = along.torques(along.path_rates[0][0, k], np.zeros(along.robot.nv), np.zeros(along.robot.nv))
     share = np.abs(held) / along.effort
     if share.max(initial=0.0) >= 1.0:
         j = int(np.argmax(share))
