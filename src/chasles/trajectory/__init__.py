@@ -12,7 +12,8 @@ q, qd, qdd = move(t)                  # t of any shape; move(t, order=3) gives t
 
 from chasles.trajectory.moves import Move
 from chasles.trajectory.polynomials import cubic, minimum_jerk, minimum_snap, quintic, septic
+from chasles.trajectory.profiles import s_curve, trapezoid
 from chasles.trajectory.splines import spline
 from chasles.trajectory.optimal import time_optimal
 
-__all__ = ["Move", "cubic", "minimum_jerk", "minimum_snap", "quintic", "septic", "spline", "time_optimal"]
+__all__ = ["Move", "cubic", "minimum_jerk", "minimum_snap", "quintic", "s_curve", "septic", "spline", "time_optimal", "trapezoid"]
