@@ -1,9 +1,11 @@
 """Trajectories as values: called with times, they give positions and their rates."""
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from scipy.interpolate import PPoly
 
 from chasles.entry_points import entry_point
 from chasles.errors import InputError
+from chasles.formats import motion
 from chasles.model.given import some_numbers
 from chasles.robot import Robot
 from chasles.trajectory.spaces import Space
@@ -41,8 +44,7 @@ class Move:
         if order not in range(ORDERS + 1):
             raise InputError("E-PATH-001", f"order must be 0, 1, 2 or 3, not {order!r}")
         if not np.all(np.isfinite(times)):
-            problem = f"t has a time that is not finite: {times.ravel()[~np.isfinite(times.ravel())][0]}"
-            raise InputError("E-PATH-002", problem, "give finite times", part="trajectory")
+            raise InputError("E-PATH-002", "t is not finite", "give finite times", part="trajectory")
         times = times.astype(float, copy=False)
         if self.periodic:
             return self.inside(times % self.duration, order)
@@ -82,6 +84,31 @@ class Move:
     def plot(self, axes: Sequence[Any] | None = None) -> Any:
         """Draw positions, velocities, accelerations and jerks over time; return the four axes."""
         return entry_point("plot_move")(self, axes)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        robot: Robot | None = None,
+        *,
+        step: float = 0.01,
+        overwrite: bool = False,
+    ) -> None:
+        """Write a .csv motion file, which `chasles motion`, `view` and `load` read.
+
+        robot: the robot that moves, unless the trajectory was made with one. step: seconds between
+        instants at most.
+        """
+        moved = self.robot if robot is None else robot
+        if moved is None:
+            problem = "a motion file names joints"
+            raise InputError("E-PATH-051", problem, "give robot=", part="save")
+        if PurePath(os.fsdecode(path)).suffix.lower() != ".csv":
+            raise InputError("E-PATH-052", "unknown kind of file", "end the name in .csv", file=path)
+        if self.start.shape != (moved.nq,):
+            problem = f"positions have shape {self.start.shape}, the robot has {moved.nq}"
+            raise InputError("E-PATH-053", problem, "give the robot that moves", part="save")
+        t = self.times(step)
+        motion.write(path, moved.model, t, self(t), overwrite=overwrite)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(duration={self.duration:.6g} s)"

@@ -121,17 +121,18 @@ def _points(path: Move, grid: Any) -> np.ndarray:
     breaks = path.breaks
     if np.ndim(grid) == 0:
         count = checked_count("time_optimal: grid", grid)
-        found = np.linspace(0.0, path.duration, count + 1)
-    else:
-        found = all_finite("grid", np.asarray(grid, dtype=float), "time_optimal")
-        whole = found.ndim == 1 and len(found) > 1 and found[0] == 0.0
-        if not whole or abs(found[-1] - path.duration) > 1e-9 or np.any(np.diff(found) <= 0.0):
-            problem = f"grid must increase from 0 to the path's duration, {path.duration:g}"
-            raise InputError("E-PATH-028", problem, part="time_optimal")
-    near = np.abs(found - breaks[np.clip(np.searchsorted(breaks, found), 0, len(breaks) - 1)])
-    before = np.abs(found - breaks[np.clip(np.searchsorted(breaks, found) - 1, 0, len(breaks) - 1)])
-    kept = found[np.minimum(near, before) > 1e-9 * path.duration]
-    return np.sort(np.concatenate([kept, breaks]))
+        shares = np.ceil(count * np.diff(breaks) / path.duration - 1e-9).astype(int)
+        parts = zip(breaks, breaks[1:], np.maximum(shares, 1), strict=False)
+        return np.append(np.concatenate([np.linspace(a, b, n, False) for a, b, n in parts]), breaks[-1])
+    found = all_finite("grid", np.asarray(grid, dtype=float), "time_optimal")
+    whole = found.ndim == 1 and len(found) > 1 and found[0] == 0.0
+    if not whole or abs(found[-1] - path.duration) > 1e-9 or np.any(np.diff(found) <= 0.0):
+        problem = f"grid must increase from 0 to the path's duration, {path.duration:g}"
+        raise InputError("E-PATH-028", problem, part="time_optimal")
+    place = np.searchsorted(breaks, found)
+    near = [breaks[np.clip(place - k, 0, len(breaks) - 1)] for k in (0, 1)]
+    apart = np.minimum(*(np.abs(found - each) for each in near))
+    return np.sort(np.concatenate([found[apart > 1e-9 * path.duration], breaks]))
 
 
 @dataclass(frozen=True, eq=False)
