@@ -25,6 +25,9 @@ CUBIC = 1.0 / 24.0
 """A parabola through three places of an interval differs from a smooth curve by 1/31 of the change
 of its second difference from interval to interval at most, where that is a cubic's."""
 
+STILL = 1e-6
+"""A path stands still where its rate is less than this part of the largest one."""
+
 STEADY = 0.5
 """Squared rates q' that change by more than this factor in an interval bound the speed as one."""
 
@@ -56,7 +59,8 @@ def time_optimal(
         The robot, whose full dynamics bound the motion: joint torques are those of
         `robot.inverse_dynamics`, with loops closed.
     path
-        A trajectory whose time is any parameter s of the path, such as `spline` or `line`.
+        A trajectory whose time is any parameter s of the path, such as `spline` or `line`; it must
+        not stand still. Of one that `line`, `arc` or this function timed, the path counts.
     velocity, acceleration, effort
         Largest absolute values, one number or (nv,), in rad/s, rad/s2 and N m (m/s, m/s2 and N).
         By default those of `robot.limits`, which has no accelerations; infinite where there is
@@ -105,8 +109,22 @@ def time_optimal(
         raise InputError("E-PATH-026", problem, remedy, part="time_optimal")
     ends = [_speed(k, v) for k, v in (("start_speed", start_speed), ("end_speed", end_speed))]
     motors = robot.independent if robot.model.constraints and actuated is None else actuated
+    while isinstance(path, Timed):
+        path = path.path
     along = Along(robot, path, _points(path, grid), limits[0], limits[1], limits[2], motors)
+    _check_moving(along)
     return _solved(along, *ends)
+
+
+def _check_moving(along: "Along") -> None:
+    """Refuse a path that stands still somewhere: there is no speed along it."""
+    rate = np.abs(along.path_rates[1]).max(axis=-1)
+    k = np.unravel_index(int(np.argmin(rate)), rate.shape)
+    if rate[k] <= STILL * rate.max():
+        place = along.s[k[1]] + along.length[k[1]] * SHARES[k[0]]
+        problem = f"the path stands still at s = {place:.6g} of {along.s[-1]:.6g}"
+        remedy = "give a path whose velocity is not zero, such as a natural spline or a line"
+        raise InputError("E-PATH-054", problem, remedy, part="time_optimal")
 
 
 def _speed(what: str, value: Any) -> float:

@@ -31,6 +31,7 @@ from chasles.expr import (
     Variable,
     absolute,
     less,
+    less_equal,
     maximum,
     minimum,
     select,
@@ -168,7 +169,7 @@ def _over(number: Number, zero: Number) -> Number:
 
 def _bounds(row: _Row) -> tuple[Number, Number, Number, Number]:
     """u between lower - slope x and upper - slope x; and whether the row does not bound it."""
-    flat = less(absolute(row.a), SMALL * absolute(row.b))
+    flat = less_equal(absolute(row.a), SMALL * absolute(row.b))
     by = _over(row.a, flat)
     one, two = row.lo * by, row.hi * by
     upper, lower = select(flat, FAR, maximum(one, two)), select(flat, -FAR, minimum(one, two))
@@ -182,7 +183,7 @@ def _backward(state: Numbers, *given: Numbers) -> Numbers:
     for row in rows:
         share = row.a / (2.0 * d)
         w = row.b - share
-        none = less(absolute(w), SMALL * (absolute(share) + absolute(row.b)))
+        none = less_equal(absolute(w), SMALL * (absolute(share) + absolute(row.b)))
         by = _over(w, none)
         one, two, along = row.lo * by, row.hi * by, share * by
         least, most = minimum(along * low, along * high), maximum(along * low, along * high)
@@ -212,9 +213,12 @@ def _newton(state: Numbers, *given: Numbers) -> Numbers:
     for row in _rows(given)[0]:
         upper, lower, slope, flat = _bounds(row)
         lines.append((upper, lower, slope))
-        by = _over(row.b, less(absolute(row.b), 1e-300))
-        one, two = row.lo * by * side, row.hi * by * side
-        x = select(flat, side * maximum(side * x, minimum(one, two)), x)
+        constant = less_equal(absolute(row.b), 0.0)
+        by = _over(row.b, constant) * side
+        least = select(constant, -FAR, minimum(row.lo * by, row.hi * by))
+        broken = constant * maximum(less(0.0, row.lo), less(row.hi, 0.0))
+        least = select(broken, FAR, least)
+        x = select(flat, side * maximum(side * x, least), x)
     upper, lower, slope = lines[0]
     top, bottom, top_slope, bottom_slope = upper - slope * x, lower - slope * x, slope, slope
     for upper, lower, slope in lines[1:]:
