@@ -16,6 +16,7 @@ from chasles.cli.commands.lint import lint
 from chasles.cli.commands.motion import motion
 from chasles.cli.commands.robots import robots
 from chasles.cli.commands.simulate import simulate
+from chasles.cli.commands.trajectory import trajectory
 from chasles.cli.commands.verify import verify
 from chasles.cli.commands.view import view
 
@@ -31,6 +32,7 @@ COMMANDS: tuple[Callable[..., Answer], ...] = (
     explain,
     bench,
     convert,
+    trajectory,
     motion,
     simulate,
     export,
