@@ -3,8 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from math import comb, perm
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,7 @@ from chasles.functions.doors import check_robot
 from chasles.robot import Robot
 from chasles.trajectory.given import all_finite, bounds
 from chasles.trajectory.moves import Array, Move, Polynomial, Timed
-from chasles.trajectory.reachable import FAR, PLACES, Constraints, Speeds, bernstein, fastest
-
-SLACK = 5e-7
-"""Part of every limit that is left for rounding, and for errors of polynomials."""
+from chasles.trajectory.reachable import FAR, PLACES, SLACK, Course, Speeds, along, fastest
 
 CUBIC = 1.0 / 24.0
 """A parabola through three places of an interval differs from a smooth curve by 1/31 of the change
@@ -34,9 +30,9 @@ STEADY = 0.5
 SHARES = np.linspace(0.0, 1.0, PLACES)
 """Where the places are in a grid interval."""
 
-MOST_ROUNDS, CAUTION = 12, 1.1
-"""How often limits are tightened where they are exceeded between places, and by how much more than
-they were exceeded."""
+MOST_ROUNDS, CAUTION = 12, 1.2
+"""How often limits are tightened where errors of parabolas may exceed them, and by how much more
+than these errors, which change a little with the speeds."""
 
 
 def time_optimal(
@@ -111,18 +107,18 @@ def time_optimal(
     motors = robot.independent if robot.model.constraints and actuated is None else actuated
     while isinstance(path, Timed):
         path = path.path
-    along = Along(robot, path, _points(path, grid), limits[0], limits[1], limits[2], motors)
-    _check_moving(along)
-    return _solved(along, *ends)
+    on = Along(robot, path, _points(path, grid), limits[0], limits[1], limits[2], motors)
+    _check_moving(on)
+    return _solved(on, *ends)
 
 
-def _check_moving(along: "Along") -> None:
+def _check_moving(on: "Along") -> None:
     """Refuse a path that stands still somewhere: there is no speed along it."""
-    rate = np.abs(along.path_rates[1]).max(axis=-1)
-    k = np.unravel_index(int(np.argmin(rate)), rate.shape)
+    rates = on.path_rates[1]
+    rate = np.abs(np.append(rates[0], rates[-1, -1:], axis=0)).max(axis=-1)
+    k = int(np.argmin(rate))
     if rate[k] <= STILL * rate.max():
-        place = along.s[k[1]] + along.length[k[1]] * SHARES[k[0]]
-        problem = f"the path stands still at s = {place:.6g} of {along.s[-1]:.6g}"
+        problem = f"the path stands still at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
         remedy = "give a path whose velocity is not zero, such as a natural spline or a line"
         raise InputError("E-PATH-054", problem, remedy, part="time_optimal")
 
@@ -183,22 +179,14 @@ class Along:
     @cached_property
     def path_rates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, q' and q'' (PLACES, N, n) at the places of every interval."""
-        path, h = self.path, self.length[:, None]
+        path = self.path
         if not isinstance(path, Polynomial) or path.space.brackets:
             # inside of every interval, since rates may jump at its ends
             inner = np.clip(SHARES, 1e-9, 1.0 - 1e-9)[:, None]
             q, q1, q2 = path.inside(self.s[:-1] + self.length * inner, 2)
             return q, q1, q2
-        degree = len(path.curve.c) - 1
-        jets = _shifted(path.curve, self.s[:-1], h)
-        flat = np.array(jets).reshape(degree + 1, -1)
-        powers = np.arange(degree + 1)
-        found = []
-        for order in range(3):
-            by = [perm(k, order) for k in powers]
-            weights = by * SHARES[:, None] ** np.maximum(powers - order, 0)
-            found.append((weights @ flat).reshape(PLACES, len(h), -1) / h**order)
-        return path.space.integrate(path.anchors[0], found[0]), found[1], found[2]
+        q, q1, q2 = along(path.curve, self.s[:-1], self.length)
+        return path.space.integrate(path.anchors[0], q), q1, q2
 
     def torques(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Joint torques, of the actuated joints where there are loops."""
@@ -207,26 +195,22 @@ class Along:
         return self.robot.inverse_dynamics(q, qd, qdd)
 
     @cached_property
-    def coefficients(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """a, b, c of all rows at the places (PLACES, N, rows).
-
-        Rows are accelerations, then torques, of joints that have limits.
-        """
+    def course(self) -> Course:
+        """The constraints at all places, whose torques are three batches of inverse dynamics."""
         q, q1, q2 = self.path_rates
-        a, b = q1[..., self.bent], q2[..., self.bent]
-        c = np.zeros_like(a)
-        if np.any(self.loaded):
-            none = np.zeros_like(q1)
-            tau = self.torques(
-                np.stack([q, q, q]), np.stack([none, none, q1]), np.stack([none, q1, q2])
-            )[..., self.loaded]
-            parts = tau[1] - tau[0], tau[2] - tau[0], tau[0]
-            a, b, c = (np.concatenate(two, -1) for two in zip((a, b, c), parts, strict=True))
-        return a, b, c
+        bent, loaded = self.bent, self.loaded
+        some = _columns(q1, bent), _columns(q2, bent)
+        if not np.any(loaded):
+            none = np.zeros((*q1.shape[:2], 0))
+            return Course(*some, none, none, none, self.length)
+        still = np.zeros_like(q1)
+        states = ((still, still), (still, q1), (q1, q2))
+        tau = [_columns(self.torques(q, *rates), loaded) for rates in states]
+        return Course(*some, *tau, self.length)
 
     @cached_property
     def limits(self) -> np.ndarray:
-        """The limits of the rows."""
+        """The limits of accelerations and torques (r,)."""
         return np.concatenate([self.acceleration[self.bent], self.effort[self.loaded]])
 
     def top(self) -> np.ndarray:
@@ -241,119 +225,85 @@ class Along:
         safe = 1.0 / np.maximum(high + bend, 1.0 / FAR)
         even = low > STEADY * high
         fast = 1.0 / np.where(even, slow, 1.0)
-        flat = fast.reshape(PLACES, -1)
-        exact = (bernstein() @ flat).reshape(fast.shape) - _errors(fast)
-        return np.asarray(np.where(even, np.maximum(exact, safe), safe).min(axis=-1))
-
-    def constraints(self) -> Constraints:
-        """All constraints of every interval."""
-        a, b, c = self.coefficients
-        a = a + b * (2.0 * self.length[:, None] * SHARES[:, None, None])
-        a, b, c = ((bernstein() @ x.reshape(PLACES, -1)).reshape(x.shape) for x in (a, b, c))
-        return Constraints(a, b, -self.limits - c, self.limits - c, self.top(), self.length)
+        middle = 2.0 * fast[1] - 0.5 * (fast[0] + fast[2])
+        exact = np.stack([fast[0], middle, fast[2]]) - _errors(fast[0] - 2.0 * fast[1] + fast[2])
+        top = np.where(even, np.maximum(exact, safe), safe).min(axis=-1)
+        top[0, 1:] = np.minimum(top[0, 1:], top[2, :-1])  # of one grid point
+        return np.asarray(top) * (1.0 - SLACK)
 
 
-def _shifted(curve: PPoly, s: np.ndarray, h: np.ndarray) -> list[np.ndarray]:
-    """The polynomials from places s (N,) on: coefficients (N, n) of powers of (t - s) / h."""
-    c, x = curve.c[::-1], curve.x
-    piece = np.clip(np.searchsorted(x, s, "right") - 1, 0, len(x) - 2)
-    t, rows = (s - x[piece])[:, None], [row[piece] for row in c]
-    found = []
-    for k in range(len(rows)):
-        total = np.zeros_like(rows[0])
-        for m in range(len(rows) - 1, k - 1, -1):
-            total *= t
-            total += comb(m, k) * rows[m]
-        found.append(total * h**k)
-    return found
-
-
-def _solved(along: Along, start_speed: float, end_speed: float) -> Move:
+def _solved(on: Along, start_speed: float, end_speed: float) -> Move:
     """The fastest way, with limits tightened until they hold between the places too."""
-    given = along.constraints()
+    course, top = on.course, on.top()
+    hi = np.tile(on.limits, (len(on.length), 1))
     for _ in range(MOST_ROUNDS):
-        found = fastest(given, start_speed**2, end_speed**2, SLACK)
+        found = fastest(course.rows(-hi, hi, top), top[0], start_speed**2, end_speed**2)
         if found.failed is not None:
-            raise _infeasible(along, found, start_speed)
-        excess = _exceeded(along, given, found.x)
-        if not np.any(excess > 0.0):
+            raise _infeasible(on, found, start_speed)
+        peak, second = course.peaks(found.x)
+        error = _errors(second)
+        over = peak + error > on.limits
+        if not np.any(over):
             break
-        narrow = CAUTION * _spread(excess)
-        given = replace(given, lo=given.lo + narrow, hi=given.hi - narrow)
-    return Timed(along.path, _profile(along, found.x))
+        hi = np.minimum(hi, on.limits - _spread(np.where(over, CAUTION * error, 0.0)))
+    return Timed(on.path, _profile(on, found.x))
+
+
+def _columns(array: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Some entries of the last axis; the array itself where these are all."""
+    return array if np.all(chosen) else array[..., chosen]
 
 
 def _spread(values: np.ndarray) -> np.ndarray:
     """The largest value of each interval and its neighbours, to which a switch may move."""
-    found = np.maximum(values, 0.0)
+    found = values.copy()
     found[1:] = np.maximum(found[1:], values[:-1])
     found[:-1] = np.maximum(found[:-1], values[1:])
     return found
 
 
-def _exceeded(along: Along, given: Constraints, x: np.ndarray) -> np.ndarray:
-    """How far limits may be exceeded in each interval (N, r), by the errors of polynomials."""
-    rise = (x[1:] - x[:-1])[:, None]
-    u = 0.5 * rise / along.length[:, None]
-    a, b, c = along.coefficients
-    values = a * u + b * (x[:-1, None] + rise * SHARES[:, None, None]) + c
-    edges = bernstein() @ values.reshape(PLACES, -1)
-    peak = np.maximum(edges.max(axis=0), -edges.min(axis=0)).reshape(values.shape[1:])
-    return np.asarray(peak + _errors(values) - along.limits)
-
-
-def _errors(values: np.ndarray) -> np.ndarray:
-    """How far curves may be from the parabolas through their values (PLACES, N, r): (N, r).
+def _errors(second: np.ndarray) -> np.ndarray:
+    """How far curves may be from parabolas with these second differences (N, r).
 
     The smaller one of the changes to the two neighbours counts: at a break of the path the other
     is not that of a smooth curve.
     """
-    second = values[0] - 2.0 * values[1] + values[2]
-    change = np.abs(np.diff(second, axis=0))
-    if not len(change):
+    if len(second) == 1:
         return np.abs(second)
-    return np.asarray(CUBIC * np.minimum(change[_before(len(second))], change[_after(len(second))]))
+    change = CUBIC * np.abs(np.diff(second, axis=0))
+    found = np.empty_like(second)
+    found[0], found[-1] = change[0], change[-1]
+    np.minimum(change[:-1], change[1:], out=found[1:-1])
+    return found
 
 
-@cache
-def _before(n: int) -> np.ndarray:
-    """The change of each interval from the one before it."""
-    return np.maximum(np.arange(n) - 1, 0)
-
-
-@cache
-def _after(n: int) -> np.ndarray:
-    """The change of each interval to the one after it."""
-    return np.minimum(np.arange(n), n - 2)
-
-
-def _profile(along: Along, x: np.ndarray) -> PPoly:
+def _profile(on: Along, x: np.ndarray) -> PPoly:
     """s(t), a parabola in every interval."""
     speed = np.sqrt(np.maximum(x, 0.0))
-    dt = 2.0 * along.length / (speed[:-1] + speed[1:])
+    dt = 2.0 * on.length / (speed[:-1] + speed[1:])
     if not np.all(np.isfinite(dt)):
         k = int(np.argmax(~np.isfinite(dt)))
-        problem = f"the motion stops at s = {along.s[k]:.6g} of {along.s[-1]:.6g}"
+        problem = f"the motion stops at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
         remedy = "check the torque limits there, or give a finer grid"
         raise InputError("E-PATH-029", problem, remedy, part="time_optimal")
-    bend = 0.25 * (x[1:] - x[:-1]) / along.length
+    bend = 0.25 * (x[1:] - x[:-1]) / on.length
     t = np.concatenate([[0.0], np.cumsum(dt)])
-    return PPoly(np.array([bend, speed[:-1], along.s[:-1]]), t)
+    return PPoly(np.array([bend, speed[:-1], on.s[:-1]]), t)
 
 
-def _infeasible(along: Along, found: Speeds, start_speed: float) -> InputError:
+def _infeasible(on: Along, found: Speeds, start_speed: float) -> InputError:
     """The error that names the place, and the joint if its torque at rest exceeds the limit."""
     k = found.failed
     assert k is not None
-    place = f"at s = {along.s[k]:.6g} of {along.s[-1]:.6g}"
-    held = along.torques(along.path_rates[0][0, k], np.zeros(along.robot.nv), np.zeros(along.robot.nv))
-    share = np.abs(held) / along.effort
+    place = f"at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
+    held = on.torques(on.path_rates[0][0, k], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
+    share = np.abs(held) / on.effort
     if share.max(initial=0.0) >= 1.0:
         j = int(np.argmax(share))
-        name = _freedom(along.robot, j)
+        name = _freedom(on.robot, j)
         problem = (
             f"{place}, {name} needs {abs(held[j]):.4g} (N m or N) to hold still, "
-            f"but its limit is {along.effort[j]:.4g}"
+            f"but its limit is {on.effort[j]:.4g}"
         )
         remedy = "raise effort=, or choose another path"
         return InputError("E-PATH-030", problem, remedy, part="time_optimal")

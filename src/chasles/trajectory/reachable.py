@@ -1,26 +1,28 @@
-"""Speeds along a path from which its end can be reached: three short programs, repeated.
+"""Speeds along a path from which its end can be reached: short programs for a grid of intervals.
 
 Between grid points the acceleration u along a path is constant, so that the squared speed x is
-linear: x(i + 1) = x(i) + 2 D u. A constraint is a row lo <= a u + b x + c <= hi. The speeds from
-which the end can be reached are intervals, found backward, and the fastest way through them forward
-(Pham and Pham, IEEE Transactions on Robotics 34, 2018: reachability analysis).
+linear: the next one is y = x + 2 D u. A constraint lo <= a u + b x + c <= hi is then a row
+low + slope x <= y <= high + slope x. The speeds from which the end can be reached are intervals,
+found backward, and the fastest way through them forward (Pham and Pham, IEEE Transactions on
+Robotics 34, 2018: reachability analysis).
 
-For one x every row leaves an interval of u, and all intervals meet if every two of them do. Pairs
+For one x every row leaves an interval of y, and all intervals meet if every two of them do. Pairs
 of rows of one grid interval bound x whatever comes after: Newton's method finds these bounds for
 all grid intervals at once, since the room between rows is concave in x. There remain pairs of a row
 and the next interval of speeds, grid point by grid point.
 
-Rows are Bernstein coefficients of polynomials of degree PLACES - 1 in each grid interval, which
-bound them: so a constraint holds between grid points too.
+Constraints are known at three places of a grid interval. Rows are the Bernstein coefficients of the
+parabolas through them, which bound these: so a constraint holds between grid points too.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from math import comb
+from functools import cache, cached_property, partial
+from math import perm
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.interpolate import PPoly
 
 from chasles import backends
 from chasles.expr import (
@@ -31,7 +33,6 @@ from chasles.expr import (
     Variable,
     absolute,
     less,
-    less_equal,
     maximum,
     minimum,
     select,
@@ -41,39 +42,70 @@ FAR = 1e30
 """A bound that does not count."""
 
 PLACES = 3
-"""Equally spaced places in a grid interval, its ends included, where constraints are known."""
+"""Places in a grid interval where constraints are known: its ends and its middle."""
 
-NEWTON, MOST_ROUNDS, NEARLY = 5, 40, 1e-13
+NEWTON, MOST_ROUNDS, NEARLY = 4, 60, 1e-13
 """Steps of Newton's method at a time, how often at most, and the part by which they may move."""
 
 SMALL = 1e-11
-"""A coefficient is zero if it is so small against the other one of its row."""
+"""The least coefficient of u, as part of that of x; and the least slope of a row."""
+
+SLACK = 5e-7
+"""The part of every limit that is left for rounding, and for errors of the parabolas."""
 
 RELAXED = 0.5
 """The part of the slack that the way forward leaves, so that rounding does not stop it."""
 
+Numbers = Sequence[Number]
 
-@dataclass(frozen=True)
-class Constraints:
-    """Rows lo <= a u + b x <= hi of N grid intervals: (PLACES, N, r) each; length: (N,).
 
-    x at the ends and between is at most `top` (PLACES, N): the Bernstein coefficients of x.
+@dataclass(frozen=True, eq=False)
+class Course:
+    """Constraints of N grid intervals at their places: arrays (PLACES, N, k), and lengths (N,).
+
+    q1, q2: first and second derivatives along the path of coordinates whose accelerations q1 u +
+    q2 x are limited. held, pushed, turned: torques c, c + a and c + b of a u + b x + c.
     """
 
-    a: np.ndarray
-    b: np.ndarray
-    lo: np.ndarray
-    hi: np.ndarray
-    top: np.ndarray
+    q1: np.ndarray
+    q2: np.ndarray
+    held: np.ndarray
+    pushed: np.ndarray
+    turned: np.ndarray
     length: np.ndarray
 
-    def arrays(self, slack: float) -> list[np.ndarray]:
-        """Inputs of the programs (N, size), with limits narrowed by a part of them."""
-        less_ = slack * (self.hi - self.lo)
-        parts = (self.a, self.b, self.lo + less_, self.hi - less_)
-        rows = [row for part in parts for row in part]
-        ends = np.concatenate([self.top, self.length[None]]).T
-        return [*rows, np.ascontiguousarray(ends)]
+    @cached_property
+    def arrays(self) -> list[np.ndarray]:
+        """The arrays of each place, (N, k)."""
+        every = (self.q1, self.q2, self.held, self.pushed, self.turned)
+        return [place for array in every for place in array]
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """How many accelerations and torques are limited."""
+        return self.q1.shape[-1], self.held.shape[-1]
+
+    def rows(self, lo: np.ndarray, hi: np.ndarray, top: np.ndarray) -> list[np.ndarray]:
+        """Rows high, low, slope and its inverse, (N, m) each.
+
+        lo, hi: limits (N, r). top (PLACES, N): Bernstein coefficients of the largest x.
+        """
+        ends = np.stack([top[1], self.length], axis=1)
+        return self._run("rows", lo, hi, ends)
+
+    def peaks(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The largest absolute values of the constraints in each interval (N, r), by their
+        parabolas, and the second differences of these; x: squared speeds (N + 1,)."""
+        state = np.stack([x[:-1], x[1:], self.length], axis=1)
+        high, second = self._run("peaks", state)
+        return high, second
+
+    def _run(self, name: str, *more: np.ndarray) -> list[np.ndarray]:
+        """The results of a program for each interval."""
+        kernel = _kernel(name, *self.key)
+        found = [np.empty((len(self.length), v.size)) for v in kernel.interface.outputs]
+        kernel([*self.arrays, *more], found, 1)
+        return found
 
 
 class Speeds(NamedTuple):
@@ -89,175 +121,221 @@ class Speeds(NamedTuple):
     failed: int | None = None
 
 
-def fastest(given: Constraints, first: float, last: float, slack: float) -> Speeds:
+def fastest(rows: Sequence[np.ndarray], top: np.ndarray, first: float, last: float) -> Speeds:
     """The largest squared speeds along the path, from `first` to `last` at its ends.
 
-    slack: the part of all limits that is left.
+    rows: of `Course.rows`. top: the largest x at the starts of the intervals (N,).
     """
-    n, r = given.lo.shape[1:]
-    arrays = given.arrays(slack)
-    alone = _alone(arrays, n, r)
-    record = np.empty((1, n, 2))
-    controls = [each[None, ::-1] for each in (*arrays, alone)]
-    _loop("backward", r)([np.array([[last, last]], float)], controls, [record], n, 1, 1)
-    low, high = np.append(record[0, ::-1], [[last, last]], axis=0).T
-    empty = np.flatnonzero(~(low <= high))
-    if len(empty) or not low[0] <= first <= high[0] * (1.0 + 1e-9):
-        return Speeds(high, low, high, int(empty[-1]) if len(empty) else 0)
-    arrays = given.arrays(RELAXED * slack)
-    ends = np.stack([low[1:], high[1:]], axis=1)
-    x = np.empty((1, n, 1))
-    controls = [each[None] for each in (*arrays, ends)]
-    _loop("forward", r)([np.array([[first]], float)], controls, [x], n, 1, 1)
-    return Speeds(np.append(first, x), low, high)
+    (n, m), (high, low, slope, inverse) = rows[0].shape, rows
+    alone = _alone(high, low, slope, top)
+    record, last_one = np.empty((1, n, 2)), np.array([[last, last]], float)
+    controls = [each[None, ::-1] for each in (high, low, inverse, alone)]
+    _loop("backward", m)([last_one.copy()], controls, [record], n, 1, 1)
+    least, most = np.append(record[0, ::-1], last_one, axis=0).T
+    empty = np.flatnonzero(~(least <= most))
+    if len(empty) or not least[0] <= first <= most[0] * (1.0 + 1e-9):
+        return Speeds(most, least, most, int(empty[-1]) if len(empty) else 0)
+    x, ends = np.empty((1, n, 1)), np.stack([least[1:], most[1:]], axis=1)
+    controls = [each[None] for each in (high, low, slope, ends)]
+    _loop("forward", m)([np.array([[first]], float)], controls, [x], n, 1, 1)
+    return Speeds(np.append(first, x), least, most)
 
 
-def _alone(arrays: Sequence[np.ndarray], n: int, r: int) -> np.ndarray:
+def _alone(high: np.ndarray, low: np.ndarray, slope: np.ndarray, top: np.ndarray) -> np.ndarray:
     """Bounds (N, 2) of x by rows of the same grid interval."""
-    found = np.stack([np.zeros(n), arrays[-1][:, 0]], axis=1)
-    controls = [each[:, None] for each in arrays]
-    for end, (side, steps) in enumerate(((1.0, 1), (-1.0, NEWTON))):
-        state = np.stack([found[:, end], np.ones(n), np.full(n, side)], axis=1)
-        for _ in range(MOST_ROUNDS):
-            _loop("alone", r)([state], controls, [], steps, steps, 1)
-            if not np.any(state[:, 1]):
+    n, m = high.shape
+    found = np.stack([np.zeros(n), top], axis=1)
+    controls = [each[:, None] for each in (high, low, slope)]
+    rests = bool(np.all(low.max(axis=1) <= high.min(axis=1)))  # everywhere at x = 0
+    for end, side in ((1, -1.0),) if rests else ((0, 1.0), (1, -1.0)):
+        state, here = np.stack([found[:, end], np.ones(n), np.full(n, side)], axis=1), np.arange(n)
+        given = controls
+        for k in range(MOST_ROUNDS):
+            steps = NEWTON if k else 1  # one shows that most bounds stay
+            _loop("alone", m)([state], given, [], steps, steps, 1)
+            found[here, end] = state[:, 0]
+            moved = state[:, 1] != 0.0
+            if not np.any(moved):
                 break
-        found[:, end] = state[:, 0]
+            state, here, given = state[moved], here[moved], [each[moved] for each in given]
     return found
 
 
 # Programs ----------------------------------------------------------------------------------------
 
-Numbers = Sequence[Number]
 
-
-class _Row(NamedTuple):
-    """lo <= a u + b x <= hi."""
-
-    a: Number
-    b: Number
-    lo: Number
-    hi: Number
-
-
-@cache
-def bernstein() -> np.ndarray:
-    """From values of a polynomial at the places to its Bernstein coefficients."""
-    n, t = PLACES - 1, np.linspace(0.0, 1.0, PLACES)
-    values = [[comb(n, k) * x**k * (1.0 - x) ** (n - k) for k in range(n + 1)] for x in t]
-    return np.linalg.inv(np.array(values))
-
-
-def _rows(given: Sequence[Numbers]) -> tuple[list[_Row], Number]:
-    """All rows of an interval, and its length."""
-    k = PLACES
-    found = [
-        _Row(*row)
-        for place in range(k)
-        for row in zip(*(given[part * k + place] for part in range(4)), strict=True)
+def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Any]]:
+    """a, b and c of each constraint at the places."""
+    q1, q2, held, pushed, turned = (given[k : k + PLACES] for k in range(0, 5 * PLACES, PLACES))
+    found: list[list[Any]] = [
+        [(q1[p][k], q2[p][k], 0.0) for p in range(PLACES)] for k in range(accelerations)
     ]
-    *top, d = given[4 * k]
-    share = [p / (k - 1.0) for p in range(k)]
-    found += [_Row(2.0 * d * p, 1.0, 0.0, t) for p, t in zip(share[1:], top[1:], strict=True)]
-    return found, d
+    for k in range(torques):
+        c = [place[k] for place in held]
+        found.append(
+            [(pushed[p][k] - c[p], turned[p][k] - c[p], c[p]) for p in range(PLACES)]
+        )
+    return found
 
 
-def _over(number: Number, zero: Number) -> Number:
-    """1 / number, or 1 where it counts as zero."""
-    return 1.0 / select(zero, 1.0, number)
+def _bernstein(values: Numbers) -> list[Number]:
+    """Bernstein coefficients of the parabola through values at the places."""
+    first, middle, last = values
+    return [first, 2.0 * middle - 0.5 * (first + last), last]
 
 
-def _bounds(row: _Row) -> tuple[Number, Number, Number, Number]:
-    """u between lower - slope x and upper - slope x; and whether the row does not bound it."""
-    flat = less_equal(absolute(row.a), SMALL * absolute(row.b))
-    by = _over(row.a, flat)
-    one, two = row.lo * by, row.hi * by
-    upper, lower = select(flat, FAR, maximum(one, two)), select(flat, -FAR, minimum(one, two))
-    return upper, lower, select(flat, 0.0, row.b * by), flat
+def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
+    """Rows high, low, slope, and its inverse, of all constraints."""
+    lo, hi, (top, d) = given[5 * PLACES :]
+    high, low, slope = [], [], []
+    for k, places in enumerate(_parabolas(given, accelerations, torques)):
+        a = _bernstein([x + y * (p * d) for p, (x, y, _) in enumerate(places)])
+        b, c = (_bernstein([place[i] for place in places]) for i in (1, 2))
+        slack = SLACK * (hi[k] - lo[k])
+        for x, y, z in zip(a, b, c, strict=True):
+            floor = SMALL * absolute(y) + 1e-16 * (hi[k] - lo[k])
+            by = 2.0 * d / select(less(absolute(x), floor), floor, x)
+            one, two = (lo[k] - z + slack) * by, (hi[k] - z - slack) * by
+            high.append(maximum(one, two))
+            low.append(minimum(one, two))
+            slope.append(1.0 - y * by)
+    high.append(2.0 * top)
+    low.append(0.0)
+    slope.append(-1.0 + 0.0 * d)
+    inverse = [1.0 / select(less(absolute(s), SMALL), SMALL, s) for s in slope]
+    return [high, low, slope, inverse]
 
 
-def _backward(state: Numbers, *given: Numbers) -> Numbers:
+def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
+    """The largest absolute value of each constraint, and its second difference."""
+    x, y, d = given[5 * PLACES]
+    u, middle = (y - x) / (2.0 * d), 0.5 * (x + y)
+    peak, second = [], []
+    for places in _parabolas(given, accelerations, torques):
+        values = [a * u + b * at + c for (a, b, c), at in zip(places, (x, middle, y), strict=True)]
+        first, control, last = map(absolute, _bernstein(values))
+        peak.append(maximum(maximum(first, control), last))
+        second.append(values[0] - 2.0 * values[1] + values[2])
+    return [peak, second]
+
+
+def _backward(state: Numbers, high: Numbers, low: Numbers, inverse: Numbers, alone: Numbers) -> Any:
     """The interval of x from which the next interval is reached."""
-    (low, high), (bottom, top) = state, given[-1]
-    rows, d = _rows(given)
-    for row in rows:
-        share = row.a / (2.0 * d)
-        w = row.b - share
-        none = less_equal(absolute(w), SMALL * (absolute(share) + absolute(row.b)))
-        by = _over(w, none)
-        one, two, along = row.lo * by, row.hi * by, share * by
-        least, most = minimum(along * low, along * high), maximum(along * low, along * high)
-        top = minimum(top, select(none, FAR, maximum(one, two) - least))
-        bottom = maximum(bottom, select(none, -FAR, minimum(one, two) - most))
+    (least, most), (bottom, top) = state, alone
+    for up, down, by in zip(high, low, inverse, strict=True):
+        one, two = (most - down) * by, (least - up) * by
+        top, bottom = minimum(top, maximum(one, two)), maximum(bottom, minimum(one, two))
     return bottom, top
 
 
-def _forward(state: Numbers, *given: Numbers) -> Numbers:
+def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: Numbers) -> Any:
     """The largest x at the next grid point."""
-    (x,), (low, high) = state, given[-1]
-    found, (rows, d) = high, _rows(given)
-    for row in rows:
-        upper, _, slope, _ = _bounds(row)
-        found = minimum(found, x + 2.0 * d * (upper - slope * x))
-    return (maximum(found, low),)
+    (x,), (least, found), more = state, ends, RELAXED * SLACK
+    for up, down, by in zip(high, low, slope, strict=True):
+        found = minimum(found, up + more * (up - down) + by * x)
+    return (maximum(found, least),)
 
 
-def _newton(state: Numbers, *given: Numbers) -> Numbers:
-    """A step to an end of {x: max(lower - slope x) <= min(upper - slope x)} from outside.
+def _newton(state: Numbers, high: Numbers, low: Numbers, slope: Numbers) -> Any:
+    """A step to an end of {x: max(low + slope x) <= min(high + slope x)} from outside.
 
     side is 1 for the lower end, -1 for the upper one; x is far outside where there is no such
     set. moved: 1 where x changed.
     """
-    before, _, side = state
-    x, lines = before, []
-    for row in _rows(given)[0]:
-        upper, lower, slope, flat = _bounds(row)
-        lines.append((upper, lower, slope))
-        constant = less_equal(absolute(row.b), 0.0)
-        by = _over(row.b, constant) * side
-        least = select(constant, -FAR, minimum(row.lo * by, row.hi * by))
-        broken = constant * maximum(less(0.0, row.lo), less(row.hi, 0.0))
-        least = select(broken, FAR, least)
-        x = select(flat, side * maximum(side * x, least), x)
-    upper, lower, slope = lines[0]
-    top, bottom, top_slope, bottom_slope = upper - slope * x, lower - slope * x, slope, slope
-    for upper, lower, slope in lines[1:]:
-        here, there = upper - slope * x, lower - slope * x
-        top_slope = select(less(here, top), slope, top_slope)
-        bottom_slope = select(less(bottom, there), slope, bottom_slope)
+    x, _, side = state
+    top, bottom = high[0] + slope[0] * x, low[0] + slope[0] * x
+    top_slope, bottom_slope = slope[0], slope[0]
+    for up, down, by in zip(high[1:], low[1:], slope[1:], strict=True):
+        rise = by * x
+        here, there = up + rise, down + rise
+        top_slope = select(less(here, top), by, top_slope)
+        bottom_slope = select(less(bottom, there), by, bottom_slope)
         top, bottom = minimum(top, here), maximum(bottom, there)
-    room, rate = top - bottom, (bottom_slope - top_slope) * side
+    room, rate = top - bottom, (top_slope - bottom_slope) * side
     helps = less(0.0, rate)
     nearer = x - room * side / select(helps, rate, 1.0)
-    x = select(less(room, 0.0), select(helps, nearer, side * FAR), x)
-    return x, less(NEARLY * absolute(x), absolute(x - before)), side
+    after = select(less(room, 0.0), select(helps, nearer, side * FAR), x)
+    return after, less(NEARLY * absolute(after), absolute(after - x)), side
 
 
-STEPS: dict[str, tuple[Callable[..., Numbers], int, tuple[int, ...]]] = {
-    "alone": (_newton, 3, ()),
-    "backward": (_backward, 2, (2,)),
-    "forward": (_forward, 1, (2,)),
+STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
+    "alone": (_newton, (3, 0, 0, 0)),
+    "backward": (_backward, (2, 0, 0, 0, 2)),
+    "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""The step of each program, the size of its state, and of what it takes beside constraints."""
+"""The step of each loop, and the sizes of its inputs; 0 stands for the number of rows."""
 
 
-def _program(name: str, r: int) -> Program:
-    """The program of r constraints; its output is the next state."""
-    body, size, more = STEPS[name]
+def _traced(name: str, sizes: Sequence[int], body: Callable[..., Any]) -> Program:
     arena = Arena(RULES)
-    sizes = (size, *(r,) * (4 * PLACES), PLACES + 1, *more)
     inputs = [Variable(f"x{i}", (n,)) for i, n in enumerate(sizes)]
-    given = [[arena.input(v.name, k) for k in range(v.size)] for v in inputs]
-    found = list(body(*given))
-    return Program.from_outputs(name, inputs, [(Variable("next", (size,)), found)])
+    found = body(*([arena.input(v.name, k) for k in range(v.size)] for v in inputs))
+    outputs = [(Variable(f"y{i}", (len(each),)), list(each)) for i, each in enumerate(found)]
+    return Program.from_outputs(name, inputs, outputs)
+
+
+def along(curve: PPoly, s: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, ...]:
+    """A curve and its first two derivatives (PLACES, N, n) at the places of intervals from s on.
+
+    No interval contains a break of the curve.
+    """
+    c, x = curve.c, curve.x
+    piece = np.clip(np.searchsorted(x, s, "right") - 1, 0, len(x) - 2)
+    rows, n = list(c[:, piece]), c.shape[-1]
+    kernel = _path(len(c), n)
+    found = [np.empty((PLACES, len(s), n)) for _ in range(3)]
+    outputs = [place for each in found for place in each]
+    kernel([*rows, np.stack([s - x[piece], length], axis=1)], outputs, 1)
+    return tuple(found)
 
 
 @cache
-def _loop(name: str, r: int) -> Any:
-    """A program, compiled and repeated."""
-    recipe = ("time optimal", name, r)
+def _path(terms: int, n: int) -> Any:
+    """n polynomials of so many terms at the places, with two derivatives."""
+
+    def body(*given: Numbers) -> list[list[Number]]:
+        *rows, (start, d) = given
+        times = [start + (0.5 * p) * d for p in range(PLACES)]
+        found: list[list[Number]] = []
+        for order in range(3):
+            weights = [perm(terms - 1 - k, order) for k in range(terms - order)]
+            for t in times:
+                values = []
+                for j in range(n):
+                    total: Number = 0.0
+                    for weight, row in zip(weights, rows, strict=False):
+                        total = total * t + weight * row[j]
+                    values.append(total + 0.0 * t)
+                found.append(values)
+        return found
+
+    trace = partial(_traced, "path", [n] * terms + [2], body)
+    return _compiled(("time optimal", "path", terms, n), trace)
+
+
+def _compiled(recipe: tuple[Any, ...], trace: Callable[[], Program]) -> Any:
+    return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
+
+
+@cache
+def _kernel(name: str, accelerations: int, torques: int) -> Any:
+    """`_rows` or `_peaks` for so many constraints, compiled."""
+    r, body = accelerations + torques, {"rows": _rows, "peaks": _peaks}[name]
+    sizes = [accelerations] * (2 * PLACES) + [torques] * (3 * PLACES)
+    sizes += [r, r, 2] if name == "rows" else [3]
 
     def trace() -> Program:
-        return _program(name, r)
+        return _traced(name, sizes, lambda *given: body(given, accelerations, torques))
 
-    return backends.loop(backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe))
+    return _compiled(("time optimal", name, accelerations, torques), trace)
+
+
+@cache
+def _loop(name: str, m: int) -> Any:
+    """A step for m rows, compiled and repeated."""
+    body, sizes = STEPS[name]
+
+    def trace() -> Program:
+        return _traced(name, [n or m for n in sizes], lambda *given: (body(*given),))
+
+    return backends.loop(_compiled(("time optimal", name, m), trace))
