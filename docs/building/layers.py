@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("robot",),
     (
         *("", "api", "accuracy", "checks", "contact", "control", "conventions", "exporting"),
-        *("homogeneous", "robots", "rollouts", "simulate", "targets"),
+        *("homogeneous", "robots", "rollouts", "simulate", "targets", "trajectory"),
     ),
     ("lint", "peers", "plots", "view"),
     ("cli", "__main__"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from chasles.version import VERSION
 
 if TYPE_CHECKING:  # the names of PUBLIC, for editors and type checkers
-    from chasles import contact, control, conventions, errors, homogeneous, robots
+    from chasles import contact, control, conventions, errors, homogeneous, robots, trajectory
     from chasles.accuracy import MaximalDynamics, condition, maximal_dynamics
     from chasles.api import compile, cost, from_dh, load, save, to_dh
     from chasles.checks.verify import Verification, verify
@@ -77,13 +77,17 @@ __all__ = [
     "save",
     "simulate",
     "to_dh",
+    "trajectory",
     "verify",
 ]
 
 PUBLIC = {
     name: module
     for module, names in {
-        "chasles": ("contact", "control", "conventions", "errors", "homogeneous", "robots"),
+        "chasles": (
+            *("contact", "control", "conventions", "errors", "homogeneous", "robots"),
+            "trajectory",
+        ),
         "chasles.accuracy": ("MaximalDynamics", "condition", "maximal_dynamics"),
         "chasles.api": ("compile", "cost", "from_dh", "load", "save", "to_dh"),
         "chasles.checks.verify": ("Verification", "verify"),

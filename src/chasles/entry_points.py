@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import Any
 
 ENTRY_POINTS = {
+    "plot_move": "chasles.plots:move",
     "plots": "chasles.plots:Plots",
     "show": "chasles.view:show",
     "verify": "chasles.checks:verify",

@@ -9,7 +9,7 @@ radians.
 - [start]: q and qd, all numbers or {joint = number}; random (a seed), from which q begins instead
   of from the neutral position. The dependent coordinates of closed loops follow the others.
 - [control]: law ("pd", "gravity", "computed-torque" or "none"), kp, kd (one number, or one for each
-  freedom), target (like q; the start, if it is not said), feedforward.
+  freedom), target (like q; the start, if it is not said) or follow (a motion file), feedforward.
 - [disturbance]: effort (N m or N: standard deviation of random joint forces, one or each), hold
   (how long each lasts, in s), seed.
 - [[contact]]: body and surface, {kind = ..., frame = ...} with the shape's numbers, and law,
@@ -118,6 +118,7 @@ TABLES = {
         "law": Field(choice(*CONTROLS, "none"), f"one of {', '.join((*CONTROLS, 'none'))}"),
         **{key: _GAINS for names in OLD_GAINS.items() for key in reversed(names)},
         "target": _COORDINATES,
+        "follow": Field(_only(str, bool), "the path of a motion file"),
         "feedforward": _GAINS,
     },
     "disturbance": {"effort": _GAINS, "hold": _POSITIVE, "seed": _SEED},
@@ -316,9 +317,13 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
     law = control["law"]
     known = {field.name for field in fields(CONTROLS[law])} if law in CONTROLS else set()
     for key in control:
-        if key != "law" and OLD_GAINS.get(key, key) not in known:
+        name = "target" if key == "follow" else OLD_GAINS.get(key, key)
+        if key != "law" and name not in known:
             problem = f"{key} is no number of law {law!r}"
             raise made.error("E-SCENARIO-007", problem, "", "control", key)
+    if "target" in control and "follow" in control:
+        problem, remedy = "target and follow are both given", "leave one of them out"
+        raise made.error("E-SCENARIO-032", problem, remedy, "control", "follow")
     needed = [key for key in OLD_GAINS.values() if key in known and law != "gravity"]
     given = {OLD_GAINS.get(key, key) for key in control}
     for key in needed:

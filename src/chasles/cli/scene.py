@@ -17,6 +17,7 @@ from chasles.motion.controllers import controlled
 from chasles.motion.options import MOST_STEPS
 from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory
+from chasles.trajectory import load
 
 SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation", "limits")
 """Values at the top of a scenario that are arguments of `simulate`."""
@@ -125,11 +126,13 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
     law = given.get("law", "none")
     if law == "none":
         return None
-    gains = [key for key in given if key not in ("law", "target")]
+    gains = [key for key in given if key not in ("law", "target", "follow")]
     values: dict[str, Any] = {
         OLD_GAINS.get(key, key): _each(scenario, robot, "control", key) for key in gains
     }
-    if law != "gravity":
+    if "follow" in given:
+        values["target"] = load(given["follow"], robot)
+    elif law != "gravity":
         where = robot.position_slice
         values["target"] = _coordinates(scenario, where, start, "control", "target")
     with scenario.blamed("control", "law"):

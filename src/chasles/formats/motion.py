@@ -26,6 +26,7 @@ from chasles.model import Model
 from chasles.model.description import some
 from chasles.model.model import suggest
 from chasles.model.spaces import PositionSpace
+from chasles.writing import whole
 
 CHUNK = 4096
 """How many instants are read at once."""
@@ -169,6 +170,25 @@ def columns(model: Model) -> dict[str, list[str]]:
             count = body.joint.nq if quantity == "q" else body.joint.nv
             found += numbered(f"{body.data.name}.{quantity}", count)
     return names
+
+
+def write(
+    path: str | os.PathLike[str],
+    model: Model,
+    t: np.ndarray,
+    rows: Sequence[np.ndarray],
+    *,
+    overwrite: bool = True,
+) -> None:
+    """Write a .csv motion: times t (n,) in s, and q, qd, qdd (n, ...), or the first of these."""
+    names, every = columns(model), [t[:, None], *rows]
+    header = ["t", *itertools.chain.from_iterable(names[x] for x in QUANTITIES[: len(rows)])]
+    with (
+        whole(path, overwrite=overwrite) as part,
+        part.open("w", encoding="utf-8", newline="") as stream,
+    ):
+        csv.writer(stream, lineterminator="\n").writerow(header)
+        stream.writelines(",".join(map(repr, row)) + "\n" for row in np.hstack(every).tolist())
 
 
 def numbered(name: str, count: int) -> list[str]:

@@ -5,11 +5,9 @@ where it needs more than arithmetic, or one of the classes here. One that can be
 function tau(t, q, qd, p) of parameters too.
 """
 
-import builtins
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -40,7 +38,8 @@ class _Law:
             value = getattr(self, field.name)
             if isinstance(value, list | np.ndarray):
                 object.__setattr__(self, field.name, _nested(value))
-        if fault := fault_of(self):
+        checked = replace(self, target=0.0) if follows(self) else self  # type: ignore[call-arg]
+        if fault := fault_of(checked):
             raise ModelError("E-MOTION-104", fault, part=type(self).__name__)
 
     def _gains(self, name: str, size: int) -> list[float]:
@@ -51,6 +50,11 @@ class _Law:
             problem = f"{name} must be one number or {size}, not {value!r:.60}"
             raise ModelError("E-MOTION-012", problem, part="rollout")
         return [float(x) for x in np.broadcast_to(array, (size,))]
+
+
+def follows(control: Any) -> bool:
+    """Return True for a controller whose target is a trajectory: a function t -> q, qd, qdd."""
+    return isinstance(control, _Law) and callable(getattr(control, "target", None))
 
 
 def _nested(value: Any) -> Any:
@@ -69,7 +73,8 @@ class PDControl(_Law):
     """tau = stiffness (target - q) - damping qd (+ feedforward), joint by joint.
 
     stiffness in N m/rad (N/m), damping in N m s/rad (N s/m), one number or nv; target (nq,):
-    differences are taken along the configuration space. feedforward (nv,) in N m (N).
+    differences are taken along the configuration space. feedforward (nv,) in N m (N). The target
+    may be a trajectory (`chasles.trajectory`); damping then acts on velocities relative to it.
     """
 
     stiffness: Any
@@ -109,8 +114,9 @@ class GravityCompensation(_Law):
 class ComputedTorque(_Law):
     """Inverse dynamics of qdd = stiffness (target - q) - damping qd: independent damped springs.
 
-    stiffness in 1/s2, damping in 1/s, one number or nv; target (nq,). On a robot with loops its
-    independent coordinates are these springs (`computed_torque`).
+    stiffness in 1/s2, damping in 1/s, one number or nv; target (nq,), or a trajectory
+    (`chasles.trajectory`), whose accelerations are added. On a robot with loops its independent
+    coordinates are these springs (`computed_torque`).
     """
 
     stiffness: Any
@@ -282,71 +288,38 @@ def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Pr
     return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), found)])
 
 
-PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.ufunc, type)
-"""Values that no call changes; modules and built-in functions are others."""
-
-
-class MayRemember(Exception):
-    """A function uses something that a call may change: its name and type."""
-
-
-def apart(function: FunctionType, made: dict[int, Any] | None = None) -> FunctionType:
-    """Return a copy of a function that shares nothing with it that a call could change.
-
-    Lists, dictionaries and arrays that the function uses are copied, and so are functions; made:
-    copies by the identity of what they are of. Raises MayRemember for any other object, such as an
-    instance of a class of the user's.
-    """
-    made, code = {} if made is None else made, function.__code__
-    names = {"__builtins__": builtins}
-    copied = FunctionType(
-        code, names, function.__name__, None, tuple(CellType() for _ in code.co_freevars)
-    )
-    made[id(function)] = copied
-    for cell, new, name in zip(
-        function.__closure__ or (), copied.__closure__ or (), code.co_freevars, strict=True
-    ):
-        try:
-            value = cell.cell_contents
-        except ValueError:
-            continue  # not bound yet
-        new.cell_contents = _copied(name, value, made)
-    for name in sorted(_names(code) & function.__globals__.keys()):
-        names[name] = _copied(name, function.__globals__[name], made)
-    copied.__defaults__ = _copied("a default", function.__defaults__, made)
-    copied.__kwdefaults__ = _copied("a default", function.__kwdefaults__, made)
-    return copied
-
-
-def _names(code: CodeType) -> set[str]:
-    """The names that a function and those within it may look up in its module."""
-    inner = (part for part in code.co_consts if isinstance(part, CodeType))
-    return set(code.co_names).union(*map(_names, inner))
-
-
-def _copied(name: str, value: Any, made: dict[int, Any]) -> Any:
-    if isinstance(value, (*PLAIN, ModuleType, BuiltinFunctionType, BUILT_IN)):
-        return value
-    if id(value) in made:
-        return made[id(value)]
-    if isinstance(value, FunctionType):
-        return apart(value, made)
-    if type(value) is np.ndarray and value.dtype != object:
-        return made.setdefault(id(value), value.copy())
-    if type(value) in (list, tuple, set, frozenset):
-        return type(value)(_copied(name, item, made) for item in value)
-    if type(value) is dict:
-        return {key: _copied(name, item, made) for key, item in value.items()}
-    raise MayRemember(f"control uses {name!r}, {type(value).__name__}, which may remember")
-
-
 def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
     """A built-in controller as a function tau(t, q, qd) of arrays, of robots with loops too."""
+    if follows(control):
+        return _following(mechanism, control)
     if not isinstance(control, ComputedTorque) or not mechanism.traits:
         return computed(mechanism.model, control)
     gains, still = (control.stiffness, control.damping), np.zeros(mechanism.nv)
     wanted = (np.asarray(control.target, dtype=float), still, still)
     return lambda t, q, qd: _linear_errors(mechanism.at(t), q, qd, wanted, gains)
+
+
+def _following(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
+    """A controller whose target is a trajectory as a function tau(t, q, qd) of arrays."""
+    if isinstance(control, ComputedTorque):
+        gains = control.stiffness, control.damping
+        single = [type(gain) in _NUMBERS for gain in gains]
+        run = partial(_tracked, mechanism, None)
+        if not mechanism.traits:
+            run = _tracking(mechanism, single, run)
+        gains = tuple(g if one else np.array(g) for g, one in zip(gains, single, strict=True))
+        return lambda t, q, qd: run(q, qd, *control.target(t)[:3], *gains)
+    require_tree(mechanism.model, "PDControl", "use ComputedTorque")
+    kp, kd, more = (
+        np.array(control._gains(name, mechanism.nv))
+        for name in ("stiffness", "damping", "feedforward")
+    )
+
+    def law(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        place, rate = control.target(t)[:2]
+        return np.asarray(kp * mechanism.difference(q, place) + kd * (rate - qd) + more)
+
+    return law
 
 
 def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:

@@ -17,10 +17,11 @@ from chasles.functions.doors import check_robot, library_of
 from chasles.functions.numeric import checked_step
 from chasles.model import Model
 from chasles.model.given import some_numbers
+from chasles.motion.apart import MayRemember, apart
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contract import Array, Machine
-from chasles.motion.controllers import BUILT_IN, MayRemember, apart
+from chasles.motion.controllers import BUILT_IN, follows
 from chasles.motion.drivers.compiled import DONE, WATCH, Course, Rollout, checked_steps, prepared
 from chasles.motion.drivers.interpreted import interpreted, rigid_contacts, step_count
 from chasles.motion.drivers.running import other_motion, resumed
@@ -150,6 +151,7 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
         (plan.f_ext, "f_ext"),
         (plan.events, "events"),
         (remembers and not compiled, "control is an object, which may remember"),
+        (follows(control), "control follows a trajectory"),
         (plan.times is not None, "times"),
         (rigid_contacts(plan), "rigid contacts or joint limits"),
         ((plan.closure, plan.stabilization) != (None, None), "closure or stabilization"),

@@ -1,5 +1,6 @@
-"""Pictures of a robot, by matplotlib, which loads when one is drawn: `robot.plot`."""
+"""Pictures of robots and trajectories, by matplotlib, which loads when one is drawn."""
 
 from chasles.plots.accessor import Plots
+from chasles.plots.moves import move
 
-__all__ = ["Plots"]
+__all__ = ["Plots", "move"]

@@ -14,7 +14,9 @@ import numpy as np
 
 from chasles.errors import said, shown
 from chasles.formats import motion as motions
+from chasles.functions.doors import numbers
 from chasles.robot import Robot
+from chasles.trajectory import Move
 from chasles.view.overlays import OVERLAYS, Figure, Manipulability, Overlay, Target
 from chasles.view.posture import displacement, freedoms, moved, start
 
@@ -143,8 +145,15 @@ class Motion:
         return robot.integrate(here, share * robot.difference(here, self.q[int(k) + 1]))
 
 
-def read(path: Path, robot: Robot) -> Motion:
-    """Read a motion file (docs/motion.md), or the file or folder of `chasles simulate`."""
+def read(given: str | os.PathLike[str] | Move, robot: Robot) -> Motion:
+    """Read a motion file (docs/motion.md), or the file or folder of `chasles simulate`.
+
+    Or take the motion of a trajectory.
+    """
+    if isinstance(given, Move):
+        t = given.times(1.0 / RATE)
+        return Motion(t, numbers("motion", given(t, 0)[0], robot.nq))
+    path = Path(given)
     path = path / "motion.npz" if os.path.isdir(path) else path
     if path.suffix.lower() == ".npz":
         return Motion(*motions.read_archive(path, robot.nq))

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError, ModelError, shown
 from chasles.robot import Robot
+from chasles.trajectory import Move
 from chasles.view.door import Door, checked, open_server
 from chasles.view.overlays import Figure
 from chasles.view.panel import Panel, Playback, read
@@ -43,7 +43,7 @@ class Viewer:
         self,
         robots: Sequence[Robot],
         *,
-        motion: str | PathLike[str] | None = None,
+        motion: str | PathLike[str] | Move | None = None,
         host: str = LOCAL,
         port: int = PORT,
         allow: Sequence[str] = (),
@@ -52,7 +52,7 @@ class Viewer:
             if importlib.util.find_spec(package) is None:
                 problem = f"the viewer needs {package}"
                 raise ModelError("E-VIEW-005", problem, "pip install 'chasles[view]'")
-        played = None if motion is None else read(Path(motion), robots[0])
+        played = None if motion is None else read(motion, robots[0])
         door = Door(host, checked(allow))
         with _quiet():
             self.server = open_server(door, port)
@@ -154,15 +154,15 @@ def show(
     robot: Robot,
     *,
     beside: Robot | None = None,
-    motion: str | PathLike[str] | None = None,
+    motion: str | PathLike[str] | Move | None = None,
     host: str = LOCAL,
     port: int = PORT,
     allow: Sequence[str] = (),
 ) -> Viewer:
     """Show a robot in a browser, and perhaps another one beside it; returns the running view.
 
-    motion: a file, or the folder of a simulation, to play; the robot beside plays it too if its
-    joints have the same names. host: the interface that is listened on; other machines see the
+    motion: a file, the folder of a simulation, or a trajectory to play; the robot beside plays it
+    too if its joints have the same names. host: the interface that is listened on; other machines see the
     page only if it is one of theirs. port: the first that is free from here on; 0 is any. allow:
     further hosts that browsers reach the page by, such as a reverse proxy or a notebook server:
     "hub.example.org" or "hub.example.org:8000". Only requests with the token of `url` are answered.

@@ -85,6 +85,7 @@ def simulate(
     goal: Annotated[
         list[str] | None, option("Where it goes. Default: the start.", "--target", metavar=NUMBERS)
     ] = None,
+    follow: Annotated[Path | None, option("A motion file to follow, instead of a target.")] = None,
     disturbance: Annotated[
         str | None, option("Random joint forces.", metavar="effort=X,hold=X,seed=N")
     ] = None,
@@ -118,6 +119,7 @@ def simulate(
     Examples:
         chasles simulate puma560 --random 1 --duration 2
         chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
+        chasles simulate puma560 --control computed-torque --kp 400 --kd 40 --follow move.csv
         chasles simulate puma560 --control gravity --write-scenario hold.toml
         chasles simulate hold.toml --duration 2 --output hold --table hold.csv
         chasles simulate --output hold --resume
@@ -146,6 +148,7 @@ def simulate(
             "stiffness": work.gains("--stiffness", stiffness),
             "damping": work.gains("--damping", damping),
             "target": work.coordinates("--target", goal),
+            "follow": None if follow is None else str(follow.absolute()),
         },
         "disturbance": work.disturbance(disturbance),
         "contact": work.contacts(foot or [], ground),

@@ -1,0 +1,243 @@
+"""The command `chasles trajectory`."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+
+from chasles import trajectory as make
+from chasles.cli import command
+from chasles.cli.options import Asked, Overwrite, among, option
+from chasles.cli.simulate import coordinates, gains
+from chasles.errors import InputError
+from chasles.formats.motion import read
+from chasles.plots import move as draw
+from chasles.plots.paper import efforts, sheet
+from chasles.robot import Robot
+from chasles.writing import check_target
+
+NUMBERS = "X,...|JOINT=X"
+"""Form of coordinates on the command line."""
+
+POLYNOMIALS: dict[str, Callable[..., make.Move]] = {
+    "minimum-jerk": make.minimum_jerk,
+    "minimum-snap": make.minimum_snap,
+    "cubic": make.cubic,
+    "quintic": make.quintic,
+    "septic": make.septic,
+}
+"""Kinds that take a duration."""
+
+KINDS = (*POLYNOMIALS, "trapezoid", "s-curve", "spline", "line", "time-optimal")
+"""All kinds of trajectories."""
+
+
+def trajectory(
+    asked: Asked,
+    output: Annotated[Path, option("The motion file to write (.csv).", "--output", "-o")],
+    kind: Annotated[
+        str,
+        option(f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.", autocompletion=among(KINDS)),
+    ] = "minimum-jerk",
+    start: Annotated[
+        list[str] | None,
+        option("First posture; repeat for joints. Default: neutral.", "--from", metavar=NUMBERS),
+    ] = None,
+    end: Annotated[
+        list[str] | None, option("Last posture; other joints stay.", "--to", metavar=NUMBERS)
+    ] = None,
+    through: Annotated[
+        Path | None, option("A .csv table of postures, for spline and time-optimal.")
+    ] = None,
+    frame: Annotated[str, option("The frame of a line. Default: the last.")] = "",
+    position: Annotated[
+        list[str] | None, option("Where a line ends, in m; repeat for corners.", metavar="X,Y,Z")
+    ] = None,
+    blend: Annotated[float, option("Distance before corners to leave a line, in m.")] = 0.0,
+    duration: Annotated[float | None, option("Seconds. Default: 1, or the shortest.")] = None,
+    velocity: Annotated[
+        str | None, option("Largest joint velocities (rad/s, m/s). Default: the robot's.")
+    ] = None,
+    acceleration: Annotated[
+        str | None, option("Largest joint accelerations (rad/s², m/s²).")
+    ] = None,
+    jerk: Annotated[str | None, option("Largest joint jerks (rad/s³, m/s³).")] = None,
+    effort: Annotated[
+        str | None, option("Largest joint torques (N m, N). Default: the robot's.")
+    ] = None,
+    grid: Annotated[int, option("Grid intervals of time-optimal paths.", min=1)] = 200,
+    step: Annotated[float, option("Seconds between instants of the file.")] = 0.01,
+    plot: Annotated[Path | None, option("A picture to draw (.png, .svg, .pdf).")] = None,
+    overwrite: Overwrite = False,
+) -> command.Answer:
+    """Make a trajectory, and write it as a motion file.
+
+    Between two postures, through a table of postures, or along lines of a frame.
+
+    `chasles motion`, `chasles view --motion` and `chasles simulate --follow` read the file.
+
+    Examples:
+        chasles trajectory puma560 --to 0.5,1,-1.5,0,0.3,0 --duration 2 -o move.csv
+        chasles trajectory puma560 --to joint1=1 --kind s-curve --velocity 2 --acceleration 8 --jerk 60 -o move.csv
+        chasles trajectory puma560 --through points.csv --kind time-optimal --velocity 3 -o fast.csv
+        chasles trajectory puma560 --from 0,0.8,-2.4,0,0.9,0 --kind line --position 0.5,0.1,0.2 -o line.csv
+    """
+    command.check_new_table(output, overwrite=overwrite)
+    if plot is not None:
+        command.check_new_picture(plot, overwrite=overwrite)
+    if kind not in KINDS:
+        problem, remedy = f"unknown kind {kind!r}", f"use one of {', '.join(KINDS)}"
+        raise InputError("E-CLI-250", problem, remedy, part="--kind")
+    robot = asked.robot()
+    limits = {
+        name: gains(f"--{name}", text)
+        for name, text in (
+            *(("velocity", velocity), ("acceleration", acceleration)),
+            *(("jerk", jerk), ("effort", effort)),
+        )
+    }
+    first = _posture(robot, "--from", start, robot.neutral(within=True))
+    if kind == "line":
+        made = _line(robot, frame, position, first, blend, duration)
+    elif through is not None:
+        made = _through(robot, kind, through, limits, grid)
+    else:
+        if end is None:
+            problem = "the trajectory has no end"
+            remedy = "give --to, --through, or --kind line --position"
+            raise InputError("E-CLI-251", problem, remedy, part="trajectory")
+        last = _posture(robot, "--to", end, first)
+        made = _between(robot, kind, first, last, duration, limits, grid)
+    check_target(output, overwrite=overwrite)
+    made.save(output, robot, step=step, overwrite=overwrite)
+    files = {"motion": output}
+    if plot is not None:
+        figure, axes = sheet(4, (14.0, 3.3))
+        draw(made, axes)
+        command.write_picture(figure, plot, overwrite=overwrite)
+        files["plot"] = plot
+    data = _data(robot, kind, made, step) | {"files": files}
+    return command.Answer(data, partial(_show, data))
+
+
+def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarray) -> np.ndarray:
+    """A posture of all numbers, or of some joints by name."""
+    given = coordinates(flag, words)
+    if given is None:
+        return default
+    if isinstance(given, dict):
+        return robot.state(given, default=default)
+    if len(given) != robot.nq:
+        problem = f"{len(given)} numbers, and the robot has {robot.nq} coordinates"
+        raise InputError("E-CLI-252", problem, "give so many, or JOINT=X", part=flag)
+    return np.array(given)
+
+
+def _needed(
+    kind: str, limits: dict[str, Any], names: tuple[str, ...], robot: Robot
+) -> dict[str, Any]:
+    """Limits that a kind needs; velocities are the robot's where they are not given."""
+    found = {}
+    for name in names:
+        value = limits[name]
+        if value is None and name == "velocity" and np.all(np.isfinite(robot.limits.velocity)):
+            value = robot.limits.velocity
+        if value is None:
+            problem = f"{kind} needs --{name}"
+            raise InputError("E-CLI-253", problem, "give one number, or one for each joint")
+        found[name] = value
+    return found
+
+
+def _between(
+    robot: Robot,
+    kind: str,
+    first: np.ndarray,
+    last: np.ndarray,
+    duration: float | None,
+    limits: dict[str, Any],
+    grid: int,
+) -> make.Move:
+    """A trajectory between two postures."""
+    if kind in POLYNOMIALS:
+        return POLYNOMIALS[kind](first, last, 1.0 if duration is None else duration, robot=robot)
+    if kind == "spline":
+        return make.spline([0.0, 1.0 if duration is None else duration], [first, last], robot=robot)
+    if kind == "time-optimal":
+        path = make.spline([0.0, 1.0], [first, last], robot=robot)
+        return _fastest(robot, path, limits, grid)
+    names = ("velocity", "acceleration", "jerk")[: 2 if kind == "trapezoid" else 3]
+    chosen = _needed(kind, limits, names, robot)
+    build = make.trapezoid if kind == "trapezoid" else make.s_curve
+    return build(first, last, duration=duration, robot=robot, **chosen)
+
+
+def _fastest(robot: Robot, path: make.Move, limits: dict[str, Any], grid: int) -> make.Move:
+    given = {name: limits[name] for name in ("velocity", "acceleration", "effort")}
+    return make.time_optimal(robot, path, grid=grid, **given)
+
+
+def _through(robot: Robot, kind: str, table: Path, limits: dict[str, Any], grid: int) -> make.Move:
+    """A trajectory through the postures of a table; without times, one second apart."""
+    if kind not in ("spline", "time-optimal"):
+        problem = f"--kind {kind} takes two postures"
+        raise InputError("E-CLI-254", problem, "use spline or time-optimal", part="--through")
+    parts = list(read(table, robot.model))
+    q = np.concatenate([part.q for part in parts])
+    times = [part.t for part in parts if part.t is not None]
+    t = np.concatenate(times) if times else np.arange(len(q), dtype=float)
+    path = make.spline(t - t[0], q, robot=robot)
+    return path if kind == "spline" else _fastest(robot, path, limits, grid)
+
+
+def _line(
+    robot: Robot,
+    frame: str,
+    position: list[str] | None,
+    first: np.ndarray,
+    blend: float,
+    duration: float | None,
+) -> make.Move:
+    """Straight lines of a frame."""
+    points = [coordinates("--position", [text]) for text in position or ()]
+    if not points or any(not isinstance(p, list) or len(p) != 3 for p in points):
+        problem = "a line needs where it ends"
+        raise InputError("E-CLI-255", problem, "give --position X,Y,Z", part="trajectory")
+    seconds = 1.0 if duration is None else duration
+    chosen = frame or robot.frames[-1]
+    return make.line(robot, chosen, points, start=first, blend=blend, duration=seconds)
+
+
+def _data(robot: Robot, kind: str, made: make.Move, step: float) -> dict[str, Any]:
+    """Facts for programs: SI units."""
+    t = made.times(step)
+    rates = [np.abs(rate).max(axis=0) for rate in made(t, 3)[1:]]
+    names = [name for name, _ in efforts(robot)]
+    peaks = zip(names, *rates, strict=True)
+    return {
+        "robot": robot.name,
+        "kind": kind,
+        "duration": made.duration,
+        "instants": len(t),
+        "peaks": [
+            {"joint": name, "velocity": v, "acceleration": a, "jerk": j} for name, v, a, j in peaks
+        ],
+    }
+
+
+def _show(data: dict[str, Any], console: Console) -> None:
+    """The summary for people."""
+    console.print(
+        f"[bold]{escape(data['robot'])}[/]: {data['kind']}, {data['duration']:.6g} s, "
+        f"{data['instants']} instants"
+    )
+    rows = command.table(["joint"], ["peak velocity", "acceleration", "jerk"])
+    for row in data["peaks"]:
+        numbers = (f"{row[key]:.5g}" for key in ("velocity", "acceleration", "jerk"))
+        rows.add_row(f"[cyan]{escape(row['joint'])}[/]", *numbers)
+    console.print(rows)
+    command.write_saved(console, data["files"])

@@ -1,0 +1,66 @@
+"""Copies of a user's function that share nothing with it that a call could change."""
+
+import builtins
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from chasles.motion.controllers import BUILT_IN
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.ufunc, type)
+"""Values that no call changes; modules and built-in functions are others."""
+
+
+class MayRemember(Exception):
+    """A function uses something that a call may change: its name and type."""
+
+
+def apart(function: FunctionType, made: dict[int, Any] | None = None) -> FunctionType:
+    """Return a copy of a function that shares nothing with it that a call could change.
+
+    Lists, dictionaries and arrays that the function uses are copied, and so are functions; made:
+    copies by the identity of what they are of. Raises MayRemember for any other object, such as an
+    instance of a class of the user's.
+    """
+    made, code = {} if made is None else made, function.__code__
+    names = {"__builtins__": builtins}
+    copied = FunctionType(
+        code, names, function.__name__, None, tuple(CellType() for _ in code.co_freevars)
+    )
+    made[id(function)] = copied
+    for cell, new, name in zip(
+        function.__closure__ or (), copied.__closure__ or (), code.co_freevars, strict=True
+    ):
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            continue  # not bound yet
+        new.cell_contents = _copied(name, value, made)
+    for name in sorted(_names(code) & function.__globals__.keys()):
+        names[name] = _copied(name, function.__globals__[name], made)
+    copied.__defaults__ = _copied("a default", function.__defaults__, made)
+    copied.__kwdefaults__ = _copied("a default", function.__kwdefaults__, made)
+    return copied
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names that a function and those within it may look up in its module."""
+    inner = (part for part in code.co_consts if isinstance(part, CodeType))
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _copied(name: str, value: Any, made: dict[int, Any]) -> Any:
+    if isinstance(value, (*PLAIN, ModuleType, BuiltinFunctionType, BUILT_IN)):
+        return value
+    if id(value) in made:
+        return made[id(value)]
+    if isinstance(value, FunctionType):
+        return apart(value, made)
+    if type(value) is np.ndarray and value.dtype != object:
+        return made.setdefault(id(value), value.copy())
+    if type(value) in (list, tuple, set, frozenset):
+        return type(value)(_copied(name, item, made) for item in value)
+    if type(value) is dict:
+        return {key: _copied(name, item, made) for key, item in value.items()}
+    raise MayRemember(f"control uses {name!r}, {type(value).__name__}, which may remember")

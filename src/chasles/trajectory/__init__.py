@@ -1,0 +1,42 @@
+"""Trajectories as small values: `move(t)` gives positions, velocities and accelerations.
+
+move = chasles.trajectory.minimum_jerk(q0, q1, duration=2.0)
+q, qd, qdd = move(t)                  # t of any shape; move(t, order=3) gives the jerk too
+
+| function | motion |
+|---|---|
+| `cubic`, `quintic`, `septic` | polynomials between two states |
+| `minimum_jerk`, `minimum_snap` | from rest to rest |
+| `spline` | through points, rotations or poses |
+| `trapezoid`, `s_curve` | the fastest within limits of velocity, acceleration and jerk |
+| `line`, `arc` | a frame on straight lines with blends, or on an arc |
+| `time_optimal` | the fastest along a path within limits, those of joint torques included |
+| `join` | one after the other |
+| `load` | from a motion file; `move.save` writes one |
+"""
+
+from chasles.trajectory.files import load
+from chasles.trajectory.joining import join
+from chasles.trajectory.lines import arc, line
+from chasles.trajectory.moves import Move
+from chasles.trajectory.optimal import time_optimal
+from chasles.trajectory.polynomials import cubic, minimum_jerk, minimum_snap, quintic, septic
+from chasles.trajectory.profiles import s_curve, trapezoid
+from chasles.trajectory.splines import spline
+
+__all__ = [
+    "Move",
+    "arc",
+    "cubic",
+    "join",
+    "line",
+    "load",
+    "minimum_jerk",
+    "minimum_snap",
+    "quintic",
+    "s_curve",
+    "septic",
+    "spline",
+    "time_optimal",
+    "trapezoid",
+]

@@ -1,0 +1,101 @@
+"""Coordinates in which trajectories are polynomials: of vectors, robots, and robots with loops."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import PPoly
+
+from chasles.errors import InputError
+from chasles.robot import Robot
+from chasles.trajectory.moves import Closed, Move, Polynomial
+from chasles.trajectory.spaces import Space, of_robot, vectors
+
+SAMES = 1e-6
+"""A posture on the way must be met to this accuracy, in rad or m, or it is on another branch."""
+
+NEAR = 16
+"""Postures of a robot with loops that are kept for each piece, to close its loops from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A space, points in it, and the robot that moves.
+
+    given: the postures (m, nq) of the robot. rows: the velocities that count, where loops make the
+    others follow.
+    """
+
+    space: Space
+    points: np.ndarray
+    robot: Robot | None
+    given: np.ndarray
+    rows: list[int] | None = None
+
+    def rate(self, velocity: np.ndarray) -> np.ndarray:
+        """Velocities of the space from those of the robot."""
+        return velocity if self.rows is None else velocity[..., self.rows]
+
+    @property
+    def sizes(self) -> int:
+        """How many velocities a robot has, or a vector."""
+        return self.space.size if self.robot is None else self.robot.nv
+
+    def move(self, curve: PPoly, anchors: np.ndarray, *, periodic: bool = False) -> Move:
+        """The trajectory of polynomials in this space; anchors: one, or one for each piece."""
+        if self.rows is None:
+            return Polynomial(curve, self.space, anchors, self.robot, periodic)
+        assert self.robot is not None
+        absolute = PPoly(curve.c.copy(), curve.x)
+        absolute.c[-1] += anchors
+        return self._closed(absolute, periodic)
+
+    def _closed(self, curve: PPoly, periodic: bool) -> Move:
+        """Close the loops along the curve, each time from the posture before."""
+        assert self.robot is not None
+        x = curve.x
+        times = np.unique(np.concatenate([np.linspace(a, b, NEAR + 1) for a, b in zip(x, x[1:])]))
+        near = [self.given[0]]
+        for y in curve(times[1:]):
+            near.append(self.robot.assemble(y, guess=near[-1]))
+        last = np.abs(near[-1] - self.given[-1]).max()
+        if last > SAMES:
+            problem = f"the loops close to a posture {last:.3g} (rad or m) from the last one given"
+            remedy = "give postures of one branch, or more points between them"
+            raise InputError("E-PATH-015", problem, remedy, part="trajectory")
+        return Closed(curve, np.array(near), times, self.robot, periodic)
+
+
+def chart(robot: Robot | None, points: np.ndarray, part: str) -> Chart:
+    """The chart for postures of a robot, or for vectors where there is none."""
+    if robot is None:
+        return Chart(vectors(points.shape[-1]), points, None, points)
+    if not robot.model.constraints:
+        return Chart(of_robot(robot), points, robot, points)
+    for k, q in enumerate(points):
+        robot.mechanism.closing.check_closed(f"{part}: point {k}", q, 1e-9)
+    rows, places = _independent(robot, part)
+    return Chart(vectors(len(rows)), points[:, places], robot, points, rows)
+
+
+def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
+    """Where the independent freedoms of a robot with loops are in qd and in q."""
+    rows = list(robot.mechanism.closing.independent)
+    if robot.independent != robot.independent_positions:
+        problem = f"robot {robot.name!r} has constraints that roll"
+        raise InputError("E-PATH-016", problem, "leave out robot=", part=part)
+    places = {
+        robot.model.velocity_slices[i].start: robot.model.position_slices[i].start
+        for i in robot.model.movers
+        if robot.model.bodies[i].joint.nq == 1
+    }
+    for row, name in zip(rows, robot.independent, strict=True):
+        if row not in places:
+            problem = f"independent freedom {name!r} belongs to a joint with several coordinates"
+            remedy = "choose others with robot.with_independent"
+            raise InputError("E-PATH-017", problem, remedy, part=part)
+    return rows, [places[row] for row in rows]
+
+
+def steps(chart: Chart) -> np.ndarray:
+    """The steps (m - 1, n) from each point to the next."""
+    return np.asarray(chart.space.difference(chart.points[:-1], chart.points[1:]))

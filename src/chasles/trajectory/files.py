@@ -1,0 +1,68 @@
+"""Trajectories from motion files, which `Move.save` writes."""
+
+import os
+
+import numpy as np
+from scipy.interpolate import PPoly
+
+from chasles.errors import InputError
+from chasles.formats import motion
+from chasles.functions.doors import check_robot
+from chasles.robot import Robot
+from chasles.trajectory.charts import Chart, chart, steps
+from chasles.trajectory.moves import Move
+from chasles.trajectory.polynomials import hermite
+from chasles.trajectory.splines import spline
+
+
+def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = None) -> Move:
+    """Return the trajectory of a motion file, for a robot.
+
+    Parameters
+    ----------
+    path
+        A .csv with a header, or a table of q qd qdd (see the page on motion files).
+    robot
+        The robot whose joints the file names.
+    step
+        Seconds between instants of a file that has no times.
+
+    Returns
+    -------
+    Move
+        Through all instants, with their velocities and accelerations if the file has them: of
+        degree 5, 3, or a natural spline. It begins at time 0.
+    """
+    check_robot("load", robot)
+    parts = list(motion.read(path, robot.model, step=step))
+    if parts[0].t is None:
+        problem = "the motion has no times"
+        raise InputError("E-PATH-049", problem, "add a column t, or give step=", file=path)
+    t = np.concatenate([part.t for part in parts if part.t is not None])
+    q = np.concatenate([part.q for part in parts])
+    if len(t) < 2:
+        raise InputError("E-PATH-050", "one instant is not a motion", "give two or more", file=path)
+    rates = [
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("qd", "qdd")
+        if getattr(parts[0], name) is not None
+    ]
+    t = t - t[0]
+    if parts[0].qd is None:
+        return spline(t, q, robot=robot)
+    return _through(chart(robot, q, "load"), t, rates)
+
+
+def _through(at: Chart, t: np.ndarray, rates: list[np.ndarray]) -> Move:
+    """Polynomials from instant to instant with given rates."""
+    rates = [at.rate(each) for each in rates]
+    if not at.space.brackets:
+        return at.move(hermite(t, [at.points - at.points[0], *rates]), at.points[:1])
+    d = steps(at)
+    begin = at.space.rates(np.zeros_like(d), [each[:-1] for each in rates])
+    finish = at.space.rates(d, [each[1:] for each in rates])
+    pieces = []
+    for k, h in enumerate(np.diff(t)):
+        ends = [np.array([each[k], other[k]]) for each, other in zip(begin, finish, strict=True)]
+        pieces.append(hermite([0.0, h], [np.array([0.0 * d[k], d[k]]), *ends]).c)
+    return at.move(PPoly(np.concatenate(pieces, axis=1), t), at.points[:-1])

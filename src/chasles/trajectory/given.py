@@ -1,0 +1,105 @@
+"""Checks of what trajectories are made of: states, times, limits."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.functions.doors import check_robot
+from chasles.model.given import a_number, some_numbers
+from chasles.model.spaces import PositionSpace
+from chasles.robot import Robot
+
+Array = Any
+
+
+def finite(what: str, value: Any, size: int | None, part: str) -> np.ndarray:
+    """A vector of finite numbers, `size` of them unless that is None."""
+    found = some_numbers(what, value, part).astype(float)
+    if found.ndim != 1 or (size is not None and len(found) != size):
+        wanted = "a vector" if size is None else f"{size} numbers"
+        raise InputError(
+            "E-PATH-004", f"{what} must be {wanted}, not shape {found.shape}", part=part
+        )
+    return all_finite(what, found, part)
+
+
+def all_finite(what: str, found: np.ndarray, part: str) -> np.ndarray:
+    """An array without NaN and infinities."""
+    bad = np.argwhere(~np.isfinite(found))
+    if len(bad):
+        at = tuple(bad[0].tolist())
+        problem = f"{what} has {found[at]} at index {at if len(at) > 1 else at[0]}"
+        raise InputError("E-PATH-005", problem, "give finite numbers", part=part)
+    return found
+
+
+def positive(what: str, value: Any, part: str) -> float:
+    """One finite number above zero."""
+    found = a_number(what, value, part)
+    if not (math.isfinite(found) and found > 0.0):
+        problem = f"{what} must be a positive number, not {found!r}"
+        raise InputError("E-PATH-006", problem, part=part)
+    return found
+
+
+def increasing(value: Any, count: int, part: str) -> np.ndarray:
+    """Times (count,) that increase, from 0 on."""
+    t = finite("times", value, None, part)
+    if len(t) != count:
+        raise InputError("E-PATH-007", f"{len(t)} times for {count} points", part=part)
+    if len(t) < 2:
+        raise InputError("E-PATH-008", "a trajectory needs two points or more", part=part)
+    bad = np.flatnonzero(np.diff(t) <= 0.0)
+    if len(bad):
+        k = int(bad[0])
+        problem = f"time {k + 1} ({t[k + 1]:g} s) is not later than time {k} ({t[k]:g} s)"
+        raise InputError("E-PATH-009", problem, "give increasing times", part=part)
+    if t[0] != 0.0:
+        problem = f"the first time is {t[0]:g} s"
+        raise InputError("E-PATH-010", problem, "begin at 0: subtract the first time", part=part)
+    return t
+
+
+def points(what: str, value: Any, robot: Robot | None, part: str) -> np.ndarray:
+    """Positions (m, n) of a robot, where one is given."""
+    if robot is not None:
+        check_robot(part, robot)
+    found = some_numbers(what, value, part).astype(float)
+    size = found.shape[-1] if robot is None and found.ndim else getattr(robot, "nq", None)
+    if found.ndim != 2 or found.shape[-1] != size or not size:
+        wanted = "(points, n)" if robot is None else f"(points, {robot.nq})"
+        problem = f"{what} must have shape {wanted}, not {found.shape}"
+        raise InputError("E-PATH-011", problem, part=part)
+    all_finite(what, found, part)
+    if robot is not None:
+        for first, joint in PositionSpace().quaternions(robot.model).items():
+            norm = np.linalg.norm(found[:, first : first + 4], axis=1)
+            if np.any(norm == 0.0):
+                problem = f"the quaternion of joint {joint!r} is zero in row {int(np.argmin(norm))}"
+                raise InputError("E-PATH-012", problem, "the identity is 1, 0, 0, 0", part=part)
+    return found
+
+
+def two_points(q0: Any, q1: Any, robot: Robot | None, part: str) -> np.ndarray:
+    """Positions (2, n) at two ends."""
+    size = None if robot is None else robot.nq
+    first = finite("q0", q0, size, part)
+    return points("q0 and q1", [first, finite("q1", q1, len(first), part)], robot, part)
+
+
+def bounds(what: str, value: Any, size: int, part: str, *, infinite: bool = False) -> np.ndarray:
+    """Positive limits (size,), from one number or one for each coordinate."""
+    found = some_numbers(what, value, part).astype(float)
+    if found.shape not in ((), (size,)):
+        problem = f"{what} must be one number or {size}, not shape {found.shape}"
+        raise InputError("E-PATH-013", problem, part=part)
+    found = np.array(np.broadcast_to(found, (size,)))
+    bad = ~(found > 0.0) | (False if infinite else np.isinf(found))
+    if np.any(bad):
+        k = int(np.argmax(bad))
+        kind = "positive" if infinite else "positive and finite"
+        problem = f"{what} must be {kind}, but entry {k} is {found[k]:g}"
+        raise InputError("E-PATH-014", problem, f"give {what}=", part=part)
+    return found

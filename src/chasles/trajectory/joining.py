@@ -1,0 +1,27 @@
+"""Trajectories one after the other."""
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.trajectory.moves import Joined, Move
+
+GAP = 1e-9
+"""The largest distance between the end of a trajectory and the start of the next one."""
+
+
+def join(*moves: Move) -> Move:
+    """Return trajectories one after the other, each of which begins where the last one ends.
+
+    Positions must be equal to 1e-9. Velocities may jump where they do in the trajectories.
+    """
+    if not moves or not all(isinstance(move, Move) for move in moves):
+        raise InputError("E-PATH-046", "give one or more trajectories", part="join")
+    for k, (before, after) in enumerate(zip(moves, moves[1:], strict=False)):
+        if before.start.shape != after.start.shape:
+            problem = f"trajectories {k} and {k + 1} have positions of different shapes"
+            raise InputError("E-PATH-047", problem, part="join")
+        gap = float(np.abs(after.start - before.end).max())
+        if gap > GAP:
+            problem = f"trajectory {k + 1} begins {gap:.3g} from the end of trajectory {k}"
+            raise InputError("E-PATH-048", problem, "begin where the last one ends", part="join")
+    return Joined(tuple(moves))

@@ -1,0 +1,276 @@
+"""Straight lines and arcs of a frame, followed by inverse kinematics."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import PPoly, make_interp_spline
+from scipy.spatial.transform import Rotation
+
+from chasles.errors import InputError
+from chasles.functions.doors import check_robot
+from chasles.functions.targets import Pose
+from chasles.model.given import some_numbers
+from chasles.robot import Robot
+from chasles.trajectory.charts import chart
+from chasles.trajectory.given import all_finite, finite, positive
+from chasles.trajectory.moves import Array, Joined, Move, Timed
+from chasles.trajectory.polynomials import minimum_jerk
+from chasles.trajectory.splines import in_pieces, rigid
+
+FEWEST, MOST = 32, 1024
+"""Postures along a path, at first and at most."""
+
+EXACT = 1e-10
+"""The tolerance of inverse kinematics on the way, in rad and m."""
+
+JUMP = 0.5
+"""The largest change of a coordinate between two postures, in rad or m."""
+
+
+def line(
+    robot: Robot,
+    frame: str,
+    through: Array,
+    *,
+    start: Array,
+    blend: float = 0.0,
+    duration: float | None = None,
+    tolerance: float = 1e-6,
+) -> Move:
+    """Return the motion of a robot in which a frame follows straight lines.
+
+    Parameters
+    ----------
+    robot
+        A robot whose joints have no quaternions; loops stay closed.
+    frame
+        The frame that follows the lines. It turns about one axis along each line.
+    through
+        Where the lines end, in the world: a pose (4, 4) or a position (3,), which keeps the
+        orientation; or several, (m, 4, 4) or (m, 3).
+    start
+        The posture (nq,) in which the motion begins.
+    blend
+        The distance before a corner, in m, at which the frame leaves a line for the next one; at
+        most half of the shorter line. Without it the frame rests in corners.
+    duration
+        The time in s, from rest to rest with minimum jerk along the path. Without it, the path
+        has unit speed (m/s, or rad/s where the frame only turns): give it to `time_optimal`.
+    tolerance
+        The largest deviation from the path, in m and rad.
+
+    Returns
+    -------
+    Move
+        The motion of all joints.
+
+    Raises
+    ------
+    InputError
+        Where the frame cannot follow the path; the message names the place.
+    """
+    q, first = _begin("line", robot, frame, start)
+    goals = _goals("line", through, first)
+    width = 0.0 if blend == 0.0 else positive("blend", blend, "line")
+    if duration is not None:
+        positive("duration", duration, "line")
+    if len(goals) == 1 or width:
+        route = _route(first, goals, width)
+        return _timed(_followed(robot, frame, route, q, tolerance, "line"), duration)
+    if duration is None:
+        problem = "without a duration, a path through several points must not have corners"
+        raise InputError("E-PATH-038", problem, "give blend=, or duration=", part="line")
+    moves: list[Move] = []
+    for goal in goals:
+        route = _route(first, [goal], 0.0)
+        moves.append(_followed(robot, frame, route, q, tolerance, "line"))
+        first, q = goal, moves[-1].end
+    whole = sum(move.duration for move in moves)
+    return Joined(tuple(_timed(move, duration * move.duration / whole) for move in moves))
+
+
+def arc(
+    robot: Robot,
+    frame: str,
+    via: Array,
+    goal: Array,
+    *,
+    start: Array,
+    duration: float | None = None,
+    tolerance: float = 1e-6,
+) -> Move:
+    """Return the motion of a robot in which a frame follows an arc of a circle.
+
+    The circle goes through the frame's position at `start`, the position `via` (3,), and that of
+    `goal`: a pose (4, 4), to which the frame turns about one axis, or a position (3,), which keeps
+    the orientation. Other arguments as in `line`.
+    """
+    q, first = _begin("arc", robot, frame, start)
+    (last,) = _goals("arc", goal, first)
+    if duration is not None:
+        positive("duration", duration, "arc")
+    route = _circle(first, finite("via", via, 3, "arc"), last)
+    return _timed(_followed(robot, frame, route, q, tolerance, "arc"), duration)
+
+
+def _begin(name: str, robot: Robot, frame: str, start: Array) -> tuple[np.ndarray, np.ndarray]:
+    """The posture and the frame's pose at the start."""
+    check_robot(name, robot)
+    q = finite("start", start, robot.nq, name)
+    for body in robot.model.bodies:
+        if not body.joint.additive:
+            problem = f"joint {body.data.name!r} has coordinates that are not numbers"
+            remedy = "lock it: robot.lock({...})"
+            raise InputError("E-PATH-039", problem, remedy, part=name)
+    if robot.model.constraints:
+        robot.mechanism.closing.check_closed(f"{name}: start", q, 1e-9)
+    return q, robot.forward_kinematics(q, frame=frame)
+
+
+def _goals(name: str, through: Any, first: np.ndarray) -> list[np.ndarray]:
+    """Poses (4, 4), from poses or positions."""
+    given = some_numbers("through", through, name).astype(float)
+    if given.shape[-2:] == (4, 4) and given.ndim in (2, 3):
+        return list(rigid(given.reshape(-1, 4, 4))[1])
+    if given.ndim in (1, 2) and given.shape[-1] == 3 and given.size:
+        goals = np.tile(first, (given.size // 3, 1, 1))
+        goals[:, :3, 3] = all_finite("through", given, name).reshape(-1, 3)
+        return list(goals)
+    problem = f"goals must be poses (4, 4) or positions (3,), not shape {given.shape}"
+    raise InputError("E-PATH-040", problem, part=name)
+
+
+@dataclass(frozen=True)
+class Route:
+    """A path of poses: pose(s) gives (..., 4, 4) for s (...) from 0 to its length."""
+
+    length: float
+    pose: Callable[[np.ndarray], np.ndarray]
+
+
+def _route(first: np.ndarray, goals: Sequence[np.ndarray], blend: float) -> Route:
+    """Straight lines with blends at their corners.
+
+    Of each line a share from 0 to 1 is covered; in a blend the speed along one line falls while
+    that along the next rises, both smoothly, so that accelerations are continuous.
+    """
+    ends = np.array([first, *goals])
+    way = np.diff(ends[:, :3, 3], axis=0)
+    turn = Rotation.from_matrix(np.swapaxes(ends[:-1, :3, :3], -1, -2) @ ends[1:, :3, :3])
+    w, far = turn.as_rotvec(), np.linalg.norm(way, axis=-1)
+    far = np.where(far > 1e-12, far, np.linalg.norm(w, axis=-1))
+    if np.any(far <= 1e-12):
+        problem = f"point {int(np.argmin(far))} is where the frame already is"
+        raise InputError("E-PATH-041", problem, "leave it out", part="line")
+    corners = np.concatenate([[0.0], np.cumsum(far)])
+    half = np.minimum(blend, 0.5 * np.minimum(far[:-1], far[1:]))
+    widths = np.concatenate([[0.0], half, [0.0]])
+
+    def pose(s: np.ndarray) -> np.ndarray:
+        begun = np.array([_begun(s - c, d) for c, d in zip(corners, widths, strict=True)])
+        shares = np.moveaxis((begun[:-1] - begun[1:]), 0, -1) / far
+        T = np.zeros((*np.shape(s), 4, 4))
+        T[..., :3, 3], T[..., 3, 3] = first[:3, 3] + shares @ way, 1.0
+        R = first[:3, :3]
+        for k, each in enumerate(w):
+            step = Rotation.from_rotvec(shares[..., k].reshape(-1, 1) * each).as_matrix()
+            R = R @ step.reshape(*np.shape(s), 3, 3)
+        T[..., :3, :3] = R
+        return T
+
+    return Route(float(corners[-1]), pose)
+
+
+def _begun(x: np.ndarray, half: float) -> np.ndarray:
+    """The distance covered of what begins at 0, smoothly within `half` of it."""
+    if half == 0.0:
+        return np.maximum(x, 0.0)
+    t = np.clip(0.5 * (x + half) / half, 0.0, 1.0)
+    return np.where(x > half, x, 2.0 * half * (t**6 - 3.0 * t**5 + 2.5 * t**4))
+
+
+def _circle(first: np.ndarray, via: np.ndarray, last: np.ndarray) -> Route:
+    """The arc from the first pose through a point to the last pose."""
+    a, b, c = first[:3, 3], via, last[:3, 3]
+    u, v = b - a, c - a
+    n = np.cross(u, v)
+    area = float(n @ n)
+    if area <= 1e-20 * max(float(u @ u), float(v @ v)) ** 2:
+        problem = "the three points lie on a line"
+        raise InputError("E-PATH-042", problem, "use line, or move via", part="arc")
+    center = a + (np.cross(n, u) * (v @ v) + np.cross(v, n) * (u @ u)) / (2.0 * area)
+    x = a - center
+    y = np.cross(n / np.sqrt(area), x)
+    angle = float(np.arctan2((c - center) @ y, (c - center) @ x)) % (2.0 * np.pi)
+    radius = float(np.linalg.norm(x))
+    w = Rotation.from_matrix(first[:3, :3].T @ last[:3, :3]).as_rotvec()
+
+    def pose(s: np.ndarray) -> np.ndarray:
+        turn = (np.asarray(s) / radius)[..., None]
+        T = np.zeros((*np.shape(s), 4, 4))
+        T[..., :3, 3] = center + np.cos(turn) * x + np.sin(turn) * y
+        step = Rotation.from_rotvec((turn / angle).reshape(-1, 1) * w).as_matrix()
+        T[..., :3, :3], T[..., 3, 3] = first[:3, :3] @ step.reshape(*np.shape(s), 3, 3), 1.0
+        return T
+
+    return Route(radius * angle, pose)
+
+
+def _followed(
+    robot: Robot, frame: str, route: Route, q: np.ndarray, tolerance: float, name: str
+) -> Move:
+    """The postures of a robot along a route, with so many points that it keeps to it."""
+    allowed, count = positive("tolerance", tolerance, name), FEWEST
+    while True:
+        s = np.linspace(0.0, route.length, count + 1)
+        postures = _postures(robot, frame, route, s, q, name)
+        at = chart(robot, postures, name)
+        curve = in_pieces(make_interp_spline(s, at.points - at.points[0], 5))
+        path = at.move(curve, at.points[:1])
+        between = 0.5 * (s[1:] + s[:-1])
+        off = np.abs(
+            robot.forward_kinematics(path.inside(between, 0)[0], frame=frame) - route.pose(between)
+        ).max(axis=(-1, -2))
+        if off.max() <= allowed:
+            return path
+        if count >= MOST:
+            place = _place(between[int(np.argmax(off))], route)
+            problem = f"{frame!r} leaves the path by {off.max():.3g} m or rad {place}"
+            remedy = "keep away from singular postures, or raise tolerance="
+            raise InputError("E-PATH-043", problem, remedy, part=name)
+        count *= 2
+
+
+def _postures(
+    robot: Robot, frame: str, route: Route, s: np.ndarray, q: np.ndarray, name: str
+) -> np.ndarray:
+    """Postures (m, nq) at which the frame is on the route, each near the one before."""
+    found = [q]
+    for place, T in zip(s[1:], route.pose(s[1:]), strict=True):
+        target = {frame: Pose(T, tolerance=EXACT)}
+        solution = robot.inverse_kinematics(target, guess=found[-1], tries=1)
+        if not solution.solved:
+            problem = f"{frame!r} cannot reach the path {_place(place, route)}"
+            remedy = "choose another start or goal, within reach and joint limits"
+            raise InputError("E-PATH-044", problem, remedy, part=name)
+        if np.abs(solution.q - found[-1]).max() > JUMP:
+            problem = f"the posture jumps {_place(place, route)}"
+            remedy = "keep away from singular postures and joint limits"
+            raise InputError("E-PATH-045", problem, remedy, part=name)
+        found.append(solution.q)
+    return np.array(found)
+
+
+def _place(s: float, route: Route) -> str:
+    return f"after {s:.4g} of {route.length:.4g} m (rad where it only turns)"
+
+
+def _timed(path: Move, duration: float | None) -> Move:
+    """A path in time: from rest to rest, with minimum jerk of its parameter."""
+    if duration is None:
+        return path
+    profile = minimum_jerk([0.0], [path.duration], duration)
+    curve: PPoly = profile.curve  # type: ignore[attr-defined]
+    return Timed(path, PPoly(curve.c[..., 0], curve.x))

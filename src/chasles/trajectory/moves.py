@@ -1,0 +1,256 @@
+"""Trajectories as values: called with times, they give positions and their rates."""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import PPoly
+
+from chasles.entry_points import entry_point
+from chasles.errors import InputError
+from chasles.formats import motion
+from chasles.model.given import some_numbers
+from chasles.robot import Robot
+from chasles.trajectory.spaces import Space
+
+Array = Any
+
+ORDERS = 3
+"""The highest derivative that a trajectory gives: jerk."""
+
+
+class Move:
+    """A motion from time 0 to `duration`, in s.
+
+    `move(t)` returns positions, velocities and accelerations at times t of any shape: q (..., n),
+    qd and qdd (..., nv); `move(t, order=3)` also the jerk, `move(t, order=0)` a tuple of positions
+    alone. Before its start and after its end a trajectory rests at its ends; a periodic one goes
+    on. Velocities are those of the robot where one is given: of joints with quaternions, along
+    the body's axes.
+    """
+
+    duration: float
+    robot: Robot | None = None
+    periodic: bool = False
+
+    def __call__(self, t: Array, order: int = 2) -> tuple[np.ndarray, ...]:
+        """Return positions and their rates up to an order from 0 to 3, at times t in s."""
+        times = some_numbers("t", t, "trajectory")
+        if order not in range(ORDERS + 1):
+            raise InputError("E-PATH-001", f"order must be 0, 1, 2 or 3, not {order!r}")
+        if not np.all(np.isfinite(times)):
+            raise InputError(
+                "E-PATH-002", "t is not finite", "give finite times", part="trajectory"
+            )
+        times = times.astype(float, copy=False)
+        if self.periodic:
+            return self.inside(times % self.duration, order)
+        found = self.inside(np.clip(times, 0.0, self.duration), order)
+        still = (times < 0.0) | (times > self.duration)
+        if np.any(still):
+            found = (found[0], *(np.where(still[..., None], 0.0, rate) for rate in found[1:]))
+        return found
+
+    def inside(self, t: np.ndarray, order: int) -> tuple[np.ndarray, ...]:
+        """Return positions and rates at checked times from 0 to the duration."""
+        raise NotImplementedError
+
+    @property
+    def breaks(self) -> np.ndarray:
+        """Times (k,) between which the motion is smooth, the first and the last included."""
+        return np.array([0.0, self.duration])
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        """The position at the start."""
+        return self(0.0, 0)[0]
+
+    @cached_property
+    def end(self) -> np.ndarray:
+        """The position at the end."""
+        return self(self.duration, 0)[0]
+
+    def times(self, step: float) -> np.ndarray:
+        """Return times from 0 to the duration, `step` seconds apart at most, all equally far."""
+        if not (math.isfinite(step) and step > 0.0):
+            problem = f"the time step must be a positive number of seconds, not {step!r}"
+            raise InputError("E-PATH-003", problem, part="trajectory")
+        count = max(math.ceil(self.duration / step - 1e-9), 1)
+        return np.linspace(0.0, self.duration, count + 1)
+
+    def plot(self, axes: Sequence[Any] | None = None) -> Any:
+        """Draw positions, velocities, accelerations and jerks over time; return the four axes."""
+        return entry_point("plot_move")(self, axes)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        robot: Robot | None = None,
+        *,
+        step: float = 0.01,
+        overwrite: bool = False,
+    ) -> None:
+        """Write a .csv motion file, which `chasles motion`, `view` and `load` read.
+
+        robot: the robot that moves, unless the trajectory was made with one. step: seconds between
+        instants at most.
+        """
+        moved = self.robot if robot is None else robot
+        if moved is None:
+            problem = "a motion file names joints"
+            raise InputError("E-PATH-051", problem, "give robot=", part="save")
+        if PurePath(os.fsdecode(path)).suffix.lower() != ".csv":
+            raise InputError(
+                "E-PATH-052", "unknown kind of file", "end the name in .csv", file=path
+            )
+        if self.start.shape != (moved.nq,):
+            problem = f"positions have shape {self.start.shape}, the robot has {moved.nq}"
+            raise InputError("E-PATH-053", problem, "give the robot that moves", part="save")
+        t = self.times(step)
+        motion.write(path, moved.model, t, self(t), overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(duration={self.duration:.6g} s)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Polynomial(Move):
+    """Polynomials of time, piece by piece: steps `curve` (pieces of scipy) from anchors.
+
+    anchors: the element of the space from which each piece steps.
+    """
+
+    curve: PPoly
+    space: Space
+    anchors: np.ndarray
+    robot: Robot | None = None
+    periodic: bool = False
+    duration: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "duration", float(self.curve.x[-1]))
+
+    @property
+    def breaks(self) -> np.ndarray:
+        return np.asarray(self.curve.x)
+
+    def inside(self, t: np.ndarray, order: int) -> tuple[np.ndarray, ...]:
+        jet = [self.curve(t, nu) for nu in range(order + 1)]
+        if len(self.anchors) == 1:
+            anchor = self.anchors[0]
+        else:
+            last = len(self.anchors) - 1
+            anchor = self.anchors[np.clip(np.searchsorted(self.curve.x, t, "right") - 1, 0, last)]
+        place = self.space.integrate(anchor, jet[0])
+        rates = self.space.velocities(jet[0], jet[1:]) if self.space.brackets else jet[1:]
+        return (place, *rates)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Timed(Move):
+    """A path run through in another time: path(s(t)), with s a polynomial in pieces."""
+
+    path: Move
+    profile: PPoly
+    duration: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "duration", float(self.profile.x[-1]))
+        object.__setattr__(self, "robot", self.path.robot)
+
+    @property
+    def breaks(self) -> np.ndarray:
+        return np.asarray(self.profile.x)
+
+    def inside(self, t: np.ndarray, order: int) -> tuple[np.ndarray, ...]:
+        s = np.clip(self.profile(t), 0.0, self.path.duration)
+        q, *by = self.path.inside(s, order)
+        s1, s2, s3 = (self.profile(t, nu)[..., None] if nu <= order else None for nu in (1, 2, 3))
+        found = [q]
+        if order > 0:
+            found.append(by[0] * s1)
+        if order > 1:
+            found.append(by[1] * s1**2 + by[0] * s2)
+        if order > 2:
+            found.append(by[2] * s1**3 + 3.0 * by[1] * s1 * s2 + by[0] * s3)
+        return tuple(found)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Joined(Move):
+    """Moves one after the other."""
+
+    moves: tuple[Move, ...]
+    duration: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "duration", float(self._starts[-1]))
+        object.__setattr__(self, "robot", self.moves[0].robot)
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        return np.cumsum([0.0, *(move.duration for move in self.moves)])
+
+    @property
+    def breaks(self) -> np.ndarray:
+        parts = zip(self.moves, self._starts, strict=False)
+        return np.unique(np.concatenate([move.breaks + start for move, start in parts]))
+
+    def inside(self, t: np.ndarray, order: int) -> tuple[np.ndarray, ...]:
+        flat = t.ravel()
+        which = np.clip(np.searchsorted(self._starts, flat, "right") - 1, 0, len(self.moves) - 1)
+        found: list[np.ndarray] | None = None
+        for k in np.unique(which):
+            move, here = self.moves[k], which == k
+            part = move.inside(np.clip(flat[here] - self._starts[k], 0.0, move.duration), order)
+            if found is None:
+                found = [np.empty((len(flat), *each.shape[1:])) for each in part]
+            for whole, each in zip(found, part, strict=True):
+                whole[here] = each
+        if found is None:
+            found = list(self.moves[0].inside(flat, order))
+        return tuple(each.reshape(*t.shape, *each.shape[1:]) for each in found)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Closed(Move):
+    """A motion of a robot with loops: polynomials of its independent coordinates.
+
+    near: postures (k, nq) at times near_times (k,), from which the loops are closed.
+    """
+
+    curve: PPoly
+    near: np.ndarray
+    near_times: np.ndarray
+    robot: Robot | None = None
+    periodic: bool = False
+    duration: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "duration", float(self.curve.x[-1]))
+
+    @property
+    def breaks(self) -> np.ndarray:
+        return np.asarray(self.curve.x)
+
+    def inside(self, t: np.ndarray, order: int) -> tuple[np.ndarray, ...]:
+        assert self.robot is not None
+        y = self.curve(t)
+        nearest = np.argmin(np.abs(np.asarray(t)[..., None] - self.near_times), axis=-1)
+        q = self.robot.assemble(y, guess=self.near[nearest])
+        if order == 0:
+            return (q,)
+        found = (q, *self.robot.complete(q, self.curve(t, 1), self.curve(t, 2)))
+        return (*found, self._jerk(t)) if order > 2 else found[: order + 1]
+
+    def _jerk(self, t: np.ndarray) -> np.ndarray:
+        """Central differences of the accelerations, whose error is about 1e-7 of their size."""
+        h = 1e-4 * self.duration
+        low, high = np.clip(t - h, 0.0, self.duration), np.clip(t + h, 0.0, self.duration)
+        change = self.inside(high, 2)[2] - self.inside(low, 2)[2]
+        return np.asarray(change / (high - low)[..., None])

@@ -1,0 +1,136 @@
+"""Polynomials between two states: cubic, quintic, septic, minimum jerk, minimum snap."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.interpolate import BPoly, PPoly
+
+from chasles.robot import Robot
+from chasles.trajectory.charts import chart, steps
+from chasles.trajectory.given import finite, positive, two_points
+from chasles.trajectory.moves import Array, Move
+
+
+def cubic(
+    q0: Array,
+    q1: Array,
+    duration: float,
+    *,
+    qd0: Array = None,
+    qd1: Array = None,
+    robot: Robot | None = None,
+) -> Move:
+    """Return the cubic polynomial between two states, at rest unless velocities are given.
+
+    Parameters
+    ----------
+    q0, q1
+        Positions (n,) at the start and at the end.
+    duration
+        The time between them, in s.
+    qd0, qd1
+        Velocities (n,) there; zero by default.
+    robot
+        The robot that moves. Joints with quaternions turn along the shortest rotation, closed
+        loops stay closed; without a robot, coordinates are numbers.
+
+    Returns
+    -------
+    Move
+        `move(t)` gives q, qd, qdd.
+
+    Examples
+    --------
+    >>> move = chasles.trajectory.cubic([0.0, 1.0], [1.0, 3.0], 2.0)
+    >>> q, qd, qdd = move(1.0)
+    >>> q, qd
+    (array([0.5, 2. ]), array([0.75, 1.5 ]))
+    """
+    return between("cubic", q0, q1, duration, [(qd0, qd1)], robot)
+
+
+def quintic(
+    q0: Array,
+    q1: Array,
+    duration: float,
+    *,
+    qd0: Array = None,
+    qd1: Array = None,
+    qdd0: Array = None,
+    qdd1: Array = None,
+    robot: Robot | None = None,
+) -> Move:
+    """Return the quintic polynomial between two states; arguments as in `cubic`.
+
+    qdd0, qdd1: accelerations (n,) at the ends; zero by default.
+    """
+    return between("quintic", q0, q1, duration, [(qd0, qd1), (qdd0, qdd1)], robot)
+
+
+def septic(
+    q0: Array,
+    q1: Array,
+    duration: float,
+    *,
+    qd0: Array = None,
+    qd1: Array = None,
+    qdd0: Array = None,
+    qdd1: Array = None,
+    qddd0: Array = None,
+    qddd1: Array = None,
+    robot: Robot | None = None,
+) -> Move:
+    """Return the polynomial of degree 7 between two states; arguments as in `cubic`.
+
+    qdd0, qdd1, qddd0, qddd1: accelerations and jerks (n,) at the ends; zero by default.
+    """
+    ends = [(qd0, qd1), (qdd0, qdd1), (qddd0, qddd1)]
+    return between("septic", q0, q1, duration, ends, robot)
+
+
+def minimum_jerk(q0: Array, q1: Array, duration: float, *, robot: Robot | None = None) -> Move:
+    """Return the motion from rest to rest with the least integral of squared jerk.
+
+    It is the quintic polynomial 10 s^3 - 15 s^4 + 6 s^5 of s = t / duration (Flash and Hogan,
+    Journal of Neuroscience 5, 1985). Arguments as in `cubic`. Through several points, it is
+    `spline(..., degree=5, ends="clamped")`.
+    """
+    return between("minimum_jerk", q0, q1, duration, [(None, None)] * 2, robot)
+
+
+def minimum_snap(q0: Array, q1: Array, duration: float, *, robot: Robot | None = None) -> Move:
+    """Return the motion from rest to rest with the least integral of squared snap.
+
+    It is the polynomial 35 s^4 - 84 s^5 + 70 s^6 - 20 s^7 of s = t / duration (Mellinger and Kumar,
+    ICRA 2011). Arguments as in `cubic`. Through several points, `spline(..., degree=7,
+    ends="clamped")`.
+    """
+    return between("minimum_snap", q0, q1, duration, [(None, None)] * 3, robot)
+
+
+def between(
+    name: str,
+    q0: Array,
+    q1: Array,
+    duration: float,
+    ends: Sequence[tuple[Array, Array]],
+    robot: Robot | None,
+) -> Move:
+    """The polynomial with given rates at both ends, each zero where it is None."""
+    length = positive("duration", duration, name)
+    at = chart(robot, two_points(q0, q1, robot, name), name)
+    rates = [
+        at.rate(np.zeros(at.sizes) if v is None else finite(f"{label}{k}", v, at.sizes, name))
+        for label, pair in zip(("qd", "qdd", "qddd"), ends, strict=False)
+        for k, v in enumerate(pair)
+    ]
+    (step,) = steps(at)
+    begin = at.space.rates(np.zeros_like(step), rates[::2])
+    finish = at.space.rates(step, rates[1::2])
+    values = [(np.zeros_like(step), step), *zip(begin, finish, strict=True)]
+    return at.move(hermite([0.0, length], [np.array(pair) for pair in values]), at.points[:1])
+
+
+def hermite(times: Sequence[float] | np.ndarray, jets: Sequence[np.ndarray]) -> PPoly:
+    """Polynomials in pieces with given values and rates (points, n) at given times."""
+    return PPoly.from_bernstein_basis(BPoly.from_derivatives(times, np.stack(jets, axis=1)))

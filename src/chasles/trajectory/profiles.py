@@ -1,0 +1,317 @@
+"""The fastest motions within limits: trapezoidal velocities, and S-curves with limited jerk.
+
+A coordinate goes from velocity v0 to a peak velocity, stays there, and goes to v1; accelerations
+are zero at its ends and at the peak. A change of velocity dv takes dv / a seconds, or with limited
+jerk dv / a + a / j, or 2 sqrt(dv / j) where it does not reach the acceleration a; the distance is
+this time by the mean velocity (Biagiotti and Melchiorri, Trajectory Planning for Automatic Machines
+and Robots, 2008, sections 3.2 and 3.4).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.interpolate import PPoly
+from scipy.optimize import brentq
+
+from chasles.errors import InputError
+from chasles.robot import Robot
+from chasles.trajectory.charts import Chart, chart, steps
+from chasles.trajectory.given import bounds, finite, positive, two_points
+from chasles.trajectory.moves import Array, Move
+
+SAMPLES = 129
+"""Peak velocities among which an interval with a solution is looked for."""
+
+CLOSE = np.concatenate([-np.logspace(-12, -2, 11), np.logspace(-12, -2, 11)])
+"""Parts of the velocity's limit around the velocities at the ends, where distances change fast."""
+
+NEARLY = 1e-12
+"""Durations that differ by less, in parts, are the same."""
+
+SLOWER = 1.02
+"""The factor by which a common duration grows where a coordinate cannot have it."""
+
+
+def trapezoid(
+    q0: Array,
+    q1: Array,
+    *,
+    velocity: Array,
+    acceleration: Array,
+    qd0: Array = None,
+    qd1: Array = None,
+    duration: float | None = None,
+    synchronize: bool = True,
+    robot: Robot | None = None,
+) -> Move:
+    """Return the fastest motion between two states with limited velocity and acceleration.
+
+    Parameters
+    ----------
+    q0, q1
+        Positions (n,) at the start and at the end.
+    velocity, acceleration
+        The largest absolute values, one number or (nv,).
+    qd0, qd1
+        Velocities (nv,) at the ends, within the limits; zero by default.
+    duration
+        A longer time than the shortest one, in s.
+    synchronize
+        All coordinates arrive at the same time. Otherwise each is as fast as it can be.
+    robot
+        The robot that moves; see `cubic`. A joint with a quaternion turns about one axis.
+
+    Returns
+    -------
+    Move
+        `move.duration` is the shortest one, unless `duration` is given.
+
+    Examples
+    --------
+    >>> move = chasles.trajectory.trapezoid([0.0], [2.0], velocity=1.0, acceleration=2.0)
+    >>> move.duration
+    2.5
+    """
+    given = (velocity, acceleration, np.inf)
+    return _fastest("trapezoid", q0, q1, given, (qd0, qd1), duration, synchronize, robot)
+
+
+def s_curve(
+    q0: Array,
+    q1: Array,
+    *,
+    velocity: Array,
+    acceleration: Array,
+    jerk: Array,
+    qd0: Array = None,
+    qd1: Array = None,
+    duration: float | None = None,
+    synchronize: bool = True,
+    robot: Robot | None = None,
+) -> Move:
+    """Return the fastest motion between two states with limited velocity, acceleration and jerk.
+
+    Accelerations are zero at the ends. Other arguments as in `trapezoid`; jerk: the largest
+    absolute value, one number or (nv,).
+
+    Examples
+    --------
+    >>> limits = {"velocity": 1.0, "acceleration": 2.0, "jerk": 10.0}
+    >>> move = chasles.trajectory.s_curve([0.0, 0.0], [2.0, 0.5], **limits)
+    >>> round(move.duration, 6)
+    2.7
+    """
+    given = (velocity, acceleration, jerk)
+    return _fastest("s_curve", q0, q1, given, (qd0, qd1), duration, synchronize, robot)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One coordinate to move by a distance: limits, and velocities at its ends."""
+
+    distance: float
+    v: float
+    a: float
+    j: float
+    v0: float = 0.0
+    v1: float = 0.0
+
+    def time(self, change: np.ndarray | float) -> np.ndarray:
+        """Seconds that a change of velocity takes."""
+        dv = np.abs(change)
+        if math.isinf(self.j):
+            return np.asarray(dv / self.a)
+        short = 2.0 * np.sqrt(dv / self.j)
+        return np.where(dv < self.a**2 / self.j, short, dv / self.a + self.a / self.j)
+
+    def ramps(self, peak: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+        """Time and distance of both changes of velocity, for a peak velocity."""
+        up, down = self.time(peak - self.v0), self.time(self.v1 - peak)
+        return up + down, 0.5 * ((self.v0 + peak) * up + (peak + self.v1) * down)
+
+    def peaks(self, lacks: Callable[[np.ndarray], np.ndarray]) -> list[float]:
+        """Peak velocities at which a continuous function is zero."""
+        turn = 0.0 if math.isinf(self.j) else self.a**2 / self.j
+        special = [x + s * turn for x in (self.v0, self.v1) for s in (-1.0, 0.0, 1.0)] + [0.0]
+        even = np.linspace(-self.v, self.v, SAMPLES)
+        near = np.add.outer([self.v0, self.v1], self.v * CLOSE).ravel()
+        x = np.unique(np.clip(np.concatenate([even, special, near]), -self.v, self.v))
+        y = np.asarray(lacks(x))
+        found = [float(each) for each in x[y == 0.0]]
+        for k in np.flatnonzero(np.sign(y[:-1]) * np.sign(y[1:]) < 0.0):
+            root = brentq(lambda p: float(lacks(p)), x[k], x[k + 1], xtol=1e-300, rtol=8.9e-16)
+            found.append(float(root))
+        return found
+
+    @cached_property
+    def fastest(self) -> tuple[float, float]:
+        """The shortest duration, and its peak velocity."""
+        if self.still:
+            return 0.0, 0.0
+        found = []
+        for peak in self.peaks(lambda p: self.ramps(p)[1] - self.distance):
+            found.append((float(self.ramps(peak)[0]), peak))
+        for peak in (self.v, -self.v):
+            time, far = self.ramps(peak)
+            if (self.distance - far) / peak >= 0.0:
+                found.append((float(time + (self.distance - far) / peak), peak))
+        return min(found)
+
+    @property
+    def still(self) -> bool:
+        """Return True if there is nothing to move."""
+        return self.distance == 0.0 and self.v0 == self.v1 == 0.0
+
+    def peak(self, duration: float) -> float | None:
+        """The smallest peak velocity of a motion that takes so long, None if there is none."""
+        shortest, quick = self.fastest
+        if self.still or abs(duration - shortest) <= NEARLY * duration:
+            return quick
+
+        def lacks(p: np.ndarray) -> np.ndarray:
+            time, far = self.ramps(p)
+            return np.asarray(far + p * (duration - time) - self.distance)
+
+        found = [p for p in self.peaks(lacks) if self.ramps(p)[0] <= duration]
+        return min(found, key=abs) if found else None
+
+    def curve(self, peak: float, duration: float) -> PPoly:
+        """The coordinate over time, in pieces of constant jerk or acceleration."""
+        up, down = float(self.time(peak - self.v0)), float(self.time(self.v1 - peak))
+        flat = max(duration - up - down, 0.0)
+        pieces = [
+            *self._ramp(peak - self.v0, up),
+            (flat, 0.0, 0.0),
+            *self._ramp(self.v1 - peak, down),
+        ]
+        rows, t, x, v = [], [0.0], 0.0, self.v0
+        for time, a, j in pieces:
+            if time > 0.0:
+                rows.append([j / 6.0, a / 2.0, v, x])
+                t.append(t[-1] + time)
+                x += time * (v + time * (a / 2.0 + time * j / 6.0))
+                v += time * (a + time * j / 2.0)
+        return PPoly(np.array(rows).T, np.array(t))
+
+    def _ramp(self, change: float, time: float) -> list[tuple[float, float, float]]:
+        """A change of velocity: durations, accelerations at first, and jerks of its pieces."""
+        sign = math.copysign(1.0, change)
+        if math.isinf(self.j):
+            return [(time, sign * self.a, 0.0)]
+        rise = min(self.a / self.j, 0.5 * time)
+        high, jerk = sign * self.j * rise, sign * self.j
+        return [(rise, 0.0, jerk), (time - 2.0 * rise, high, 0.0), (rise, high, -jerk)]
+
+
+def _fastest(
+    name: str,
+    q0: Array,
+    q1: Array,
+    limits: tuple[Array, Array, Array],
+    ends: tuple[Array, Array],
+    duration: float | None,
+    synchronize: bool,
+    robot: Robot | None,
+) -> Move:
+    at = chart(robot, two_points(q0, q1, robot, name), name)
+    words = ("velocity", "acceleration", "jerk")
+    given = [
+        at.rate(bounds(w, x, at.sizes, name, infinite=w == "jerk" and name == "trapezoid"))
+        for w, x in zip(words, limits, strict=True)
+    ]
+    rates = [
+        at.rate(np.zeros(at.sizes) if v is None else finite(w, v, at.sizes, name))
+        for w, v in zip(("qd0", "qd1"), ends, strict=True)
+    ]
+    for w, v in zip(("qd0", "qd1"), rates, strict=True):
+        beyond = np.abs(v) > given[0]
+        if np.any(beyond):
+            k = int(np.argmax(beyond))
+            problem = f"{w}[{k}] is {v[k]:g}, beyond the velocity limit {given[0][k]:g}"
+            raise InputError(
+                "E-PATH-033", problem, f"give a smaller {w}, or raise velocity=", part=name
+            )
+    axes, directions = _axes(at, given, rates, name)
+    longest = max((axis.fastest[0] for axis in axes), default=0.0)
+    if longest == 0.0:
+        problem = "the two positions are the same, and the motion has no duration"
+        raise InputError("E-PATH-034", problem, "give different positions", part=name)
+    if duration is not None:
+        wanted = positive("duration", duration, name)
+        if wanted < longest * (1.0 - NEARLY):
+            problem = f"the limits need {longest:.9g} s, more than duration={wanted:g}"
+            raise InputError("E-PATH-035", problem, "give a longer one, or leave it out", part=name)
+        longest = max(wanted, longest)
+    if synchronize:
+        longest = _common(axes, longest, name)
+    moving = [k for k, axis in enumerate(axes) if not axis.still]
+    curves = []
+    for axis in (axes[k] for k in moving):
+        time = longest if synchronize else axis.fastest[0]
+        peak = axis.peak(time)
+        assert peak is not None, "which was found before"
+        curves.append(axis.curve(peak, time))
+    return at.move(_together(curves, np.array(directions)[moving], longest), at.points[:1])
+
+
+def _axes(
+    at: Chart, limits: list[np.ndarray], rates: list[np.ndarray], name: str
+) -> tuple[list[Axis], list[np.ndarray]]:
+    """The coordinates that move by themselves; a joint with a quaternion is one, from 0 to 1."""
+    (d,) = steps(at)
+    axes, directions, unit = [], [], np.eye(len(d))
+    turning = {k: w for w, _ in at.space.brackets for k in range(w.start, w.stop)}
+    for k in range(len(d)):
+        if k not in turning:
+            rest = (float(v[k]) for v in rates)
+            axes.append(Axis(float(d[k]), *(float(x[k]) for x in limits), *rest))
+            directions.append(unit[k])
+    for where in dict.fromkeys((w.start, w.stop) for w in turning.values()):
+        part = slice(*where)
+        if any(np.any(v[part]) for v in rates):
+            problem = "joints with quaternions begin and end at rest"
+            raise InputError("E-PATH-036", problem, "leave out their qd0 and qd1", part=name)
+        if np.any(d[part]):
+            far = np.abs(d[part])
+            most = [float(np.min(x[part][far > 0.0] / far[far > 0.0])) for x in limits]
+            axes.append(Axis(1.0, most[0], most[1], most[2]))
+            directions.append(np.where(np.isin(np.arange(len(d)), range(*where)), d, 0.0))
+    return axes, directions
+
+
+def _common(axes: list[Axis], shortest: float, name: str) -> float:
+    """The shortest duration that all coordinates can have.
+
+    One that must turn round can arrive early or late, but not at all times between.
+    """
+
+    def possible(duration: float) -> bool:
+        return all(axis.peak(duration) is not None for axis in axes)
+
+    low, high = shortest, shortest
+    while not possible(high):
+        low, high = high, high * SLOWER
+        if high > 1e3 * shortest:
+            problem = "no common duration was found"
+            raise InputError("E-PATH-037", problem, "give synchronize=False", part=name)
+    while high - low > NEARLY * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if possible(middle) else (middle, high)
+    return high
+
+
+def _together(curves: list[PPoly], directions: np.ndarray, duration: float) -> PPoly:
+    """One curve of vectors, of curves along directions (k, n) that may end before the others."""
+    x = np.unique(np.concatenate([[0.0, duration], *(curve.x for curve in curves)]))
+    x = x[np.append(True, np.diff(x) > NEARLY * duration)]
+    x[-1] = duration
+    values = np.zeros((4, len(x) - 1, len(curves)))
+    for k, curve in enumerate(curves):
+        for nu in range(4):
+            rate = curve(np.minimum(x[:-1], curve.x[-1]), nu) / math.factorial(nu)
+            over = x[:-1] >= curve.x[-1] - NEARLY * duration
+            values[3 - nu, :, k] = np.where(over & (nu > 0), 0.0, rate)
+    return PPoly(values @ directions, x)

@@ -1,0 +1,222 @@
+"""Splines through points: of vectors, postures, rotations and poses."""
+
+from math import factorial
+from typing import Literal, get_args
+
+import numpy as np
+from scipy.interpolate import BSpline, CubicSpline, PPoly, make_interp_spline
+from scipy.linalg import solve
+
+from chasles.errors import InputError
+from chasles.model.given import some_numbers
+from chasles.robot import Robot
+from chasles.trajectory.charts import Chart, chart, steps
+from chasles.trajectory.given import all_finite, increasing, points
+from chasles.trajectory.moves import Array, Move
+from chasles.trajectory.polynomials import hermite
+from chasles.trajectory.spaces import Space, poses, rotations
+
+Ends = Literal["natural", "clamped", "periodic"]
+"""Accelerations are zero at the ends; velocities are; or the end goes on as the start."""
+
+MOST_STEPS, SETTLED = 200, 1e-13
+"""Iterations for the velocities at points of rotations, and their relative change at the end."""
+
+ORTHOGONAL = 1e-6
+"""Entries of R'R may differ from the identity by so much."""
+
+
+def spline(
+    times: Array,
+    through: Array,
+    *,
+    ends: Ends = "natural",
+    degree: int = 3,
+    robot: Robot | None = None,
+) -> Move:
+    """Return a spline through points, with continuous accelerations.
+
+    Parameters
+    ----------
+    times
+        Times (m,) of the points in s, increasing from 0.
+    through
+        Postures (m, n); or rotations (m, 3, 3) or poses (m, 4, 4), whose velocities are along the
+        body's axes: angular, then linear.
+    ends
+        "natural": zero acceleration at both ends; "clamped": at rest there, with all derivatives
+        below the middle of the degree zero; "periodic": the last point is the first one again.
+    degree
+        3; or 5 and 7 for vectors and one-coordinate joints. With ends="clamped", 5 is the motion
+        through the points with the least integral of squared jerk, and 7 of squared snap.
+    robot
+        The robot that moves. Joints with quaternions turn along the exponential map; loops stay
+        closed.
+
+    Returns
+    -------
+    Move
+        `move(t)` gives positions, velocities and accelerations.
+
+    Notes
+    -----
+    Vectors have SciPy's splines. Elsewhere each piece is a cubic polynomial of exponential
+    coordinates from its first point, and the velocities at the points make accelerations
+    continuous (as in `scipy.spatial.transform.RotationSpline`, here for poses, robots and all
+    ends).
+
+    Examples
+    --------
+    >>> move = chasles.trajectory.spline([0.0, 1.0, 3.0], [[0.0], [1.0], [0.0]])
+    >>> move(1.0)[0]
+    array([1.])
+    """
+    if ends not in get_args(Ends):
+        problem = f"ends must be 'natural', 'clamped' or 'periodic', not {ends!r}"
+        raise InputError("E-PATH-018", problem, part="spline")
+    if degree not in (3, 5, 7):
+        raise InputError("E-PATH-019", f"degree must be 3, 5 or 7, not {degree!r}", part="spline")
+    given = some_numbers("through", through, "spline").astype(float)
+    if robot is None and given.shape[1:] in ((3, 3), (4, 4)):
+        space, elements = rigid(given)
+        at = Chart(space, elements, None, elements)
+    else:
+        at = chart(robot, points("through", given, robot, "spline"), "spline")
+    t = increasing(times, len(at.points), "spline")
+    gap = np.abs(at.space.difference(at.points[-1], at.points[0])).max()
+    if ends == "periodic" and gap > 1e-9:
+        problem = f"the last point is {gap:.3g} from the first"
+        raise InputError("E-PATH-020", problem, "end where it begins", part="spline")
+    curved = [row for where, _ in at.space.brackets for row in range(where.start, where.stop)]
+    if degree > 3 and curved:
+        problem = "degree 3 is the only one for rotations, poses and joints with quaternions"
+        raise InputError("E-PATH-021", problem, "leave out degree=", part="spline")
+    if not curved:
+        return _flat(at, t, ends, degree)
+    return _curved(at, t, ends, curved)
+
+
+def rigid(given: np.ndarray) -> tuple[Space, np.ndarray]:
+    """The space of rotations or poses, and its elements, checked."""
+    all_finite("through", given, "spline")
+    R = given[..., :3, :3]
+    off = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2))
+    bad = (off > ORTHOGONAL) | (np.linalg.det(R) < 0.0)
+    if given.shape[-1] == 4:
+        bad |= np.abs(given[..., 3, :] - np.array([0.0, 0.0, 0.0, 1.0])).max(axis=-1) > ORTHOGONAL
+    if np.any(bad):
+        problem = f"matrix {int(np.argmax(bad))} is not a rotation or a pose"
+        remedy = "give orthogonal matrices with determinant 1"
+        raise InputError("E-PATH-022", problem, remedy, part="spline")
+    return (rotations() if given.shape[-1] == 3 else poses()), given
+
+
+def _flat(at: Chart, t: np.ndarray, ends: Ends, degree: int) -> Move:
+    """A spline of numbers, which are steps from the first point."""
+    values = at.points - at.points[0]
+    if ends == "periodic":
+        values = np.array(values)
+        values[-1] = values[0]
+    if degree == 3:
+        curve = CubicSpline(t, values, bc_type=ends)
+        curve = PPoly.construct_fast(curve.c, curve.x)
+    else:
+        curve = in_pieces(_interpolating(t, values, ends, degree))
+    return at.move(curve, at.points[:1], periodic=ends == "periodic")
+
+
+def _interpolating(t: np.ndarray, values: np.ndarray, ends: Ends, degree: int) -> BSpline:
+    zero, half = np.zeros(values.shape[1:]), (degree - 1) // 2
+    if ends == "periodic":
+        return make_interp_spline(t, values, degree, bc_type="periodic")
+    orders = range(1, half + 1) if ends == "clamped" else range(half + 1, degree)
+    conditions = [(order, zero) for order in orders]
+    return make_interp_spline(t, values, degree, bc_type=(conditions, conditions))
+
+
+def in_pieces(curve: BSpline) -> PPoly:
+    """A spline as polynomials between its knots."""
+    x = np.unique(curve.t[curve.k : -curve.k])
+    jets = [curve(x[:-1], nu) / factorial(nu) for nu in range(curve.k, -1, -1)]
+    return PPoly(np.array(jets), x)
+
+
+# Rotations ---------------------------------------------------------------------------------------
+
+
+def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
+    """Cubic pieces of exponential coordinates with continuous velocities and accelerations.
+
+    The velocities at the points solve the equations of a cubic spline, whose matrix is exact for
+    small rotations: w <- w - A^-1 (jump of accelerations) until nothing changes.
+    """
+    h, d = np.diff(t)[:, None], steps(at)
+    A = _matrix(h[:, 0], ends)
+    w = solve(A, _right_side(h, d, ends))
+    for _ in range(MOST_STEPS):
+        change = solve(A, _jumps(at.space, h, d, w, ends))
+        w = w - change
+        if np.abs(change).max() <= SETTLED * max(np.abs(w).max(), 1.0):
+            break
+    else:
+        problem = "the velocities at the points do not settle"
+        remedy = "add points, less than a quarter turn apart"
+        raise InputError("E-PATH-023", problem, remedy, part="spline")
+    ends_at = at.space.rates(d, [w[1:]])[0]
+    pieces = [
+        hermite([0.0, float(each)], [np.array([0.0 * a, a]), np.array([b, c])]).c
+        for each, a, b, c in zip(h[:, 0], d, w[:-1], ends_at, strict=True)
+    ]
+    curve = PPoly(np.concatenate(pieces, axis=1), t)
+    return at.move(curve, at.points[:-1], periodic=ends == "periodic")
+
+
+def _accelerations(
+    space: Space, h: np.ndarray, d: np.ndarray, w: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Accelerations at the start and at the end of each piece, for velocities w at the points."""
+    (z,) = space.rates(d, [w[1:]])
+    begin = (6.0 * d - h * (4.0 * w[:-1] + 2.0 * z)) / h**2
+    finish = (-6.0 * d + h * (2.0 * w[:-1] + 4.0 * z)) / h**2
+    return begin, space.velocities(d, [z, finish])[1]
+
+
+def _jumps(space: Space, h: np.ndarray, d: np.ndarray, w: np.ndarray, ends: Ends) -> np.ndarray:
+    """What the equations of the spline lack: zero where accelerations are continuous."""
+    begin, finish = _accelerations(space, h, d, w)
+    inner = finish[:-1] - begin[1:]
+    if ends == "natural":
+        return np.concatenate([-begin[:1], inner, finish[-1:]])
+    if ends == "clamped":
+        return np.concatenate([w[:1], inner, w[-1:]])
+    return np.concatenate([finish[-1:] - begin[:1], inner, w[-1:] - w[:1]])
+
+
+def _matrix(h: np.ndarray, ends: Ends) -> np.ndarray:
+    """The equations of a cubic spline for the velocities at its points."""
+    m = len(h) + 1
+    A = np.zeros((m, m))
+    for k in range(1, m - 1):
+        A[k, k - 1], A[k, k + 1] = 2.0 / h[k - 1], 2.0 / h[k]
+        A[k, k] = 4.0 / h[k - 1] + 4.0 / h[k]
+    if ends == "natural":
+        A[0, :2], A[-1, -2:] = (4.0 / h[0], 2.0 / h[0]), (2.0 / h[-1], 4.0 / h[-1])
+    elif ends == "clamped":
+        A[0, 0] = A[-1, -1] = 1.0
+    else:
+        A[0, 0], A[0, 1] = 4.0 / h[0], 2.0 / h[0]
+        A[0, -1] += 4.0 / h[-1]
+        A[0, -2] += 2.0 / h[-1]
+        A[-1, 0], A[-1, -1] = -1.0, 1.0
+    return A
+
+
+def _right_side(h: np.ndarray, d: np.ndarray, ends: Ends) -> np.ndarray:
+    """The right side of these equations where steps add."""
+    rate = 6.0 * d / h**2
+    inner = rate[:-1] + rate[1:]
+    none = np.zeros_like(rate[:1])
+    if ends == "natural":
+        return np.concatenate([rate[:1], inner, rate[-1:]])
+    first = none if ends == "clamped" else rate[-1:] + rate[:1]
+    return np.concatenate([first, inner, none])
