@@ -7,10 +7,10 @@ without branches. A distance is negative where shapes overlap: the distance of c
 minus both radii.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cache, cached_property
+from typing import NamedTuple
 
 from chasles import backends
 from chasles.backends.arrays import Kernel
@@ -148,28 +148,28 @@ class Rounds:
         numbers = Variable("obstacles", (sum(OBSTACLES[kind] for kind in self.obstacles),))
         inputs = [Variable("q", (self.model.nq,)), numbers, *clock(self.model)]
         given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
-        return inputs, [
-            *placed(self.model, self.rounds, given, arena),
-            *obstacles(self.obstacles, given["obstacles"]),
-        ]
+
+        @cache
+        def pose(frame: str) -> tuple[Matrix, Vector]:
+            made = program(self.model, "forward_kinematics", frame=frame)
+            T = made.applied({v.name: given[v.name] for v in made.inputs}, arena)[0]
+            rows = tuple(tuple(T[4 * r : 4 * r + 3]) for r in range(3))
+            return Matrix(rows), Vector(tuple(T[4 * r + 3] for r in range(3)))
+
+        solids = obstacles(self.obstacles, given["obstacles"])
+        return inputs, [*placed(self.rounds, pose), *solids]
 
 
 def placed(
-    model: Model, rounds: Sequence[Round], given: dict[str, Any], arena: Arena
+    rounds: Sequence[Round], pose: Callable[[str], tuple[Matrix, Vector]]
 ) -> Iterator[Segment]:
-    """Round shapes of a model in the world, at the inputs q (and t) of a program."""
-    poses: dict[str, tuple[Matrix, Vector]] = {}
+    """Round shapes in the world. pose: axes and origin of a frame."""
     for frame, radius, start, end in rounds:
-        if frame is not None and frame not in poses:
-            made = program(model, "forward_kinematics", frame=frame)
-            T = made.applied({v.name: given[v.name] for v in made.inputs}, arena)[0]
-            rows = tuple(tuple(T[4 * r : 4 * r + 3]) for r in range(3))
-            poses[frame] = Matrix(rows), Vector(tuple(T[4 * r + 3] for r in range(3)))
         way = [b - a for a, b in zip(start, end, strict=True)]
         square, along = sum(x * x for x in way), Vector(tuple(way))
         at = Vector(start)
         if frame is not None:
-            R, p = poses[frame]
+            R, p = pose(frame)
             at, along = R @ at + p, R @ along
         yield Segment(at, along if square else None, square, radius)
 

@@ -14,6 +14,7 @@ from chasles.mechanisms import Mobility, assemble, mobility
 from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
 from chasles.mechanisms.postures import Bounds
 from chasles.model.given import a_generator
+from chasles.motion.distances.avoid import with_clearance
 from chasles.robot.functions import Computing
 from chasles.robot.identity import Array
 
@@ -136,6 +137,7 @@ class Configuring(Computing):
         self,
         targets: Mapping[str, Any],
         *,
+        avoid: Any = None,
         guess: Array = None,
         near: Array = None,
         fixed: Sequence[str] | str = (),
@@ -153,6 +155,9 @@ class Configuring(Computing):
             By frame: a pose (..., 4, 4) in the world, or a target of `chasles.targets`: `Pose`,
             `Position`, `Orientation`, `Axis`, `LookAt`, `Relative`; several in a list. The key
             "center of mass" takes a `CenterOfMass`. Leading shapes are batches and broadcast.
+        avoid
+            Obstacles by name, or `chasles.distances.Avoid`: the posture keeps clear of them, and of
+            collisions of the robot with itself.
         guess
             The posture (..., nq) of the first try, and of fixed joints.
         near
@@ -191,6 +196,8 @@ class Configuring(Computing):
         >>> bool(found.solved), bool(found.residual.max() < 1e-6)
         (True, True)
         """
+        if avoid is not None:
+            targets = with_clearance(self, targets, avoid)
         bounds = Bounds(self.limits.lower, self.limits.upper)
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}

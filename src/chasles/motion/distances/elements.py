@@ -281,6 +281,9 @@ def of_world(obstacles: Any) -> Iterator[Element]:
         if not isinstance(name, str):
             raise ArgumentError("E-DIST-009", f"{name!r} is not a name", part=PART)
         for each in given if isinstance(given, list) else [given]:
+            if isinstance(each, Element):
+                yield each
+                continue
             shape, pose = each if isinstance(each, tuple) and len(each) == 2 else (each, np.eye(4))
             if getattr(shape, "frame", None) is not None:
                 problem = f"obstacle {name!r} is on the frame {shape.frame!r}"

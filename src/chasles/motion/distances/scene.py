@@ -217,6 +217,16 @@ class Scene:
         a, b = self.elements[i].solid, self.elements[j].solid
         return _Casting(pair, i, j, optional("coal").ComputeDistance(a, b))
 
+    @property
+    def uses_coal(self) -> bool:
+        """Return True if some pairs have no closed form here."""
+        return bool(self._cast)
+
+    @property
+    def closed_obstacles(self) -> list[Element]:
+        """Obstacles of the compiled program, in the order of its numbers."""
+        return [self.elements[k] for k in self._obstacles]
+
     # Evaluation -------------------------------------------------------------------------------
 
     def __call__(self, q: Array, *, threads: int | None = None) -> Distances:
