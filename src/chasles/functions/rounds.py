@@ -258,9 +258,10 @@ def unit(r: Vector) -> tuple[Number, Vector]:
     """The length of a vector and its direction; that of z for a vector of length zero."""
     square = r.dot(r)
     none = less(square, COINCIDENT)
-    over = 1.0 / sqrt(select(none, 1.0, square))
+    length = sqrt(select(none, 1.0, square))
+    over = 1.0 / length
     entries = (r[0] * over, r[1] * over, select(none, 1.0, r[2] * over))
-    return sqrt(square), Vector(entries)
+    return select(none, 0.0, length), Vector(entries)
 
 
 def axis_points(a: Segment, b: Segment) -> tuple[Vector, Vector]:
