@@ -19,6 +19,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         *("", "api", "accuracy", "checks", "contact", "control", "conventions", "exporting"),
         *("homogeneous", "robots", "rollouts", "simulate", "targets", "trajectory"),
+        *("", "api", "accuracy", "checks", "contact", "control", "conventions", "distances"),
+        *("exporting", "homogeneous", "robots", "rollouts", "simulate", "targets"),
     ),
     ("lint", "peers", "plots", "view"),
     ("cli", "__main__"),

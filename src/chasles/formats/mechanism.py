@@ -85,6 +85,13 @@ def _precision(value: Any) -> Precision:
     return made
 
 
+def _bits(value: Any) -> tuple[int, int]:
+    first, second = value
+    if not all(type(x) is int and -(2**31) <= x < 2**31 for x in (first, second)):
+        raise ValueError
+    return first, second
+
+
 _TEXTS = Field(lambda value: tuple(map(FIELDS["name"].convert, value)), "a list of texts")
 _NUMBER, _TEXT = FIELDS["theta"], FIELDS["name"]
 _THREE = Field(numbers(3), "three finite numbers")
@@ -133,6 +140,8 @@ _KEYS = (
         "terms": Field(_terms, "a list of [factor, {freedom = power, ...}], powers 0 to 9"),
         "size": Field(_LENGTHS, "positive numbers"),
         "color": Field(_COLOR, "four numbers from 0 to 1: red, green, blue, opacity"),
+        "bits": Field(_bits, "two integers: MuJoCo's contype and conaffinity"),
+        "links": Field(_such(_TEXTS.convert, lambda x: len(x) == 2), "the names of two links"),
     }
 )
 """The keys of rows; of a shape, `kind` has words of its own."""
@@ -148,7 +157,8 @@ _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "joint": (("name", "kind", "child"), (*_MOVES, "mimic")),
     "loop": (("name", "kind", "child"), _MOVES),
     "frame": (("name", "link"), _POSE),
-    "shape": (("link", "kind"), ("size", "scale", "file", "role", "color", *_POSE)),
+    "shape": (("link", "kind"), ("size", "scale", "file", "role", "color", "bits", *_POSE)),
+    "excluded": (("links",), ()),
     "gear": (("name", "joint"), ("ratios", "offset")),
     "coupling": (("name",), ("terms", "kind", "frame", *_ROLLS)),
     "rotor": (("name", "ratios", "armature"), ()),
@@ -207,6 +217,7 @@ def described(source: TomlFile, *, floating: bool) -> Description:
         couplings=tuple(_couplings(source)),
         rotors=tuple(_rotors(source)),
         shapes=tuple(_shapes(source, {link.name for link in links})),
+        excluded=tuple(row["links"] for row, _ in _rows(source, "excluded")),
         precision=top.get("precision", Precision()),
     )
 
@@ -272,7 +283,7 @@ def _shapes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
             raise source.error("E-TOML-010", problem, "", *here)
         size = row.get("scale", (1.0, 1.0, 1.0)) if kind == "mesh" else row["size"]
         file, color, role = row.get("file", ""), row.get("color"), row.get("role", ROLES[0])
-        yield ShapeData(row["link"], kind, size, _pose(row), file, color, role)
+        yield ShapeData(row["link"], kind, size, _pose(row), file, color, role, row.get("bits"))
 
 
 def _inertia(row: Mapping[str, Any], about: str) -> RigidInertia:

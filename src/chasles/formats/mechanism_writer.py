@@ -52,6 +52,7 @@ def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
         ("loop", map(_joint_row, source.loops)),
         ("frame", ({"name": x.name, "link": x.link} | _pose_row(x.pose) for x in source.frames)),
         ("shape", map(_shape_row, source.shapes)),
+        ("excluded", ({"links": pair} for pair in source.excluded)),
         ("gear", gears),
         ("coupling", map(_coupling_row, others)),
         ("rotor", map(_rotor_row, source.rotors)),
@@ -81,7 +82,7 @@ def _shape_row(shape: ShapeData) -> Row:
     sizes = {"file": shape.file, "scale": shape.size} if mesh else {"size": shape.size}
     role = None if shape.role == "visual" else shape.role
     row = {"link": shape.link, "kind": shape.kind, **sizes, **_pose_row(shape.pose)}
-    return row | {"role": role, "color": shape.color}
+    return row | {"role": role, "color": shape.color, "bits": shape.bits}
 
 
 def _joint_row(joint: JointData) -> Row:

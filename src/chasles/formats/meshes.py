@@ -7,12 +7,13 @@ repeat (instances in .dae and .glb), leave out (.glb) or divide (materials of .o
 import json
 import struct
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from lxml import etree
 
-from chasles.errors import ModelError
+from chasles.errors import MissingPackageError, ModelError
 
 MOST_TIMES, BASE = 20, 40 * 2**20
 """What a file stands for, in bytes, is at most this many times its size and some."""
@@ -24,6 +25,24 @@ _FAULTS = (ValueError, LookupError, TypeError, RecursionError, struct.error, etr
 
 MOST_GROUPED = 5 * 10**7
 """Faces times materials of an .obj file, the work that trimesh has with them."""
+
+
+@lru_cache(maxsize=512)
+def loaded(path: Path) -> list[Any]:
+    """The meshes of a file, in its frame, as objects of trimesh; those without faces left out."""
+    try:
+        import trimesh
+    except ImportError:
+        problem = "pip install trimesh, which reads mesh files"
+        raise MissingPackageError("E-FILE-080", problem) from None
+    if path.suffix.lower() == ".dae":
+        try:
+            import collada  # noqa: F401  trimesh reads such files with it
+        except ImportError:
+            problem = "pip install pycollada, which reads .dae files"
+            raise MissingPackageError("E-FILE-081", problem) from None
+    check(path)
+    return [mesh for mesh in trimesh.load_scene(path).dump() if len(mesh.faces)]
 
 
 def check(path: Path) -> None:

@@ -86,6 +86,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         couplings=tuple(found.couplings),
         rotors=tuple(rotors),
         shapes=tuple(_shapes(source)),
+        excluded=tuple((source.bodies[a], source.bodies[b]) for a, b in source["excluded"]),
     )
 
 
@@ -278,7 +279,8 @@ def _shapes(source: Source) -> Iterator[ShapeData]:
         visual, link = source["geom_group"][k] in _SHOWN, source.bodies[source["geom_bodyid"][k]]
         color = tuple(source["geom_color"][k]) if visual else None
         role = "visual" if visual else "collision"
-        yield ShapeData(link, kind, tuple(size[: SHAPES[kind]]), place, file, color, role)
+        bits = (source["geom_contype"][k], source["geom_conaffinity"][k])
+        yield ShapeData(link, kind, tuple(size[: SHAPES[kind]]), place, file, color, role, bits)
 
 
 def _frames(source: Source) -> Iterator[FrameData]:

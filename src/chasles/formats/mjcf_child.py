@@ -16,6 +16,7 @@ ARRAYS = (
     *("eq_obj1id", "eq_obj2id", "eq_active0", "eq_data"),
     *("tendon_adr", "tendon_num", "wrap_objid", "wrap_prm"),
     *("geom_bodyid", "geom_group", "geom_dataid", "geom_size", "geom_pos", "geom_quat"),
+    *("geom_contype", "geom_conaffinity"),
     *("mesh_pos", "mesh_quat", "mesh_scale"),
 )
 """What is printed of mjModel under its own name; MuJoCo's documentation says what each is."""
@@ -99,6 +100,7 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
         "site": names(model, mujoco.mjtObj.mjOBJ_SITE, model.nsite),
         "equality": names(model, mujoco.mjtObj.mjOBJ_EQUALITY, model.neq),
         "geom_color": colors(model).tolist(),
+        "excluded": [[int(k) >> 16, int(k) & 0xFFFF] for k in model.exclude_signature],
         "mesh_file": [path(model, int(start)) for start in model.mesh_pathadr],
         "tendon": names(model, mujoco.mjtObj.mjOBJ_TENDON, model.ntendon),
         "armature": reflected(model, "armature"),

@@ -67,6 +67,15 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     bodies = writer.bodies(added(root, "worldbody"))
     add_equalities(root, source, bodies)
     notes += _add_shapes(root, bodies, description.shapes, os.fsdecode(path))
+    named = [pair for pair in description.excluded if bodies.keys() >= {*pair}]
+    for pair in named:
+        contact = root.find("contact")
+        contact = added(root, "contact") if contact is None else contact
+        added(
+            contact,
+            "exclude",
+            **{f"body{k}": bodies[x].get("name", "world") for k, x in enumerate(pair, 1)},
+        )
     writer.note_what_is_left(description)
     store(path, printed(root))
     return tuple(notes)
@@ -311,6 +320,8 @@ def _add_shapes(
         if shape.link not in bodies:
             notes.append(f"link {shape.link!r} is no body in MJCF; its shape is left out")
             continue
+        if shape.bits is not None:
+            given |= {"contype": f"{shape.bits[0]}", "conaffinity": f"{shape.bits[1]}"}
         if shape.color is not None and shape.role == "visual":
             given["rgba"] = words(shape.color)
         added(bodies[shape.link], "geom", type=shape.kind, **given, **placed(shape.pose))

@@ -200,7 +200,9 @@ class ShapeData:
     "sphere" its radius; of a "cylinder" or "capsule" its radius and its length along z, round ends
     not counted; of an "ellipsoid" its half axes; of a "mesh" factors along x, y, z of what `file`
     holds, which is named as the robot's file names it. color: red, green, blue, opacity, 0 to 1.
-    role: one of `ROLES`; what is for collision is looked at only where nothing else is there.
+    role: one of `ROLES`; what is for collision is looked at only where nothing else is there. bits:
+    MuJoCo's contype and conaffinity, where the file has them: they say what the shape touches,
+    whatever its role.
     """
 
     link: str
@@ -210,6 +212,12 @@ class ShapeData:
     file: str = ""
     color: tuple[float, ...] | None = None
     role: str = "visual"
+    bits: tuple[int, int] | None = None
+
+    @property
+    def collides(self) -> bool:
+        """Return True if the shape can touch others."""
+        return self.role == "collision" if self.bits is None else any(self.bits)
 
 
 ROLES = ("visual", "collision")
@@ -312,7 +320,8 @@ class Description:
     `robot.independent` names them; none lets the library choose.
     closure: how dynamics solve the loops; the library's to choose.
     massless: no masses are known, so that only kinematics can be asked.
-    shapes: what links look like or touch others with; nothing that is computed depends on them.
+    shapes: what links look like or touch others with; only distances depend on them. excluded:
+    pairs of links that the file does not let touch.
     precision: of the numbers, which decides whether loops are meant to close.
     """
 
@@ -330,6 +339,7 @@ class Description:
     couplings: tuple[CouplingData, ...] = ()
     rotors: tuple[RotorData, ...] = ()
     shapes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
+    excluded: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
     precision: Precision = field(default=Precision(), compare=False)
 
 

@@ -199,6 +199,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
         independent=(),
         notes=source.notes + notes,
         shapes=tuple(x for x in source.shapes if x.link in kept),
+        excluded=tuple(pair for pair in source.excluded if kept.issuperset(pair)),
     )
 
 

@@ -1,17 +1,20 @@
 """The configuration space of a robot: positions by name, at random, and with loops closed."""
 
+import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
 from chasles.backends.arrays import checked_count
-from chasles.errors import ArgumentError
+from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import from_names, numbers
 from chasles.mechanisms import Mobility, assemble, mobility
 from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
 from chasles.mechanisms.postures import Bounds
 from chasles.model.given import a_generator
+from chasles.motion.distances.avoid import with_clearance
 from chasles.robot.functions import Computing
 from chasles.robot.identity import Array
 
@@ -28,7 +31,7 @@ class Configuring(Computing):
         q = self.mechanism.neutral()
         if not within:
             return q
-        inside = np.clip(q, self.limits.lower, self.limits.upper)
+        inside = self.clip(q)
         if np.array_equal(inside, q) or not self.loops:
             return inside
         places = {
@@ -39,6 +42,28 @@ class Configuring(Computing):
         free = self.mechanism.loops.positions.independent
         y = [inside[places[k]] if k in places else 0.0 for k in free]
         return assemble(self.mechanism.closing.positions, y, inside)
+
+    def clip(self, q: Array) -> np.ndarray:
+        """Return q (..., nq) with each coordinate moved to the nearest position in its limits.
+
+        Coordinates without limits, as those of free and spherical joints, stay as they are. Loops
+        of a robot that has any are not closed again: `assemble` closes them.
+        """
+        given = numbers("clip: q", q, self.nq)
+        return np.clip(given, self.limits.lower, self.limits.upper)
+
+    def within(self, q: Array, *, tolerance: float = 0.0) -> np.ndarray:
+        """Return True (...) where every coordinate of q (..., nq) is inside its limits.
+
+        tolerance: the distance from a limit that still counts as inside, in rad or m. A coordinate
+        that is NaN is not inside.
+        """
+        if not isinstance(tolerance, Real) or isinstance(tolerance, bool) or not tolerance >= 0.0:
+            problem = f"tolerance must be zero or a positive number, not {tolerance!r}"
+            raise InputError("E-ROBOT-050", problem, part="within")
+        given = numbers("within: q", q, self.nq)
+        inside = (given >= self.limits.lower - tolerance) & (given <= self.limits.upper + tolerance)
+        return np.asarray(inside.all(axis=-1))[()]
 
     def state(self, values: Mapping[str, Array], *, default: Array = None) -> np.ndarray:
         """q (..., nq) from {joint: position}, shapes broadcast together.
@@ -58,7 +83,8 @@ class Configuring(Computing):
         """Random configurations (*size, nq): uniform between limits where a joint has them.
 
         Without limits, angles lie in [-pi, pi], positions in [-1, 1] m; orientations are uniform.
-        They leave loops open: `assemble` takes one as a guess, and closes them.
+        With one limit, an interval of the same length begins there. They leave loops open:
+        `assemble` takes one as a guess, and closes them.
         """
         rng = a_generator(rng, "random")
         sizes = size if isinstance(size, tuple | list) else (size,)
@@ -68,9 +94,7 @@ class Configuring(Computing):
             body = self.model.bodies[i]
             for k, unit in zip(range(where.start, where.stop), body.joint.units, strict=True):
                 span = {"rad": np.pi, "m": 1.0, "1": 0.0}[unit]
-                low, high = body.data.limits.lower, body.data.limits.upper
-                bounded = body.joint.nq == 1 and np.isfinite(low) and np.isfinite(high)
-                low, high = (low, high) if bounded else (-span, span)
+                low, high = _interval(self.limits.lower[k], self.limits.upper[k], span)
                 q[..., k] = rng.uniform(low, high, shape) if unit != "1" else rng.normal(size=shape)
             if "1" in body.joint.units:
                 turn = q[..., where.start : where.start + 4]
@@ -113,6 +137,7 @@ class Configuring(Computing):
         self,
         targets: Mapping[str, Any],
         *,
+        avoid: Any = None,
         guess: Array = None,
         near: Array = None,
         fixed: Sequence[str] | str = (),
@@ -130,6 +155,9 @@ class Configuring(Computing):
             By frame: a pose (..., 4, 4) in the world, or a target of `chasles.targets`: `Pose`,
             `Position`, `Orientation`, `Axis`, `LookAt`, `Relative`; several in a list. The key
             "center of mass" takes a `CenterOfMass`. Leading shapes are batches and broadcast.
+        avoid
+            Obstacles by name, or `chasles.distances.Avoid`: the posture keeps clear of them, and of
+            collisions of the robot with itself.
         guess
             The posture (..., nq) of the first try, and of fixed joints.
         near
@@ -168,7 +196,16 @@ class Configuring(Computing):
         >>> bool(found.solved), bool(found.residual.max() < 1e-6)
         (True, True)
         """
+        if avoid is not None:
+            targets = with_clearance(self, targets, avoid)
         bounds = Bounds(self.limits.lower, self.limits.upper)
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}
         return inverse_kinematics(self.mechanism, bounds, targets, **options)
+
+
+def _interval(lower: float, upper: float, span: float) -> tuple[float, float]:
+    """The interval between two limits; 2 span long, from the limit or about 0, if one is absent."""
+    if math.isfinite(lower):
+        return lower, upper if math.isfinite(upper) else lower + 2.0 * span
+    return (upper - 2.0 * span, upper) if math.isfinite(upper) else (-span, span)

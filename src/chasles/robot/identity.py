@@ -126,15 +126,19 @@ class Identity(Named):
 
     @cached_property
     def limits(self) -> Limits:
-        """The limits of all joints; those with several coordinates have none."""
+        """The limits of all joints.
+
+        Those of a universal or yaw-pitch-roll joint hold for each of its angles. Joints with
+        quaternions, and those with both angles and lengths, have none.
+        """
         model = self.model
         q, v = np.full((2, model.nq), np.inf), np.full((2, model.nv), np.inf)
         q[0] = -np.inf
         for i in model.movers:
             given, joint = model.bodies[i].data.limits, model.bodies[i].joint
-            if joint.nq == 1:
-                q[:, model.position_slices[i].start] = given.lower, given.upper
-                v[:, model.velocity_slices[i].start] = given.velocity, given.effort
+            if set(joint.units) in ({"rad"}, {"m"}) and joint.nq == joint.nv:
+                q[:, model.position_slices[i]] = [[given.lower], [given.upper]]
+                v[:, model.velocity_slices[i]] = [[given.velocity], [given.effort]]
         return Limits(*q, *v)
 
     def joint(self, name: str) -> JointData:

@@ -7,6 +7,9 @@ from chasles.algorithms import that_runs
 from chasles.entry_points import entry_point
 from chasles.functions.cost import Explanation, explain
 from chasles.model.given import a_name
+from chasles.motion.distances.distance import distance
+from chasles.motion.distances.enclosing import enclosing_shapes
+from chasles.motion.distances.pairs import collision_pairs
 from chasles.motion.simulation import rollout, rollout_pullback, simulate
 from chasles.robot.editing import Editing
 
@@ -40,6 +43,12 @@ class Robot(Editing):
     simulate = simulate
     rollout = rollout
     rollout_pullback = rollout_pullback
+
+    # Distances ----------------------------------------------------------------------------------
+
+    distance = distance
+    collision_pairs = collision_pairs
+    enclosing_shapes = enclosing_shapes
 
     # Pictures ---------------------------------------------------------------------------------
 

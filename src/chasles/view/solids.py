@@ -1,13 +1,10 @@
 """Triangles drawn for a robot, from shapes and meshes of its file, or from its inertias."""
 
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.errors import MissingPackageError
 from chasles.formats import meshes
 from chasles.formats.registry import mesh_file, package_of
 from chasles.mathematics.spatial import Transform
@@ -109,7 +106,7 @@ def _meshes(
         missing.append(shape.file)
         return
     try:
-        found = _loaded(path)
+        found = meshes.loaded(path)
     except Exception as error:  # the readers of mesh files raise whatever a bad file makes them
         notes.append(f"link {shape.link!r}: mesh {path} cannot be read: {error}")
         return
@@ -117,21 +114,6 @@ def _meshes(
         notes.append(f"link {shape.link!r}: mesh {path} has no triangles")
     for mesh in found:
         yield mesh.copy().apply_transform(np.diag([*shape.size, 1.0])), _own_color(mesh)
-
-
-@cache
-def _loaded(path: Path) -> list[Any]:
-    """The meshes of a file, in its frame."""
-    import trimesh
-
-    if path.suffix.lower() == ".dae":
-        try:
-            import collada  # noqa: F401  trimesh reads such files with it
-        except ImportError:
-            problem = "pip install pycollada, which reads .dae files"
-            raise MissingPackageError("E-VIEW-001", problem) from None
-    meshes.check(path)
-    return [mesh for mesh in trimesh.load_scene(path).dump() if len(mesh.faces)]
 
 
 def _own_color(mesh: Any) -> tuple[float, ...]:

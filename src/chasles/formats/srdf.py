@@ -1,0 +1,53 @@
+"""SRDF files beside URDF files: pairs of links whose collisions are not checked.
+
+The format is that of wiki.ros.org/srdf: `<disable_collisions link1= link2=>`. Groups, states and
+virtual joints are not read.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lxml import etree
+
+from chasles.errors import ModelError
+from chasles.formats import xml_file as xml
+from chasles.formats.files import load
+
+FOLDERS = (".", "srdf", "../srdf", "../config")
+"""Folders, seen from that of the URDF file, in which its SRDF file is looked for."""
+
+
+def beside(file: str, name: str) -> Path | None:
+    """The SRDF file of a URDF file: called as the file or as the robot, in one of `FOLDERS`."""
+    path = Path(os.path.abspath(file))
+    if path.suffix.lower() not in (".urdf", ".xacro") or not path.is_file():
+        return None
+    for stem in dict.fromkeys((path.name.partition(".")[0], name)):
+        if not stem or os.path.basename(stem) != stem:
+            continue
+        for folder in FOLDERS:
+            found = path.parent / folder / f"{stem}.srdf"
+            if found.is_file():
+                return Path(os.path.normpath(found))
+    return None
+
+
+def disabled(path: str | os.PathLike[str], links: Iterable[str]) -> list[tuple[str, str]]:
+    """The pairs of links that a file disables; those of links that a robot lacks are left out."""
+    file = os.fsdecode(path)
+    root = xml.parse(file, load(file))
+    if root.tag.rpartition("}")[2] != "robot":
+        problem = f"the document is a <{root.tag}>"
+        raise ModelError("E-SRDF-001", problem, "an SRDF file is a <robot>", file=file)
+    known = frozenset(links)
+    return [pair for pair in _pairs(root, file) if known.issuperset(pair)]
+
+
+def _pairs(root: etree._Element, file: str) -> Iterator[tuple[str, str]]:
+    for part in root.iter("{*}disable_collisions"):
+        first, second = part.get("link1"), part.get("link2")
+        if not first or not second:
+            problem, where = "disable_collisions needs link1 and link2", f"{file}:{part.sourceline}"
+            raise ModelError("E-SRDF-002", problem, "name two links", file=where)
+        yield first, second

@@ -1,0 +1,119 @@
+"""A target of inverse kinematics: round shapes stay apart from each other and from obstacles.
+
+Its one error is the root of the summed squares of all overlaps, each the distance that is wanted
+minus the distance that there is, where that is positive. Forces along the directions between
+overlapping shapes, on the frames that carry them, give its gradient as joint torques.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from chasles.expr import Number, less, maximum, select, sqrt
+from chasles.functions.rounds import (
+    OBSTACLES,
+    Round,
+    Segment,
+    Solid,
+    axis_points,
+    nearest,
+    obstacles,
+    placed,
+    unit,
+)
+from chasles.functions.targets import Posture, Rows, Target
+from chasles.mathematics.linear import Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Clearance(Target):
+    """Distances of at least `margin` (m) between pairs of round shapes and obstacles.
+
+    rounds, kinds, pairs: as of `functions.rounds.Rounds`. given: the numbers (..., n) of all
+    obstacles. It is met where each distance is `margin` or more; steps aim at `tolerance` beyond.
+    """
+
+    rounds: tuple[Round, ...]
+    kinds: tuple[str, ...]
+    pairs: tuple[tuple[int, int], ...]
+    given: Any
+    margin: float = 0.0
+    weight: float = 1.0
+    tolerance: float = 1e-3
+
+    lengths: ClassVar[int] = 1
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return 1 + sum(OBSTACLES[kind] for kind in self.kinds)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return ("Clearance", self.rounds, self.kinds, self.pairs)
+
+    def numbers(self) -> np.ndarray:
+        given = np.asarray(self.given, dtype=float)
+        first = np.full((*given.shape[:-1], 1), self.margin + self.tolerance)
+        return np.concatenate([first, given], axis=-1)
+
+    def reached(self, at: Posture, frame: str) -> list[Number]:
+        return []
+
+    def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
+        robot = list(placed(self.rounds, at.pose))
+        solids: list[Solid] = [*robot, *obstacles(self.kinds, goal[1:])]
+        total: Number = 0.0
+        forces: dict[int, list[tuple[Vector, Vector]]] = {}
+        for i, j in self.pairs:
+            overlap, (x, y), push = _overlap(robot[i], solids[j], goal[0])
+            total = total + overlap * overlap
+            forces.setdefault(i, []).append((x, -push))
+            if j < len(robot):
+                forces.setdefault(j, []).append((y, push))
+        error = sqrt(total)
+        none = less(total, 1e-24)
+        share = select(none, 0.0, 1.0 / select(none, 1.0, error))
+        return [select(none, 0.0, error)], [[x * share for x in self._torques(at, robot, forces)]]
+
+    def _torques(
+        self,
+        at: Posture,
+        robot: Sequence[Segment],
+        forces: dict[int, list[tuple[Vector, Vector]]],
+    ) -> list[Number]:
+        """Joint torques of forces at points of round shapes."""
+        by_frame: dict[str, tuple[Vector, Vector]] = {}
+        for i, some in forces.items():
+            frame = self.rounds[i].frame
+            if frame is None:
+                continue
+            if robot[i].along is None:  # all at the centre
+                whole = Vector.zero()
+                for _, force in some:
+                    whole = whole + force
+                some = [(robot[i].start, whole)]
+            origin = at.pose(frame)[1]
+            moment, total = by_frame.get(frame, (Vector.zero(), Vector.zero()))
+            for point, force in some:
+                moment, total = moment + (point - origin).cross(force), total + force
+            by_frame[frame] = moment, total
+        found: list[Number] = [0.0] * at.model.nv
+        for frame, wrench in by_frame.items():
+            for rows, vector in zip(at.jacobian(frame), wrench, strict=True):
+                for row, x in zip(rows, vector, strict=True):
+                    found = [f + r * x for f, r in zip(found, row, strict=True)]
+        return found
+
+
+def _overlap(a: Segment, b: Solid, wanted: Number) -> tuple[Number, tuple[Vector, Vector], Vector]:
+    """How much nearer than wanted two shapes are, points of both, and the overlap towards b."""
+    if isinstance(b, Segment):
+        x, y = axis_points(a, b)
+        length, n = unit(y - x)
+        overlap = maximum(0.0, wanted + (a.radius + b.radius) - length)
+        return overlap, (x, y), n * overlap
+    found = nearest(a, b)
+    overlap = maximum(0.0, wanted - found.distance)
+    return overlap, (found.first, found.second), found.normal * overlap

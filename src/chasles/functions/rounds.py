@@ -1,0 +1,321 @@
+"""Distances of round shapes as programs: spheres and capsules on links, to each other and to
+spheres, capsules, boxes and planes of the world, whose numbers are inputs.
+
+A capsule is all points within a radius of a segment; a sphere is a capsule of length zero. The
+nearest points of two segments are those of Ericson (2005), *Real-Time Collision Detection*, 5.1.9,
+without branches. A distance is negative where shapes overlap: the distance of centres, or of axes,
+minus both radii.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import NamedTuple
+
+from chasles import backends
+from chasles.backends.arrays import Kernel
+from chasles.expr import (
+    RULES,
+    Arena,
+    Number,
+    Program,
+    Variable,
+    absolute,
+    less,
+    less_equal,
+    maximum,
+    minimum,
+    select,
+    sqrt,
+)
+from chasles.functions.programs import program
+from chasles.functions.tracing import clock
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.model import Model
+
+Place = tuple[float, float, float]
+
+PARALLEL = 1e-12
+"""The squared sine of an angle below which two segments count as parallel."""
+
+COINCIDENT = 1e-200
+"""The squared distance below which centres coincide, and any direction separates them."""
+
+OBSTACLES = {"sphere": 4, "capsule": 7, "box": 15, "plane": 4}
+"""The count of numbers of each kind: centre, radius; ends, radius; axes by rows, centre, half
+lengths; outward unit normal and its level."""
+
+
+class Round(NamedTuple):
+    """A capsule on a frame, or on the world (None); a sphere if both ends coincide. In m."""
+
+    frame: str | None
+    radius: float
+    start: Place
+    end: Place
+
+
+class Segment(NamedTuple):
+    """The axis of a capsule in the world. along: None for a sphere. square: of its length."""
+
+    start: Vector
+    along: Vector | None
+    square: Number
+    radius: Number
+
+
+class Box(NamedTuple):
+    """A box: its axes as columns, its centre and half lengths."""
+
+    R: Matrix
+    center: Vector
+    half: Vector
+
+
+class Plane(NamedTuple):
+    """All points x with normal . x below the level."""
+
+    normal: Vector
+    level: Number
+
+
+Solid = Segment | Box | Plane
+
+
+class Nearest(NamedTuple):
+    """The distance of two shapes, a nearest point of each, and the direction between them."""
+
+    distance: Number
+    first: Vector
+    second: Vector
+    normal: Vector
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Round shapes of a model, kinds of obstacles, and groups of pairs of them.
+
+    groups: each has pairs (i, j) of a round shape i and a round shape j, or an obstacle
+    j - len(rounds). The distance of a group is the least of its pairs.
+    """
+
+    model: Model
+    rounds: tuple[Round, ...]
+    obstacles: tuple[str, ...]
+    groups: tuple[tuple[tuple[int, int], ...], ...]
+
+    @cached_property
+    def distances(self) -> Kernel:
+        """q, obstacles (, t) -> the distance of each group."""
+        return self._compiled(nearest=False)
+
+    @cached_property
+    def nearest(self) -> Kernel:
+        """q, obstacles (, t) -> distances, points (groups, 2, 3) and normals (groups, 3)."""
+        return self._compiled(nearest=True)
+
+    def _compiled(self, *, nearest: bool) -> Kernel:
+        own = any(joint.custom is not None for joint in self.model.source.joints)
+        trace = self.nearest_program if nearest else self.distance_program
+        known = (self.rounds, self.obstacles, self.groups, nearest)
+        made = trace().hash if own else ""
+        recipe = ("rounds", self.model.source, self.model.mimics, *known, made)
+        return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
+
+    def distance_program(self) -> Program:
+        """The program of `distances`."""
+        inputs, solids = self.traced()
+        found = [_least(solids, pairs) for pairs in self.groups]
+        output = (Variable("distance", (len(found),)), found)
+        return Program.from_outputs("distance", inputs, [output])
+
+    def nearest_program(self) -> Program:
+        """The program of `nearest`."""
+        inputs, solids = self.traced()
+        found = [_nearest(solids, pairs) for pairs in self.groups]
+        n = len(found)
+        points = [x for each in found for x in (*each.first, *each.second)]
+        outputs: list[tuple[Variable, list[Number]]] = [
+            (Variable("distance", (n,)), [each.distance for each in found]),
+            (Variable("points", (n, 2, 3)), points),
+            (Variable("normals", (n, 3)), [x for each in found for x in each.normal]),
+        ]
+        return Program.from_outputs("nearest", inputs, outputs)
+
+    def traced(self) -> tuple[list[Variable], list[Solid]]:
+        """Inputs, and all shapes in the world: those of the robot, then obstacles."""
+        arena = Arena(RULES)
+        numbers = Variable("obstacles", (sum(OBSTACLES[kind] for kind in self.obstacles),))
+        inputs = [Variable("q", (self.model.nq,)), numbers, *clock(self.model)]
+        given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
+
+        @cache
+        def pose(frame: str) -> tuple[Matrix, Vector]:
+            made = program(self.model, "forward_kinematics", frame=frame)
+            T = made.applied({v.name: given[v.name] for v in made.inputs}, arena)[0]
+            rows = tuple(tuple(T[4 * r : 4 * r + 3]) for r in range(3))
+            return Matrix(rows), Vector(tuple(T[4 * r + 3] for r in range(3)))
+
+        solids = obstacles(self.obstacles, given["obstacles"])
+        return inputs, [*placed(self.rounds, pose), *solids]
+
+
+def placed(
+    rounds: Sequence[Round], pose: Callable[[str], tuple[Matrix, Vector]]
+) -> Iterator[Segment]:
+    """Round shapes in the world. pose: axes and origin of a frame."""
+    for frame, radius, start, end in rounds:
+        way = [b - a for a, b in zip(start, end, strict=True)]
+        square, along = sum(x * x for x in way), Vector(tuple(way))
+        at = Vector(start)
+        if frame is not None:
+            R, p = pose(frame)
+            at, along = R @ at + p, R @ along
+        yield Segment(at, along if square else None, square, radius)
+
+
+def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid]:
+    """Obstacles of some kinds from their numbers."""
+    for kind in kinds:
+        n, numbers = numbers[: OBSTACLES[kind]], numbers[OBSTACLES[kind] :]
+        if kind == "sphere":
+            yield Segment(Vector(tuple(n[:3])), None, 0.0, n[3])
+        elif kind == "capsule":
+            along = Vector(tuple(n[3:6])) - Vector(tuple(n[:3]))
+            yield Segment(Vector(tuple(n[:3])), along, along.dot(along), n[6])
+        elif kind == "box":
+            R = Matrix(tuple(tuple(n[3 * r : 3 * r + 3]) for r in range(3)))
+            yield Box(R, Vector(tuple(n[9:12])), Vector(tuple(n[12:])))
+        else:
+            yield Plane(Vector(tuple(n[:3])), n[3])
+
+
+# Pairs ------------------------------------------------------------------------------------------
+
+
+def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
+    """The least distance of pairs; squares are compared where the radii are the same."""
+    squares: dict[float, Number] = {}
+    least: list[Number] = []
+    for i, j in pairs:
+        a, b = solids[i], solids[j]
+        assert isinstance(a, Segment)
+        if isinstance(b, Segment) and isinstance(a.radius, float) and isinstance(b.radius, float):
+            x, y = axis_points(a, b)
+            radii, square = a.radius + b.radius, (y - x).dot(y - x)
+            squares[radii] = minimum(squares[radii], square) if radii in squares else square
+        else:
+            least.append(gap(a, b))
+    least += [sqrt(square) - radii for radii, square in squares.items()]
+    found = least[0]
+    for other in least[1:]:
+        found = minimum(found, other)
+    return found
+
+
+def _nearest(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Nearest:
+    """What is nearest of pairs: the first of equals."""
+    found: Nearest | None = None
+    for i, j in pairs:
+        a, b = solids[i], solids[j]
+        assert isinstance(a, Segment)
+        other = nearest(a, b)
+        if found is None:
+            found = other
+            continue
+        closer = less(other.distance, found.distance)
+        vectors = [
+            Vector(tuple(select(closer, x, y) for x, y in zip(new, old, strict=True)))
+            for new, old in zip(other[1:], found[1:], strict=True)
+        ]
+        found = Nearest(select(closer, other.distance, found.distance), *vectors)
+    assert found is not None
+    return found
+
+
+def gap(a: Segment, b: Solid) -> Number:
+    """The distance of a round shape from another shape."""
+    if isinstance(b, Segment):
+        x, y = axis_points(a, b)
+        return sqrt((y - x).dot(y - x)) - (a.radius + b.radius)
+    return nearest(a, b).distance
+
+
+def nearest(a: Segment, b: Solid) -> Nearest:
+    """Distance and nearest points of a round shape and another one; the normal points to b."""
+    if isinstance(b, Segment):
+        return _round(a, b)
+    return _box(a, b) if isinstance(b, Box) else _plane(a, b)
+
+
+def _round(a: Segment, b: Segment) -> Nearest:
+    x, y = axis_points(a, b)
+    length, n = unit(y - x)
+    return Nearest(length - (a.radius + b.radius), x + n * a.radius, y - n * b.radius, n)
+
+
+def unit(r: Vector) -> tuple[Number, Vector]:
+    """The length of a vector and its direction; that of z for a vector of length zero."""
+    square = r.dot(r)
+    none = less(square, COINCIDENT)
+    length = sqrt(select(none, 1.0, square))
+    over = 1.0 / length
+    entries = (r[0] * over, r[1] * over, select(none, 1.0, r[2] * over))
+    return select(none, 0.0, length), Vector(entries)
+
+
+def axis_points(a: Segment, b: Segment) -> tuple[Vector, Vector]:
+    """The nearest points of two segments, of which either may be a point."""
+    r = a.start - b.start
+    if a.along is None or b.along is None:
+        ahead = a.start if a.along is None else _along(a, -a.along.dot(r) / a.square)
+        behind = b.start if b.along is None else _along(b, b.along.dot(r) / b.square)
+        return ahead, behind
+    across, c, f = a.along.dot(b.along), a.along.dot(r), b.along.dot(r)
+    turned = a.square * b.square - across * across
+    flat = less(turned, PARALLEL * a.square * b.square)
+    s = (across * f - c * b.square) / select(flat, 1.0, turned)
+    s = select(flat, 0.0, _clamped(s))
+    t = _clamped((across * s + f) / b.square)
+    return _along(a, (across * t - c) / a.square), _along(b, t)
+
+
+def _along(a: Segment, part: Number) -> Vector:
+    assert a.along is not None
+    return a.start + a.along * _clamped(part)
+
+
+def _clamped(x: Number) -> Number:
+    return maximum(0.0, minimum(1.0, x))
+
+
+def _box(a: Segment, b: Box) -> Nearest:
+    """A sphere and a box: the nearest point of face, edge or corner; from inside of a face."""
+    assert a.along is None, "capsules and boxes have no closed form here"
+    c = b.R.T @ (a.start - b.center)
+    depths = [h - absolute(x) for x, h in zip(c, b.half, strict=True)]
+    r = Vector(tuple(x - maximum(-h, minimum(h, x)) for x, h in zip(c, b.half, strict=True)))
+    inside = less_equal(r.dot(r), 0.0)
+    x, y, z = depths
+    first = less_equal(x, y) * less_equal(x, z)
+    second = (1.0 - first) * less_equal(y, z)
+    faces = (first, second, (1.0 - first) * (1.0 - second))
+    signs = [select(less(k, 0.0), -1.0, 1.0) for k in c]
+    length, away = unit(r)
+    depth = minimum(minimum(x, y), z)
+    out = b.R @ Vector(
+        tuple(select(inside, f * s, w) for f, s, w in zip(faces, signs, away, strict=True))
+    )
+    far = select(inside, -depth, length)
+    return Nearest(far - a.radius, a.start - out * a.radius, a.start - out * far, -out)
+
+
+def _plane(a: Segment, b: Plane) -> Nearest:
+    """The lower end of a round shape above a plane."""
+    low, height = a.start, b.normal.dot(a.start)
+    if a.along is not None:
+        rise = b.normal.dot(a.along)
+        falls = less(rise, 0.0)
+        low, height = low + a.along * falls, height + rise * falls
+    far = height - b.level
+    return Nearest(far - a.radius, low - b.normal * a.radius, low - b.normal * far, -b.normal)

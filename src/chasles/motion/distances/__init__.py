@@ -1,0 +1,1 @@
+"""Distances between shapes of a robot, and to obstacles of the world."""

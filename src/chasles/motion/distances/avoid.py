@@ -1,0 +1,167 @@
+"""Obstacles and self-collisions that inverse kinematics avoids."""
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from chasles.errors import ArgumentError, InputError
+from chasles.functions.clearance import Clearance
+from chasles.functions.rounds import OBSTACLES
+from chasles.functions.targets import Pose, Target
+from chasles.model.given import a_mapping, a_number, some_numbers
+from chasles.motion.contract import Machine
+from chasles.motion.distances.elements import Element, of_world
+from chasles.motion.distances.enclosing import enclosed, enclosing_shapes
+from chasles.motion.distances.scene import Scene
+from chasles.motion.geometry.closed_forms import Sphere
+
+PART = "avoid"
+
+FINE, MANY = 0.01, 64
+"""The excess in m, and the largest number, of spheres that stand for an obstacle."""
+
+POSTURES = 256
+"""Random postures among which one must keep a pair of links apart."""
+
+
+class Posing(Machine, Protocol):
+    """A robot that has random postures within its limits."""
+
+    def random(self, rng: Any = None, size: Any = ()) -> np.ndarray:
+        """Postures (*size, nq)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Avoid:
+    """What postures of `inverse_kinematics` keep away from: obstacles, and the robot itself.
+
+    Parameters
+    ----------
+    obstacles
+        {name: shape} as in `distance`. A sphere may also be an array (..., 4) of its centre and
+        radius, one for each problem. Obstacles that are not spheres, capsules, boxes or planes are
+        enclosed in spheres, within 1 cm.
+    margin
+        The distance in m that is to be kept, or more.
+    shapes
+        Spheres and capsules on frames of the robot; by default `enclosing_shapes()`, which contain
+        the collision shapes of its file.
+    pairs
+        Pairs of names, as in `distance`.
+    weight
+        How much overlaps count beside other targets, where not all can be met.
+    tolerance
+        How far in m beyond the margin the steps aim.
+
+    Notes
+    -----
+    A posture that is `solved` keeps the margin between all pairs. Pairs of links that `shapes` keep
+    apart in none of 256 random postures are left out, with a warning.
+    """
+
+    obstacles: Any = None
+    margin: float = 0.0
+    shapes: Any = None
+    pairs: Any = None
+    weight: float = 1.0
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        for name in ("margin", "tolerance"):
+            value = a_number(name, getattr(self, name), PART)
+            if not math.isfinite(value) or value < 0.0 or (name == "tolerance" and value == 0.0):
+                problem = f"{name} must be finite and positive, not {value!r}"
+                raise InputError("E-DIST-050", problem, part=PART)
+
+
+def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
+    """Targets of inverse kinematics, and that of keeping apart. avoid: an `Avoid`, or obstacles."""
+    if isinstance(avoid, Mapping):
+        avoid = Avoid(avoid)
+    if not isinstance(avoid, Avoid):
+        problem = f"avoid must be obstacles by name or chasles.distances.Avoid, not {avoid!r:.60}"
+        raise ArgumentError("E-DIST-051", problem, part="inverse_kinematics")
+    given = dict(a_mapping("targets", targets, "inverse_kinematics"))
+    frame = robot.model.source.links[0].name  # that of a target that is not of one frame
+    before = given.get(frame)
+    if before is None:
+        others = []
+    elif isinstance(before, list) and all(isinstance(each, Target) for each in before):
+        others = before
+    else:
+        others = [before]
+    from_pose = [each if isinstance(each, Target) else Pose(each) for each in others]
+    return given | {frame: [*from_pose, clearance(robot, avoid)]}
+
+
+def clearance(robot: Posing, avoid: Avoid) -> Clearance:
+    """The target of keeping apart."""
+    plain, batched = _sorted(avoid.obstacles)
+    shapes = enclosing_shapes(robot) if avoid.shapes is None else avoid.shapes
+    scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
+    if scene.uses_coal:
+        problem = "only spheres and capsules can be kept apart, and spheres from boxes"
+        remedy = "give spheres as shapes, such as robot.enclosing_shapes('spheres')"
+        raise InputError("E-DIST-052", problem, remedy, part=PART)
+    rows = [batched.get(e.owner, e.numbers()) for e in scene.closed_obstacles]
+    lead = np.broadcast_shapes(*(row.shape[:-1] for row in rows))
+    numbers = [np.broadcast_to(row, (*lead, row.shape[-1])) for row in rows]
+    whole = np.concatenate(numbers, axis=-1) if numbers else np.zeros(0)
+    groups = _separable(robot, scene, avoid.margin)
+    kinds = tuple(e.kind for e in scene.closed_obstacles)
+    pairs = tuple(pair for group in groups for pair in group)
+    limits = (avoid.margin, avoid.weight, avoid.tolerance)
+    return Clearance(scene.rounds.rounds, kinds, pairs, whole, *limits)
+
+
+def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
+    """Obstacles that a scene has, and numbers of those that differ from problem to problem."""
+    if obstacles is None:
+        return None, {}
+    plain: dict[str, Any] = {}
+    batched: dict[str, np.ndarray] = {}
+    for name, given in a_mapping("obstacles", obstacles, PART).items():
+        if isinstance(given, np.ndarray):
+            batched[name] = _balls(name, given)
+            plain[name] = Sphere(None, 1.0)
+        else:
+            plain[name] = [_round(element) for element in of_world({name: given})]
+            plain[name] = [each for some in plain[name] for each in some]
+    return plain, batched
+
+
+def _balls(name: str, given: np.ndarray) -> np.ndarray:
+    array = some_numbers(f"obstacle {name!r}", given, PART).astype(float)
+    good = array.shape[-1:] == (4,) and np.isfinite(array).all()
+    if not good or not (array[..., 3] > 0.0).all():
+        problem = f"obstacle {name!r} must be (..., 4): finite centres and positive radii"
+        raise InputError("E-DIST-053", problem, part=PART)
+    return array
+
+
+def _round(element: Element) -> list[Any]:
+    """An obstacle as it is, or spheres around it."""
+    if element.kind in OBSTACLES:
+        return [element]
+    return list(enclosed(element, "spheres", FINE, MANY))
+
+
+def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[int, int], ...]]:
+    """Groups of pairs, without those of links that random postures never keep apart."""
+    names = {e.owner for e in scene.closed_obstacles}
+    inner = [p for p, pair in enumerate(scene.pairs) if not names & {*pair}]
+    kept = dict(scene.groups)
+    if inner:
+        least = scene(robot.random(0, size=POSTURES)).distance[:, inner].max(axis=0)
+        never = [p for p, far in zip(inner, least, strict=True) if far < margin]
+        if never:
+            some = ", ".join(" and ".join(scene.pairs[p]) for p in never[:4])
+            text = f"the shapes of {len(never)} pairs of links always overlap, and are left out"
+            warnings.warn(f"avoid: {text}: {some}", stacklevel=5)
+        for p in never:
+            kept.pop(p)
+    return list(kept.values())

@@ -1,0 +1,305 @@
+"""Shapes between which distances are asked for: of links, of files, of the world."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy
+
+from chasles.errors import ArgumentError, InputError, MissingPackageError, ModelError, said
+from chasles.formats import meshes as mesh_files
+from chasles.formats.registry import mesh_file, package_of
+from chasles.functions.rounds import Round
+from chasles.mathematics.spatial import Transform
+from chasles.model import Model, ShapeData
+from chasles.model.given import some_numbers
+from chasles.motion.geometry.closed_forms import Box, Capsule, Plane, Sphere, contact_axes
+from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, place
+from chasles.motion.solvers import optional
+
+PART = "distance"
+
+ROUND = ("sphere", "capsule")
+"""Kinds of shapes that `functions.rounds` has closed forms of."""
+
+MESHES = ("hull", "triangles")
+"""Forms of a mesh: its convex hull, or the surface of its triangles."""
+
+Shape = Sphere | Capsule | Box | Cylinder | ConvexMesh | Plane | ShapeData
+
+
+@dataclass(frozen=True, eq=False)
+class Element:
+    """One shape. owner: its link or obstacle. frame: None in the world; R, r: its axes and origin.
+
+    kind and size as of `ShapeData`, and "plane" (below its z = 0), "hull" and "triangles", which
+    have vertices (n, 3) and faces (m, 3) in its own axes.
+    """
+
+    owner: str
+    frame: str | None
+    kind: str
+    size: tuple[float, ...]
+    R: np.ndarray
+    r: np.ndarray
+    vertices: np.ndarray | None = None
+    faces: np.ndarray | None = None
+    bits: tuple[int, int] | None = None
+
+    @cached_property
+    def round(self) -> Round:
+        """A sphere or capsule, with its ends in the frame."""
+        half = 0.5 * self.size[1] * self.R[:, 2] if self.kind == "capsule" else np.zeros(3)
+        return Round(self.frame, self.size[0], place(self.r - half), place(self.r + half))
+
+    def numbers(self) -> np.ndarray:
+        """The numbers of an obstacle, as `functions.rounds.OBSTACLES` has them."""
+        if self.kind == "box":
+            half = 0.5 * np.array(self.size)
+            return np.concatenate([self.R.ravel(), self.r, half])
+        if self.kind == "plane":
+            return np.array([*self.R[:, 2], self.R[:, 2] @ self.r])
+        ends = [*self.round.start, *self.round.end][: 3 if self.kind == "sphere" else 6]
+        return np.array([*ends, self.round.radius])
+
+    @cached_property
+    def solid(self) -> Any:
+        """The shape as a geometry of coal, in its own axes."""
+        coal = optional("coal")
+        if self.kind in ("hull", "triangles"):
+            assert self.vertices is not None
+            return _hull(self) if self.kind == "hull" else _triangles(self.vertices, self.faces)
+        if self.kind == "plane":
+            return coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
+        return getattr(coal, self.kind.capitalize())(*self.size)
+
+    def points(self) -> np.ndarray:
+        """Points (n, 3) in the frame whose convex hull contains the shape; spheres have none.
+
+        Round sides are those of a prism around them, ellipsoids of a polyhedron.
+        """
+        return np.asarray(self._points() @ self.R.T + self.r)
+
+    def _points(self) -> np.ndarray:
+        if self.vertices is not None:
+            return self.vertices
+        if self.kind == "ellipsoid":
+            return np.asarray(np.array(self.size) * _around_ball())
+        if self.kind == "cylinder":
+            radius, length = self.size
+            angles = 2.0 * np.pi / SIDES * np.arange(SIDES)
+            far = radius / np.cos(np.pi / SIDES)
+            ring = far * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=-1)
+            lift = np.array([0.0, 0.0, 0.5 * length])
+            return np.concatenate([ring - lift, ring + lift])
+        assert self.kind == "box"
+        return CORNERS * 0.5 * np.array(self.size)
+
+
+SIDES = 24
+"""Sides of the prism that stands for a cylinder where it is enclosed in other shapes."""
+
+CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+
+
+def _around_ball() -> np.ndarray:
+    """Corners of a polyhedron that contains the unit ball: a grown icosahedron, divided once."""
+    g = 0.5 * (1.0 + np.sqrt(5.0))
+    base = np.array([[0, a, b * g] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
+    corners = np.concatenate([np.roll(base, k, axis=1) for k in range(3)])
+    corners /= np.linalg.norm(corners, axis=1, keepdims=True)
+    hull = scipy.spatial.ConvexHull(corners)
+    middles = [
+        corners[[a, b]].mean(axis=0)
+        for f in hull.simplices
+        for a, b in zip(f, np.roll(f, 1), strict=True)
+    ]
+    whole = np.concatenate([corners, middles])
+    whole /= np.linalg.norm(whole, axis=1, keepdims=True)
+    levels = -scipy.spatial.ConvexHull(whole).equations[:, 3]
+    return np.asarray(whole / levels.min())
+
+
+def _hull(element: Element) -> Any:
+    coal, points = optional("coal"), optional("coal").StdVec_Vec3s()
+    assert element.vertices is not None
+    points.extend(list(element.vertices))
+    return coal.Convex.convexHull(points, True, "Qt")
+
+
+def _triangles(vertices: np.ndarray, faces: np.ndarray | None) -> Any:
+    coal, assembled = optional("coal"), optional("coal").BVHModelOBBRSS()
+    assert faces is not None
+    points, corners = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+    points.extend(list(vertices))
+    corners.extend([coal.Triangle(*map(int, face)) for face in faces])
+    assembled.beginModel(len(faces), len(vertices))
+    assembled.addSubModel(points, corners)
+    assembled.endModel()
+    return assembled
+
+
+# Shapes of files --------------------------------------------------------------------------------
+
+
+def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Element]:
+    """Collision shapes of a robot's file, of some links or of all that have any."""
+    wanted = None if links is None else set(links)
+    chosen = [s for s in model.source.shapes if s.collides and (wanted is None or s.link in wanted)]
+    missing = [s for s in chosen if s.kind == "mesh" and _path(model, s.file) is None]
+    if missing:
+        raise _absent(model, missing)
+    return [of_data(s, s.link, s.link, model.source.where, meshes) for s in chosen]
+
+
+def _path(model: Model, name: str) -> Any:
+    return mesh_file(name, model.source.where)
+
+
+def _absent(model: Model, missing: Sequence[ShapeData]) -> ModelError:
+    files, links = ({getattr(s, key): None for s in missing} for key in ("file", "link"))
+    some = ", ".join([*files][:2]) + (", ..." if len(files) > 2 else "")
+    packages = [name for name in dict.fromkeys(map(package_of, files)) if name]
+    found = f"add the folder that holds {packages[0]} to ROS_PACKAGE_PATH" if packages else ""
+    remedy = f"{found or 'put them there'}, or give pairs without {', '.join([*links][:3])}"
+    problem = f"{len(files)} mesh files of collision shapes are not found: {some}"
+    return ModelError("E-DIST-001", problem, remedy, part=f"robot {model.name!r}")
+
+
+def of_data(shape: ShapeData, owner: str, frame: str | None, file: str, meshes: str) -> Element:
+    """The element of a shape of a file."""
+    R, r = np.array(shape.pose.R.rows, dtype=float), np.array([*shape.pose.r], dtype=float)
+    size = tuple(map(float, shape.size))
+    if shape.kind != "mesh":
+        return Element(owner, frame, shape.kind, size, R, r, bits=shape.bits)
+    vertices, faces = _mesh(shape, file)
+    vertices = vertices * np.array(size)
+    kind = meshes if len(vertices) > 3 and _solid(vertices) else "triangles"
+    if kind == "hull":
+        vertices = vertices[scipy.spatial.ConvexHull(vertices).vertices]
+    return Element(owner, frame, kind, (), R, r, vertices, faces, shape.bits)
+
+
+def _solid(vertices: np.ndarray) -> bool:
+    """Return True if points are not all in one plane."""
+    spread = vertices - vertices.mean(axis=0)
+    values = np.linalg.svd(spread, compute_uv=False)
+    return bool(values[-1] > 1e-9 * values[0])
+
+
+def _mesh(shape: ShapeData, file: str) -> tuple[np.ndarray, np.ndarray]:
+    """All vertices and faces of a mesh file."""
+    path = mesh_file(shape.file, file)
+    if path is None:
+        problem = f"mesh file {shape.file!r} is not found"
+        raise ModelError("E-DIST-002", problem, "check its path", part=PART)
+    try:
+        found = mesh_files.loaded(path)
+    except MissingPackageError:
+        raise
+    except Exception as error:  # the readers of mesh files raise whatever a bad file makes them
+        problem = f"the mesh cannot be read: {said(error)}"
+        raise ModelError("E-DIST-003", problem, "export it again", file=path) from None
+    if not found:
+        raise ModelError("E-DIST-004", "the mesh has no triangles", "export it again", file=path)
+    first, vertices, faces = 0, [], []
+    for each in found:
+        vertices.append(np.asarray(each.vertices, dtype=float))
+        faces.append(np.asarray(each.faces) + first)
+        first += len(vertices[-1])
+    return np.concatenate(vertices), np.concatenate(faces)
+
+
+# Shapes of the user -----------------------------------------------------------------------------
+
+
+def of_shape(shape: Any, owner: str, frame: str | None, pose: np.ndarray) -> Element:
+    """The element of a shape of `chasles.contact` or `chasles.model`, in a frame with a pose."""
+    if isinstance(shape, ShapeData):
+        made = of_data(shape, owner, frame, "", "hull")
+        kind, size, R, r = made.kind, made.size, made.R, made.r
+        vertices, faces = made.vertices, made.faces
+    else:
+        kind, size, R, r, vertices = _plain(shape)
+        faces = None
+    turned, moved = pose[:3, :3] @ R, pose[:3, :3] @ r + pose[:3, 3]
+    return Element(owner, frame, kind, size, turned, moved, vertices, faces)
+
+
+def _plain(
+    shape: Any,
+) -> tuple[str, tuple[float, ...], np.ndarray, np.ndarray, np.ndarray | None]:
+    """Kind, size, axes, origin and vertices of a shape of `chasles.contact`."""
+    if isinstance(shape, Sphere):
+        return "sphere", (shape.radius,), np.eye(3), np.array(shape.center), None
+    if isinstance(shape, Box):
+        return "box", shape.size, np.eye(3), np.array(shape.center), None
+    if isinstance(shape, ConvexMesh):
+        return "hull", (), np.eye(3), np.zeros(3), shape.points
+    if isinstance(shape, Plane):
+        normal = np.array(shape.normal) / np.linalg.norm(shape.normal)
+        return "plane", (), contact_axes(normal).T, np.array(shape.point), None
+    if isinstance(shape, Capsule | Cylinder):
+        along = np.subtract(shape.end, shape.start)
+        length = float(np.linalg.norm(along))
+        kind = "capsule" if isinstance(shape, Capsule) else "cylinder"
+        middle = 0.5 * np.add(shape.start, shape.end)
+        return kind, (shape.radius, length), contact_axes(along / length).T, middle, None
+    names = "Sphere, Capsule, Box, Cylinder, ConvexMesh or Plane of chasles.contact"
+    raise ArgumentError("E-DIST-005", f"{shape!r:.80} is not a {names}", part=PART)
+
+
+def of_user(model: Model, shapes: Any) -> list[Element]:
+    """Elements of shapes that a user gives to links, each with the name of its link or frame."""
+    if not isinstance(shapes, Iterable) or isinstance(shapes, str | bytes | Mapping):
+        problem = f"shapes must be a sequence of shapes, not {type(shapes).__name__}"
+        raise ArgumentError("E-DIST-006", problem, part=PART)
+    found = []
+    for shape in shapes:
+        name = shape.link if isinstance(shape, ShapeData) else getattr(shape, "frame", "")
+        if not isinstance(name, str):
+            problem = f"{shape!r:.80} has no frame"
+            raise ArgumentError("E-DIST-007", problem, "name a link of the robot", part=PART)
+        model.frame(name)
+        if isinstance(shape, ShapeData):
+            found.append(of_data(shape, name, name, model.source.where, "hull"))
+        else:
+            found.append(of_shape(shape, name, name, np.eye(4)))
+    return found
+
+
+def of_world(obstacles: Any) -> Iterator[Element]:
+    """Obstacles by name: a shape, (shape, pose), or a list of such."""
+    if obstacles is None:
+        return
+    if not isinstance(obstacles, Mapping):
+        problem = f"obstacles must be {{name: shape}}, not {type(obstacles).__name__}"
+        raise ArgumentError("E-DIST-008", problem, part=PART)
+    for name, given in obstacles.items():
+        if not isinstance(name, str):
+            raise ArgumentError("E-DIST-009", f"{name!r} is not a name", part=PART)
+        for each in given if isinstance(given, list) else [given]:
+            if isinstance(each, Element):
+                yield each
+                continue
+            shape, pose = each if isinstance(each, tuple) and len(each) == 2 else (each, np.eye(4))
+            if getattr(shape, "frame", None) is not None:
+                problem = f"obstacle {name!r} is on the frame {shape.frame!r}"
+                remedy = "give None for the world, or give it among the shapes of the robot"
+                raise InputError("E-DIST-010", problem, remedy, part=PART)
+            yield of_shape(shape, name, None, _pose(name, pose))
+
+
+def _pose(name: str, value: Any) -> np.ndarray:
+    if isinstance(value, Transform):
+        made = np.eye(4)
+        made[:3, :3], made[:3, 3] = np.array(value.R.rows), np.array([*value.r])
+        return made
+    T = some_numbers(f"the pose of obstacle {name!r}", value, PART).astype(float)
+    rigid = T.shape == (4, 4) and np.isfinite(T).all() and (T[3] == (0.0, 0.0, 0.0, 1.0)).all()
+    if not rigid or not np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=1e-6):
+        problem = f"the pose of obstacle {name!r} is not a homogeneous matrix (4, 4)"
+        raise InputError("E-DIST-011", problem, "give a rotation and a translation", part=PART)
+    return T

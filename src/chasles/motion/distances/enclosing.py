@@ -1,0 +1,250 @@
+"""Spheres and capsules that contain the collision shapes of links.
+
+Each collision shape is replaced by a convex polyhedron that contains it (a mesh by its convex
+hull), the polyhedron is cut into convex cells by planes, and each cell gets a sphere or capsule
+that contains the corners of the cell, and so the cell. Together they contain the shape.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy
+
+from chasles.backends.arrays import checked_count
+from chasles.errors import InputError, ModelError
+from chasles.model.given import a_number
+from chasles.motion.contract import Machine
+from chasles.motion.distances.elements import Element, of_file
+from chasles.motion.geometry.closed_forms import Capsule, Sphere
+from chasles.motion.geometry.shapes import place
+
+PART = "enclosing_shapes"
+
+ROUNDING = 1e-12
+"""The part by which radii are larger than computed, so that rounding leaves no corner outside."""
+
+CENTERED = 200
+"""Steps towards the centre of the smallest sphere around points."""
+
+
+def enclosing_shapes(
+    robot: Machine,
+    kind: str = "spheres",
+    *,
+    excess: float = 0.05,
+    count: int = 16,
+) -> tuple[Sphere | Capsule, ...]:
+    """Return spheres or capsules that contain the collision shapes of all links.
+
+    Parameters
+    ----------
+    kind
+        "spheres" or "capsules".
+    excess
+        The distance in m by which a shape may reach beyond what it encloses.
+    count
+        The largest number of shapes for each collision shape of the file; it takes precedence over
+        `excess`.
+
+    Returns
+    -------
+    tuple of Sphere or Capsule
+        In the frames of their links, as `distance(shapes=)` and `inverse_kinematics(avoid=)` take
+        them.
+
+    Notes
+    -----
+    Their union contains the convex hull of every collision shape, to rounding. So a positive
+    distance between them is at most that of the shapes of the file: it proves that these are apart.
+    Where they overlap, the shapes of the file may be apart or not.
+    """
+    if kind not in ("spheres", "capsules"):
+        problem = f"kind must be 'spheres' or 'capsules', not {kind!r}"
+        raise InputError("E-DIST-040", problem, part=PART)
+    most = checked_count(f"{PART}: count", count)
+    if not a_number("excess", excess, PART) > 0.0:
+        raise InputError("E-DIST-041", f"excess must be positive, not {excess!r}", part=PART)
+    key = (PART, kind, float(excess), most)
+    kept = robot.mechanism.kept
+    if key not in kept:
+        found = of_file(robot.model, "hull", None)
+        if not found:
+            problem = f"robot {robot.model.name!r} has no collision shapes"
+            raise ModelError("E-DIST-042", problem, "give spheres of your own", part=PART)
+        fitted = [each for e in found for each in enclosed(e, kind, excess, most)]
+        kept[key] = tuple(fitted)
+    shapes: tuple[Sphere | Capsule, ...] = kept[key]
+    return shapes
+
+
+def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
+    """Shapes that contain an element."""
+    frame = element.frame
+    if element.kind == "plane":
+        return
+    if element.kind == "sphere":
+        yield Sphere(frame, element.size[0], place(element.r))
+        return
+    if element.kind == "capsule":
+        yield from _capsule(element, kind, excess, count)
+        return
+    body = Cell(element.points())
+    fit = ball if kind == "spheres" else rod
+    cells = [(body, fit(body))]
+    while len(cells) < count:
+        beyond = [body.beyond(found) for _, found in cells]
+        worst = int(np.argmax(beyond))
+        parts = cells[worst][0].halves()
+        if beyond[worst] <= excess or len(parts) < 2:
+            break
+        cells[worst : worst + 1] = [(part, fit(part)) for part in parts]
+    for _, (start, end, radius) in cells:
+        if np.array_equal(start, end):
+            yield Sphere(frame, radius, place(start))
+        else:
+            yield Capsule(frame, radius, place(start), place(end))
+
+
+def _capsule(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
+    """A capsule as itself, or as spheres around parts of its length."""
+    radius, length = element.size
+    start, end = np.array(element.round.start), np.array(element.round.end)
+    if kind == "capsules":
+        yield Capsule(element.frame, radius, place(start), place(end))
+        return
+    reach = np.sqrt((radius + excess) ** 2 - radius**2)
+    parts = min(max(int(np.ceil(0.5 * length / reach)), 1), count)
+    wide = float(np.hypot(radius, 0.5 * length / parts)) * (1.0 + ROUNDING)
+    for k in range(parts):  # a slice of the tube, and a cap at an end, are within the sphere
+        share = (k + 0.5) / parts
+        yield Sphere(element.frame, wide, place(start + share * (end - start)))
+    if parts > 1 or length > 0.0:
+        for tip in (start, end):
+            yield Sphere(element.frame, radius, place(tip))
+
+
+Fit = tuple[np.ndarray, np.ndarray, float]
+"""Two ends of an axis, which coincide for a sphere, and a radius."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A convex polyhedron: the hull of points (n, 3)."""
+
+    points: np.ndarray
+
+    @cached_property
+    def hull(self) -> Any:
+        """Its convex hull; None if all points are in one plane."""
+        try:
+            return scipy.spatial.ConvexHull(self.points)
+        except (scipy.spatial.QhullError, ValueError):
+            return None
+
+    @cached_property
+    def corners(self) -> np.ndarray:
+        """The corners of the hull."""
+        return self.points if self.hull is None else self.points[self.hull.vertices]
+
+    def beyond(self, fit: Fit) -> float:
+        """The distance by which a shape reaches beyond the faces of this polyhedron, at most.
+
+        Of a shape whose axis leaves the polyhedron, the farthest end counts.
+        """
+        start, end, radius = fit
+        if self.hull is None:
+            return radius
+        normals, levels = self.hull.equations[:, :3], self.hull.equations[:, 3]
+        depths = [float(np.max(normals @ at + levels)) for at in (start, end)]
+        return radius + max(depths)
+
+    def halves(self) -> list["Cell"]:
+        """The two parts on both sides of a plane through the middle, across the longest axis."""
+        corners = self.corners
+        middle = corners.mean(axis=0)
+        axes = np.linalg.svd(corners - middle, full_matrices=False)[2]
+        spans = np.ptp(corners @ axes.T, axis=0)
+        n = axes[int(np.argmax(spans))]
+        levels = corners @ n
+        cut = 0.5 * (levels.min() + levels.max())
+        if self.hull is None or np.ptp(levels) < 1e-6:
+            return [self]
+        ends = np.concatenate([self.hull.simplices[:, [a, b]] for a, b in ((0, 1), (1, 2), (2, 0))])
+        a, b = self.points[ends[:, 0]], self.points[ends[:, 1]]
+        below, above = a @ n - cut, b @ n - cut
+        crossing = below * above < 0.0
+        share = (below[crossing] / (below[crossing] - above[crossing]))[:, None]
+        between = a[crossing] + share * (b[crossing] - a[crossing])
+        sides = (corners[levels <= cut], corners[levels >= cut])
+        return [Cell(np.concatenate([side, between])) for side in sides]
+
+
+def ball(cell: Cell) -> Fit:
+    """A sphere around a cell, nearly the smallest (Badoiu and Clarkson 2003)."""
+    center = 0.5 * (cell.corners.min(axis=0) + cell.corners.max(axis=0))
+    best, radius = center, np.inf
+    for k in range(CENTERED):
+        away = np.linalg.norm(cell.corners - center, axis=1)
+        far = int(np.argmax(away))
+        if away[far] < radius:
+            best, radius = center, float(away[far])
+        center = center + (cell.corners[far] - center) / (k + 2.0)
+    return best, best, radius * (1.0 + ROUNDING)
+
+
+def rod(cell: Cell) -> Fit:
+    """A capsule around a cell, of nearly the least volume among those along principal axes."""
+    middle = 0.5 * (cell.corners.min(axis=0) + cell.corners.max(axis=0))
+    axes = np.linalg.svd(cell.corners - cell.corners.mean(axis=0), full_matrices=False)[2]
+    tried = [ball(cell)]
+    for axis in axes:
+        across = [other for other in axes if other is not axis]
+        flat = Cell((cell.corners - middle) @ np.array(across).T)
+        center = middle + _disc(flat.points) @ np.array(across)
+        tried.append(_along(cell.corners, center, axis))
+    return min(tried, key=_volume)
+
+
+def _disc(points: np.ndarray) -> np.ndarray:
+    """The centre of nearly the smallest circle around points (n, 2)."""
+    center = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    best, radius = center, np.inf
+    for k in range(CENTERED):
+        away = np.linalg.norm(points - center, axis=1)
+        far = int(np.argmax(away))
+        if away[far] < radius:
+            best, radius = center, float(away[far])
+        center = center + (points[far] - center) / (k + 2.0)
+    return best
+
+
+def _along(corners: np.ndarray, center: np.ndarray, axis: np.ndarray) -> Fit:
+    """The shortest capsule around points with a given axis and the least radius."""
+    r = corners - center
+    t = r @ axis
+    across = np.linalg.norm(r - t[:, None] * axis, axis=1)
+    radius = float(across.max()) * (1.0 + ROUNDING)
+    cap = np.sqrt(np.maximum(radius**2 - across**2, 0.0))
+    first, last = float(np.min(t + cap)), float(np.max(t - cap))
+    if first > last:
+        first = last = 0.5 * (first + last)
+    start, end = center + first * axis, center + last * axis
+    outside = _away(corners, start, end).max()
+    return start, end, max(radius, float(outside) * (1.0 + ROUNDING))
+
+
+def _away(points: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """The distances (n,) of points from a segment."""
+    along = end - start
+    square = max(float(along @ along), 1e-300)
+    part = np.clip((points - start) @ along / square, 0.0, 1.0)
+    return np.asarray(np.linalg.norm(points - start - part[:, None] * along, axis=1))
+
+
+def _volume(fit: Fit) -> float:
+    start, end, radius = fit
+    length = float(np.linalg.norm(end - start))
+    return np.pi * radius**2 * (length + 4.0 / 3.0 * radius)

@@ -1,0 +1,130 @@
+"""Pairs of links between which a robot may collide with itself."""
+
+import os
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import Any
+
+from chasles.errors import ArgumentError, InputError
+from chasles.formats import srdf as srdf_files
+from chasles.model import WORLD, Model, ShapeData
+from chasles.model.model import suggest
+from chasles.motion.contract import Machine
+
+Pair = tuple[str, str]
+
+
+def collision_pairs(robot: Machine, *, srdf: Any = None) -> tuple[Pair, ...]:
+    """Return the pairs of links whose collision shapes may touch, in file order.
+
+    Parameters
+    ----------
+    srdf
+        The path of an SRDF file; None for the one beside the URDF file, if there is one, and False
+        for none.
+
+    Returns
+    -------
+    tuple of (str, str)
+        Every two links with collision shapes that move relative to each other, but for links that
+        one joint connects and pairs that the file excludes: `<disable_collisions>` of SRDF,
+        `<exclude>`, contype and conaffinity of MJCF.
+
+    Notes
+    -----
+    An SRDF file is found in the folder of the URDF file, in `srdf` there, or in `../srdf` and
+    `../config`, under the name of the URDF file or of the robot. As in MuJoCo, a body of an MJCF
+    file that is connected to the world may collide with shapes of the world.
+    """
+    model = robot.model
+    touching: dict[str, list[ShapeData]] = {}
+    for shape in model.source.shapes:
+        if shape.collides:
+            touching.setdefault(shape.link, []).append(shape)
+    names = [name for name in (link.name for link in model.source.links) if name in touching]
+    return tuple(
+        (a, b) for a, b in pairs_among(model, names, srdf) if _meet(touching[a], touching[b])
+    )
+
+
+def pairs_among(model: Model, names: Iterable[str], srdf: Any = None) -> list[Pair]:
+    """Pairs of links that move relative to each other, that no one joint connects, and that the
+    file does not exclude."""
+    body = {name: model.frame(name).body for name in names}
+    near = _adjacent(model)
+    without = {frozenset(pair) for pair in (*model.source.excluded, *_disabled(model, srdf))}
+    return [
+        (a, b)
+        for a, b in combinations(body, 2)
+        if body[a] != body[b]
+        and frozenset((body[a], body[b])) not in near
+        and frozenset((a, b)) not in without
+    ]
+
+
+def _meet(first: Iterable[ShapeData], second: Iterable[ShapeData]) -> bool:
+    """Return True if some shapes of two links touch by their bits; those without bits do."""
+    return any(
+        a.bits is None or b.bits is None or touch(a.bits, b.bits) for a in first for b in second
+    )
+
+
+def touch(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    """MuJoCo's rule: contype of one and conaffinity of the other have a bit in common."""
+    return bool(a[0] & b[1] or b[0] & a[1])
+
+
+def _adjacent(model: Model) -> set[frozenset[int]]:
+    """Bodies that a joint connects, in the tree or closing a loop.
+
+    Massless links between several joints of one body do not count as bodies.
+    """
+    massless = {link.name for link in model.source.links if link.massless}
+    carried = {shape.link for shape in model.source.shapes}
+    real = {model.frames[x.name].body for x in model.source.links if x.name not in massless}
+    real |= {model.frames[name].body for name in carried}
+    mujoco = any(shape.bits is not None for shape in model.source.shapes)
+    found = set()
+    for i, body in enumerate(model.bodies):
+        parent, floating = body.parent, body.data.traits.floating
+        while parent != WORLD and parent not in real:
+            floating |= model.bodies[parent].data.traits.floating
+            parent = model.bodies[parent].parent
+        if not (parent == WORLD and (floating or mujoco)):
+            found.add(frozenset((i, parent)))
+    return found | {frozenset((loop.predecessor.body, loop.successor.body)) for loop in model.loops}
+
+
+def _disabled(model: Model, srdf: Any) -> list[Pair]:
+    if srdf is False:
+        return []
+    if srdf is not None and not isinstance(srdf, str | os.PathLike):
+        problem = f"srdf must be a path, None or False, not {srdf!r:.60}"
+        raise ArgumentError("E-DIST-020", problem, part="collision_pairs")
+    path = srdf_files.beside(model.source.where, model.name) if srdf is None else srdf
+    links = (link.name for link in model.source.links)
+    return [] if path is None else srdf_files.disabled(path, links)
+
+
+def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
+    """Pairs of names as a caller gives them. known: links with shapes, and obstacles."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        problem = f"pairs must be a sequence of two names each, not {given!r:.60}"
+        raise ArgumentError("E-DIST-021", problem, part="distance")
+    found = []
+    for pair in given:
+        names = tuple(pair) if isinstance(pair, tuple | list) else ()
+        if len(names) != 2 or not all(isinstance(name, str) for name in names):
+            problem = f"{pair!r:.60} is not a pair of names"
+            raise ArgumentError(
+                "E-DIST-022", problem, "give (link, link or obstacle)", part="distance"
+            )
+        for name in names:
+            if name not in known:
+                problem = f"{name!r} has no collision shapes, and is not an obstacle"
+                raise InputError("E-DIST-023", problem, suggest(name, known), part="distance")
+        if names[0] == names[1]:
+            problem = f"{names[0]!r} has no distance from itself"
+            raise InputError("E-DIST-024", problem, "name two links", part="distance")
+        found.append((names[0], names[1]))
+    return found

@@ -1,0 +1,357 @@
+"""Scenes: shapes of a robot, obstacles, pairs of them, and their distances at postures.
+
+Pairs of spheres and capsules, of these and planes, and of spheres and boxes of the world are one
+compiled program (`functions.rounds`). Coal (extra `contact`) has all others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.backends.arrays import call
+from chasles.errors import InputError, ModelError
+from chasles.functions.doors import check_robot, numbers
+from chasles.functions.rounds import OBSTACLES, Rounds
+from chasles.motion.contract import Array, Machine
+from chasles.motion.distances import elements
+from chasles.motion.distances.elements import PART, ROUND, Element
+from chasles.motion.distances.pairs import Pair, checked_pairs, collision_pairs, pairs_among, touch
+from chasles.motion.solvers import optional
+
+PRECISION = 1e-10
+"""The tolerance of coal's distances, in m. That of its penetrations stays at 1e-6: with less, its
+iterations fail for ellipsoids."""
+
+ITERATIONS = 512
+"""Coal's, at most."""
+
+TOUCHING = 1e-9
+"""Distances, in m, below which nearest points do not give a direction."""
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Distances of pairs at postures q (..., nq): P pairs, in m.
+
+    Attributes
+    ----------
+    pairs : tuple of (str, str)
+        The names of links and obstacles of each pair.
+    distance : (..., P)
+        The least distance of the shapes of each pair; where they overlap, minus the length of the
+        shortest translation that separates them.
+    """
+
+    pairs: tuple[Pair, ...]
+    distance: np.ndarray
+    q: np.ndarray
+    _scene: "Scene"
+    _known: tuple[np.ndarray, np.ndarray] | None = None
+
+    @cached_property
+    def _nearest(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._known is not None:
+            return self._known
+        return self._scene.evaluated(self.q, None, points=True)[1:]
+
+    @property
+    def points(self) -> np.ndarray:
+        """Nearest points (..., P, 2, 3) of both shapes of each pair, in the world."""
+        return self._nearest[0]
+
+    @property
+    def normals(self) -> np.ndarray:
+        """Unit vectors (..., P, 3) from the first to the second shape, along the world's axes.
+
+        points[1] - points[0] = distance * normal, whether the distance is positive or negative.
+        """
+        return self._nearest[1]
+
+    @property
+    def least(self) -> np.ndarray:
+        """The least distance (...) of all pairs; infinite if there are none."""
+        return np.min(self.distance, axis=-1, initial=np.inf)
+
+    @property
+    def nearest(self) -> Any:
+        """The pair of the least distance; for a batch its number in `pairs`, an array (...)."""
+        if not self.pairs:
+            raise InputError(
+                "E-DIST-030", "there are no pairs", "give pairs or obstacles", part=PART
+            )
+        which = np.argmin(self.distance, axis=-1)
+        return self.pairs[int(which)] if which.ndim == 0 else which
+
+    @cached_property
+    def gradient(self) -> np.ndarray:
+        """The derivative of each distance by the joint velocities' coordinates: (..., P, nv).
+
+        d distance / dt = gradient @ qd, where the nearest points are unique.
+        """
+        return self._scene.gradient(self.q, self.points, self.normals)
+
+    def __repr__(self) -> str:
+        if self.distance.ndim != 1 or not self.pairs:
+            return f"<Distances of {len(self.pairs)} pairs at {self.distance.shape[:-1]} postures>"
+        least, (a, b) = float(self.least), self.nearest
+        return f"<Distances of {len(self.pairs)} pairs, least {least:.6g} m: {a}, {b}>"
+
+
+class _Casting(NamedTuple):
+    """A pair of elements for coal: the number of its pair, and the elements, first and second."""
+
+    pair: int
+    first: int
+    second: int
+    compute: Any
+
+
+class Scene:
+    """The shapes of a robot, obstacles of the world, and pairs of them, prepared for distances.
+
+    `scene(q)` is `robot.distance(q, ...)` with the same options.
+    """
+
+    def __init__(
+        self,
+        robot: Machine,
+        pairs: Any = None,
+        *,
+        obstacles: Any = None,
+        shapes: Any = None,
+        meshes: str = "hull",
+    ) -> None:
+        check_robot(PART, robot)
+        if meshes not in elements.MESHES:
+            problem = f"meshes must be 'hull' or 'triangles', not {meshes!r}"
+            raise InputError("E-DIST-031", problem, part=PART)
+        self.mechanism, self.model = robot.mechanism, robot.model
+        world = list(elements.of_world(obstacles))
+        self._check_names(world)
+        own = _own(robot, shapes, meshes, pairs, {e.owner for e in world})
+        if pairs is None:
+            self.pairs = tuple(_all(robot, own, world, shapes is not None))
+        else:
+            known = dict.fromkeys(e.owner for e in (*own, *world))
+            self.pairs = tuple(checked_pairs(pairs, known))
+        self.elements = [*own, *world]
+        self._arrange(len(own))
+
+    def _check_names(self, world: Sequence[Element]) -> None:
+        for element in world:
+            if element.owner in self.model.frames:
+                problem = f"obstacle {element.owner!r} has the name of a link or frame"
+                raise InputError("E-DIST-032", problem, "rename it", part=PART)
+
+    def _arrange(self, count: int) -> None:
+        """Give each pair of elements to the compiled program or to coal."""
+        owned: dict[str, list[int]] = {}
+        for k, element in enumerate(self.elements):
+            owned.setdefault(element.owner, []).append(k)
+        rounds = [k for k in range(count) if self.elements[k].kind in ROUND]
+        place = {k: i for i, k in enumerate(rounds)}
+        closed = [k for k in range(count, len(self.elements)) if self.elements[k].kind in OBSTACLES]
+        place |= {k: len(rounds) + i for i, k in enumerate(closed)}
+        self._obstacles = closed
+        self.swapped = np.zeros(len(self.pairs), dtype=bool)
+        self.groups: list[tuple[int, tuple[tuple[int, int], ...]]] = []
+        self._cast: list[_Casting] = []
+        for p, (a, b) in enumerate(self.pairs):
+            first, second = owned[a], owned[b]
+            if first[0] >= count and second[0] >= count:
+                problem = f"{a!r} and {b!r} are both obstacles"
+                raise InputError("E-DIST-033", problem, "name a link of the robot", part=PART)
+            self.swapped[p] = first[0] >= count
+            if self.swapped[p]:
+                first, second = second, first
+            group = []
+            for i, j in self._touching(first, second):
+                if self._closed(i, j, count):
+                    ends = (
+                        (place[j], place[i])
+                        if self.elements[i].kind not in ROUND
+                        else (place[i], place[j])
+                    )
+                    group.append(ends)
+                else:
+                    self._cast.append(self._casting(p, i, j))
+            if group:
+                self.groups.append((p, tuple(group)))
+        self._compute(rounds, closed)
+
+    def _compute(self, rounds: Sequence[int], closed: Sequence[int]) -> None:
+        self.rounds = Rounds(
+            self.model,
+            tuple(self.elements[k].round for k in rounds),
+            tuple(self.elements[k].kind for k in closed),
+            tuple(group for _, group in self.groups),
+        )
+        self._numbers = np.concatenate([np.zeros(0), *(self.elements[k].numbers() for k in closed)])
+        self._frames = dict.fromkeys(
+            self.elements[k].frame for cast in self._cast for k in (cast.first, cast.second)
+        )
+
+    def _touching(self, first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
+        """Pairs of elements, without those whose bits exclude each other, unless all do."""
+        every = [(i, j) for i in first for j in second]
+
+        def may(i: int, j: int) -> bool:
+            a, b = self.elements[i].bits, self.elements[j].bits
+            return a is None or b is None or touch(a, b)
+
+        return [pair for pair in every if may(*pair)] or every
+
+    def _closed(self, i: int, j: int, count: int) -> bool:
+        """Return True if `functions.rounds` has the distance of element i of the robot from j."""
+        a, b = self.elements[i].kind, self.elements[j].kind
+        if a not in ROUND:
+            return False
+        if b in ROUND:
+            return True
+        return j >= count and (b == "plane" or (b == "box" and a == "sphere"))
+
+    def _casting(self, pair: int, i: int, j: int) -> _Casting:
+        a, b = self.elements[i].solid, self.elements[j].solid
+        return _Casting(pair, i, j, optional("coal").ComputeDistance(a, b))
+
+    @property
+    def uses_coal(self) -> bool:
+        """Return True if some pairs have no closed form here."""
+        return bool(self._cast)
+
+    @property
+    def closed_obstacles(self) -> list[Element]:
+        """Obstacles of the compiled program, in the order of its numbers."""
+        return [self.elements[k] for k in self._obstacles]
+
+    # Evaluation -------------------------------------------------------------------------------
+
+    def __call__(self, q: Array, *, threads: int | None = None) -> Distances:
+        """The distances of all pairs at q (..., nq); threads: of the compiled program."""
+        posture = numbers("q", q, self.model.nq).astype(float)
+        if not np.isfinite(posture).all():
+            raise InputError("E-DIST-034", "q must be finite numbers", part=PART)
+        by_coal = bool(self._cast)
+        found, points, normals = self.evaluated(posture, threads, points=by_coal)
+        known = (points, normals) if by_coal else None
+        return Distances(self.pairs, found, posture, self, known)
+
+    def evaluated(
+        self, q: np.ndarray, threads: int | None, *, points: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Distances, and with `points` nearest points and normals, of rows q (..., nq)."""
+        lead, n = q.shape[:-1], len(self.pairs)
+        far = np.full((*lead, n), np.inf)
+        places, ways = np.full((*lead, n, 2, 3), np.nan), np.full((*lead, n, 3), np.nan)
+        which = [p for p, _ in self.groups]
+        if which:
+            time = () if self.mechanism.t is None else (self.mechanism.t,)
+            given = (q, self._numbers, *time)
+            if points:
+                kernel = self.rounds.nearest
+                some = call(kernel, PART, given, threads=threads)
+                far[..., which], places[..., which, :, :], ways[..., which, :] = some
+            else:
+                far[..., which] = call(self.rounds.distances, PART, given, threads=threads)
+        if self._cast:
+            self._by_coal(q.reshape(-1, q.shape[-1]), far, places, ways)
+        if points and self.swapped.any():
+            places[..., self.swapped, :, :] = places[..., self.swapped, ::-1, :]
+            ways[..., self.swapped, :] *= -1.0
+        return far, places, ways
+
+    def _by_coal(
+        self, q: np.ndarray, far: np.ndarray, places: np.ndarray, ways: np.ndarray
+    ) -> None:
+        """Fill in what is nearest of the pairs that coal has, where it is nearer than before."""
+        coal, n = optional("coal"), len(self.pairs)
+        request, result = coal.DistanceRequest(), coal.DistanceResult()
+        request.gjk_tolerance = PRECISION
+        request.gjk_max_iterations = request.epa_max_iterations = ITERATIONS
+        used = dict.fromkeys(k for cast in self._cast for k in (cast.first, cast.second))
+        poses = {k: self._pose(self.elements[k], q) for k in used}
+        rows, both, normals = (
+            far.reshape(-1, n),
+            places.reshape(-1, n, 2, 3),
+            ways.reshape(-1, n, 3),
+        )
+        for row in range(len(q)):
+            at = {k: coal.Transform3s(R[row], r[row]) for k, (R, r) in poses.items()}
+            for pair, i, j, compute in self._cast:
+                result.clear()
+                compute(at[i], at[j], request, result)
+                if result.min_distance < rows[row, pair]:
+                    rows[row, pair] = result.min_distance
+                    both[row, pair] = result.getNearestPoint1(), result.getNearestPoint2()
+                    normals[row, pair] = result.normal
+        _align(far, places, ways)
+
+    def _pose(self, element: Element, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Axes (n, 3, 3) and origins (n, 3) of an element in the world."""
+        if element.frame is None:
+            R, r = (
+                np.broadcast_to(element.R, (len(q), 3, 3)),
+                np.broadcast_to(element.r, (len(q), 3)),
+            )
+            return np.ascontiguousarray(R), np.ascontiguousarray(r)
+        T = self.mechanism.forward_kinematics(q, frame=element.frame)
+        return T[:, :3, :3] @ element.R, T[:, :3, :3] @ element.r + T[:, :3, 3]
+
+    def gradient(self, q: np.ndarray, points: np.ndarray, normals: np.ndarray) -> np.ndarray:
+        """n . (velocity of the second point - velocity of the first), by joint velocities."""
+        found = np.zeros((*normals.shape[:-1], self.model.nv))
+        frames = {element.owner: element.frame for element in self.elements}
+        bodies: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        for p, pair in enumerate(self.pairs):
+            for end, (sign, name) in enumerate(zip((-1.0, 1.0), pair, strict=True)):
+                frame = frames[name]
+                if frame is None:
+                    continue
+                if frame not in bodies:
+                    T = self.mechanism.forward_kinematics(q, frame=frame)
+                    bodies[frame] = self.mechanism.jacobian(q, frame=frame), T[..., :3, 3]
+                J, origin = bodies[frame]
+                n = normals[..., p, :]
+                wrench = np.concatenate([np.cross(points[..., p, end, :] - origin, n), n], axis=-1)
+                found[..., p, :] += sign * np.einsum("...i,...ij->...j", wrench, J)
+        return found
+
+
+def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
+    """Take normals from nearest points that are apart: coal's own are not of triangles."""
+    apart = np.abs(far) > TOUCHING
+    way = places[..., 1, :] - places[..., 0, :]
+    length = np.linalg.norm(way, axis=-1)
+    apart &= np.abs(length - np.abs(far)) <= TOUCHING + 1e-6 * length
+    ways[apart] = way[apart] / far[apart][:, None]
+
+
+def _own(robot: Machine, shapes: Any, meshes: str, pairs: Any, world: set[str]) -> list[Element]:
+    """The elements of the robot: given ones, or those of its file that pairs ask for."""
+    if shapes is not None:
+        return elements.of_user(robot.model, shapes)
+    model, links = robot.model, None
+    touching = dict.fromkeys(s.link for s in model.source.shapes if s.collides)
+    if not touching:
+        problem = f"robot {model.name!r} has no collision shapes"
+        remedy = "load a file that has them, or give shapes=[chasles.contact.Sphere(link, ...)]"
+        raise ModelError("E-DIST-035", problem, remedy, part=PART)
+    if pairs is not None:
+        named = checked_pairs(pairs, touching | dict.fromkeys(world))
+        links = [name for pair in named for name in pair]
+    return elements.of_file(model, meshes, links)
+
+
+def _all(
+    robot: Machine, own: Sequence[Element], world: Sequence[Element], given: bool
+) -> list[Pair]:
+    """Pairs that may collide: of links, and of every link that moves with every obstacle."""
+    model = robot.model
+    names = dict.fromkeys(e.owner for e in own)
+    inner = pairs_among(model, names) if given else list(collision_pairs(robot))
+    moving = [name for name in names if model.frame(name).body >= 0]
+    outer = dict.fromkeys(e.owner for e in world)
+    return [*inner, *((link, obstacle) for link in moving for obstacle in outer)]
