@@ -17,10 +17,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("motion",),
     ("robot",),
     (
-        *("", "api", "accuracy", "checks", "contact", "control", "conventions", "exporting"),
-        *("homogeneous", "robots", "rollouts", "simulate", "targets", "trajectory"),
         *("", "api", "accuracy", "checks", "contact", "control", "conventions", "distances"),
-        *("exporting", "homogeneous", "robots", "rollouts", "simulate", "targets"),
+        *("exporting", "homogeneous", "robots", "rollouts", "simulate", "targets", "trajectory"),
     ),
     ("lint", "peers", "plots", "view"),
     ("cli", "__main__"),
