@@ -3,6 +3,7 @@
     python -m fuzz --list
     python -m fuzz doors --minutes 10 --seed 0
     python -m fuzz doors --replay 1234 --checked
+    python -m fuzz soak --minutes 60
 
 A target is a function of random numbers; the same target and seed give the same case. Cases run in
 a child process, which is started again after a crash or a hang. A part of the time the child runs
