@@ -2,14 +2,10 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from chasles import backends
-from chasles.backends.arrays import Kernel
 from chasles.expr import (
     RULES,
     Arena,
@@ -40,8 +36,9 @@ DISTINCT = 1e-4
 BEYOND = 1e-9
 """The amount by which a posture may exceed a limit (rad, or m by the size) and is moved to it."""
 
-TRIALS = 6
-"""Postures that a closed form must find again before an arm is solved by it."""
+TRIALS, FOUND, EXACT = 6, 0.05, 1e-7
+"""Random postures that a closed form must find again, how near, and how near if it is exact: the
+branches are near solutions where axes intersect only nearly."""
 
 TURN = 2.0 * math.pi
 
@@ -150,10 +147,14 @@ def _by(joint: Joint, position: Number, size: float) -> Displacement:
 # Forms ------------------------------------------------------------------------------------------
 
 
-def forms(chain: Arm) -> Iterator[Form]:
-    """Yield the closed forms that the axes of an arm allow."""
+def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
+    """Yield the closed forms that the axes of an arm allow; of seven joints, with one given.
+
+    Joints at an end come first: then the programs are shorter.
+    """
     n = len(chain.joints)
-    for given in [None] if n == 6 else range(n - 1, -1, -1):
+    last = [n - 1, 0, *range(1, n - 1)] if given is None else [given]
+    for given in [None] if n == 6 else last:
         joints = [
             joint if given is None or joint.number < given else _marked(joint)
             for joint in chain.joints
@@ -167,6 +168,41 @@ def forms(chain: Arm) -> Iterator[Form]:
             for first in (1, 0):
                 if _parallel(row[first : first + 3]):
                     yield Form(given, backward, "plane", first)
+
+
+def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
+    """Return the first closed form that finds random postures again, and True if it is exact."""
+    for form in forms(chain, given):
+        try:
+            away = max(_missed(chain, form, seed) for seed in range(TRIALS))
+        except Unsuited:
+            continue
+        if away < FOUND:
+            return form, away < EXACT
+    return None, False
+
+
+def _missed(chain: Arm, form: Form, seed: int) -> float:
+    """The distance of a random posture from the nearest branch of its pose."""
+    q = np.random.default_rng(seed).uniform(-2.0, 2.0, len(chain.joints))
+    q *= [chain.size if joint.slides else 1.0 for joint in chain.joints]
+    reached = chain.home
+    for joint in reversed(chain.joints):
+        reached = _by(joint, float(q[joint.number]), chain.size) @ reached
+    goal = [x for row in reached.R.rows for x in row] + [x * chain.size for x in reached.p]
+    given = 0.0 if form.given is None else float(q[form.given])
+    nearest = math.inf
+    for branch in solutions(chain, form, goal, given):
+        if all(move.real for _, move in branch):
+            far = (_far(move, float(q[joint.number]), chain.size) for joint, move in branch)
+            nearest = min(nearest, max(far))
+    return nearest
+
+
+def _far(move: Angle | Slide, position: float, size: float) -> float:
+    if isinstance(move, Slide):
+        return float(abs(move.t - position / size))
+    return math.hypot(move.c - math.cos(position), move.s - math.sin(position))
 
 
 def _marked(joint: Joint) -> Joint:
@@ -279,13 +315,12 @@ def _turns(low: float, high: float) -> list[int]:
 
     Where limits contain all of [-pi, pi], none.
     """
-    found, left, right = [], math.inf, -math.inf
+    found = []
     for turns in sorted(range(-_MOST, _MOST + 1), key=abs):
         a, b = -math.pi + turns * TURN, math.pi + turns * TURN
         if b + BEYOND < low or a - BEYOND > high:
             continue
         found.append(turns)
-        left, right = min(left, max(low, a) - turns * TURN), max(right, min(high, b) - turns * TURN)
         if low <= a and b <= high:
             break
     return found

@@ -29,7 +29,7 @@ root is then real within the tolerance of the numbers that enter, or is refused 
 TINY = 1e-24
 """Squared coefficients of order 1 below this count as zero."""
 
-NEWTON = 12
+NEWTON = 20
 """Steps to a root of a cubic. They converge monotonically, and quadratically at a simple root."""
 
 

@@ -6,6 +6,7 @@ compiled program (`functions.reaching`), the tries one piece of machine code
 (`backends.llvm.search`), so that a posture costs about a microsecond.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from chasles.functions.reaching import (
     Task,
 )
 from chasles.functions.targets import CENTER, CenterOfMass, Pose, Relative, Target
+from chasles.mechanisms.branches import branches, every
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import RANKED, TURN, Bounds, Starts, prepared
 from chasles.model.given import a_mapping, some_names
@@ -58,6 +60,9 @@ class Solution:
         The number of steps, of all tries together.
     limits : (..., nq)
         1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
+    complete : (...)
+        True where q has all postures that there are, full turns apart: with `solutions="all"`, for
+        arms that have a closed form, unless there are more than `count`.
     """
 
     q: np.ndarray
@@ -65,6 +70,7 @@ class Solution:
     residual: np.ndarray
     iterations: np.ndarray
     limits: np.ndarray
+    complete: np.ndarray | bool = False
 
 
 def inverse_kinematics(
@@ -227,12 +233,16 @@ class _Solver:
                 a[chosen] = part
         return self._solution(*(whole or self._found(self.goals, rows)))
 
+    def _base(self, guess: np.ndarray | None) -> np.ndarray:
+        """Postures (n or 1, nq) from which joints that no target moves take their positions."""
+        here = self.mechanism.neutral()[None] if guess is None else guess
+        return np.asarray(np.clip(here, self.bounds.lower, self.bounds.upper))
+
     def _starts(self, guess: np.ndarray | None) -> Starts:
         """Starting postures, of which fixed joints are where the guess has them."""
         held: list[tuple[int, float]] = []
         if self.held:
-            here = self.mechanism.neutral() if guess is None else guess[0]
-            here = np.clip(here, self.bounds.lower, self.bounds.upper)
+            here = self._base(guess)[0]
             for name in self.held:
                 place = self.mechanism.position_slice(name)
                 held += [(k, float(here[k])) for k in range(place.start, place.stop)]
@@ -257,7 +267,12 @@ class _Solver:
         return found
 
     def _solution(
-        self, q: np.ndarray, ends: np.ndarray, steps: np.ndarray, each: tuple[int, ...] = ()
+        self,
+        q: np.ndarray,
+        ends: np.ndarray,
+        steps: np.ndarray,
+        each: tuple[int, ...] = (),
+        complete: np.ndarray | None = None,
     ) -> Solution:
         """Rows as a solution; each: the shape of the postures of one problem."""
         lead = (*self.lead, *each)
@@ -268,6 +283,7 @@ class _Solver:
             ends[..., [ANGLE, LENGTH]].reshape(*lead, 2),
             steps[..., 0].reshape(self.lead),
             at.astype(np.int8).reshape(*lead, q.shape[-1]),
+            np.zeros(self.lead, bool) if complete is None else complete.reshape(self.lead),
         )
 
     # Several solutions --------------------------------------------------------------------------
@@ -275,6 +291,15 @@ class _Solver:
     def all(self, guess: np.ndarray | None, count: int) -> Solution:
         """Distinct postures, at most `count` for each problem, in the order of their starts."""
         n, rows = len(self.goals), self._rows(guess)
+        closed = branches(
+            self.mechanism, self.task, self.bounds.lower, self.bounds.upper, self.held
+        )
+        if closed is not None:
+            search = functools.partial(self._found, only=True)
+            found, complete = every(
+                closed, self.goals, self._base(rows), count, search, self._sort, self.threads
+            )
+            return self._solution(*found, (count,), complete)
         starts = self._starts(rows).postures[RANKED:]
         q, ends = (
             np.full((n, count, self.mechanism.nq), np.nan),
