@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -210,18 +211,16 @@ def _marked(joint: Joint) -> Joint:
 
 
 def _meets(joints: Sequence[Joint]) -> bool:
-    side_by_side = any(parallel(a, b) for a, b in zip(joints, joints[1:], strict=False))
+    side_by_side = any(parallel(a, b) for a, b in pairwise(joints))
     return not side_by_side and meeting(joints) is not None
 
 
 def _parallel(joints: Sequence[Joint]) -> bool:
     turn = not any(joint.slides for joint in joints)
-    return turn and all(parallel(a, b) for a, b in zip(joints, joints[1:], strict=False))
+    return turn and all(parallel(a, b) for a, b in pairwise(joints))
 
 
-def solutions(
-    chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.0
-) -> list[Branch]:
+def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.0) -> list[Branch]:
     """Return the branches of a form for a goal, up to eight."""
     G, joints = chain.displacement(goal), list(chain.joints)
     if form.given is not None:

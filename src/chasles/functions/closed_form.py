@@ -13,7 +13,7 @@ from typing import NamedTuple
 from chasles.expr import Number
 from chasles.functions.chains import Displacement, Joint, Move, Slide, meeting, parallel, square
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.trigonometric import Angle, between, conic, line, quadratic
+from chasles.mathematics.trigonometric import between, conic, line, quadratic
 
 Branch = list[tuple[Joint, Move]]
 """One solution: the position of every joint."""
@@ -63,9 +63,7 @@ class Affine(NamedTuple):
         n, times = range(len(self.k)), _times(self.k[0])
         pairs = [(i, j) for i in n for j in n[i:]]
         a, b = self.k, other.k
-        return [
-            times(a[i], b[j]) + (times(a[j], b[i]) if i != j else 0.0) for i, j in pairs
-        ]
+        return [times(a[i], b[j]) + (times(a[j], b[i]) if i != j else 0.0) for i, j in pairs]
 
 
 def _times(kind: Number) -> Callable[[Number, Number], Number]:
@@ -218,9 +216,9 @@ def wrist(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
 
     The first three take this point to its place, the last three turn.
     """
-    *arm, d, e, f = joints
+    a, b, c, d, e, f = joints
     found = []
-    for branch in positions(*arm, d.point, G.point(d.point)):
+    for branch in positions(a, b, c, d.point, G.point(d.point)):
         axis, side = G.R @ f.axis, G.R @ f.side
         for joint, move in branch:
             axis, side = (joint.turn(move, v, back=True) for v in (axis, side))

@@ -11,12 +11,13 @@ from chasles.expr import Program
 from chasles.functions.branches import Arm, Form, arm, chosen, traced
 from chasles.functions.reaching import MEMORY, STATUS, Task
 from chasles.functions.targets import Pose
+from chasles.mechanisms.distinct import sort
 from chasles.mechanisms.mechanism import Mechanism
 
 GRID, FINE = 64, 1024
 """Positions of the given joint of a redundant arm that are tried, and where these lead nowhere."""
 
-AT_ONCE = 1 << 14
+AT_ONCE = 1 << 12
 """Poses times positions that are computed together."""
 
 
@@ -129,19 +130,19 @@ Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def every(
+    mechanism: Mechanism,
     closed: Branches,
     goals: np.ndarray,
     base: np.ndarray,
     count: int,
     search: Callable[[np.ndarray, np.ndarray], Rows],
-    sort: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None],
     threads: int | None,
 ) -> tuple[Rows, np.ndarray]:
     """Solutions of poses by a closed form: postures (n, count, nq), memories, steps (n, 1).
 
     And True (n,) for poses of which all solutions are among them. search: from goals and postures
     to solutions, memories and steps; it checks the branches, and corrects them where axes intersect
-    only nearly. sort: puts solutions that are not yet in a table there.
+    only nearly.
     """
     n = len(goals)
     q, ends = np.full((n, count, base.shape[1]), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -160,8 +161,32 @@ def every(
         steps[some, 0] = np.bincount(who, taken[:, 0], minlength=len(rows))
         complete[some] = closed.exact & (not closed.redundant or closed.held is not None)
         complete[some] &= total <= count
-        _sift(who, found, end, np.unique(who[taken[:, 0] > 1]), q[some], ends[some], sort)
+        moved = np.unique(who[taken[:, 0] > 1])
+        _sift(mechanism, who, found, end, moved, q[some], ends[some])
     return (q, ends, steps), complete
+
+
+def rescue(
+    closed: Branches,
+    goals: np.ndarray,
+    base: np.ndarray,
+    rows: Rows,
+    missed: np.ndarray,
+    search: Callable[[np.ndarray, np.ndarray], Rows],
+    threads: int | None,
+) -> None:
+    """Replace rows of poses that were missed (n,) by solutions that the closed form has for them.
+
+    base (n or 1, nq), rows and search as in `every`.
+    """
+    lost = np.flatnonzero(missed)
+    own = base[lost] if len(base) > 1 else base
+    who, begins = closed.postures(goals[lost], own, 1, threads)
+    found = search(np.ascontiguousarray(goals[lost][who]), begins)
+    solved = np.flatnonzero(found[1][:, STATUS] == 1.0)
+    mine, first = np.unique(who[solved], return_index=True)
+    for whole, part in zip(rows, found, strict=True):
+        whole[lost[mine]] = part[solved[first]]
 
 
 def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
@@ -170,13 +195,13 @@ def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
 
 
 def _sift(
+    mechanism: Mechanism,
     who: np.ndarray,
     found: np.ndarray,
     end: np.ndarray,
     suspects: np.ndarray,
     q: np.ndarray,
     ends: np.ndarray,
-    sort: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None],
 ) -> None:
     """Fill the rows of some poses again: the search moved postures, and may have joined two."""
     if not len(suspects):
@@ -189,7 +214,7 @@ def _sift(
     marks = np.full((*some.shape[:2], MEMORY), np.inf)
     some[at], marks[at] = found[mine], end[mine]
     clean, kept = np.full_like(q[suspects], np.nan), np.full_like(ends[suspects], np.inf)
-    sort(some, marks, clean, kept)
+    sort(mechanism, some, marks, clean, kept)
     q[suspects], ends[suspects] = clean, kept
 
 

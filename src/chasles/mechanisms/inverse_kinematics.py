@@ -6,7 +6,6 @@ compiled program (`functions.reaching`), the tries one piece of machine code
 (`backends.llvm.search`), so that a posture costs about a microsecond.
 """
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,19 +24,19 @@ from chasles.functions.reaching import (
     Task,
 )
 from chasles.functions.targets import CENTER, CenterOfMass, Pose, Relative, Target
-from chasles.mechanisms.branches import branches, every
+from chasles.mechanisms.branches import Branches, Rows, branches, every, rescue
+from chasles.mechanisms.distinct import distance, full_turns, sort
 from chasles.mechanisms.mechanism import Mechanism
-from chasles.mechanisms.postures import RANKED, TURN, Bounds, Starts, prepared
+from chasles.mechanisms.postures import RANKED, Bounds, Starts, prepared
 from chasles.model.given import a_mapping, some_names
-from chasles.model.spaces import freedom_units
 
 PART = "inverse_kinematics"
 
 AT_ONCE = 256
 """Problems of which all tries are made together, where all solutions are looked for."""
 
-DISTINCT = 1e-4
-"""Postures that differ by less in every coordinate (rad or m), full turns apart, are the same."""
+TIGHT = 1e-3
+"""Tolerances (rad or m) of poses up to which closed forms are used: wider ones ask for less."""
 
 CLOSER = 200
 """Moves towards a posture that the solution is to be near to, at most."""
@@ -203,9 +202,26 @@ class _Solver:
 
     def first(self, guess: np.ndarray | None) -> Solution:
         """One posture for each problem."""
+        rows = self._rows(guess)
         if not self.held or guess is None or guess.ndim == 1:
-            return self._solution(*self._found(self.goals, self._rows(guess)))
-        return self._by_group(guess)
+            found = self._found(self.goals, rows)
+        else:
+            found = self._by_group(guess)
+        missed = found[1][:, STATUS] != 1.0
+        if missed.any() and (closed := self._closed()) is not None:
+            rescue(closed, self.goals, self._base(rows), found, missed, self._tried, self.threads)
+        return self._solution(*found)
+
+    def _closed(self) -> Branches | None:
+        """The closed form of the arm, where it has one for these targets."""
+        if self._tolerances.max() > TIGHT or not self._weights.min() > 0.0:
+            return None
+        lower, upper = self.bounds.lower, self.bounds.upper
+        return branches(self.mechanism, self.task, lower, upper, self.held)
+
+    def _tried(self, goals: np.ndarray, begins: np.ndarray) -> Rows:
+        """Solutions from one start each."""
+        return self._found(goals, begins, only=True)
 
     def _rows(self, posture: np.ndarray | None) -> np.ndarray | None:
         """A posture for each problem, or one for all, within the limits."""
@@ -217,7 +233,7 @@ class _Solver:
         whole = np.broadcast_to(inside, (*self.lead, inside.shape[-1]))
         return np.ascontiguousarray(whole.reshape(-1, inside.shape[-1]))
 
-    def _by_group(self, guess: np.ndarray) -> Solution:
+    def _by_group(self, guess: np.ndarray) -> Rows:
         """Problems whose fixed joints have different positions, one such position after another."""
         rows = self._rows(guess)
         assert rows is not None
@@ -231,7 +247,7 @@ class _Solver:
             whole = whole or [np.empty((len(rows), *a.shape[1:]), a.dtype) for a in some]
             for a, part in zip(whole, some, strict=True):
                 a[chosen] = part
-        return self._solution(*(whole or self._found(self.goals, rows)))
+        return (whole[0], whole[1], whole[2]) if whole else self._found(self.goals, rows)
 
     def _base(self, guess: np.ndarray | None) -> np.ndarray:
         """Postures (n or 1, nq) from which joints that no target moves take their positions."""
@@ -248,9 +264,7 @@ class _Solver:
                 held += [(k, float(here[k])) for k in range(place.start, place.stop)]
         return self._prepared.starts(self.bounds, self.seed, self.tries, tuple(held))
 
-    def _found(
-        self, goals: np.ndarray, guess: np.ndarray | None, *, only: bool = False
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _found(self, goals: np.ndarray, guess: np.ndarray | None, *, only: bool = False) -> Rows:
         """Postures, memories and (steps, try) of problems; only: from the guess alone."""
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
@@ -261,9 +275,7 @@ class _Solver:
         if guess is None:
             guess, ranks = starts.postures[ranks[:, 0]], np.ascontiguousarray(ranks[:, 1:])
         inputs = [goals, self._weights, self._tolerances, self._movable]
-        found: tuple[np.ndarray, np.ndarray, np.ndarray] = search(
-            inputs, guess, ranks, starts.postures, RANKED, patience, self.threads
-        )
+        found: Rows = search(inputs, guess, ranks, starts.postures, RANKED, patience, self.threads)
         return found
 
     def _solution(
@@ -291,15 +303,10 @@ class _Solver:
     def all(self, guess: np.ndarray | None, count: int) -> Solution:
         """Distinct postures, at most `count` for each problem, in the order of their starts."""
         n, rows = len(self.goals), self._rows(guess)
-        closed = branches(
-            self.mechanism, self.task, self.bounds.lower, self.bounds.upper, self.held
-        )
-        if closed is not None:
-            search = functools.partial(self._found, only=True)
-            found, complete = every(
-                closed, self.goals, self._base(rows), count, search, self._sort, self.threads
-            )
-            return self._solution(*found, (count,), complete)
+        if (closed := self._closed()) is not None:
+            given = closed, self.goals, self._base(rows), count
+            listed, complete = every(self.mechanism, *given, self._tried, self.threads)
+            return self._solution(*listed, (count,), complete)
         starts = self._starts(rows).postures[RANKED:]
         q, ends = (
             np.full((n, count, self.mechanism.nq), np.nan),
@@ -318,30 +325,8 @@ class _Solver:
             )
             found, end, taken = (a.reshape(*begins.shape[:2], -1) for a in tried)
             steps[some] = taken[..., :1].sum(axis=1)
-            self._sort(found, end, q[some], ends[some])
+            sort(self.mechanism, found, end, q[some], ends[some])
         return self._solution(q, ends, steps, (count,))
-
-    def _sort(self, found: np.ndarray, end: np.ndarray, q: np.ndarray, ends: np.ndarray) -> None:
-        """Put postures that are solutions, and not yet among those in q, there."""
-        known = np.zeros(len(q), int)
-        for k in range(found.shape[1]):
-            solved = np.flatnonzero((end[:, k, STATUS] == 1.0) & (known < q.shape[1]))
-            if not len(solved):
-                continue
-            apart = self._apart(found[solved, k][:, None], q[solved])
-            new = solved[~(apart < DISTINCT).all(axis=-1).any(axis=-1)]
-            q[new, known[new]], ends[new, known[new]] = found[new, k], end[new, k]
-            known[new] += 1
-
-    def _apart(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Distances of coordinates (..., nv), full turns left out; infinite where b is NaN."""
-        lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
-        a, b = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b))
-        missing = np.isnan(b).any(axis=-1)
-        far = np.abs(self.mechanism.difference(a, np.where(missing[..., None], a, b)))
-        turns = np.array(freedom_units(self.mechanism.model, -1.0)) > 0.0
-        wrapped = np.minimum(np.remainder(far, TURN), TURN - np.remainder(far, TURN))
-        return np.where(missing[..., None], np.inf, np.where(turns, wrapped, far))
 
     def nearest(self, posture: np.ndarray) -> Solution:
         """The solution nearest to a posture, by the sum of squared coordinates.
@@ -353,7 +338,9 @@ class _Solver:
         assert rows is not None
         rows = np.broadcast_to(rows, (len(self.goals), rows.shape[1]))
         flat = found.q.reshape(len(rows), -1, rows.shape[1])
-        away = self._distance(rows[:, None], flat)
+        limits = self.bounds.lower, self.bounds.upper
+        flat = flat + full_turns(self.mechanism, rows[:, None] - flat, flat, *limits)
+        away = distance(self.mechanism, rows[:, None], flat)
         best = np.argmin(np.where(np.isnan(away), np.inf, away), axis=1)
         every = np.arange(len(rows))
         q, far, share = flat[every, best], away[every, best], np.full(len(rows), 0.5)
@@ -369,7 +356,7 @@ class _Solver:
             begin = self.mechanism.integrate(q[moving], share[moving, None] * way)
             begin = np.clip(begin, self.bounds.lower, self.bounds.upper)
             trial, end, _ = self._found(self.goals[moving], begin, only=True)
-            nearer = self._distance(rows[moving], trial)
+            nearer = distance(self.mechanism, rows[moving], trial)
             better = (end[:, STATUS] == 1.0) & (nearer < far[moving])
             chosen = moving[better]
             gained = far[chosen] - nearer[better]
@@ -381,11 +368,3 @@ class _Solver:
             moving = moving[still & (share[moving] > 1e-6)]
         whole = found.iterations.reshape(-1, 1) + steps[:, :1]
         return self._solution(q, ends, whole)
-
-    def _distance(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """The squared length of the way from a to b, NaN where b is."""
-        lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
-        a, b = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b))
-        missing = np.isnan(b).any(axis=-1)
-        way = self.mechanism.difference(a, np.where(missing[..., None], a, b))
-        return np.where(missing, np.nan, np.sum(way * way, axis=-1))
