@@ -116,16 +116,18 @@ def _factor(p: Number, a: Number, b: Number, k: Number) -> Number:
 
 def _lines(A: Number, B: Number, a: Number, b: Number, k: Number) -> tuple[Line, Line]:
     """Return the factors of A c^2 - B s^2 + a c + b s + k, which must have such factors."""
-    wide = less_equal(B, A)
     root_A, root_B = sqrt(maximum(A, 0.0)), sqrt(maximum(B, 0.0))
     # The lines are root_A c + root_B s + m and root_A c - root_B s + n, with m n = k. The sum and
-    # the difference of m and n follow from a and b: one safely, the other from m n = k.
+    # the difference of m and n follow from a and b; if A or B is small, one from the other by k.
     safe_A, safe_B = (select(less(0.0, r), r, 1.0) for r in (root_A, root_B))
     total, apart = a / safe_A, b / safe_B
     rest = sqrt(maximum(total * total - k * 4.0, 0.0))
-    apart = select(wide, select(less(b, 0.0), -rest, rest), apart)
     whole = sqrt(maximum(apart * apart + k * 4.0, 0.0))
-    total = select(wide, total, select(less(a, 0.0), -whole, whole))
+    wide = less_equal(B, A)
+    poor_A, poor_B = (less(x, maximum(absolute(y), 1e-8)) for x, y in ((A, a), (B, b)))
+    poor_A, poor_B = poor_A * (1.0 - wide), poor_B * wide
+    apart = select(poor_B, select(less(b, 0.0), -rest, rest), apart)
+    total = select(poor_A, select(less(a, 0.0), -whole, whole), total)
     m, n = (total - apart) * 0.5, (total + apart) * 0.5
     larger = less(absolute(n), absolute(m))
     big = select(larger, m, n)

@@ -146,12 +146,11 @@ def _are_targets(values: list[Any]) -> bool:
 
 def _each(target: Target, name: str) -> np.ndarray:
     """A weight or tolerance for each error of a target: one number, or of angles and of lengths."""
-    value = np.broadcast_to(numbers(name, np.atleast_1d(getattr(target, name)), 1), (1,))
-    if isinstance(getattr(target, name), tuple | list):
-        value = numbers(name, getattr(target, name), 2)
-    value = np.broadcast_to(value, (2,)) if value.size == 1 else value
+    given = getattr(target, name)
+    both = isinstance(given, tuple | list)
+    value = np.broadcast_to(numbers(name, np.atleast_1d(given), 2 if both else 1), (2,))
     if not (np.isfinite(value) & (value >= 0.0)).all():
-        problem = f"{name} of a target must be finite and not negative, not {getattr(target, name)}"
+        problem = f"{name} of a target must be finite and not negative, not {given}"
         raise InputError("E-CALL-373", problem, part=PART)
     return np.repeat(value, (target.angles, target.lengths))
 
@@ -302,12 +301,22 @@ class _Solver:
 
     def all(self, guess: np.ndarray | None, count: int) -> Solution:
         """Distinct postures, at most `count` for each problem, in the order of their starts."""
-        n, rows = len(self.goals), self._rows(guess)
-        if (closed := self._closed()) is not None:
-            given = closed, self.goals, self._base(rows), count
-            listed, complete = every(self.mechanism, *given, self._tried, self.threads)
-            return self._solution(*listed, (count,), complete)
-        starts = self._starts(rows).postures[RANKED:]
+        rows = self._rows(guess)
+        closed = self._closed()
+        if closed is None:
+            return self._solution(*self._listed(self.goals, rows, count), (count,))
+        given = closed, self.goals, self._base(rows), count
+        found, complete = every(self.mechanism, *given, self._tried, self.threads)
+        none = np.flatnonzero(found[1][:, 0, STATUS] != 1.0)
+        if len(none) and not closed.exact:
+            own = rows if rows is None or len(rows) == 1 else rows[none]
+            for whole, part in zip(found, self._listed(self.goals[none], own, count), strict=True):
+                whole[none] = part
+        return self._solution(*found, (count,), complete)
+
+    def _listed(self, goals: np.ndarray, rows: np.ndarray | None, count: int) -> Rows:
+        """Postures (n, count, nq), memories and steps (n, 1) of problems, from many starts."""
+        n, starts = len(goals), self._starts(rows).postures[RANKED:]
         q, ends = (
             np.full((n, count, self.mechanism.nq), np.nan),
             np.full((n, count, MEMORY), np.inf),
@@ -315,18 +324,16 @@ class _Solver:
         steps = np.zeros((n, 1), int)
         for first in range(0, n, AT_ONCE):
             some = slice(first, first + AT_ONCE)
-            begins = np.broadcast_to(starts, (len(self.goals[some]), *starts.shape))
+            begins = np.broadcast_to(starts, (len(goals[some]), *starts.shape))
             if rows is not None:
                 own = np.broadcast_to(rows, (n, rows.shape[1]))[some, None]
                 begins = np.concatenate([own, begins], axis=1)
-            goals = np.repeat(self.goals[some], begins.shape[1], axis=0)
-            tried = self._found(
-                goals, np.ascontiguousarray(begins.reshape(len(goals), -1)), only=True
-            )
+            each = np.repeat(goals[some], begins.shape[1], axis=0)
+            tried = self._tried(each, np.ascontiguousarray(begins.reshape(len(each), -1)))
             found, end, taken = (a.reshape(*begins.shape[:2], -1) for a in tried)
             steps[some] = taken[..., :1].sum(axis=1)
             sort(self.mechanism, found, end, q[some], ends[some])
-        return self._solution(q, ends, steps, (count,))
+        return q, ends, steps
 
     def nearest(self, posture: np.ndarray) -> Solution:
         """The solution nearest to a posture, by the sum of squared coordinates.
