@@ -11,7 +11,7 @@ from chasles.expr import Program
 from chasles.functions.branches import Arm, Form, arm, chosen, traced
 from chasles.functions.reaching import MEMORY, STATUS, Task
 from chasles.functions.targets import Pose
-from chasles.mechanisms.distinct import sort
+from chasles.mechanisms.distinct import Rows, sort
 from chasles.mechanisms.mechanism import Mechanism
 
 GRID, FINE = 64, 1024
@@ -124,9 +124,6 @@ def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.nd
 
 
 # All solutions ----------------------------------------------------------------------------------
-
-Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Postures, memories and numbers of steps."""
 
 
 def every(

@@ -1,14 +1,53 @@
 """Distances of postures, full turns apart, and tables of distinct ones."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from chasles.functions.reaching import STATUS
+from chasles.functions.reaching import MEMORY, STATUS
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import TURN
 from chasles.model.spaces import freedom_units
 
+AT_ONCE = 256
+"""Problems of which all tries are made together, where all solutions are looked for."""
+
 DISTINCT = 1e-4
 """Postures that differ by less in every coordinate (rad or m), full turns apart, are the same."""
+
+
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Postures, memories and numbers of steps."""
+
+
+def listed(
+    mechanism: Mechanism,
+    goals: np.ndarray,
+    rows: np.ndarray | None,
+    starts: np.ndarray,
+    count: int,
+    search: Callable[[np.ndarray, np.ndarray], Rows],
+) -> Rows:
+    """Distinct solutions (n, count, nq) of problems from starts (m, nq), and from guesses `rows`.
+
+    Also their memories, and the numbers of steps (n, 1). search: from goals and postures to
+    solutions, memories and steps.
+    """
+    n, nq = len(goals), mechanism.nq
+    q, ends = np.full((n, count, nq), np.nan), np.full((n, count, MEMORY), np.inf)
+    steps = np.zeros((n, 1), int)
+    for first in range(0, n, AT_ONCE):
+        some = slice(first, first + AT_ONCE)
+        begins = np.broadcast_to(starts, (len(goals[some]), *starts.shape))
+        if rows is not None:
+            own = np.broadcast_to(rows, (n, nq))[some, None]
+            begins = np.concatenate([own, begins], axis=1)
+        each = np.repeat(goals[some], begins.shape[1], axis=0)
+        tried = search(each, np.ascontiguousarray(begins.reshape(len(each), nq)))
+        found, end, taken = (a.reshape(*begins.shape[:2], -1) for a in tried)
+        steps[some] = taken[..., :1].sum(axis=1)
+        sort(mechanism, found, end, q[some], ends[some])
+    return q, ends, steps
 
 
 def sort(
@@ -49,6 +88,21 @@ def _way(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray
     return mechanism.difference(a, np.where(missing[..., None], a, b)), missing
 
 
+# Full turns -------------------------------------------------------------------------------------
+
+
+def angles(mechanism: Mechanism) -> list[int]:
+    """Places in q of angles that full turns do not change."""
+    model = mechanism.model
+    single = [i for i in model.movers if model.bodies[i].joint.units == ("rad",)]
+    return [model.position_slices[i].start for i in single]
+
+
+def _turns(x: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest number of full turns that keep an angle within its limits."""
+    return np.ceil((lower - x) / TURN), np.floor((upper - x) / TURN)
+
+
 def full_turns(
     mechanism: Mechanism, way: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
@@ -56,11 +110,42 @@ def full_turns(
 
     way (..., nq): from q to the posture that it is to be near to.
     """
-    model, turns = mechanism.model, np.zeros(q.shape)
-    for i in model.movers:
-        joint, place = model.bodies[i].joint, model.position_slices[i].start
-        if joint.units == ("rad",):
-            least = np.ceil((lower[place] - q[..., place]) / TURN)
-            most = np.floor((upper[place] - q[..., place]) / TURN)
-            turns[..., place] = np.clip(np.round(way[..., place] / TURN), least, most) * TURN
+    turns = np.zeros(q.shape)
+    for k in angles(mechanism):
+        limits = _turns(q[..., k], lower[k], upper[k])
+        turns[..., k] = np.clip(np.round(way[..., k] / TURN), *limits) * TURN
     return turns
+
+
+def with_turns(
+    mechanism: Mechanism, q: np.ndarray, ends: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> np.ndarray:
+    """Add postures that differ by full turns within finite limits to tables, in place.
+
+    q (n, count, nq) and ends (n, count, m). Those with the fewest joints turned come first. Return
+    True (n,) where all of them found a place.
+    """
+    count, all_placed = q.shape[1], np.ones(len(q), bool)
+    who, branch = np.nonzero(ends[..., STATUS] == 1.0)
+    rows, marks, turned = q[who, branch], ends[who, branch], np.zeros(len(who), int)
+    for k in angles(mechanism):
+        if not np.isfinite(upper[k] - lower[k]):
+            continue
+        least, most = _turns(rows[:, k], lower[k], upper[k])
+        least, most = np.minimum(least, 0.0), np.maximum(most, 0.0)  # at a limit, for rounding
+        times = (most - least + 1.0).astype(int)
+        number = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+        turns = np.repeat(least, times) + number
+        who, rows, marks, turned = (np.repeat(a, times, axis=0) for a in (who, rows, marks, turned))
+        rows[:, k] = np.clip(rows[:, k] + TURN * turns, lower[k], upper[k])
+        turned = turned + (turns != 0.0)
+        order = np.lexsort((turned, who))
+        total = np.bincount(who, minlength=len(q))
+        place = np.arange(len(who)) - np.repeat(np.cumsum(total) - total, total)
+        kept = order[place < count]
+        all_placed &= total <= count
+        who, rows, marks, turned = (a[kept] for a in (who, rows, marks, turned))
+    total = np.bincount(who, minlength=len(q))
+    at = who, np.arange(len(who)) - np.repeat(np.cumsum(total) - total, total)
+    q[at], ends[at] = rows, marks
+    return all_placed

@@ -19,21 +19,17 @@ from chasles.functions.doors import checked_frame, leading_shape, numbers
 from chasles.functions.reaching import (
     ANGLE,
     LENGTH,
-    MEMORY,
     STATUS,
     Task,
 )
 from chasles.functions.targets import CENTER, CenterOfMass, Pose, Relative, Target
-from chasles.mechanisms.branches import Branches, Rows, branches, every, rescue
-from chasles.mechanisms.distinct import distance, full_turns, sort
+from chasles.mechanisms.branches import Branches, branches, every, rescue
+from chasles.mechanisms.distinct import Rows, distance, full_turns, listed, with_turns
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import RANKED, Bounds, Starts, prepared
 from chasles.model.given import a_mapping, some_names
 
 PART = "inverse_kinematics"
-
-AT_ONCE = 256
-"""Problems of which all tries are made together, where all solutions are looked for."""
 
 TIGHT = 1e-3
 """Tolerances (rad or m) of poses up to which closed forms are used: wider ones ask for less."""
@@ -60,8 +56,9 @@ class Solution:
     limits : (..., nq)
         1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
     complete : (...)
-        True where q has all postures that there are, full turns apart: with `solutions="all"`, for
-        arms that have a closed form, unless there are more than `count`.
+        True where q has all postures that exist: with `solutions="all"`, for arms that have a
+        closed form, unless there are more than `count`. Postures that differ by full turns are
+        among them only with `turns=True`.
     """
 
     q: np.ndarray
@@ -82,6 +79,7 @@ def inverse_kinematics(
     fixed: Sequence[str] | str = (),
     solutions: Literal["first", "all"] = "first",
     count: int = 16,
+    turns: bool = False,
     seed: int = 0,
     tries: int = 200,
     threads: int | None = None,
@@ -101,7 +99,7 @@ def inverse_kinematics(
     if wanted is not None:
         return solver.nearest(wanted)
     if solutions == "all":
-        return solver.all(posture, checked_count(f"{PART}: count", count))
+        return solver.all(posture, checked_count(f"{PART}: count", count), turns=turns)
     return solver.first(posture)
 
 
@@ -299,12 +297,19 @@ class _Solver:
 
     # Several solutions --------------------------------------------------------------------------
 
-    def all(self, guess: np.ndarray | None, count: int) -> Solution:
-        """Distinct postures, at most `count` for each problem, in the order of their starts."""
-        rows = self._rows(guess)
+    def all(self, guess: np.ndarray | None, count: int, *, turns: bool = False) -> Solution:
+        """Distinct postures, at most `count` for each problem; turns: also by full turns."""
+        found, complete = self._every(self._rows(guess), count)
+        if turns:
+            limits = self.bounds.lower, self.bounds.upper
+            complete &= with_turns(self.mechanism, *found[:2], *limits)
+        return self._solution(*found, (count,), complete)
+
+    def _every(self, rows: np.ndarray | None, count: int) -> tuple[Rows, np.ndarray]:
+        """Distinct postures of all problems, and True (n,) where there are no others."""
         closed = self._closed()
         if closed is None:
-            return self._solution(*self._listed(self.goals, rows, count), (count,))
+            return self._listed(self.goals, rows, count), np.zeros(len(self.goals), bool)
         given = closed, self.goals, self._base(rows), count
         found, complete = every(self.mechanism, *given, self._tried, self.threads)
         none = np.flatnonzero(found[1][:, 0, STATUS] != 1.0)
@@ -312,28 +317,12 @@ class _Solver:
             own = rows if rows is None or len(rows) == 1 else rows[none]
             for whole, part in zip(found, self._listed(self.goals[none], own, count), strict=True):
                 whole[none] = part
-        return self._solution(*found, (count,), complete)
+        return found, complete
 
     def _listed(self, goals: np.ndarray, rows: np.ndarray | None, count: int) -> Rows:
         """Postures (n, count, nq), memories and steps (n, 1) of problems, from many starts."""
-        n, starts = len(goals), self._starts(rows).postures[RANKED:]
-        q, ends = (
-            np.full((n, count, self.mechanism.nq), np.nan),
-            np.full((n, count, MEMORY), np.inf),
-        )
-        steps = np.zeros((n, 1), int)
-        for first in range(0, n, AT_ONCE):
-            some = slice(first, first + AT_ONCE)
-            begins = np.broadcast_to(starts, (len(goals[some]), *starts.shape))
-            if rows is not None:
-                own = np.broadcast_to(rows, (n, rows.shape[1]))[some, None]
-                begins = np.concatenate([own, begins], axis=1)
-            each = np.repeat(goals[some], begins.shape[1], axis=0)
-            tried = self._tried(each, np.ascontiguousarray(begins.reshape(len(each), -1)))
-            found, end, taken = (a.reshape(*begins.shape[:2], -1) for a in tried)
-            steps[some] = taken[..., :1].sum(axis=1)
-            sort(self.mechanism, found, end, q[some], ends[some])
-        return q, ends, steps
+        starts = self._starts(rows).postures[RANKED:]
+        return listed(self.mechanism, goals, rows, starts, count, self._tried)
 
     def nearest(self, posture: np.ndarray) -> Solution:
         """The solution nearest to a posture, by the sum of squared coordinates.

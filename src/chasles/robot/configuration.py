@@ -118,6 +118,7 @@ class Configuring(Computing):
         fixed: Sequence[str] | str = (),
         solutions: Literal["first", "all"] = "first",
         count: int = 16,
+        turns: bool = False,
         seed: int = 0,
         tries: int = 200,
         threads: int | None = None,
@@ -140,6 +141,9 @@ class Configuring(Computing):
             "first" for one posture of each problem, "all" for all distinct ones.
         count
             The largest number of postures of each problem with `solutions="all"`.
+        turns
+            With `solutions="all"`, also list postures that differ by full turns of joints, within
+            their limits. Joints without limits stay within one turn.
         seed
             Another set of starting postures.
         tries
@@ -150,15 +154,19 @@ class Configuring(Computing):
         Returns
         -------
         Solution
-            `q`, `solved`, `residual`, `iterations` and `limits`. A problem that has no solution,
-            or of which none was found, is not `solved`, and q has the least error that was found.
+            `q`, `solved`, `residual`, `iterations`, `limits` and `complete`. A problem that has no
+            solution, or of which none was found, is not `solved`, and q has the least error that
+            was found.
 
         Notes
         -----
         Damped Gauss-Newton steps on the configuration space (Sugihara, IEEE Transactions on
         Robotics 27, 2011), with an active set of joint limits, from starting postures near the
         targets. One problem gives the same bits alone, in any batch and with any number of threads.
-        With closed loops, the targets and the loops are one system of equations.
+        With closed loops, the targets and the loops are one system of equations. All postures of
+        six joints, three consecutive axes of which intersect or are parallel, are found in closed
+        form (Pieper 1968; Elias and Wen 2022), as are those of seven joints for sampled positions
+        of one joint; the postures of other arms are those to which starting postures lead.
 
         Examples
         --------
@@ -171,4 +179,5 @@ class Configuring(Computing):
         bounds = Bounds(self.limits.lower, self.limits.upper)
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}
+        options |= {"turns": turns}
         return inverse_kinematics(self.mechanism, bounds, targets, **options)
