@@ -270,24 +270,6 @@ def test_near_turns_joints_within_their_limits() -> None:
     assert np.abs(found.q - q).max() < 1e-6
 
 
-def test_full_turns_on_request() -> None:
-    """Limits of [-2 pi, 2 pi] hold every angle twice, those of the elbow ([-pi, pi]) once."""
-    robot, frame = published("ur5_robot")
-    T = robot.forward_kinematics([0.1, -0.5, 0.7, 0.3, 0.4, 0.5], frame=frame)
-    assert np.allclose(robot.limits.upper, np.pi * np.array([2, 2, 1, 2, 2, 2]), atol=1e-3)
-    plain = robot.inverse_kinematics({frame: T}, solutions="all")
-    found = robot.inverse_kinematics({frame: T}, solutions="all", count=300, turns=True)
-    assert found.solved.sum() == 2**5 * plain.solved.sum()
-    assert found.complete
-    assert len(np.unique(np.round(found.q[found.solved], 6), axis=0)) == found.solved.sum()
-    reached(robot, frame, T[None], found)
-    few = robot.inverse_kinematics({frame: T}, solutions="all", turns=True)
-    assert few.solved.all()
-    assert not few.complete
-    count = plain.solved.sum()
-    assert np.array_equal(few.q[:count], plain.q[:count])
-
-
 def test_wide_tolerances_ask_for_more_than_the_branches() -> None:
     robot, frame = published("ur5_robot")
     T = robot.forward_kinematics([0.1, -0.5, 0.7, 0.3, 0.4, 0.5], frame=frame)

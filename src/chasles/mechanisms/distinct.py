@@ -115,37 +115,3 @@ def full_turns(
         limits = _turns(q[..., k], lower[k], upper[k])
         turns[..., k] = np.clip(np.round(way[..., k] / TURN), *limits) * TURN
     return turns
-
-
-def with_turns(
-    mechanism: Mechanism, q: np.ndarray, ends: np.ndarray, lower: np.ndarray, upper: np.ndarray
-) -> np.ndarray:
-    """Add postures that differ by full turns within finite limits to tables, in place.
-
-    q (n, count, nq) and ends (n, count, m). Those with the fewest joints turned come first. Return
-    True (n,) where all of them found a place.
-    """
-    count, all_placed = q.shape[1], np.ones(len(q), bool)
-    who, branch = np.nonzero(ends[..., STATUS] == 1.0)
-    rows, marks, turned = q[who, branch], ends[who, branch], np.zeros(len(who), int)
-    for k in angles(mechanism):
-        if not np.isfinite(upper[k] - lower[k]):
-            continue
-        least, most = _turns(rows[:, k], lower[k], upper[k])
-        least, most = np.minimum(least, 0.0), np.maximum(most, 0.0)  # at a limit, for rounding
-        times = (most - least + 1.0).astype(int)
-        number = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
-        turns = np.repeat(least, times) + number
-        who, rows, marks, turned = (np.repeat(a, times, axis=0) for a in (who, rows, marks, turned))
-        rows[:, k] = np.clip(rows[:, k] + TURN * turns, lower[k], upper[k])
-        turned = turned + (turns != 0.0)
-        order = np.lexsort((turned, who))
-        total = np.bincount(who, minlength=len(q))
-        place = np.arange(len(who)) - np.repeat(np.cumsum(total) - total, total)
-        kept = order[place < count]
-        all_placed &= total <= count
-        who, rows, marks, turned = (a[kept] for a in (who, rows, marks, turned))
-    total = np.bincount(who, minlength=len(q))
-    at = who, np.arange(len(who)) - np.repeat(np.cumsum(total) - total, total)
-    q[at], ends[at] = rows, marks
-    return all_placed

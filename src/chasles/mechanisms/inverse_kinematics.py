@@ -24,7 +24,7 @@ from chasles.functions.reaching import (
 )
 from chasles.functions.targets import CENTER, CenterOfMass, Pose, Relative, Target
 from chasles.mechanisms.branches import Branches, branches, every, rescue
-from chasles.mechanisms.distinct import Rows, distance, full_turns, listed, with_turns
+from chasles.mechanisms.distinct import Rows, distance, full_turns, listed
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import RANKED, Bounds, Starts, prepared
 from chasles.model.given import a_mapping, some_names
@@ -57,8 +57,7 @@ class Solution:
         1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
     complete : (...)
         True where q has all postures that exist: with `solutions="all"`, for arms that have a
-        closed form, unless there are more than `count`. Postures that differ by full turns are
-        among them only with `turns=True`.
+        closed form, unless there are more than `count`; full turns do not make another one.
     """
 
     q: np.ndarray
@@ -79,7 +78,6 @@ def inverse_kinematics(
     fixed: Sequence[str] | str = (),
     solutions: Literal["first", "all"] = "first",
     count: int = 16,
-    turns: bool = False,
     seed: int = 0,
     tries: int = 200,
     threads: int | None = None,
@@ -99,7 +97,7 @@ def inverse_kinematics(
     if wanted is not None:
         return solver.nearest(wanted)
     if solutions == "all":
-        return solver.all(posture, checked_count(f"{PART}: count", count), turns=turns)
+        return solver.all(posture, checked_count(f"{PART}: count", count))
     return solver.first(posture)
 
 
@@ -297,19 +295,11 @@ class _Solver:
 
     # Several solutions --------------------------------------------------------------------------
 
-    def all(self, guess: np.ndarray | None, count: int, *, turns: bool = False) -> Solution:
-        """Distinct postures, at most `count` for each problem; turns: also by full turns."""
-        found, complete = self._every(self._rows(guess), count)
-        if turns:
-            limits = self.bounds.lower, self.bounds.upper
-            complete &= with_turns(self.mechanism, *found[:2], *limits)
-        return self._solution(*found, (count,), complete)
-
-    def _every(self, rows: np.ndarray | None, count: int) -> tuple[Rows, np.ndarray]:
-        """Distinct postures of all problems, and True (n,) where there are no others."""
-        closed = self._closed()
+    def all(self, guess: np.ndarray | None, count: int) -> Solution:
+        """Distinct postures, at most `count` for each problem, in the order of their starts."""
+        rows, closed = self._rows(guess), self._closed()
         if closed is None:
-            return self._listed(self.goals, rows, count), np.zeros(len(self.goals), bool)
+            return self._solution(*self._listed(self.goals, rows, count), (count,))
         given = closed, self.goals, self._base(rows), count
         found, complete = every(self.mechanism, *given, self._tried, self.threads)
         none = np.flatnonzero(found[1][:, 0, STATUS] != 1.0)
@@ -317,7 +307,7 @@ class _Solver:
             own = rows if rows is None or len(rows) == 1 else rows[none]
             for whole, part in zip(found, self._listed(self.goals[none], own, count), strict=True):
                 whole[none] = part
-        return found, complete
+        return self._solution(*found, (count,), complete)
 
     def _listed(self, goals: np.ndarray, rows: np.ndarray | None, count: int) -> Rows:
         """Postures (n, count, nq), memories and steps (n, 1) of problems, from many starts."""

@@ -118,7 +118,6 @@ class Configuring(Computing):
         fixed: Sequence[str] | str = (),
         solutions: Literal["first", "all"] = "first",
         count: int = 16,
-        turns: bool = False,
         seed: int = 0,
         tries: int = 200,
         threads: int | None = None,
@@ -141,9 +140,6 @@ class Configuring(Computing):
             "first" for one posture of each problem, "all" for all distinct ones.
         count
             The largest number of postures of each problem with `solutions="all"`.
-        turns
-            With `solutions="all"`, also list postures that differ by full turns of joints, within
-            their limits. Joints without limits stay within one turn.
         seed
             Another set of starting postures.
         tries
@@ -179,5 +175,4 @@ class Configuring(Computing):
         bounds = Bounds(self.limits.lower, self.limits.upper)
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}
-        options |= {"turns": turns}
         return inverse_kinematics(self.mechanism, bounds, targets, **options)
