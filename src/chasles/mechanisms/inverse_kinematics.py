@@ -25,7 +25,8 @@ from chasles.functions.reaching import (
 )
 from chasles.functions.targets import CENTER, CenterOfMass, Pose, Relative, Target
 from chasles.mechanisms.mechanism import Mechanism
-from chasles.mechanisms.postures import RANKED, TURN, Bounds, Starts, prepared
+from chasles.mechanisms.postures import RANKED, SEED, TRIES, TURN, Bounds, Starts, prepared
+from chasles.mechanisms.quick import Quick
 from chasles.model.given import a_mapping, some_names
 from chasles.model.spaces import freedom_units
 
@@ -77,11 +78,15 @@ def inverse_kinematics(
     fixed: Sequence[str] | str = (),
     solutions: Literal["first", "all"] = "first",
     count: int = 16,
-    seed: int = 0,
-    tries: int = 200,
+    seed: int = SEED,
+    tries: int = TRIES,
     threads: int | None = None,
+    quick: Quick | None = None,
 ) -> Solution:
-    """Postures that meet targets; see `Robot.inverse_kinematics`."""
+    """Postures that meet targets; see `Robot.inverse_kinematics`.
+
+    quick: where calls like this one are to be prepared, if they can take the short way.
+    """
     mechanism.refuse_time(PART, "ask for it at a time: robot.at_time(t)")
     task, lead, given = _stated(mechanism, bounds, targets)
     if solutions not in ("first", "all"):
@@ -97,6 +102,8 @@ def inverse_kinematics(
         return solver.nearest(wanted)
     if solutions == "all":
         return solver.all(posture, checked_count(f"{PART}: count", count))
+    if quick is not None and not lead and not any(map(_has_options, targets.values())):
+        quick.keep(tuple(targets), solver.alone())
     return solver.first(posture)
 
 
@@ -133,6 +140,11 @@ def _stated(
     rows = [[_each(target, name) for _, target in pairs] for name in ("weight", "tolerance")]
     weights, tolerances = (np.concatenate(each)[None] for each in rows)
     return task, lead, [whole, weights, tolerances]
+
+
+def _has_options(value: Any) -> bool:
+    """Return True if a target is more than a pose."""
+    return isinstance(value, Target) or (isinstance(value, list) and _are_targets(value))
 
 
 def _are_targets(values: list[Any]) -> bool:
@@ -201,6 +213,14 @@ class _Solver:
             return self._solution(*self._found(self.goals, self._rows(guess)))
         return self._by_group(guess)
 
+    def alone(self) -> Any:
+        """The search of one problem at a time, with these weights and tolerances."""
+        starts, constants = self._starts(None), [self._weights, self._tolerances, self._movable]
+        limits = self.bounds.lower, self.bounds.upper
+        return self._prepared.search.alone(
+            constants, starts.postures, RANKED, starts.patience, starts.table, limits
+        )
+
     def _rows(self, posture: np.ndarray | None) -> np.ndarray | None:
         """A posture for each problem, or one for all, within the limits."""
         if posture is None:
@@ -264,9 +284,9 @@ class _Solver:
         at = np.where(q >= self.bounds.upper, 1, 0) - np.where(q <= self.bounds.lower, 1, 0)
         return Solution(
             q.reshape(*lead, q.shape[-1]),
-            (ends[..., STATUS] == 1.0).reshape(lead),
+            (ends[..., STATUS] == 1.0).reshape(lead)[()],
             ends[..., [ANGLE, LENGTH]].reshape(*lead, 2),
-            steps[..., 0].reshape(self.lead),
+            steps[..., 0].reshape(self.lead)[()],
             at.astype(np.int8).reshape(*lead, q.shape[-1]),
         )
 

@@ -11,6 +11,9 @@ from chasles.backends.arrays import COMPILING
 from chasles.functions.reaching import FIRM, MEMORY, MOST, SHARE, Task
 from chasles.mechanisms.mechanism import Mechanism
 
+SEED, TRIES = 0, 200
+"""By default: the set of starting postures, and how many of them a problem is given."""
+
 RANKED = 128
 """Starting postures among which those near the targets are looked for."""
 
