@@ -7,12 +7,12 @@ from chasles.backends.llvm.threads import field
 OWN = (
     *((name, "i64") for name in ("poses", "guessed")),
     *((name, "ptr") for name in ("given", "ranking", "memory", "matrices")),
-    *((name, "ptr") for name in ("lower", "upper", "sides", "counts")),
+    *((name, "ptr") for name in ("lower", "upper", "sides", "counts", "outs")),
 )
 """What `alone` is given. Numbers: of the matrices that state the goals, and whether `begins` is a
 guess. Tables: what `search` and `rank` are given, for one problem; memory for searches; matrices of
-poses (16 numbers each); limits of the point; where it says which limits are met (bytes); and steps
-of each try."""
+poses (16 numbers each); limits of the point; where it says which limits are met (bytes); steps of
+each try; and where a step of the first search puts its results, which no input may overlap."""
 
 REFUSED = 2
 """The answer of `alone` where a pose is not one, or a guess is not finite."""
@@ -38,7 +38,7 @@ def _posed() -> str:
         to = 9 + k // 4 if k % 4 == 3 else 3 * (k // 4) + k % 4
         lines += [f"  %to{k} = getelementptr double, ptr %to, i64 {to}"]
         lines += [f"  store double %x{k}, ptr %to{k}"]
-    terms = []
+    terms: list[str] = []
 
     def term(text: str) -> None:
         terms.append(f"%ok{len(terms)}")
@@ -139,13 +139,22 @@ entry:
 }}
 
 ; The try that the first search has begun, by itself to its end; true if it is solved.
-define internal i1 @attempted(ptr %memory, i64 %try, ptr %counts) {{
+define internal i1 @attempted(ptr %memory, ptr %sizes, ptr %outs, i64 %try, ptr %counts) {{
 entry:
+  %point = load ptr, ptr %memory
   %own.at = getelementptr ptr, ptr %memory, i64 1
   %own = load ptr, ptr %own.at
+  %moved = load ptr, ptr %outs
+  %after.at = getelementptr ptr, ptr %outs, i64 1
+  %after = load ptr, ptr %after.at
+  %point.size = load i64, ptr %sizes
+  %own.size.at = getelementptr i64, ptr %sizes, i64 1
+  %own.size = load i64, ptr %own.size.at
   br label %step
 step:
-  call void @one(ptr %memory, ptr %memory)
+  call void @one(ptr %memory, ptr %outs)
+  call void @llvm.memcpy.p0.p0.i64(ptr %point, ptr %moved, i64 %point.size, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %own, ptr %after, i64 %own.size, i1 false)
   %status = load double, ptr %own
   %runs = fcmp oeq double %status, 0.0
   br i1 %runs, label %step, label %end
@@ -156,7 +165,7 @@ end:
 }}
 
 define i64 @alone(ptr %own) {{
-start:
+entry:
 {_FIELDS}
 {FIELDS}
 {PLACES}
@@ -166,7 +175,7 @@ start:
   %any.pose = icmp ne i64 %poses, 0
   br i1 %any.pose, label %pose, label %stated
 pose:
-  %p = phi i64 [ 0, %start ], [ %p.next, %fine ]
+  %p = phi i64 [ 0, %entry ], [ %p.next, %fine ]
   %pose.size = add i64 0, 128
   %goal.size = add i64 0, 96
 {row("matrix", "matrices", "pose.size", "p")}
@@ -190,7 +199,7 @@ guess:
 first:
   call void @llvm.memcpy.p0.p0.i64(ptr %points, ptr %begins, i64 %point.size, i1 false)
   call void @take(ptr %given, ptr %memory, i64 0, i64 0, i64 0)
-  %at.once = call i1 @attempted(ptr %memory, i64 0, ptr %counts)
+  %at.once = call i1 @attempted(ptr %memory, ptr %sizes, ptr %outs, i64 0, ptr %counts)
   %first.cost.at = getelementptr double, ptr %memory.rows, i64 1
   %first.cost = load double, ptr %first.cost.at
   %first.fine = fcmp olt double %first.cost, {INFINITE}
@@ -311,7 +320,7 @@ over:
 last:
   call void @take(ptr %given, ptr %memory, i64 0, i64 0, i64 0)
   call void @begin(ptr %given, ptr %memory, i64 0, i64 0, i64 %tries)
-  %late = call i1 @attempted(ptr %memory, i64 %tries, ptr %counts)
+  %late = call i1 @attempted(ptr %memory, ptr %sizes, ptr %outs, i64 %tries, ptr %counts)
   br i1 %late, label %better.end, label %look.end
 look.end:
   %end.cost.at = getelementptr double, ptr %memory.rows, i64 1

@@ -39,8 +39,8 @@ def ranking(fuse: bool) -> str:
     lines += ["define i64 @rank(ptr %given, i64 %first, i64 %last) {", "entry:"]
     lines += ["  " + field(*pair, "given", 8 * k) for k, pair in enumerate(fields)]
     lines += [
-        f"  %far = alloca {kind}, align 64",
-        f"  %number = alloca {kind}, align 64",
+        f"  %far = alloca [{LANES} x double], align 64",
+        f"  %number = alloca [{LANES} x double], align 64",
         "  %columns = add i64 %numbers, 1",
         "  br label %problem",
         "problem:",

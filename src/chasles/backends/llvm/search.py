@@ -167,6 +167,7 @@ class Alone:
         ins = self._table([0, 0, at(goals), *map(at, constants)])
         rows, sizes_, places_ = (self._table(x) for x in ([0] * len(sizes), sizes, places))
         ranking = self._table((goal, len(table), at(goals), 0, at(table), at(ranks)))
+        outs = self._table([begin + places[k] + sizes[k] for k in range(2)])  # of the second row
         ways = []
         for own in (ranks[1:], ranks):  # without a guess, the first try is the nearest start
             numbers = (tries, len(own), len(sizes), whole, space, where, others)
@@ -174,10 +175,8 @@ class Alone:
             results = map(at, (starts, memories, point, end, steps))
             given = self._table((*numbers, *pointers, *results))
             rest = map(at, (self.matrices, lower, upper, sides, counts))
-            guessed = int(len(own) == LANES)
-            ways.append(
-                self._table((len(self.matrices), guessed, given, ranking, begin, *rest))
-            )
+            head = (len(self.matrices), int(len(own) == LANES), given, ranking, begin)
+            ways.append(self._table((*head, *rest, outs)))
         self.plain, self.guessed = map(ctypes.c_void_p, ways)
         self._search, run = search, ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(search._alone)
         self.run: Callable[[ctypes.c_void_p], int] = self._checked(run) if checked.ON else run
@@ -195,8 +194,8 @@ class Alone:
         def noted(way: ctypes.c_void_p) -> int:
             for a in self._arrays:
                 checked.address(a)
-            for table in self._words:
-                checked.start_of(table)
+            for each in self._words:
+                checked.start_of(each)
             answer: int = last(way)
             return answer
 

@@ -171,16 +171,16 @@ entry:
 
 ; A body (`llvm.threads`): some problems, of which a block is searched at a time.
 define i64 @search(ptr %given, i64 %first, i64 %last) {{
-start:
+entry:
   %size.place = getelementptr i8, ptr %given, i64 {8 * NUMBERS.index("size")}
   %whole = load i64, ptr %size.place
   %room = add i64 %whole, 64
   %all = call ptr @malloc(i64 %room)
   %full = icmp eq ptr %all, null
-  br i1 %full, label %fail, label %entry
+  br i1 %full, label %fail, label %ready
 fail:
   ret i64 1
-entry:
+ready:
   %all.number = ptrtoint ptr %all to i64
   %up = add i64 %all.number, 63
   %even = and i64 %up, -64
@@ -188,7 +188,7 @@ entry:
 {FIELDS}
   br label %place
 place:
-  %p = phi i64 [ 0, %entry ], [ %p.next, %place ]
+  %p = phi i64 [ 0, %ready ], [ %p.next, %place ]
 {entry("far", "i64", "places", "p")}
   %rows.p = getelementptr i8, ptr %memory, i64 %far
 {place("pointer.at", "ptr", "memory", "p")}
