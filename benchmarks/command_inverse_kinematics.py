@@ -3,9 +3,9 @@
 import argparse
 
 from benchmarks.console import count, output
-from benchmarks.reaching import arms
+from benchmarks.reaching import arms, beyond
 
-PARTS = ("arms",)
+PARTS = ("arms", "unreachable")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,9 +15,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--peer-poses", type=count, default=500, help="Poses for the toolbox. Default: 500."
     )
+    parser.add_argument(
+        "--sample", type=count, default=100, help="Unreachable poses for SciPy. Default: 100."
+    )
+    parser.add_argument("--starts", type=count, default=30, help="Starts of SciPy. Default: 30.")
 
 
 def run(chosen: argparse.Namespace) -> int:
     if "arms" in chosen.parts:
         output().print(arms.table(chosen.robots, chosen.poses, chosen.peer_poses))
+    if "unreachable" in chosen.parts:
+        names = [name for name in chosen.robots if name in beyond.ROBOTS]
+        poses = min(chosen.poses, 10_000)
+        output().print(beyond.table(names, poses, chosen.sample, chosen.starts))
     return 0

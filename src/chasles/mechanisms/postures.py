@@ -20,10 +20,19 @@ RANKED = 128
 PATIENT = 40
 """Tries after which slow progress is not given up so soon."""
 
-EAGER, SLOW, LAST = (16.0, 0.5, 0.0), (60.0, 0.95, 0.0), (1000.0, 1.0 - 1e-12, 1.0)
+FIRMLY = 5
+"""One try in so many, the last ones, is a firm one."""
+
+EAGER, SLOW, STEADY, LAST = (
+    (16.0, 0.5, 0.0),
+    (60.0, 0.95, 0.0),
+    (100.0, 0.9999, 1.0),
+    (1000.0, 1.0 - 1e-12, 1.0),
+)
 """Of a try: the steps after which it is given up, the part of the squared error of two steps before
-that it must be below, and its firm damping: at first, after PATIENT tries, and of the last, from
-the best posture of all, which ends where the error is least."""
+that it must be below, and its firm damping. EAGER at first, SLOW after PATIENT tries; STEADY tries
+end near the least error where a goal is out of reach, and LAST begins at the best posture of all
+and ends where the error is least."""
 
 KEPT = 16
 """Sets of starting postures that are kept for a task."""
@@ -70,6 +79,7 @@ class Prepared:
             patience = np.zeros((tries + 1, MEMORY))
             patience[:, [MOST, SHARE, FIRM]] = EAGER
             patience[PATIENT:, [MOST, SHARE, FIRM]] = SLOW
+            patience[tries - tries // FIRMLY :, [MOST, SHARE, FIRM]] = STEADY
             patience[-1, [MOST, SHARE, FIRM]] = LAST
             while len(self._starts) >= KEPT:
                 self._starts.pop(next(iter(self._starts)))
