@@ -3,9 +3,9 @@
 import argparse
 
 from benchmarks.console import count, output
-from benchmarks.reaching import arms, beyond
+from benchmarks.reaching import arms, beyond, humanoid, loops
 
-PARTS = ("arms", "unreachable")
+PARTS = ("arms", "unreachable", "loops", "humanoid")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,4 +28,8 @@ def run(chosen: argparse.Namespace) -> int:
         names = [name for name in chosen.robots if name in beyond.ROBOTS]
         poses = min(chosen.poses, 10_000)
         output().print(beyond.table(names, poses, chosen.sample, chosen.starts))
+    if "loops" in chosen.parts:
+        output().print(loops.table(min(chosen.poses, 10_000)))
+    if "humanoid" in chosen.parts:
+        output().print(humanoid.table(min(chosen.poses, 10_000), min(chosen.peer_poses, 50)))
     return 0

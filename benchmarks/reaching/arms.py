@@ -114,9 +114,7 @@ def measure(name: str, poses: int, peer_poses: int) -> Row:
         times.append((time.thread_time() - start) / poses)
     if not reached(robot, frame, T, found.q)[found.solved].all():
         raise WrongAnswer(f"{name}: a pose is called solved and is not")
-    near = np.clip(
-        q + NEARBY * rng.normal(size=q.shape), robot.limits.lower, robot.limits.upper
-    )
+    near = np.clip(q + NEARBY * rng.normal(size=q.shape), robot.limits.lower, robot.limits.upper)
     few = range(min(ALONE, poses))
     calls = [lambda k: robot.inverse_kinematics({frame: T[k]})]
     calls += [lambda k: robot.inverse_kinematics({frame: T[k]}, guess=near[k])]

@@ -10,6 +10,7 @@ from support import raises
 import chasles
 from chasles.mechanisms.quick import Quick
 from chasles.robots import planar, puma560
+from chasles.targets import CENTER, Axis, CenterOfMass, Pose, Relative
 
 FIELDS = ("q", "solved", "residual", "iterations", "limits")
 
@@ -41,7 +42,16 @@ def test_one_problem_has_the_bits_of_a_batch(robot: chasles.Robot) -> None:
         for k in range(60):
             own = None if start is None else start[k]
             assert same(robot.inverse_kinematics({"tool": T[k]}, guess=own), many, k)
-    assert list(robot._quick.plans) == [("tool",)]
+    assert list(robot._quick.plain) == [("tool",)]
+
+
+def test_one_guess_serves_a_batch(robot: chasles.Robot) -> None:
+    T, guess = problems(robot, 12)
+    many = robot.inverse_kinematics({"tool": T}, guess=guess[1])
+    for k in range(12):
+        assert same(robot.inverse_kinematics({"tool": T[k]}, guess=guess[1]), many, k)
+    P = robot.forward_kinematics(many.q[many.solved], frame="tool")
+    assert np.abs(P - T[many.solved]).max() < 3e-6
 
 
 def test_the_short_way_is_taken(robot: chasles.Robot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +86,36 @@ def test_two_frames_and_limits_that_are_met() -> None:
     assert many.solved.all()
     for k in range(20):
         assert same(robot.inverse_kinematics({tip: goals[0][k], middle: goals[1][k]}), many, k)
+
+
+def test_every_kind_of_target_has_a_short_way(robot: chasles.Robot) -> None:
+    """Numbers, weights and tolerances change from call to call; the program does not."""
+    T, guess = problems(robot, 8)
+    link = np.linalg.inv(robot.forward_kinematics(guess, frame="link2")) @ T
+
+    def targets(k: Any, weight: Any, tolerance: Any) -> dict[str, Any]:
+        both = [Pose(T[k], weight=weight, tolerance=tolerance), Axis(T[k][..., :3, 2])]
+        center = CenterOfMass(T[k][..., :3, 3], weight=0.1, tolerance=10.0)
+        return {"tool": [*both, Relative("link2", link[k], weight=0.0)], CENTER: center}
+
+    for weight, tolerance in ((1.0, 1e-6), ((1.0, 2.0), 1e-3), ([1.0, 1, 1, 0, 1, 1], (0.1, 1e-6))):
+        many = robot.inverse_kinematics(targets(slice(None), weight, tolerance), guess=guess)
+        for k in range(8):
+            assert same(
+                robot.inverse_kinematics(targets(k, weight, tolerance), guess=guess[k]), many, k
+            )
+    assert len(robot._quick.plans) == 1
+
+
+def test_weights_that_change_in_place_are_seen(robot: chasles.Robot) -> None:
+    T, _ = problems(robot, 2)
+    weight = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    target = {"tool": Pose(T[0], weight=weight)}
+    before = [robot.inverse_kinematics(target) for _ in range(2)]
+    weight[:3] = 0.0
+    after = robot.inverse_kinematics(target)
+    assert np.array_equal(before[0].q, before[1].q)
+    assert before[0].residual[0] > 0.0 == after.residual[0]
 
 
 def test_what_is_wrong_is_named_on_the_short_way_too(robot: chasles.Robot) -> None:
@@ -117,6 +157,6 @@ def test_threads_share_a_prepared_search(robot: chasles.Robot) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    plan = robot._quick.plans["tool",]
+    plan = robot._quick.plain["tool",]
     with plan.lock:  # as if another thread were at it
         assert same(robot.inverse_kinematics({"tool": T[1]}), many, 1)

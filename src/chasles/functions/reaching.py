@@ -6,6 +6,7 @@ bounds), the step has at most `REACH` in any coordinate, and what it takes beyon
 limits are respected at every step, and a step needs no line search: one evaluation each.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from chasles.expr import (
     sqrt,
 )
 from chasles.functions.programs import program
-from chasles.functions.targets import Posture, Rows, Target
+from chasles.functions.targets import Pose, Posture, Relative, Rows, Target
 from chasles.mathematics.linear import Matrix, Vector, solve_symmetric, symmetric_products
 from chasles.model import Model
 from chasles.model.spaces import freedom_units, size
@@ -81,6 +82,13 @@ class Task:
     def numbers(self) -> int:
         """The count of numbers that state the targets."""
         return sum(target.size for _, target in self.targets)
+
+    @property
+    def poses(self) -> list[int]:
+        """Where among the numbers those of poses begin."""
+        sizes = itertools.accumulate((t.size for _, t in self.targets), initial=0)
+        pairs = zip(sizes, self.targets, strict=False)
+        return [k for k, (_, target) in pairs if isinstance(target, Pose | Relative)]
 
     @cached_property
     def step(self) -> Kernel:
@@ -158,15 +166,16 @@ class Task:
         stays = less(0.0, status)
         after = [select(stays, old, new) for old, new in zip(q, moved, strict=True)]
         kept = [status, cost, memory[COUNT] + 1.0, cost, memory[BEFORE]]
-        kept += [memory[MOST], memory[SHARE], memory[FIRM], *self._largest(errors)]
+        kept += [memory[MOST], memory[SHARE], memory[FIRM], *self._largest(errors, weights)]
         outputs = [(Variable("q", (model.nq,)), after), (Variable("memory", (MEMORY,)), kept)]
         return Program.from_outputs("reaching", inputs, outputs)
 
-    def _largest(self, errors: Sequence[Number]) -> list[Number]:
-        """The largest angle and the largest length among errors."""
+    def _largest(self, errors: Sequence[Number], weights: Sequence[Number]) -> list[Number]:
+        """The largest angle and the largest length among errors that count."""
         found: list[Number] = [0.0, 0.0]
-        for error, far in zip(errors, self.lengths, strict=True):
-            found[int(far)] = maximum(found[int(far)], absolute(error))
+        for error, weight, far in zip(errors, weights, self.lengths, strict=True):
+            counted = select(less(0.0, weight), absolute(error), 0.0)
+            found[int(far)] = maximum(found[int(far)], counted)
         return found
 
     def _step(

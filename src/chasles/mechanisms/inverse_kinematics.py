@@ -23,7 +23,7 @@ from chasles.functions.reaching import (
     STATUS,
     Task,
 )
-from chasles.functions.targets import CENTER, CenterOfMass, Pose, Relative, Target
+from chasles.functions.targets import CENTER, CenterOfMass, Relative, Target, stated
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import RANKED, SEED, TRIES, TURN, Bounds, Starts, prepared
 from chasles.mechanisms.quick import Quick
@@ -102,8 +102,8 @@ def inverse_kinematics(
         return solver.nearest(wanted)
     if solutions == "all":
         return solver.all(posture, checked_count(f"{PART}: count", count))
-    if quick is not None and not lead and not any(map(_has_options, targets.values())):
-        quick.keep(tuple(targets), solver.alone())
+    if quick is not None and not lead:
+        quick.keep(targets, task, solver.alone())
     return solver.first(posture)
 
 
@@ -116,9 +116,7 @@ def _stated(
     """The task, the leading shape of its targets, and goals, weights and tolerances (..., size)."""
     pairs: list[tuple[str, Target]] = []
     for frame, value in a_mapping("targets", targets, PART).items():
-        values = value if isinstance(value, list) and _are_targets(value) else [value]
-        for each in values:
-            target = each if isinstance(each, Target) else Pose(each)
+        for target in stated(value):
             if isinstance(target, CenterOfMass) != (frame == CENTER):
                 problem = f"CenterOfMass belongs to the key {CENTER!r}, and nothing else does"
                 raise ArgumentError("E-CALL-370", problem, part=PART)
@@ -137,30 +135,9 @@ def _stated(
     named = {f"target of {frame!r}": a for (frame, _), a in zip(pairs, goals, strict=True)}
     lead = leading_shape(PART, **named)
     whole = np.concatenate([np.broadcast_to(a, (*lead, a.shape[-1])) for a in goals], axis=-1)
-    rows = [[_each(target, name) for _, target in pairs] for name in ("weight", "tolerance")]
+    rows = [[target.each(name) for _, target in pairs] for name in ("weight", "tolerance")]
     weights, tolerances = (np.concatenate(each)[None] for each in rows)
     return task, lead, [whole, weights, tolerances]
-
-
-def _has_options(value: Any) -> bool:
-    """Return True if a target is more than a pose."""
-    return isinstance(value, Target) or (isinstance(value, list) and _are_targets(value))
-
-
-def _are_targets(values: list[Any]) -> bool:
-    return bool(values) and all(isinstance(each, Target) for each in values)
-
-
-def _each(target: Target, name: str) -> np.ndarray:
-    """A weight or tolerance for each error of a target: one number, or of angles and of lengths."""
-    value = np.broadcast_to(numbers(name, np.atleast_1d(getattr(target, name)), 1), (1,))
-    if isinstance(getattr(target, name), tuple | list):
-        value = numbers(name, getattr(target, name), 2)
-    value = np.broadcast_to(value, (2,)) if value.size == 1 else value
-    if not (np.isfinite(value) & (value >= 0.0)).all():
-        problem = f"{name} of a target must be finite and not negative, not {getattr(target, name)}"
-        raise InputError("E-CALL-373", problem, part=PART)
-    return np.repeat(value, (target.angles, target.lengths))
 
 
 def _posture(mechanism: Mechanism, name: str, given: Any) -> np.ndarray | None:
@@ -216,9 +193,10 @@ class _Solver:
     def alone(self) -> Any:
         """The search of one problem at a time, with these weights and tolerances."""
         starts, constants = self._starts(None), [self._weights, self._tolerances, self._movable]
-        limits = self.bounds.lower, self.bounds.upper
+        limits, tries = (self.bounds.lower, self.bounds.upper), (RANKED, starts.patience)
+        offsets = self.task.poses
         return self._prepared.search.alone(
-            constants, starts.postures, RANKED, starts.patience, starts.table, limits
+            constants, starts.postures, *tries, starts.table, offsets, limits
         )
 
     def _rows(self, posture: np.ndarray | None) -> np.ndarray | None:

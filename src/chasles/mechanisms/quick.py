@@ -1,61 +1,114 @@
-"""The short way through inverse kinematics: one problem, its targets poses of frames.
+"""The short way through inverse kinematics, for one problem.
 
-What a set of frames needs is prepared at the first call and kept; later calls copy the poses into
-place, run the machine code, and copy the answer. Whatever is unusual takes the long way, which
-answers with the same bits, or names what is wrong.
+What a set of targets needs is prepared at the first call and kept. Later calls with other numbers
+copy these into place, run the machine code, and copy the answer. Whatever is unusual takes the long
+way, which answers with the same bits, or names what is wrong.
 """
 
+import itertools
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from chasles.functions.reaching import ANGLE, LENGTH, MEMORY, STATUS
+from chasles.functions.reaching import ANGLE, LENGTH, MEMORY, STATUS, Task
+from chasles.functions.targets import Pose, Relative, Target, stated
 from chasles.mechanisms.postures import KEPT
 
 assert LENGTH == ANGLE + 1
 
 _DOUBLE = np.dtype(np.float64)
 _POSE = (4, 4)
+_NUMBERS = {float, int}
+
+
+def _is_pose(value: Any) -> bool:
+    return type(value) is np.ndarray and value.dtype is _DOUBLE and value.shape == _POSE
 
 
 class Plan:
-    """A search that is ready for poses of certain frames; one call at a time."""
+    """A search that is ready for targets of certain frames; one call at a time."""
 
-    def __init__(self, alone: Any) -> None:
+    def __init__(self, task: Task, alone: Any) -> None:
         self.lock = threading.Lock()
-        self.alone = alone
-        self.first, self.matrices = alone.matrices[0], alone.matrices
-        self.guess, self.answer, self.size = alone.guess, alone.answer, alone.guess.size
-        self.shape = alone.guess.shape
-        end = self.size + MEMORY
-        self.status, self.steps = self.size + STATUS, end
-        self.residual = slice(self.size + ANGLE, self.size + LENGTH + 1)
-        self.sides = slice(8 * (end + 2), 8 * (end + 2) + self.size)
+        self.alone, self.shape = alone, alone.guess.shape
+        targets = [target for _, target in task.targets]
+        self._goals = _parts([target.size for target in targets])
+        self._rows = _parts([target.angles + target.lengths for target in targets])
+        self._options = [(target.weight, target.tolerance) for target in targets]
+        size = alone.guess.size
+        end = size + MEMORY
+        self.point, self.status, self.steps = slice(size), size + STATUS, end
+        self.residual = slice(size + ANGLE, size + LENGTH + 1)
+        self.sides = slice(8 * (end + 2), 8 * (end + 2) + size)
+
+    def state(self, targets: Sequence[Target]) -> bool:
+        """Put the numbers of targets into place; False if they are not those of one problem."""
+        alone, poses = self.alone, 0
+        for k, target in enumerate(targets):
+            options = (target.weight, target.tolerance)
+            if not set(map(type, options)) <= _NUMBERS or options != self._options[k]:
+                self._options[k] = (np.nan, np.nan)  # until both are in place
+                for name, row in zip(("weight", "tolerance"), alone.constants, strict=False):
+                    row[0, self._rows[k]] = target.each(name)
+                self._options[k] = options
+            if isinstance(target, Pose | Relative):
+                if not _is_pose(target.pose):
+                    return False
+                alone.matrices[poses] = target.pose
+                poses += 1
+            else:
+                numbers = target.numbers()
+                if numbers.ndim != 1:
+                    return False
+                alone.goals[0, self._goals[k]] = numbers
+        return True
+
+
+def _parts(sizes: Sequence[int]) -> list[slice]:
+    ends = list(itertools.accumulate(sizes, initial=0))
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
 
 
 class Quick:
-    """Plans by frames, and calls by them."""
+    """Plans by frames and kinds of targets, and calls by them."""
 
     def __init__(self) -> None:
-        self.plans: dict[tuple[str, ...], Plan] = {}
+        self.plans: dict[tuple[Any, ...], Plan] = {}
+        """By frames and kinds of targets."""
+        self.plain: dict[tuple[str, ...], Plan] = {}
+        """By frames, of poses that are plain arrays."""
 
-    def keep(self, frames: tuple[str, ...], alone: Any) -> None:
-        """Use a search for later calls with the same frames."""
-        while len(self.plans) >= KEPT:
-            self.plans.pop(next(iter(self.plans)), None)
-        self.plans[frames] = Plan(alone)
+    def keep(self, targets: Any, task: Task, alone: Any) -> None:
+        """Use a search for later calls with such targets."""
+        is_plain = len(targets) == len(task.targets) and not any(
+            isinstance(value, Target | list) for value in targets.values()
+        )
+        plans: dict[Any, Plan] = self.plain if is_plain else self.plans
+        while len(plans) >= KEPT:
+            plans.pop(next(iter(plans)), None)
+        plans[tuple(targets) if is_plain else _key(task.targets)] = Plan(task, alone)
 
     def __call__(self, targets: Any, guess: Any) -> tuple[Any, ...] | None:
         """Posture, solved, residual, iterations and limits; None where the long way is needed."""
         if type(targets) is not dict:
             return None
-        plan = self.plans.get(tuple(targets))
+        values: Any = targets.values()
+        plan = self.plain.get(tuple(targets))
+        for T in values:
+            if type(T) is not np.ndarray or T.dtype is not _DOUBLE or T.shape != _POSE:
+                plan = None
+        several: Any = None
+        if plan is None:
+            try:
+                pairs = [(f, target) for f, value in targets.items() for target in stated(value)]
+                plan = self.plans.get(_key(pairs))
+            except (TypeError, ValueError):  # a target whose key is nothing to be looked up
+                return None
+            several = [target for _, target in pairs]
         if plan is None:
             return None
-        for T in targets.values():
-            if type(T) is not np.ndarray or T.dtype is not _DOUBLE or T.shape != _POSE:
-                return None
         way = plan.alone.plain
         if guess is not None:
             if type(guess) is not np.ndarray or guess.dtype is not _DOUBLE:
@@ -66,22 +119,26 @@ class Quick:
         if not plan.lock.acquire(False):
             return None  # another thread is at it
         try:
-            if len(targets) == 1:
-                plan.first[...] = T
-            else:
-                for k, T in enumerate(targets.values()):
-                    plan.matrices[k] = T
+            if several is None:
+                for k, T in enumerate(values):
+                    plan.alone.matrices[k] = T
+            elif not plan.state(several):
+                return None
             if guess is not None:
-                plan.guess[...] = guess
+                plan.alone.guess[...] = guess
             if plan.alone.run(way):
                 return None
-            answer = plan.answer.copy()
+            answer = plan.alone.answer.copy()
         finally:
             plan.lock.release()
         return (
-            answer[: plan.size],
+            answer[plan.point],
             answer[plan.status] == 1.0,
             answer[plan.residual],
             answer.view(np.int64)[plan.steps],
             answer.view(np.int8)[plan.sides],
         )
+
+
+def _key(pairs: Sequence[tuple[str, Target]]) -> tuple[Any, ...]:
+    return tuple((frame, *target.key) for frame, target in pairs)

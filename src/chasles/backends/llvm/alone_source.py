@@ -6,13 +6,14 @@ from chasles.backends.llvm.threads import field
 
 OWN = (
     *((name, "i64") for name in ("poses", "guessed")),
-    *((name, "ptr") for name in ("given", "ranking", "memory", "matrices")),
+    *((name, "ptr") for name in ("given", "ranking", "memory", "matrices", "offsets")),
     *((name, "ptr") for name in ("lower", "upper", "sides", "counts", "outs")),
 )
 """What `alone` is given. Numbers: of the matrices that state the goals, and whether `begins` is a
 guess. Tables: what `search` and `rank` are given, for one problem; memory for searches; matrices of
-poses (16 numbers each); limits of the point; where it says which limits are met (bytes); steps of
-each try; and where a step of the first search puts its results, which no input may overlap."""
+poses (16 numbers each), and where among the goals they go; limits of the point; where it says which
+limits are met (bytes); steps of each try; and where a step of the first search puts its results,
+which no input may overlap."""
 
 REFUSED = 2
 """The answer of `alone` where a pose is not one, or a guess is not finite."""
@@ -177,9 +178,9 @@ entry:
 pose:
   %p = phi i64 [ 0, %entry ], [ %p.next, %fine ]
   %pose.size = add i64 0, 128
-  %goal.size = add i64 0, 96
 {row("matrix", "matrices", "pose.size", "p")}
-{row("goal", "goals", "goal.size", "p")}
+{entry("offset", "i64", "offsets", "p")}
+{place("goal", "double", "goals", "offset")}
   %ok = call i1 @posed(ptr %matrix, ptr %goal)
   br i1 %ok, label %fine, label %refuse
 fine:

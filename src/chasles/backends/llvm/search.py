@@ -86,7 +86,8 @@ class Search:
         assert 8 * memories.shape[1] == sizes[1]
         assert ranks.shape[1] + len(starts) - others >= tries - 1
         assert ranks.size == 0 or 0 <= ranks.min() <= ranks.max() < len(starts)
-        points = np.array(np.broadcast_to(begins, (count, starts.shape[1])))
+        points = np.empty((count, starts.shape[1]))
+        points[:] = begins
         ends, steps = np.full((count, memories.shape[1]), np.inf), np.zeros((count, 2), np.int64)
         if not count:
             return points, ends, steps
@@ -116,12 +117,17 @@ class Alone:
     A guess is followed by itself. After it, and without a guess, tries fill the lanes of a vector:
     the first in order that is solved wins, so that the answer has the same bits as in a batch.
 
-    constants: the kernel's inputs after the goals. limits: of the point. The others as in `Search`.
+    constants: the kernel's inputs after the goals. offsets: where among the goals are 12 numbers
+    of a pose. limits: of the point. The others as in `Search`.
 
     Attributes
     ----------
     matrices : (poses, 4, 4)
-        The goals, to be written before a call.
+        The poses among the goals, to be written before a call, which checks them.
+    goals : (1, size)
+        The other goals, likewise.
+    constants : (1, size) each
+        Copies of the other inputs, which may be changed.
     guess : (n,)
         The point of the first try, to be written before a call that follows it.
     answer : (n + memory + 2 + bytes,)
@@ -136,6 +142,7 @@ class Alone:
         others: int,
         memories: np.ndarray,
         table: np.ndarray,
+        offsets: Sequence[int],
         limits: tuple[np.ndarray, np.ndarray],
     ) -> None:
         kernel, tries = search.kernel, len(memories) - 1
@@ -144,10 +151,11 @@ class Alone:
         assert [8 * a.shape[1] for a in constants] == sizes[3:]
         assert starts.shape[1] == n == limits[0].size == limits[1].size
         assert memories.shape[1] == m
-        assert goal % 12 == 0
+        assert all(0 <= offset <= goal - 12 for offset in offsets)
         assert table.shape[1:] == (goal + 1, LANES)
         assert len(starts) - others >= tries - 1
-        self.matrices, self.guess = np.empty((goal // 12, 4, 4)), np.empty(n)
+        self.matrices, self.guess = np.empty((len(offsets), 4, 4)), np.empty(n)
+        self.goals, self.constants = np.zeros((1, goal)), [np.array(a) for a in constants]
         self.answer = np.empty(n + m + 2 + -(-n // 8))
         places, where, space = _layout(sizes)
         whole = space + kernel.artifact.workspace
@@ -155,28 +163,29 @@ class Alone:
         begin = _even(objects.address(scratch))
         memory = scratch[(begin - objects.address(scratch)) // 8 :]
         memory.view(np.int64)[: len(sizes)] = [begin + place for place in places]
-        goals, ranks = np.empty((1, goal)), np.zeros(LANES, np.int64)
+        goals, ranks = self.goals, np.zeros(LANES, np.int64)
         counts = np.zeros(tries + 1, np.int64)
         lower, upper = (np.array(a, float) for a in limits)
         pieces = itertools.accumulate((n, m, 2), initial=0)
         point, end, steps, sides = (self.answer[k:] for k in pieces)
         self._arrays = [self.matrices, self.guess, self.answer, scratch, goals, ranks, counts]
-        self._arrays += [lower, upper, starts, memories, table, *constants]
+        self._arrays += [lower, upper, starts, memories, table, *self.constants]
         self._words: list[array[int]] = []
         at = objects.address
-        ins = self._table([0, 0, at(goals), *map(at, constants)])
+        ins = self._table([0, 0, at(goals), *map(at, self.constants)])
         rows, sizes_, places_ = (self._table(x) for x in ([0] * len(sizes), sizes, places))
         ranking = self._table((goal, len(table), at(goals), 0, at(table), at(ranks)))
         outs = self._table([begin + places[k] + sizes[k] for k in range(2)])  # of the second row
+        places_of_poses = self._table(offsets)
         ways = []
         for own in (ranks[1:], ranks):  # without a guess, the first try is the nearest start
             numbers = (tries, len(own), len(sizes), whole, space, where, others)
             pointers = (ins, rows, sizes_, places_, at(self.guess), rows, at(own))
             results = map(at, (starts, memories, point, end, steps))
             given = self._table((*numbers, *pointers, *results))
-            rest = map(at, (self.matrices, lower, upper, sides, counts))
-            head = (len(self.matrices), int(len(own) == LANES), given, ranking, begin)
-            ways.append(self._table((*head, *rest, outs)))
+            rest = map(at, (lower, upper, sides, counts))
+            head = (len(offsets), int(len(own) == LANES), given, ranking, begin, at(self.matrices))
+            ways.append(self._table((*head, places_of_poses, *rest, outs)))
         self.plain, self.guessed = map(ctypes.c_void_p, ways)
         self._search, run = search, ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(search._alone)
         self.run: Callable[[ctypes.c_void_p], int] = self._checked(run) if checked.ON else run
