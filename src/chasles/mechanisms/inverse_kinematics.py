@@ -8,7 +8,7 @@ compiled program (`functions.reaching`), the tries one piece of machine code
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,9 +24,12 @@ from chasles.functions.reaching import (
     Task,
 )
 from chasles.functions.targets import CENTER, CenterOfMass, Relative, Target, stated
+from chasles.mechanisms.comfort import Comfort, comfort_of, settled
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import RANKED, SEED, TRIES, TURN, Bounds, Starts, prepared
 from chasles.mechanisms.quick import Quick
+from chasles.mechanisms.solutions import Solution as Solution
+from chasles.mechanisms.solutions import wrapped
 from chasles.model.given import a_mapping, some_names
 from chasles.model.spaces import freedom_units
 
@@ -38,34 +41,11 @@ AT_ONCE = 256
 DISTINCT = 1e-4
 """Postures that differ by less in every coordinate (rad or m), full turns apart, are the same."""
 
+Found = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Postures, memories, and (steps, try)."""
+
 CLOSER = 200
 """Moves towards a posture that the solution is to be near to, at most."""
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """Postures that inverse kinematics found: all arrays have the leading shape of the targets.
-
-    Attributes
-    ----------
-    q : (..., nq)
-        The posture, within the limits. Where a problem is not solved, the one with the least error
-        that was found. With `solutions="all"`, (..., count, nq), NaN beyond those that were found.
-    solved : (...)
-        True where every error is within its tolerance and all loops are closed.
-    residual : (..., 2)
-        The largest angle (rad) and the largest distance (m) between q and the targets.
-    iterations : (...)
-        The number of steps, of all tries together.
-    limits : (..., nq)
-        1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
-    """
-
-    q: np.ndarray
-    solved: np.ndarray
-    residual: np.ndarray
-    iterations: np.ndarray
-    limits: np.ndarray
 
 
 def inverse_kinematics(
@@ -78,6 +58,9 @@ def inverse_kinematics(
     fixed: Sequence[str] | str = (),
     solutions: Literal["first", "all"] = "first",
     count: int = 16,
+    comfort: Any = None,
+    comfort_weight: Any = None,
+    wraps: bool = False,
     seed: int = SEED,
     tries: int = TRIES,
     threads: int | None = None,
@@ -95,16 +78,24 @@ def inverse_kinematics(
     tries, seed = checked_count(f"{PART}: tries", tries), checked_count("seed", seed, least=0)
     posture = _posture(mechanism, "guess", guess)
     wanted = _posture(mechanism, "near", near)
+    ease = comfort_of(mechanism, bounds, comfort, comfort_weight)
     held = _held(mechanism, fixed)
-    lead = np.broadcast_shapes(lead, *(p.shape[:-1] for p in (posture, wanted) if p is not None))
+    if (ease is not None and (wanted is not None or solutions == "all")) or (
+        wraps and solutions != "all"
+    ):
+        problem = "comfort needs solutions='first' without near, and wraps needs solutions='all'"
+        raise InputError("E-CALL-378", problem, "leave one of them out", part=PART)
+    postures = (posture, wanted, None if ease is None else ease.posture)
+    lead = np.broadcast_shapes(lead, *(p.shape[:-1] for p in postures if p is not None))
     solver = _Solver(mechanism, bounds, task, given, lead, held, seed, tries, threads)
     if wanted is not None:
         return solver.nearest(wanted)
     if solutions == "all":
-        return solver.all(posture, checked_count(f"{PART}: count", count))
+        found = solver.all(posture, checked_count(f"{PART}: count", count))
+        return wrapped(mechanism, bounds, found) if wraps else found
     if quick is not None and not lead:
         quick.keep(targets, task, solver.alone())
-    return solver.first(posture)
+    return solver.first(posture, ease)
 
 
 # Doors ------------------------------------------------------------------------------------------
@@ -184,11 +175,18 @@ class _Solver:
             self._movable[0, mechanism.velocity_slice(name)] = 0.0
         self._prepared = prepared(mechanism, task)
 
-    def first(self, guess: np.ndarray | None) -> Solution:
-        """One posture for each problem."""
+    def first(self, guess: np.ndarray | None, ease: Comfort | None = None) -> Solution:
+        """One posture for each problem, as comfortable as the targets allow."""
         if not self.held or guess is None or guess.ndim == 1:
-            return self._solution(*self._found(self.goals, self._rows(guess)))
-        return self._by_group(guess)
+            found = self._found(self.goals, self._rows(guess))
+        else:
+            found = self._by_group(guess)
+        if ease is not None:
+            rows = self._each(ease.posture)
+            inputs = [self.goals, self._weights, self._tolerances, self._movable]
+            easy = replace(ease, posture=rows)
+            found = settled(self._prepared, easy, inputs, found, self.threads)
+        return self._solution(*found)
 
     def alone(self) -> Any:
         """The search of one problem at a time, with these weights and tolerances."""
@@ -203,13 +201,16 @@ class _Solver:
         """A posture for each problem, or one for all, within the limits."""
         if posture is None:
             return None
-        inside = np.clip(posture, self.bounds.lower, self.bounds.upper)
-        if inside.ndim == 1:
-            return np.ascontiguousarray(inside[None])
-        whole = np.broadcast_to(inside, (*self.lead, inside.shape[-1]))
-        return np.ascontiguousarray(whole.reshape(-1, inside.shape[-1]))
+        return self._each(np.clip(posture, self.bounds.lower, self.bounds.upper))
 
-    def _by_group(self, guess: np.ndarray) -> Solution:
+    def _each(self, posture: np.ndarray) -> np.ndarray:
+        """A row for each problem, or one for all."""
+        if posture.ndim == 1:
+            return np.ascontiguousarray(posture[None])
+        whole = np.broadcast_to(posture, (*self.lead, posture.shape[-1]))
+        return np.ascontiguousarray(whole.reshape(-1, posture.shape[-1]))
+
+    def _by_group(self, guess: np.ndarray) -> Found:
         """Problems whose fixed joints have different positions, one such position after another."""
         rows = self._rows(guess)
         assert rows is not None
@@ -223,7 +224,8 @@ class _Solver:
             whole = whole or [np.empty((len(rows), *a.shape[1:]), a.dtype) for a in some]
             for a, part in zip(whole, some, strict=True):
                 a[chosen] = part
-        return self._solution(*(whole or self._found(self.goals, rows)))
+        q, ends, steps = whole or self._found(self.goals, rows)
+        return q, ends, steps
 
     def _starts(self, guess: np.ndarray | None) -> Starts:
         """Starting postures, of which fixed joints are where the guess has them."""
@@ -236,9 +238,7 @@ class _Solver:
                 held += [(k, float(here[k])) for k in range(place.start, place.stop)]
         return self._prepared.starts(self.bounds, self.seed, self.tries, tuple(held))
 
-    def _found(
-        self, goals: np.ndarray, guess: np.ndarray | None, *, only: bool = False
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _found(self, goals: np.ndarray, guess: np.ndarray | None, *, only: bool = False) -> Found:
         """Postures, memories and (steps, try) of problems; only: from the guess alone."""
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
@@ -249,9 +249,7 @@ class _Solver:
         if guess is None:
             guess, ranks = starts.postures[ranks[:, 0]], np.ascontiguousarray(ranks[:, 1:])
         inputs = [goals, self._weights, self._tolerances, self._movable]
-        found: tuple[np.ndarray, np.ndarray, np.ndarray] = search(
-            inputs, guess, ranks, starts.postures, RANKED, patience, self.threads
-        )
+        found: Found = search(inputs, guess, ranks, starts.postures, RANKED, patience, self.threads)
         return found
 
     def _solution(

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,12 @@ class Prepared:
         self.mechanism, self.task = mechanism, task
         self.search = backends.search(task.step)
         self._starts: dict[tuple[Any, ...], Starts] = {}
+
+    @cached_property
+    def settling(self) -> Any:
+        """The compiled search along the solutions, for a comfortable one."""
+        with COMPILING:
+            return backends.search(self.task.settling)
 
     def starts(
         self, bounds: Bounds, seed: int, tries: int, held: tuple[tuple[int, float], ...]

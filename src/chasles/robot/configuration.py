@@ -125,6 +125,9 @@ class Configuring(Computing):
         fixed: Sequence[str] | str = (),
         solutions: Literal["first", "all"] = "first",
         count: int = 16,
+        comfort: Array = None,
+        comfort_weight: Array = None,
+        wraps: bool = False,
         seed: int = SEED,
         tries: int = TRIES,
         threads: int | None = None,
@@ -147,6 +150,13 @@ class Configuring(Computing):
             "first" for one posture of each problem, "all" for all distinct ones.
         count
             The largest number of postures of each problem with `solutions="all"`.
+        comfort
+            A posture (..., nq), or "limits" for the middle between them: a redundant robot moves
+            along its solutions until it is as near to it as the targets allow.
+        comfort_weight
+            Weights (nv,) of the squared distances from the comfortable posture.
+        wraps
+            With `solutions="all"`, True adds postures that differ by full turns of joints.
         seed
             Another set of starting postures.
         tries
@@ -176,13 +186,15 @@ class Configuring(Computing):
         (True, True)
         """
         quick = None
-        if near is None and fixed == () and solutions == "first" and threads is None:
-            quick = self._quick if seed is SEED and tries is TRIES else None
-            found = None if quick is None else quick(targets, guess)
+        usual = comfort is comfort_weight is near is threads is None and fixed == ()
+        if usual and solutions == "first" and not wraps and seed is SEED and tries is TRIES:
+            quick = self._quick
+            found = quick(targets, guess)
             if found is not None:
                 return Solution(*found)
         bounds = Bounds(self.limits.lower, self.limits.upper)
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}
+        options |= {"comfort": comfort, "comfort_weight": comfort_weight, "wraps": wraps}
         options["quick"] = quick
         return inverse_kinematics(self.mechanism, bounds, targets, **options)
