@@ -46,11 +46,18 @@ def rotation(what: str, value: Any) -> np.ndarray:
         rows = matrix_from_quaternion(columns).rows
         return np.stack([x for row in rows for x in row], axis=-1)
     R = sized(what, array, 3, 3)
-    far = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(initial=0.0)
-    if far > 1e-5 or not (np.linalg.det(R) > 0.0).all():
+    if _slip(R) > 1e-5:
         remedy = "its columns must be orthogonal unit vectors, right-handed"
         raise InputError("E-CALL-364", f"{what} is not a rotation matrix", remedy, part=PART)
     return R.reshape(*R.shape[:-2], 9)
+
+
+def _slip(R: np.ndarray) -> float:
+    """How far matrices are from rotations: by two rows, and the third as their cross product."""
+    a, b, c = np.ascontiguousarray(np.moveaxis(R.reshape(-1, 9), 0, -1)).reshape(3, 3, -1)
+    errors = [(a * a).sum(0) - 1.0, (b * b).sum(0) - 1.0, (a * b).sum(0)]
+    errors += [a[i] * b[j] - a[j] * b[i] - c[k] for i, j, k in ((1, 2, 0), (2, 0, 1), (0, 1, 2))]
+    return max(float(np.abs(e).max(initial=0.0)) for e in errors)
 
 
 def pose(what: str, value: Any) -> np.ndarray:

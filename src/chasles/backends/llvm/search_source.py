@@ -101,7 +101,8 @@ copy:
   ret void
 }}
 
-; A search takes a problem: its inputs are copied to the search's rows.
+; A search takes a problem: its inputs are copied to the search's rows, those that all share only
+; to rows that are new (at clock 0).
 define internal void @take(ptr %given, ptr %memory, i64 %slot, i64 %problem, i64 %clock) {{
 entry:
 {SHARED}
@@ -111,19 +112,26 @@ entry:
   %clock.index = add i64 %slot.row, 2
 {place("clock.at", "i64", "searches", "clock.index")}
   store i64 %clock, ptr %clock.at
+  %again = icmp ne i64 %clock, 0
   br label %loop
 loop:
-  %k = phi i64 [ 2, %entry ], [ %k.next, %do ]
+  %k = phi i64 [ 2, %entry ], [ %k.next, %next ]
   %more = icmp ult i64 %k, %inputs
   br i1 %more, label %do, label %end
 do:
 {entry("there", "ptr", "ins", "k")}
 {entry("step", "i64", "in_rows", "k")}
+  %shared = icmp eq i64 %step, 0
+  %there.yet = and i1 %shared, %again
+  br i1 %there.yet, label %next, label %copy
+copy:
 {entry("bytes", "i64", "sizes", "k")}
 {entry("rows", "ptr", "memory", "k")}
 {row("from", "there", "step", "problem")}
 {row("to", "rows", "bytes", "slot")}
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
+  br label %next
+next:
   %k.next = add i64 %k, 1
   br label %loop
 end:
