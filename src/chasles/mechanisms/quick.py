@@ -15,6 +15,7 @@ import numpy as np
 from chasles.functions.reaching import ANGLE, LENGTH, MEMORY, STATUS, Task
 from chasles.functions.targets import Pose, Relative, Target, stated
 from chasles.mechanisms.postures import KEPT
+from chasles.mechanisms.solutions import Solution
 
 assert LENGTH == ANGLE + 1
 
@@ -39,9 +40,12 @@ class Plan:
         self._options = [(target.weight, target.tolerance) for target in targets]
         size = alone.guess.size
         end = size + MEMORY
-        self.point, self.status, self.steps = slice(size), size + STATUS, end
+        self.run, self.plain, self.guessed = alone.run, alone.plain, alone.guessed
+        self.matrices, self.guess = list(alone.matrices), alone.guess
+        self.answer, self.point, self.status = alone.answer[:end], slice(size), size + STATUS
         self.residual = slice(size + ANGLE, size + LENGTH + 1)
-        self.sides = slice(8 * (end + 2), 8 * (end + 2) + size)
+        self.steps = alone.answer[end : end + 1].view(np.int64)
+        self.sides = alone.answer[end + 2 :].view(np.int8)[:size]
 
     def state(self, targets: Sequence[Target]) -> bool:
         """Put the numbers of targets into place; False if they are not those of one problem."""
@@ -90,8 +94,8 @@ class Quick:
             plans.pop(next(iter(plans)), None)
         plans[tuple(targets) if is_plain else _key(task.targets)] = Plan(task, alone)
 
-    def __call__(self, targets: Any, guess: Any) -> tuple[Any, ...] | None:
-        """Posture, solved, residual, iterations and limits; None where the long way is needed."""
+    def __call__(self, targets: Any, guess: Any) -> Solution | None:
+        """The solution; None where the long way is needed."""
         if type(targets) is not dict:
             return None
         values: Any = targets.values()
@@ -109,35 +113,36 @@ class Quick:
             several = [target for _, target in pairs]
         if plan is None:
             return None
-        way = plan.alone.plain
+        way = plan.plain
         if guess is not None:
             if type(guess) is not np.ndarray or guess.dtype is not _DOUBLE:
                 return None
             if guess.shape != plan.shape:
                 return None
-            way = plan.alone.guessed
+            way = plan.guessed
         if not plan.lock.acquire(False):
             return None  # another thread is at it
         try:
             if several is None:
-                for k, T in enumerate(values):
-                    plan.alone.matrices[k] = T
+                k = 0
+                for T in values:  # `enumerate` and `zip` take longer than the copy
+                    plan.matrices[k][...] = T
+                    k += 1
             elif not plan.state(several):
                 return None
             if guess is not None:
-                plan.alone.guess[...] = guess
-            if plan.alone.run(way):
+                plan.guess[...] = guess
+            if plan.run(way):
                 return None
-            answer = plan.alone.answer.copy()
+            answer, steps, sides = plan.answer.copy(), plan.steps[0], plan.sides.copy()
         finally:
             plan.lock.release()
-        return (
-            answer[plan.point],
-            answer[plan.status] == 1.0,
-            answer[plan.residual],
-            answer.view(np.int64)[plan.steps],
-            answer.view(np.int8)[plan.sides],
-        )
+        found = object.__new__(Solution)  # whose own way takes twice as long, being frozen
+        fields = found.__dict__
+        fields["q"], fields["solved"] = answer[plan.point], answer[plan.status] == 1.0
+        fields["residual"] = answer[plan.residual]
+        fields["iterations"], fields["limits"] = steps, sides
+        return found
 
 
 def _key(pairs: Sequence[tuple[str, Target]]) -> tuple[Any, ...]:

@@ -191,7 +191,7 @@ class Configuring(Computing):
             quick = self._quick
             found = quick(targets, guess)
             if found is not None:
-                return Solution(*found)
+                return found
         bounds = Bounds(self.limits.lower, self.limits.upper)
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}
