@@ -8,7 +8,7 @@ compiled program (`functions.reaching`), the tries one piece of machine code
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,11 +22,15 @@ from chasles.functions.reaching import (
     STATUS,
     Task,
 )
-from chasles.functions.targets import CENTER, CenterOfMass, Pose, Relative, Target
+from chasles.functions.targets import CENTER, CenterOfMass, Relative, Target, stated
 from chasles.mechanisms.branches import Branches, branches, every, rescue
+from chasles.mechanisms.comfort import Comfort, comfort_of, settled
 from chasles.mechanisms.distinct import Rows, distance, full_turns, listed
 from chasles.mechanisms.mechanism import Mechanism
-from chasles.mechanisms.postures import RANKED, Bounds, Starts, prepared
+from chasles.mechanisms.postures import RANKED, SEED, TRIES, Bounds, Starts, prepared
+from chasles.mechanisms.quick import Quick
+from chasles.mechanisms.solutions import Solution as Solution
+from chasles.mechanisms.solutions import wrapped
 from chasles.model.given import a_mapping, some_names
 
 PART = "inverse_kinematics"
@@ -36,36 +40,6 @@ TIGHT = 1e-3
 
 CLOSER = 200
 """Moves towards a posture that the solution is to be near to, at most."""
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """Postures that inverse kinematics found: all arrays have the leading shape of the targets.
-
-    Attributes
-    ----------
-    q : (..., nq)
-        The posture, within the limits. Where a problem is not solved, the one with the least error
-        that was found. With `solutions="all"`, (..., count, nq), NaN beyond those that were found.
-    solved : (...)
-        True where every error is within its tolerance and all loops are closed.
-    residual : (..., 2)
-        The largest angle (rad) and the largest distance (m) between q and the targets.
-    iterations : (...)
-        The number of steps, of all tries together.
-    limits : (..., nq)
-        1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
-    complete : (...)
-        True where q has all postures that exist: with `solutions="all"`, for arms that have a
-        closed form, unless there are more than `count`; full turns do not make another one.
-    """
-
-    q: np.ndarray
-    solved: np.ndarray
-    residual: np.ndarray
-    iterations: np.ndarray
-    limits: np.ndarray
-    complete: np.ndarray | bool = False
 
 
 def inverse_kinematics(
@@ -78,11 +52,18 @@ def inverse_kinematics(
     fixed: Sequence[str] | str = (),
     solutions: Literal["first", "all"] = "first",
     count: int = 16,
-    seed: int = 0,
-    tries: int = 200,
+    comfort: Any = None,
+    comfort_weight: Any = None,
+    wraps: bool = False,
+    seed: int = SEED,
+    tries: int = TRIES,
     threads: int | None = None,
+    quick: Quick | None = None,
 ) -> Solution:
-    """Postures that meet targets; see `Robot.inverse_kinematics`."""
+    """Postures that meet targets; see `Robot.inverse_kinematics`.
+
+    quick: where calls like this one are to be prepared, if they can take the short way.
+    """
     mechanism.refuse_time(PART, "ask for it at a time: robot.at_time(t)")
     task, lead, given = _stated(mechanism, bounds, targets)
     if solutions not in ("first", "all"):
@@ -91,14 +72,24 @@ def inverse_kinematics(
     tries, seed = checked_count(f"{PART}: tries", tries), checked_count("seed", seed, least=0)
     posture = _posture(mechanism, "guess", guess)
     wanted = _posture(mechanism, "near", near)
+    ease = comfort_of(mechanism, bounds, comfort, comfort_weight)
     held = _held(mechanism, fixed)
-    lead = np.broadcast_shapes(lead, *(p.shape[:-1] for p in (posture, wanted) if p is not None))
+    if (ease is not None and (wanted is not None or solutions == "all")) or (
+        wraps and solutions != "all"
+    ):
+        problem = "comfort needs solutions='first' without near, and wraps needs solutions='all'"
+        raise InputError("E-CALL-378", problem, "leave one of them out", part=PART)
+    postures = (posture, wanted, None if ease is None else ease.posture)
+    lead = np.broadcast_shapes(lead, *(p.shape[:-1] for p in postures if p is not None))
     solver = _Solver(mechanism, bounds, task, given, lead, held, seed, tries, threads)
     if wanted is not None:
         return solver.nearest(wanted)
     if solutions == "all":
-        return solver.all(posture, checked_count(f"{PART}: count", count))
-    return solver.first(posture)
+        found = solver.all(posture, checked_count(f"{PART}: count", count))
+        return wrapped(mechanism, bounds, found) if wraps else found
+    if quick is not None and not lead:
+        quick.keep(targets, task, solver.alone())
+    return solver.first(posture, ease)
 
 
 # Doors ------------------------------------------------------------------------------------------
@@ -110,9 +101,7 @@ def _stated(
     """The task, the leading shape of its targets, and goals, weights and tolerances (..., size)."""
     pairs: list[tuple[str, Target]] = []
     for frame, value in a_mapping("targets", targets, PART).items():
-        values = value if isinstance(value, list) and _are_targets(value) else [value]
-        for each in values:
-            target = each if isinstance(each, Target) else Pose(each)
+        for target in stated(value):
             if isinstance(target, CenterOfMass) != (frame == CENTER):
                 problem = f"CenterOfMass belongs to the key {CENTER!r}, and nothing else does"
                 raise ArgumentError("E-CALL-370", problem, part=PART)
@@ -131,24 +120,9 @@ def _stated(
     named = {f"target of {frame!r}": a for (frame, _), a in zip(pairs, goals, strict=True)}
     lead = leading_shape(PART, **named)
     whole = np.concatenate([np.broadcast_to(a, (*lead, a.shape[-1])) for a in goals], axis=-1)
-    rows = [[_each(target, name) for _, target in pairs] for name in ("weight", "tolerance")]
+    rows = [[target.each(name) for _, target in pairs] for name in ("weight", "tolerance")]
     weights, tolerances = (np.concatenate(each)[None] for each in rows)
     return task, lead, [whole, weights, tolerances]
-
-
-def _are_targets(values: list[Any]) -> bool:
-    return bool(values) and all(isinstance(each, Target) for each in values)
-
-
-def _each(target: Target, name: str) -> np.ndarray:
-    """A weight or tolerance for each error of a target: one number, or of angles and of lengths."""
-    given = getattr(target, name)
-    both = isinstance(given, tuple | list)
-    value = np.broadcast_to(numbers(name, np.atleast_1d(given), 2 if both else 1), (2,))
-    if not (np.isfinite(value) & (value >= 0.0)).all():
-        problem = f"{name} of a target must be finite and not negative, not {given}"
-        raise InputError("E-CALL-373", problem, part=PART)
-    return np.repeat(value, (target.angles, target.lengths))
 
 
 def _posture(mechanism: Mechanism, name: str, given: Any) -> np.ndarray | None:
@@ -195,17 +169,32 @@ class _Solver:
             self._movable[0, mechanism.velocity_slice(name)] = 0.0
         self._prepared = prepared(mechanism, task)
 
-    def first(self, guess: np.ndarray | None) -> Solution:
-        """One posture for each problem."""
-        rows = self._rows(guess)
+    def first(self, guess: np.ndarray | None, ease: Comfort | None = None) -> Solution:
+        """One posture for each problem, as comfortable as the targets allow."""
+        begins = self._rows(guess)
         if not self.held or guess is None or guess.ndim == 1:
-            found = self._found(self.goals, rows)
+            found = self._found(self.goals, begins)
         else:
             found = self._by_group(guess)
         missed = found[1][:, STATUS] != 1.0
         if missed.any() and (closed := self._closed()) is not None:
-            rescue(closed, self.goals, self._base(rows), found, missed, self._tried, self.threads)
+            base = self._base(begins)
+            rescue(closed, self.goals, base, found, missed, self._tried, self.threads)
+        if ease is not None:
+            rows = self._each(ease.posture)
+            inputs = [self.goals, self._weights, self._tolerances, self._movable]
+            easy = replace(ease, posture=rows)
+            found = settled(self._prepared, easy, inputs, found, self.threads)
         return self._solution(*found)
+
+    def alone(self) -> Any:
+        """The search of one problem at a time, with these weights and tolerances."""
+        starts, constants = self._starts(None), [self._weights, self._tolerances, self._movable]
+        limits, tries = (self.bounds.lower, self.bounds.upper), (RANKED, starts.patience)
+        offsets = self.task.poses
+        return self._prepared.search.alone(
+            constants, starts.postures, *tries, starts.table, offsets, limits
+        )
 
     def _closed(self) -> Branches | None:
         """The closed form of the arm, where it has one for these targets."""
@@ -222,11 +211,14 @@ class _Solver:
         """A posture for each problem, or one for all, within the limits."""
         if posture is None:
             return None
-        inside = np.clip(posture, self.bounds.lower, self.bounds.upper)
-        if inside.ndim == 1:
-            return np.ascontiguousarray(inside[None])
-        whole = np.broadcast_to(inside, (*self.lead, inside.shape[-1]))
-        return np.ascontiguousarray(whole.reshape(-1, inside.shape[-1]))
+        return self._each(np.clip(posture, self.bounds.lower, self.bounds.upper))
+
+    def _each(self, posture: np.ndarray) -> np.ndarray:
+        """A row for each problem, or one for all."""
+        if posture.ndim == 1:
+            return np.ascontiguousarray(posture[None])
+        whole = np.broadcast_to(posture, (*self.lead, posture.shape[-1]))
+        return np.ascontiguousarray(whole.reshape(-1, posture.shape[-1]))
 
     def _by_group(self, guess: np.ndarray) -> Rows:
         """Problems whose fixed joints have different positions, one such position after another."""
@@ -242,7 +234,8 @@ class _Solver:
             whole = whole or [np.empty((len(rows), *a.shape[1:]), a.dtype) for a in some]
             for a, part in zip(whole, some, strict=True):
                 a[chosen] = part
-        return (whole[0], whole[1], whole[2]) if whole else self._found(self.goals, rows)
+        q, ends, steps = whole or self._found(self.goals, rows)
+        return q, ends, steps
 
     def _base(self, guess: np.ndarray | None) -> np.ndarray:
         """Postures (n or 1, nq) from which joints that no target moves take their positions."""
@@ -286,9 +279,9 @@ class _Solver:
         at = np.where(q >= self.bounds.upper, 1, 0) - np.where(q <= self.bounds.lower, 1, 0)
         return Solution(
             q.reshape(*lead, q.shape[-1]),
-            (ends[..., STATUS] == 1.0).reshape(lead),
+            (ends[..., STATUS] == 1.0).reshape(lead)[()],
             ends[..., [ANGLE, LENGTH]].reshape(*lead, 2),
-            steps[..., 0].reshape(self.lead),
+            steps[..., 0].reshape(self.lead)[()],
             at.astype(np.int8).reshape(*lead, q.shape[-1]),
             np.zeros(self.lead, bool) if complete is None else complete.reshape(self.lead),
         )
