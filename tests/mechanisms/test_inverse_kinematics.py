@@ -141,7 +141,7 @@ def test_several_targets_with_weights_and_tolerances() -> None:
     point, other = T[:3, 3], T[:3, 3] + [0.1, 0.0, 0.0]
 
     def miss(first: float, second: float, **more: Any) -> tuple[float, float, bool]:
-        both = [Position(point, first, **more), Position(other, second, **more)]
+        both = [Position(point, weight=first, **more), Position(other, weight=second, **more)]
         found = PUMA.inverse_kinematics({"tool": both})
         at = PUMA.forward_kinematics(found.q, frame="tool")[:3, 3]
         return *(float(np.linalg.norm(at - p)) for p in (point, other)), bool(found.solved)

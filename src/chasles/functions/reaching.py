@@ -6,6 +6,7 @@ bounds), the step has at most `REACH` in any coordinate, and what it takes beyon
 limits are respected at every step, and a step needs no line search: one evaluation each.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from chasles.expr import (
     sqrt,
 )
 from chasles.functions.programs import program
-from chasles.functions.targets import Posture, Rows, Target
+from chasles.functions.targets import Pose, Posture, Relative, Rows, Target
 from chasles.mathematics.linear import Matrix, Vector, solve_symmetric, symmetric_products
 from chasles.model import Model
 from chasles.model.spaces import freedom_units, size
@@ -47,6 +48,10 @@ TURNING = 0.5
 
 CLOSED = 1e-11
 """The largest error of a loop's equation, in rad or parts of the loop's size."""
+
+SETTLING, SETTLED = 0.5, 1e-6
+"""The part of the way to a comfortable posture that a step takes, and the longest step with which
+it is reached as near as the targets allow: in rad or parts of the robot's size."""
 
 STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY = range(11)
 """The memory of a search: whether it goes on (0), is solved (1) or given up (2); the squared error;
@@ -82,10 +87,22 @@ class Task:
         """The count of numbers that state the targets."""
         return sum(target.size for _, target in self.targets)
 
+    @property
+    def poses(self) -> list[int]:
+        """Where among the numbers those of poses begin."""
+        sizes = itertools.accumulate((t.size for _, t in self.targets), initial=0)
+        pairs = zip(sizes, self.targets, strict=False)
+        return [k for k, (_, target) in pairs if isinstance(target, Pose | Relative)]
+
     @cached_property
     def step(self) -> Kernel:
         """q, memory -> q, memory, for goals, weights, tolerances and a mask of movable freedoms."""
         return self._compiled("reaching step", self.step_program)
+
+    @cached_property
+    def settling(self) -> Kernel:
+        """As `step`, but along the solutions; also for a posture, and compliances of freedoms."""
+        return self._compiled("settling step", self.settling_program)
 
     @cached_property
     def reached(self) -> Kernel:
@@ -126,47 +143,98 @@ class Task:
 
     def step_program(self) -> Program:
         """The program of `step`."""
+        arena, inputs, given = self._inputs()
+        q, memory, *_, movable = given
+        errors, r, K, solved = self._equations(Posture(self.model, q, arena), *given[2:5])
+        cost = sum((x * x for x in r), 0.0)
+        damping = DAMPING * cost + memory[FIRM] * sqrt(cost) + LEAST
+        dq = self._step(q, r, K, damping, movable)
+        return self._moved(arena, inputs, given, errors, cost, dq, _status(solved, cost, memory))
+
+    def settling_program(self) -> Program:
+        """The program of `settling`: the step that keeps the targets and comes nearer a posture.
+
+        It has the least sum of squares, divided by compliances, from the way to the posture, of
+        all that reach the targets (the gradient projection of Liegeois 1977, as a full step).
+        """
+        nq, nv = self.model.nq, self.model.nv
+        arena, inputs, given = self._inputs(("posture", nq), ("compliance", nv))
+        q, memory, *_, movable, posture, compliance = given
+        errors, r, K, solved = self._equations(Posture(self.model, q, arena), *given[2:5])
+        cost = sum((x * x for x in r), 0.0)
+        pair = {"q0": q, "q1": posture}
+        way = program(self.model, "difference").applied(pair, arena)[0]
+        free, dq = list(movable), [0.0 * x for x in way]
+        for _ in range(2):  # the second time without joints that would leave their limits
+            soft = [c * f for c, f in zip(compliance, free, strict=True)]
+            wanted = [SETTLING * x * f for x, f in zip(way, free, strict=True)]
+            dq = _towards(wanted, r, K, soft, DAMPING * cost + LEAST)
+            free = self._free(q, dq, free)
+        longest, dq = self._cut(dq)
+        done = less_equal(longest, SETTLED)
+        late = less_equal(memory[MOST], memory[COUNT] + 1.0)
+        ended = select(less(0.0, done + late), 1.0, 0.0)
+        status = select(less(0.0, solved), ended, select(less(0.0, late), 2.0, 0.0))
+        return self._moved(arena, inputs, given, errors, cost, dq, status)
+
+    def _inputs(self, *more: tuple[str, int]) -> tuple[Arena, list[Variable], list[list[Number]]]:
+        """What steps are given."""
         model, m = self.model, self.rows
         arena, sizes = Arena(RULES), (model.nq, MEMORY, self.numbers, m, m, model.nv)
         names = ("q", "memory", "goals", "weights", "tolerances", "movable")
-        inputs = [Variable(name, (n,)) for name, n in zip(names, sizes, strict=True)]
-        q, memory, goals, weights, tolerances, movable = (
-            [arena.input(v.name, k) for k in range(v.size)] for v in inputs
-        )
-        at, scale = Posture(model, q, arena), size(model)
+        every = [*zip(names, sizes, strict=True), *more]
+        inputs = [Variable(name, (n,)) for name, n in every]
+        return arena, inputs, [[arena.input(v.name, k) for k in range(v.size)] for v in inputs]
+
+    def _equations(
+        self,
+        at: Posture,
+        goals: Sequence[Number],
+        weights: Sequence[Number],
+        tolerances: Sequence[Number],
+    ) -> tuple[list[Number], list[Number], Rows, Number]:
+        """Errors of the targets; weighted ones, with those of loops; their rows; 1 if solved."""
+        scale = size(self.model)
         errors, J = self._errors(at, goals)
         solved: Number = 1.0
         for error, tolerance in zip(errors, tolerances, strict=True):
             solved = solved * less_equal(absolute(error), tolerance)
-        r = [
-            e * w * (1.0 / scale if far else 1.0)
-            for e, w, far in zip(errors, weights, self.lengths, strict=True)
+        by = [
+            w * (1.0 / scale if far else 1.0) for w, far in zip(weights, self.lengths, strict=True)
         ]
-        K = [
-            [x * w * (1.0 / scale if far else 1.0) for x in row]
-            for row, w, far in zip(J, weights, self.lengths, strict=True)
-        ]
+        r = [e * w for e, w in zip(errors, by, strict=True)]
+        K = [[x * w for x in row] for row, w in zip(J, by, strict=True)]
         open_, closing = self._loops(at)
         for error in open_:
             solved = solved * less_equal(absolute(error), CLOSED)
-        r, K = r + open_, K + closing
-        cost = sum((x * x for x in r), 0.0)
-        damping = DAMPING * cost + memory[FIRM] * sqrt(cost) + LEAST
-        dq = self._step(q, r, K, damping, movable)
+        return errors, r + open_, K + closing, solved
+
+    def _moved(
+        self,
+        arena: Arena,
+        inputs: Sequence[Variable],
+        given: Sequence[Sequence[Number]],
+        errors: Sequence[Number],
+        cost: Number,
+        dq: Sequence[Number],
+        status: Number,
+    ) -> Program:
+        """The program of a step that is taken unless the search has ended."""
+        model, (q, memory, _, weights, *_) = self.model, given
         moved = self._clipped(program(model, "integrate").applied({"q": q, "v": dq}, arena)[0])
-        status = _status(solved, cost, memory)
         stays = less(0.0, status)
         after = [select(stays, old, new) for old, new in zip(q, moved, strict=True)]
         kept = [status, cost, memory[COUNT] + 1.0, cost, memory[BEFORE]]
-        kept += [memory[MOST], memory[SHARE], memory[FIRM], *self._largest(errors)]
+        kept += [memory[MOST], memory[SHARE], memory[FIRM], *self._largest(errors, weights)]
         outputs = [(Variable("q", (model.nq,)), after), (Variable("memory", (MEMORY,)), kept)]
         return Program.from_outputs("reaching", inputs, outputs)
 
-    def _largest(self, errors: Sequence[Number]) -> list[Number]:
-        """The largest angle and the largest length among errors."""
+    def _largest(self, errors: Sequence[Number], weights: Sequence[Number]) -> list[Number]:
+        """The largest angle and the largest length among errors that count."""
         found: list[Number] = [0.0, 0.0]
-        for error, far in zip(errors, self.lengths, strict=True):
-            found[int(far)] = maximum(found[int(far)], absolute(error))
+        for error, weight, far in zip(errors, weights, self.lengths, strict=True):
+            counted = select(less(0.0, weight), absolute(error), 0.0)
+            found[int(far)] = maximum(found[int(far)], counted)
         return found
 
     def _step(
@@ -192,11 +260,15 @@ class Task:
             dq = list(
                 solve_symmetric(_damped(symmetric_products(columns, columns), damping), given)
             )
+        return self._cut(dq)[1]
+
+    def _cut(self, dq: Sequence[Number]) -> tuple[Number, list[Number]]:
+        """The largest part of a step, and the step, made so short that none is above REACH."""
         longest: Number = 0.0
         for step, unit in zip(dq, freedom_units(self.model, size(self.model)), strict=True):
             longest = maximum(longest, absolute(step) * (1.0 / unit))
         cut = minimum(1.0, REACH / maximum(longest, REACH))
-        return [step * cut for step in dq]
+        return longest, [step * cut for step in dq]
 
     def _free(
         self, q: Sequence[Number], push: Sequence[Number], movable: Sequence[Number]
@@ -254,6 +326,21 @@ def _status(solved: Number, cost: Number, memory: Sequence[Number]) -> Number:
     slow = less_equal(2.0, memory[COUNT]) * less(memory[SHARE] * memory[EARLIER], cost)
     late = less_equal(memory[MOST], memory[COUNT] + 1.0)
     return select(less(0.0, solved), 1.0, select(less(0.0, slow + late), 2.0, 0.0))
+
+
+def _towards(
+    wanted: Sequence[Number], r: Sequence[Number], K: Rows, soft: Sequence[Number], damping: Number
+) -> list[Number]:
+    """The step nearest to a wanted one, by compliances, with which K takes the errors r away."""
+    F = [[x * c for x, c in zip(row, soft, strict=True)] for row in K]
+    rows, held = [Vector(tuple(row)) for row in K], [Vector(tuple(row)) for row in F]
+    left = [
+        e - sum((x * w for x, w in zip(row, wanted, strict=True)), 0.0)
+        for e, row in zip(r, K, strict=True)
+    ]
+    y = solve_symmetric(_damped(symmetric_products(held, rows), damping), Vector(tuple(left)))
+    each = range(len(wanted))
+    return [wanted[i] + sum((F[k][i] * y[k] for k in range(len(r))), 0.0) for i in each]
 
 
 def _damped(A: Matrix, damping: Number) -> Matrix:

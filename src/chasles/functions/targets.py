@@ -6,7 +6,7 @@ inputs of the compiled program: another value of a target is no other program.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,17 +14,17 @@ import numpy as np
 from chasles.errors import InputError
 from chasles.expr import Arena, Number, less, select, sqrt
 from chasles.functions.programs import Derivative, program
+from chasles.functions.target_numbers import PART, joined, pose, rotation, sized, unit
 from chasles.mathematics.linear import Matrix, Vector
-from chasles.mathematics.rotations import (
-    matrix_from_quaternion,
-    vector_from_matrix,
-    vector_from_quaternion,
-)
+from chasles.mathematics.rotations import vector_from_matrix, vector_from_quaternion
 from chasles.model import Model
 from chasles.model.given import a_name, some_numbers
 
 Rows = list[list[Number]]
 """A matrix by rows of expressions."""
+
+Each = float | Sequence[float] | np.ndarray
+"""A number for all errors of a target, or several."""
 
 CENTER = "center of mass"
 """The key of `CenterOfMass` among targets by frame."""
@@ -79,10 +79,14 @@ class Posture:
 class Target:
     """What all kinds share.
 
-    weight: how much the target counts where not all can be met: of its angles, and of its lengths
-    by the robot's size. tolerance: the largest error of a solution, in rad and in m; 1e-6 each
-    by default.
+    weight: how much the errors count where not all can be met: angles in rad, lengths in parts of
+    the robot's size; those of weight 0 do not count. tolerance: the largest errors of a solution,
+    in rad and m; 1e-6 each by default. Both are one number, or two for angles and lengths, or one
+    for each error: angles about the world's axes, then lengths along them.
     """
+
+    weight: Each = field(default=1.0, kw_only=True)
+    tolerance: Each = field(default=1e-6, kw_only=True)
 
     angles: ClassVar[int] = 0
     """The number of errors that are angles, which come first."""
@@ -100,6 +104,19 @@ class Target:
         """The numbers (..., size) that state the target, checked."""
         raise NotImplementedError
 
+    def each(self, name: str) -> np.ndarray:
+        """The weight or tolerance of each error; errors of weight 0 have no tolerance."""
+        given, count = getattr(self, name), self.angles + self.lengths
+        value = np.asarray(some_numbers(name, given, PART), float)
+        fine = bool(((value >= 0.0) & (value < np.inf)).all())
+        if not fine or value.shape not in ((), (1,), (2,), (count,)):
+            problem = f"{name} of a target must be 1, 2 or {count} finite numbers, none negative"
+            remedy = f"give one, or of angles and of lengths, or of each axis; not {given}"
+            raise InputError("E-CALL-373", problem, remedy, part=PART)
+        if value.shape != (count,):
+            value = np.repeat(np.broadcast_to(value, 2), (self.angles, self.lengths))
+        return np.where(self.each("weight") > 0.0, value, np.inf) if name == "tolerance" else value
+
     def reached(self, at: Posture, frame: str) -> list[Number]:
         """The numbers of a target that the posture meets; [] where there is no such thing."""
         raise NotImplementedError
@@ -114,14 +131,12 @@ class Position(Target):
     """The origin of a frame at a point (..., 3) of the world, in m."""
 
     point: Any
-    weight: float = 1.0
-    tolerance: float = 1e-6
 
     lengths: ClassVar[int] = 3
     size: ClassVar[int] = 3
 
     def numbers(self) -> np.ndarray:
-        return _sized("a position", self.point, 3, most=FARTHEST)
+        return sized("a position", self.point, 3)
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return list(at.pose(frame)[1])
@@ -136,14 +151,12 @@ class Orientation(Target):
     """The axes of a frame turned to a rotation: a matrix (..., 3, 3) or a quaternion (..., 4)."""
 
     rotation: Any
-    weight: float = 1.0
-    tolerance: float = 1e-6
 
     angles: ClassVar[int] = 3
     size: ClassVar[int] = 9
 
     def numbers(self) -> np.ndarray:
-        return _rotation("an orientation", self.rotation)
+        return rotation("an orientation", self.rotation)
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return [x for row in at.pose(frame)[0].rows for x in row]
@@ -159,15 +172,13 @@ class Pose(Target):
     """A frame at a pose of the world: a matrix (..., 4, 4), or (position, quaternion)."""
 
     pose: Any
-    weight: tuple[float, float] | float = 1.0
-    tolerance: tuple[float, float] | float = 1e-6
 
     angles: ClassVar[int] = 3
     lengths: ClassVar[int] = 3
     size: ClassVar[int] = 12
 
     def numbers(self) -> np.ndarray:
-        return _pose("a pose", self.pose)
+        return pose("a pose", self.pose)
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         R, p = at.pose(frame)
@@ -185,8 +196,6 @@ class Relative(Target):
 
     to: str
     pose: Any
-    weight: tuple[float, float] | float = 1.0
-    tolerance: tuple[float, float] | float = 1e-6
 
     angles: ClassVar[int] = 3
     lengths: ClassVar[int] = 3
@@ -197,7 +206,7 @@ class Relative(Target):
         return ("Relative", a_name("a frame", self.to))
 
     def numbers(self) -> np.ndarray:
-        return _pose("a relative pose", self.pose)
+        return pose("a relative pose", self.pose)
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         (R, p), (B, b) = at.pose(frame), at.pose(self.to)
@@ -227,14 +236,12 @@ class Axis(Target):
 
     direction: Any
     axis: Any = (0.0, 0.0, 1.0)
-    weight: float = 1.0
-    tolerance: float = 1e-6
 
     angles: ClassVar[int] = 3
     size: ClassVar[int] = 6
 
     def numbers(self) -> np.ndarray:
-        return _joined(_unit("a direction", self.direction), _unit("an axis", self.axis))
+        return joined(unit("a direction", self.direction), unit("an axis", self.axis))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return []
@@ -253,14 +260,12 @@ class LookAt(Target):
 
     point: Any
     axis: Any = (0.0, 0.0, 1.0)
-    weight: float = 1.0
-    tolerance: float = 1e-6
 
     angles: ClassVar[int] = 3
     size: ClassVar[int] = 6
 
     def numbers(self) -> np.ndarray:
-        return _joined(_sized("a point", self.point, 3, most=FARTHEST), _unit("an axis", self.axis))
+        return joined(sized("a point", self.point, 3), unit("an axis", self.axis))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return []
@@ -285,14 +290,12 @@ class CenterOfMass(Target):
     """The robot's centre of mass at a point (..., 3) of the world, in m."""
 
     point: Any
-    weight: float = 1.0
-    tolerance: float = 1e-6
 
     lengths: ClassVar[int] = 3
     size: ClassVar[int] = 3
 
     def numbers(self) -> np.ndarray:
-        return _sized("a centre of mass", self.point, 3, most=FARTHEST)
+        return sized("a centre of mass", self.point, 3)
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return list(at.center()[0])
@@ -300,6 +303,15 @@ class CenterOfMass(Target):
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
         place, J = at.center()
         return [goal[k] - place[k] for k in range(3)], J
+
+
+def stated(value: Any) -> Sequence[Target]:
+    """The targets of a frame: one, several in a list, or a pose."""
+    if isinstance(value, Target):
+        return (value,)
+    if isinstance(value, list) and value and all(isinstance(each, Target) for each in value):
+        return value
+    return (Pose(value),)
 
 
 def _turn(a: Vector, d: Vector) -> Vector:
@@ -333,68 +345,3 @@ def _minus(a: Sequence[Number], b: Sequence[Number]) -> list[Number]:
 
 def _times(a: Sequence[Number], k: Number) -> list[Number]:
     return [x * k for x in a]
-
-
-# Doors ------------------------------------------------------------------------------------------
-
-_PART = "inverse_kinematics"
-FARTHEST = 1e100  # m, of a point; its square is finite
-
-
-def _sized(what: str, value: Any, *shape: int, most: float = np.finfo(float).max) -> np.ndarray:
-    array = some_numbers(what, value, _PART).astype(float)
-    if array.shape[max(array.ndim - len(shape), 0) :] != shape:
-        problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"
-        raise InputError("E-CALL-360", problem, part=_PART)
-    if not (np.abs(array) <= most).all():
-        raise InputError("E-CALL-361", f"{what} must be finite, up to {most:.3g}", part=_PART)
-    return array
-
-
-def _unit(what: str, value: Any) -> np.ndarray:
-    array = _sized(what, value, 3)
-    largest = np.abs(array).max(axis=-1, keepdims=True)
-    if not (largest > 0.0).all():
-        raise InputError("E-CALL-362", f"{what} has length zero", "give a direction", part=_PART)
-    array = array / largest  # whose squares neither overflow nor vanish
-    return np.asarray(array / np.linalg.norm(array, axis=-1, keepdims=True))
-
-
-def _rotation(what: str, value: Any) -> np.ndarray:
-    """(..., 9) from a matrix or a quaternion."""
-    array = some_numbers(what, value, _PART).astype(float)
-    if array.shape[-1:] == (4,):
-        q = _sized(what, array, 4)
-        if not (np.abs(q).max(axis=-1) > 0.0).all():
-            problem = f"the quaternion of {what} is zero"
-            raise InputError("E-CALL-363", problem, "the identity is (1, 0, 0, 0)", part=_PART)
-        q = q / np.abs(q).max(axis=-1, keepdims=True)
-        columns = Vector(tuple(np.moveaxis(q, -1, 0)))
-        rows = matrix_from_quaternion(columns).rows
-        return np.stack([x for row in rows for x in row], axis=-1)
-    R = _sized(what, array, 3, 3)
-    with np.errstate(over="ignore", invalid="ignore"):
-        square = R @ np.swapaxes(R, -1, -2)
-    if not (np.allclose(square, np.eye(3), atol=1e-6) and (np.linalg.det(R) > 0.0).all()):
-        remedy = "its columns must be orthogonal unit vectors, right-handed"
-        raise InputError("E-CALL-364", f"{what} is not a rotation matrix", remedy, part=_PART)
-    return R.reshape(*R.shape[:-2], 9)
-
-
-def _pose(what: str, value: Any) -> np.ndarray:
-    """(..., 12): rotation by rows, then the position."""
-    if isinstance(value, tuple) and len(value) == 2:
-        place, turn = value
-    else:
-        T = _sized(what, value, 4, 4)
-        if not (T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)).all():
-            problem = f"the last row of {what} must be (0, 0, 0, 1)"
-            raise InputError("E-CALL-365", problem, part=_PART)
-        place, turn = T[..., :3, 3], T[..., :3, :3]
-    place = _sized(f"the position of {what}", place, 3, most=FARTHEST)
-    return _joined(_rotation(what, turn), place)
-
-
-def _joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
-    return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b)], axis=-1)

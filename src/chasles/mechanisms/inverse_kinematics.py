@@ -8,7 +8,7 @@ compiled program (`functions.reaching`), the tries one piece of machine code
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,23 +19,24 @@ from chasles.functions.doors import checked_frame, leading_shape, numbers
 from chasles.functions.reaching import (
     ANGLE,
     LENGTH,
-    MEMORY,
     STATUS,
     Task,
 )
-from chasles.functions.targets import CENTER, CenterOfMass, Pose, Relative, Target
+from chasles.functions.targets import CENTER, CenterOfMass, Relative, Target, stated
+from chasles.mechanisms.branches import Branches, branches, every, rescue
+from chasles.mechanisms.comfort import Comfort, comfort_of, settled
+from chasles.mechanisms.distinct import Rows, distance, full_turns, listed
 from chasles.mechanisms.mechanism import Mechanism
-from chasles.mechanisms.postures import RANKED, TURN, Bounds, Starts, prepared
-from chasles.model.given import a_mapping, some_names, some_numbers
-from chasles.model.spaces import freedom_units
+from chasles.mechanisms.postures import RANKED, SEED, TRIES, Bounds, Starts, prepared
+from chasles.mechanisms.quick import Quick
+from chasles.mechanisms.solutions import Solution as Solution
+from chasles.mechanisms.solutions import wrapped
+from chasles.model.given import a_mapping, some_names
 
 PART = "inverse_kinematics"
 
-AT_ONCE = 256
-"""Problems of which all tries are made together, where all solutions are looked for."""
-
-DISTINCT = 1e-4
-"""Postures that differ by less in every coordinate (rad or m), full turns apart, are the same."""
+TIGHT = 1e-3
+"""Tolerances (rad or m) of poses up to which closed forms are used: wider ones ask for less."""
 
 MOST_TRIES = 1_000_000
 """Starting postures of a problem, and postures returned for it, at most."""
@@ -45,32 +46,6 @@ SEVERAL = 16
 
 CLOSER = 200
 """Moves towards a posture that the solution is to be near to, at most."""
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """Postures that inverse kinematics found: all arrays have the leading shape of the targets.
-
-    Attributes
-    ----------
-    q : (..., nq)
-        The posture, within the limits. Where a problem is not solved, the one with the least error
-        that was found. With `solutions="all"`, (..., count, nq), NaN beyond those that were found.
-    solved : (...)
-        True where every error is within its tolerance and all loops are closed.
-    residual : (..., 2)
-        The largest angle (rad) and the largest distance (m) between q and the targets.
-    iterations : (...)
-        The number of steps, of all tries together.
-    limits : (..., nq)
-        1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
-    """
-
-    q: np.ndarray
-    solved: np.ndarray
-    residual: np.ndarray
-    iterations: np.ndarray
-    limits: np.ndarray
 
 
 def inverse_kinematics(
@@ -83,11 +58,18 @@ def inverse_kinematics(
     fixed: Sequence[str] | str = (),
     solutions: Literal["first", "all"] = "first",
     count: int = 16,
-    seed: int = 0,
-    tries: int = 200,
+    comfort: Any = None,
+    comfort_weight: Any = None,
+    wraps: bool = False,
+    seed: int = SEED,
+    tries: int = TRIES,
     threads: int | None = None,
+    quick: Quick | None = None,
 ) -> Solution:
-    """Postures that meet targets; see `Robot.inverse_kinematics`."""
+    """Postures that meet targets; see `Robot.inverse_kinematics`.
+
+    quick: where calls like this one are to be prepared, if they can take the short way.
+    """
     mechanism.refuse_time(PART, "ask for it at a time: robot.at_time(t)")
     task, lead, given = _stated(mechanism, bounds, targets)
     if solutions not in ("first", "all"):
@@ -99,16 +81,24 @@ def inverse_kinematics(
     threads = None if threads is None else checked_count(f"{PART}: threads", threads)
     posture = _posture(mechanism, "guess", guess)
     wanted = _posture(mechanism, "near", near)
+    ease = comfort_of(mechanism, bounds, comfort, comfort_weight)
     held = _held(mechanism, fixed)
-    states = {"guess": posture, "near": wanted}
-    shapes = {name: p for name, p in states.items() if p is not None}
-    lead = leading_shape(PART, targets=np.empty((*lead, 0)), **shapes)
+    if (ease is not None and (wanted is not None or solutions == "all")) or (
+        wraps and solutions != "all"
+    ):
+        problem = "comfort needs solutions='first' without near, and wraps needs solutions='all'"
+        raise InputError("E-CALL-378", problem, "leave one of them out", part=PART)
+    postures = (posture, wanted, None if ease is None else ease.posture)
+    lead = np.broadcast_shapes(lead, *(p.shape[:-1] for p in postures if p is not None))
     solver = _Solver(mechanism, bounds, task, given, lead, held, seed, tries, threads)
     if wanted is not None:
         return solver.nearest(wanted)
     if solutions == "all":
-        return solver.all(posture, count)
-    return solver.first(posture)
+        found = solver.all(posture, checked_count(f"{PART}: count", count))
+        return wrapped(mechanism, bounds, found) if wraps else found
+    if quick is not None and not lead:
+        quick.keep(targets, task, solver.alone())
+    return solver.first(posture, ease)
 
 
 # Doors ------------------------------------------------------------------------------------------
@@ -120,9 +110,7 @@ def _stated(
     """The task, the leading shape of its targets, and goals, weights and tolerances (..., size)."""
     pairs: list[tuple[str, Target]] = []
     for frame, value in a_mapping("targets", targets, PART).items():
-        values = value if isinstance(value, list) and _are_targets(value) else [value]
-        for each in values:
-            target = each if isinstance(each, Target) else Pose(each)
+        for target in stated(value):
             if isinstance(target, CenterOfMass) != (frame == CENTER):
                 problem = f"CenterOfMass belongs to the key {CENTER!r}, and nothing else does"
                 raise ArgumentError("E-CALL-370", problem, part=PART)
@@ -141,24 +129,10 @@ def _stated(
     named = {f"target of {frame!r}": a for (frame, _), a in zip(pairs, goals, strict=True)}
     lead = leading_shape(PART, **named)
     whole = np.concatenate([np.broadcast_to(a, (*lead, a.shape[-1])) for a in goals], axis=-1)
-    rows = [[_each(target, name) for _, target in pairs] for name in ("weight", "tolerance")]
+    rows = [[target.each(name) for _, target in pairs] for name in ("weight", "tolerance")]
     weights, tolerances = (np.concatenate(each)[None] for each in rows)
     weights = weights / (weights.max() or 1.0)  # ratios count alone
     return task, lead, [whole, weights, tolerances]
-
-
-def _are_targets(values: list[Any]) -> bool:
-    return bool(values) and all(isinstance(each, Target) for each in values)
-
-
-def _each(target: Target, name: str) -> np.ndarray:
-    """A weight or tolerance for each error of a target: one number, or of angles and of lengths."""
-    given = some_numbers(f"{name} of a target", getattr(target, name), PART).astype(float)
-    if given.shape not in ((), (1,), (2,)) or not (np.isfinite(given) & (given >= 0.0)).all():
-        problem = f"{name} of a target must be finite and not negative, not {given.tolist()}"
-        remedy = "give one number, or one of angles and one of lengths"
-        raise InputError("E-CALL-373", f"{problem:.200}", remedy, part=PART)
-    return np.repeat(np.broadcast_to(given, (2,)), (target.angles, target.lengths))
 
 
 def _posture(mechanism: Mechanism, name: str, given: Any) -> np.ndarray | None:
@@ -205,23 +179,58 @@ class _Solver:
             self._movable[0, mechanism.velocity_slice(name)] = 0.0
         self._prepared = prepared(mechanism, task)
 
-    def first(self, guess: np.ndarray | None) -> Solution:
-        """One posture for each problem."""
+    def first(self, guess: np.ndarray | None, ease: Comfort | None = None) -> Solution:
+        """One posture for each problem, as comfortable as the targets allow."""
+        begins = self._rows(guess)
         if not self.held or guess is None or guess.ndim == 1:
-            return self._solution(*self._found(self.goals, self._rows(guess)))
-        return self._by_group(guess)
+            found = self._found(self.goals, begins)
+        else:
+            found = self._by_group(guess)
+        missed = found[1][:, STATUS] != 1.0
+        if missed.any() and (closed := self._closed()) is not None:
+            base = self._base(begins)
+            rescue(closed, self.goals, base, found, missed, self._tried, self.threads)
+        if ease is not None:
+            rows = self._each(ease.posture)
+            inputs = [self.goals, self._weights, self._tolerances, self._movable]
+            easy = replace(ease, posture=rows)
+            found = settled(self._prepared, easy, inputs, found, self.threads)
+        return self._solution(*found)
+
+    def alone(self) -> Any:
+        """The search of one problem at a time, with these weights and tolerances."""
+        starts, constants = self._starts(None), [self._weights, self._tolerances, self._movable]
+        limits, tries = (self.bounds.lower, self.bounds.upper), (RANKED, starts.patience)
+        offsets = self.task.poses
+        return self._prepared.search.alone(
+            constants, starts.postures, *tries, starts.table, offsets, limits
+        )
+
+    def _closed(self) -> Branches | None:
+        """The closed form of the arm, where it has one for these targets."""
+        if self._tolerances.max() > TIGHT or not self._weights.min() > 0.0:
+            return None
+        lower, upper = self.bounds.lower, self.bounds.upper
+        return branches(self.mechanism, self.task, lower, upper, self.held)
+
+    def _tried(self, goals: np.ndarray, begins: np.ndarray) -> Rows:
+        """Solutions from one start each."""
+        return self._found(goals, begins, only=True)
 
     def _rows(self, posture: np.ndarray | None) -> np.ndarray | None:
         """A posture for each problem, or one for all, within the limits."""
         if posture is None:
             return None
-        inside = np.clip(posture, self.bounds.lower, self.bounds.upper)
-        if inside.ndim == 1:
-            return np.ascontiguousarray(inside[None])
-        whole = np.broadcast_to(inside, (*self.lead, inside.shape[-1]))
-        return np.ascontiguousarray(whole.reshape(len(self.goals), inside.shape[-1]))
+        return self._each(np.clip(posture, self.bounds.lower, self.bounds.upper))
 
-    def _by_group(self, guess: np.ndarray) -> Solution:
+    def _each(self, posture: np.ndarray) -> np.ndarray:
+        """A row for each problem, or one for all."""
+        if posture.ndim == 1:
+            return np.ascontiguousarray(posture[None])
+        whole = np.broadcast_to(posture, (*self.lead, posture.shape[-1]))
+        return np.ascontiguousarray(whole.reshape(-1, posture.shape[-1]))
+
+    def _by_group(self, guess: np.ndarray) -> Rows:
         """Problems whose fixed joints have different positions, one such position after another."""
         rows = self._rows(guess)
         assert rows is not None
@@ -235,22 +244,25 @@ class _Solver:
             whole = whole or [np.empty((len(rows), *a.shape[1:]), a.dtype) for a in some]
             for a, part in zip(whole, some, strict=True):
                 a[chosen] = part
-        return self._solution(*(whole or self._found(self.goals, rows)))
+        q, ends, steps = whole or self._found(self.goals, rows)
+        return q, ends, steps
+
+    def _base(self, guess: np.ndarray | None) -> np.ndarray:
+        """Postures (n or 1, nq) from which joints that no target moves take their positions."""
+        here = self.mechanism.neutral()[None] if guess is None else guess
+        return np.asarray(np.clip(here, self.bounds.lower, self.bounds.upper))
 
     def _starts(self, guess: np.ndarray | None) -> Starts:
         """Starting postures, of which fixed joints are where the guess has them."""
         held: list[tuple[int, float]] = []
         if self.held:
-            here = self.mechanism.neutral() if guess is None else guess[0]
-            here = np.clip(here, self.bounds.lower, self.bounds.upper)
+            here = self._base(guess)[0]
             for name in self.held:
                 place = self.mechanism.position_slice(name)
                 held += [(k, float(here[k])) for k in range(place.start, place.stop)]
         return self._prepared.starts(self.bounds, self.seed, self.tries, tuple(held))
 
-    def _found(
-        self, goals: np.ndarray, guess: np.ndarray | None, *, only: bool = False
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _found(self, goals: np.ndarray, guess: np.ndarray | None, *, only: bool = False) -> Rows:
         """Postures, memories and (steps, try) of problems; only: from the guess alone."""
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
@@ -261,72 +273,49 @@ class _Solver:
         if guess is None:
             guess, ranks = starts.postures[ranks[:, 0]], np.ascontiguousarray(ranks[:, 1:])
         inputs = [goals, self._weights, self._tolerances, self._movable]
-        found: tuple[np.ndarray, np.ndarray, np.ndarray] = search(
-            inputs, guess, ranks, starts.postures, RANKED, patience, self.threads
-        )
+        found: Rows = search(inputs, guess, ranks, starts.postures, RANKED, patience, self.threads)
         return found
 
     def _solution(
-        self, q: np.ndarray, ends: np.ndarray, steps: np.ndarray, each: tuple[int, ...] = ()
+        self,
+        q: np.ndarray,
+        ends: np.ndarray,
+        steps: np.ndarray,
+        each: tuple[int, ...] = (),
+        complete: np.ndarray | None = None,
     ) -> Solution:
         """Rows as a solution; each: the shape of the postures of one problem."""
         lead = (*self.lead, *each)
         at = np.where(q >= self.bounds.upper, 1, 0) - np.where(q <= self.bounds.lower, 1, 0)
         return Solution(
             q.reshape(*lead, q.shape[-1]),
-            (ends[..., STATUS] == 1.0).reshape(lead),
+            (ends[..., STATUS] == 1.0).reshape(lead)[()],
             ends[..., [ANGLE, LENGTH]].reshape(*lead, 2),
-            steps[..., 0].reshape(self.lead),
+            steps[..., 0].reshape(self.lead)[()],
             at.astype(np.int8).reshape(*lead, q.shape[-1]),
+            np.zeros(self.lead, bool) if complete is None else complete.reshape(self.lead),
         )
 
     # Several solutions --------------------------------------------------------------------------
 
     def all(self, guess: np.ndarray | None, count: int) -> Solution:
         """Distinct postures, at most `count` for each problem, in the order of their starts."""
-        n, rows = len(self.goals), self._rows(guess)
+        rows, closed = self._rows(guess), self._closed()
+        if closed is None:
+            return self._solution(*self._listed(self.goals, rows, count), (count,))
+        given = closed, self.goals, self._base(rows), count
+        found, complete = every(self.mechanism, *given, self._tried, self.threads)
+        none = np.flatnonzero(found[1][:, 0, STATUS] != 1.0)
+        if len(none) and not closed.exact:
+            own = rows if rows is None or len(rows) == 1 else rows[none]
+            for whole, part in zip(found, self._listed(self.goals[none], own, count), strict=True):
+                whole[none] = part
+        return self._solution(*found, (count,), complete)
+
+    def _listed(self, goals: np.ndarray, rows: np.ndarray | None, count: int) -> Rows:
+        """Postures (n, count, nq), memories and steps (n, 1) of problems, from many starts."""
         starts = self._starts(rows).postures[RANKED:]
-        q, ends = (
-            np.full((n, count, self.mechanism.nq), np.nan),
-            np.full((n, count, MEMORY), np.inf),
-        )
-        steps = np.zeros((n, 1), int)
-        for first in range(0, n, AT_ONCE):
-            some = slice(first, first + AT_ONCE)
-            begins = np.broadcast_to(starts, (len(self.goals[some]), *starts.shape))
-            if rows is not None:
-                own = np.broadcast_to(rows, (n, rows.shape[1]))[some, None]
-                begins = np.concatenate([own, begins], axis=1)
-            goals = np.repeat(self.goals[some], begins.shape[1], axis=0)
-            tried = self._found(
-                goals, np.ascontiguousarray(begins.reshape(len(goals), -1)), only=True
-            )
-            found, end, taken = (a.reshape(*begins.shape[:2], -1) for a in tried)
-            steps[some] = taken[..., :1].sum(axis=1)
-            self._sort(found, end, q[some], ends[some])
-        return self._solution(q, ends, steps, (count,))
-
-    def _sort(self, found: np.ndarray, end: np.ndarray, q: np.ndarray, ends: np.ndarray) -> None:
-        """Put postures that are solutions, and not yet among those in q, there."""
-        known = np.zeros(len(q), int)
-        for k in range(found.shape[1]):
-            solved = np.flatnonzero((end[:, k, STATUS] == 1.0) & (known < q.shape[1]))
-            if not len(solved):
-                continue
-            apart = self._apart(found[solved, k][:, None], q[solved])
-            new = solved[~(apart < DISTINCT).all(axis=-1).any(axis=-1)]
-            q[new, known[new]], ends[new, known[new]] = found[new, k], end[new, k]
-            known[new] += 1
-
-    def _apart(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Distances of coordinates (..., nv), full turns left out; infinite where b is NaN."""
-        lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
-        a, b = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b))
-        missing = np.isnan(b).any(axis=-1)
-        far = np.abs(self.mechanism.difference(a, np.where(missing[..., None], a, b)))
-        turns = np.array(freedom_units(self.mechanism.model, -1.0)) > 0.0
-        wrapped = np.minimum(np.remainder(far, TURN), TURN - np.remainder(far, TURN))
-        return np.where(missing[..., None], np.inf, np.where(turns, wrapped, far))
+        return listed(self.mechanism, goals, rows, starts, count, self._tried)
 
     def nearest(self, posture: np.ndarray) -> Solution:
         """The solution nearest to a posture, by the sum of squared coordinates.
@@ -337,8 +326,10 @@ class _Solver:
         rows, found = self._rows(posture), self.all(posture, SEVERAL)
         assert rows is not None
         rows = np.broadcast_to(rows, (len(self.goals), rows.shape[1]))
-        flat = found.q.reshape(len(rows), SEVERAL, rows.shape[1])
-        away = self._distance(rows[:, None], flat)
+        flat = found.q.reshape(len(rows), -1, rows.shape[1])
+        limits = self.bounds.lower, self.bounds.upper
+        flat = flat + full_turns(self.mechanism, rows[:, None] - flat, flat, *limits)
+        away = distance(self.mechanism, rows[:, None], flat)
         best = np.argmin(np.where(np.isnan(away), np.inf, away), axis=1)
         every = np.arange(len(rows))
         q, far, share = flat[every, best], away[every, best], np.full(len(rows), 0.5)
@@ -354,7 +345,7 @@ class _Solver:
             begin = self.mechanism.integrate(q[moving], share[moving, None] * way)
             begin = np.clip(begin, self.bounds.lower, self.bounds.upper)
             trial, end, _ = self._found(self.goals[moving], begin, only=True)
-            nearer = self._distance(rows[moving], trial)
+            nearer = distance(self.mechanism, rows[moving], trial)
             better = (end[:, STATUS] == 1.0) & (nearer < far[moving])
             chosen = moving[better]
             gained = far[chosen] - nearer[better]
@@ -366,11 +357,3 @@ class _Solver:
             moving = moving[still & (share[moving] > 1e-6)]
         whole = found.iterations.reshape(-1, 1) + steps[:, :1]
         return self._solution(q, ends, whole)
-
-    def _distance(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """The squared length of the way from a to b, NaN where b is."""
-        lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
-        a, b = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b))
-        missing = np.isnan(b).any(axis=-1)
-        way = self.mechanism.difference(a, np.where(missing[..., None], a, b))
-        return np.where(missing, np.nan, np.sum(way * way, axis=-1))

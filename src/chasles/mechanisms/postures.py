@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,28 @@ from chasles.backends.arrays import COMPILING
 from chasles.functions.reaching import FIRM, MEMORY, MOST, SHARE, Task
 from chasles.mechanisms.mechanism import Mechanism
 
+SEED, TRIES = 0, 200
+"""By default: the set of starting postures, and how many of them a problem is given."""
+
 RANKED = 128
 """Starting postures among which those near the targets are looked for."""
 
 PATIENT = 40
 """Tries after which slow progress is not given up so soon."""
 
-EAGER, SLOW, LAST = (16.0, 0.5, 0.0), (60.0, 0.95, 0.0), (1000.0, 1.0 - 1e-12, 1.0)
+FIRMLY = 5
+"""One try in so many, the last ones, is a firm one."""
+
+EAGER, SLOW, STEADY, LAST = (
+    (16.0, 0.5, 0.0),
+    (60.0, 0.95, 0.0),
+    (100.0, 0.9999, 1.0),
+    (1000.0, 1.0 - 1e-12, 1.0),
+)
 """Of a try: the steps after which it is given up, the part of the squared error of two steps before
-that it must be below, and its firm damping: at first, after PATIENT tries, and of the last, from
-the best posture of all, which ends where the error is least."""
+that it must be below, and its firm damping. EAGER at first, SLOW after PATIENT tries; STEADY tries
+end near the least error where a goal is out of reach, and LAST begins at the best posture of all
+and ends where the error is least."""
 
 KEPT = 16
 """Sets of starting postures that are kept for a task."""
@@ -54,6 +66,12 @@ class Prepared:
         self.search = backends.search(task.step)
         self._starts: dict[tuple[Any, ...], Starts] = {}
 
+    @cached_property
+    def settling(self) -> Any:
+        """The compiled search along the solutions, for a comfortable one."""
+        with COMPILING:
+            return backends.search(self.task.settling)
+
     def starts(
         self, bounds: Bounds, seed: int, tries: int, held: tuple[tuple[int, float], ...]
     ) -> Starts:
@@ -68,6 +86,7 @@ class Prepared:
             patience = np.zeros((tries + 1, MEMORY))
             patience[:, [MOST, SHARE, FIRM]] = EAGER
             patience[PATIENT:, [MOST, SHARE, FIRM]] = SLOW
+            patience[tries - tries // FIRMLY :, [MOST, SHARE, FIRM]] = STEADY
             patience[-1, [MOST, SHARE, FIRM]] = LAST
             while len(self._starts) >= KEPT:
                 self._starts.pop(next(iter(self._starts)))

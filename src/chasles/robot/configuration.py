@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from numbers import Real
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +12,8 @@ from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import from_names, numbers
 from chasles.mechanisms import Mobility, assemble, mobility
 from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
-from chasles.mechanisms.postures import Bounds
+from chasles.mechanisms.postures import SEED, TRIES, Bounds
+from chasles.mechanisms.quick import Quick
 from chasles.model.given import a_generator
 from chasles.motion.distances.avoid import with_clearance
 from chasles.robot.functions import Computing
@@ -133,6 +134,11 @@ class Configuring(Computing):
         """
         return self.mechanism.closing.complete(q, yd, ydd, tolerance)
 
+    @cached_property
+    def _quick(self) -> Quick:
+        """Prepared calls of `inverse_kinematics`."""
+        return Quick()
+
     def inverse_kinematics(
         self,
         targets: Mapping[str, Any],
@@ -143,8 +149,11 @@ class Configuring(Computing):
         fixed: Sequence[str] | str = (),
         solutions: Literal["first", "all"] = "first",
         count: int = 16,
-        seed: int = 0,
-        tries: int = 200,
+        comfort: Array = None,
+        comfort_weight: Array = None,
+        wraps: bool = False,
+        seed: int = SEED,
+        tries: int = TRIES,
         threads: int | None = None,
     ) -> Solution:
         """Return postures in which frames reach targets, within the joint limits.
@@ -168,6 +177,13 @@ class Configuring(Computing):
             "first" for one posture of each problem, "all" for all distinct ones.
         count
             The largest number of postures of each problem with `solutions="all"`.
+        comfort
+            A posture (..., nq), or "limits" for the middle between them: a redundant robot moves
+            along its solutions until it is as near to it as the targets allow.
+        comfort_weight
+            Weights (nv,) of the squared distances from the comfortable posture.
+        wraps
+            With `solutions="all"`, True adds postures that differ by full turns of joints.
         seed
             Another set of starting postures.
         tries
@@ -178,15 +194,19 @@ class Configuring(Computing):
         Returns
         -------
         Solution
-            `q`, `solved`, `residual`, `iterations` and `limits`. A problem that has no solution,
-            or of which none was found, is not `solved`, and q has the least error that was found.
+            `q`, `solved`, `residual`, `iterations`, `limits` and `complete`. A problem that has no
+            solution, or of which none was found, is not `solved`, and q has the least error that
+            was found.
 
         Notes
         -----
         Damped Gauss-Newton steps on the configuration space (Sugihara, IEEE Transactions on
         Robotics 27, 2011), with an active set of joint limits, from starting postures near the
         targets. One problem gives the same bits alone, in any batch and with any number of threads.
-        With closed loops, the targets and the loops are one system of equations.
+        With closed loops, the targets and the loops are one system of equations. All postures of
+        six joints, three consecutive axes of which intersect or are parallel, are found in closed
+        form (Pieper 1968; Elias and Wen 2022), as are those of seven joints for sampled positions
+        of one joint; the postures of other arms are those to which starting postures lead.
 
         Examples
         --------
@@ -196,11 +216,18 @@ class Configuring(Computing):
         >>> bool(found.solved), bool(found.residual.max() < 1e-6)
         (True, True)
         """
-        if avoid is not None:
-            targets = with_clearance(self, targets, avoid)
+        quick = None
+        usual = comfort is comfort_weight is near is threads is None and fixed == ()
+        if usual and solutions == "first" and not wraps and seed is SEED and tries is TRIES:
+            quick = self._quick
+            found = quick(targets, guess)
+            if found is not None:
+                return found
         bounds = Bounds(self.limits.lower, self.limits.upper)
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}
+        options |= {"comfort": comfort, "comfort_weight": comfort_weight, "wraps": wraps}
+        options["quick"] = quick
         return inverse_kinematics(self.mechanism, bounds, targets, **options)
 
 

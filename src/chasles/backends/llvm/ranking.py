@@ -39,8 +39,8 @@ def ranking(fuse: bool) -> str:
     lines += ["define i64 @rank(ptr %given, i64 %first, i64 %last) {", "entry:"]
     lines += ["  " + field(*pair, "given", 8 * k) for k, pair in enumerate(fields)]
     lines += [
-        f"  %far = alloca {kind}, align 64",
-        f"  %number = alloca {kind}, align 64",
+        f"  %order = alloca [{LANES} x i64], align 64",
+        f"  %number = alloca [{LANES} x double], align 64",
         "  %columns = add i64 %numbers, 1",
         "  br label %problem",
         "problem:",
@@ -87,39 +87,25 @@ def ranking(fuse: bool) -> str:
         "  %t.more = icmp ult i64 %t.next, %tiles",
         "  br i1 %t.more, label %tile, label %sort",
         "sort:",
-        f"  store {kind} {before[0]}, ptr %far, align 64",
         f"  store {kind} {before[1]}, ptr %number, align 64",
         f"  %rank.row = mul i64 %p, {LANES}",
         "  %rank.first = getelementptr i64, ptr %ranks, i64 %rank.row",
+        *_places(before[0]),
         "  br label %place",
         "place:",
-        "  %r = phi i64 [ 0, %sort ], [ %r.next, %chosen ]",
-        "  br label %scan",
-        "scan:",
-        "  %l = phi i64 [ 0, %place ], [ %l.next, %scan ]",
-        "  %least = phi double [ 0x7FF0000000000000, %place ], [ %least.next, %scan ]",
-        "  %lane = phi i64 [ 0, %place ], [ %lane.next, %scan ]",
-        "  %far.at = getelementptr double, ptr %far, i64 %l",
-        "  %far.l = load double, ptr %far.at",
-        "  %less = fcmp olt double %far.l, %least",
-        "  %least.next = select i1 %less, double %far.l, double %least",
-        "  %lane.next = select i1 %less, i64 %l, i64 %lane",
-        "  %l.next = add i64 %l, 1",
-        f"  %l.more = icmp ult i64 %l.next, {LANES}",
-        "  br i1 %l.more, label %scan, label %chosen",
-        "chosen:",
-        "  %gone.at = getelementptr double, ptr %far, i64 %lane.next",
-        "  store double 0x7FF0000000000000, ptr %gone.at",
-        "  %number.at = getelementptr double, ptr %number, i64 %lane.next",
+        "  %l = phi i64 [ 0, %sort ], [ %l.next, %place ]",
+        "  %r.at = getelementptr i64, ptr %order, i64 %l",
+        "  %r = load i64, ptr %r.at",
+        "  %number.at = getelementptr double, ptr %number, i64 %l",
         "  %number.f = load double, ptr %number.at",
         "  %number.i = fptoui double %number.f to i64",
         f"  %start = mul i64 %number.i, {LANES}",
-        "  %start.lane = add i64 %start, %lane.next",
+        "  %start.lane = add i64 %start, %l",
         "  %rank.at = getelementptr i64, ptr %rank.first, i64 %r",
         "  store i64 %start.lane, ptr %rank.at",
-        "  %r.next = add i64 %r, 1",
-        f"  %r.more = icmp ult i64 %r.next, {LANES}",
-        "  br i1 %r.more, label %place, label %ranked",
+        "  %l.next = add i64 %l, 1",
+        f"  %l.more = icmp ult i64 %l.next, {LANES}",
+        "  br i1 %l.more, label %place, label %ranked",
         "ranked:",
         "  %p.next = add i64 %p, 1",
         "  %p.more = icmp ult i64 %p.next, %last",
@@ -129,6 +115,26 @@ def ranking(fuse: bool) -> str:
         "}",
     ]
     return "\n".join(lines)
+
+
+def _places(far: str) -> list[str]:
+    """Lines that store the place of each lane in the order of distances, the lower lane first."""
+    kind, flags, whole = (f"<{LANES} x {each}>" for each in ("double", "i1", "i64"))
+    lines, sum_ = [], "zeroinitializer"
+    for j in range(LANES):
+        later = ", ".join(f"i1 {str(lane > j).lower()}" for lane in range(LANES))
+        same = ", ".join([f"i32 {j}"] * LANES)
+        lines += [
+            f"  %far{j} = shufflevector {kind} {far}, {kind} poison, <{LANES} x i32> <{same}>",
+            f"  %less{j} = fcmp olt {kind} %far{j}, {far}",
+            f"  %same{j} = fcmp oeq {kind} %far{j}, {far}",
+            f"  %tied{j} = and {flags} %same{j}, <{later}>",
+            f"  %before{j} = or {flags} %less{j}, %tied{j}",
+            f"  %one{j} = zext {flags} %before{j} to {whole}",
+            f"  %sum.{j} = add {whole} {sum_}, %one{j}",
+        ]
+        sum_ = f"%sum.{j}"
+    return [*lines, f"  store {whole} {sum_}, ptr %order, align 64"]
 
 
 def table(met: np.ndarray, weights: np.ndarray) -> np.ndarray:

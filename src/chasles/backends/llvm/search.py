@@ -8,315 +8,32 @@ used up, once more from the best one it had. What a search does depends on its p
 its place, on others, or on threads.
 """
 
+import ctypes
 import functools
 import itertools
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from chasles.backends import objects
 from chasles.backends.arrays import Rows, words
+from chasles.backends.llvm import checked
+from chasles.backends.llvm.alone_source import ALONE
 from chasles.backends.llvm.checked import address, start_of
 from chasles.backends.llvm.code import load
 from chasles.backends.llvm.kernel import Kernel, Machine, assemble, pool
 from chasles.backends.llvm.loop import BLOCK, fitting_threads
 from chasles.backends.llvm.ranking import LANES, ranking, table
-from chasles.backends.llvm.threads import field, memory
-
-NUMBERS = ("tries", "ranked", "inputs", "size", "space", "table", "others")
-TABLES = ("ins", "in_rows", "sizes", "places", "begins", "begin_row", "ranks", "starts", "memories")
-RESULTS = ("points", "ends", "steps")
-GIVEN = (*((name, "i64") for name in NUMBERS), *((name, "ptr") for name in (*TABLES, *RESULTS)))
-"""What `search` is given. Numbers: of tries, and of those among them that are ranked; of the
-kernel's inputs; bytes of memory, where in it the workspace and the table of searches are, and the
-first start that is not ranked. Tables: problems' inputs (the first two unused), bytes between their
-rows, and bytes of a row; where in the memory each is kept; where the first try begins, and bytes
-between rows (a word); starts of the ranked tries; all starts; memories to begin with. Results:
-points, memories, and numbers of steps and of the try."""
-
-_FIELDS = "\n".join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))
-
-
-def _at(name: str, kind: str, table: str, index: str) -> str:
-    return f"  %{name} = getelementptr {kind}, ptr %{table}, i64 %{index}"
-
-
-def _entry(name: str, kind: str, table: str, index: str) -> str:
-    return f"{_at(f'{name}.at', kind, table, index)}\n  %{name} = load {kind}, ptr %{name}.at"
-
-
-def _row(name: str, start: str, size: str, index: str) -> str:
-    """A place, so many rows of a size from a start on."""
-    return (
-        f"  %{name}.far = mul i64 %{index}, %{size}\n"
-        f"  %{name} = getelementptr i8, ptr %{start}, i64 %{name}.far"
-    )
-
-
-_PLACES = """  %point.size = load i64, ptr %sizes
-  %memory.size.at = getelementptr i64, ptr %sizes, i64 1
-  %memory.size = load i64, ptr %memory.size.at
-  %point.rows = load ptr, ptr %memory
-  %memory.rows.at = getelementptr ptr, ptr %memory, i64 1
-  %memory.rows = load ptr, ptr %memory.rows.at
-  %searches = getelementptr i8, ptr %memory, i64 %table"""
-"""Where points, memories and the table of searches are."""
-
-_SHARED = f"{_FIELDS}\n{_PLACES}"
-
-_SOURCE = f"""
-declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-declare i64 @llvm.umin.i64(i64, i64)
-declare ptr @malloc(i64)
-declare void @free(ptr)
-
-; A try of the problem of a search begins: at its first point, a ranked start, another start, or
-; after the last try at the best point of all.
-define internal void @begin(ptr %given, ptr %memory, i64 %slot, i64 %problem, i64 %try) {{
-entry:
-{_SHARED}
-{_row("to", "point.rows", "point.size", "slot")}
-  %is.first = icmp eq i64 %try, 0
-  br i1 %is.first, label %first, label %later
-first:
-  %begin.size = load i64, ptr %begin_row
-{_row("begin", "begins", "begin.size", "problem")}
-  br label %copy
-later:
-  %is.last = icmp eq i64 %try, %tries
-  br i1 %is.last, label %last, label %start
-last:
-{_row("best", "points", "point.size", "problem")}
-  br label %copy
-start:
-  %number = sub i64 %try, 1
-  %is.ranked = icmp ult i64 %number, %ranked
-  br i1 %is.ranked, label %by.rank, label %by.order
-by.rank:
-  %rank.row = mul i64 %problem, %ranked
-  %rank.index = add i64 %rank.row, %number
-{_entry("rank", "i64", "ranks", "rank.index")}
-  br label %found
-by.order:
-  %past = sub i64 %number, %ranked
-  %order = add i64 %past, %others
-  br label %found
-found:
-  %row = phi i64 [ %rank, %by.rank ], [ %order, %by.order ]
-{_row("other", "starts", "point.size", "row")}
-  br label %copy
-copy:
-  %from = phi ptr [ %begin, %first ], [ %best, %last ], [ %other, %found ]
-  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %point.size, i1 false)
-{_row("own", "memory.rows", "memory.size", "slot")}
-{_row("fresh", "memories", "memory.size", "try")}
-  call void @llvm.memcpy.p0.p0.i64(ptr %own, ptr %fresh, i64 %memory.size, i1 false)
-  %slot.row = mul i64 %slot, 3
-  %try.index = add i64 %slot.row, 1
-{_at("try.at", "i64", "searches", "try.index")}
-  store i64 %try, ptr %try.at
-  ret void
-}}
-
-; A search takes a problem: its inputs are copied to the search's rows.
-define internal void @take(ptr %given, ptr %memory, i64 %slot, i64 %problem, i64 %clock) {{
-entry:
-{_SHARED}
-  %slot.row = mul i64 %slot, 3
-{_at("problem.at", "i64", "searches", "slot.row")}
-  store i64 %problem, ptr %problem.at
-  %clock.index = add i64 %slot.row, 2
-{_at("clock.at", "i64", "searches", "clock.index")}
-  store i64 %clock, ptr %clock.at
-  br label %loop
-loop:
-  %k = phi i64 [ 2, %entry ], [ %k.next, %do ]
-  %more = icmp ult i64 %k, %inputs
-  br i1 %more, label %do, label %end
-do:
-{_entry("there", "ptr", "ins", "k")}
-{_entry("step", "i64", "in_rows", "k")}
-{_entry("bytes", "i64", "sizes", "k")}
-{_entry("rows", "ptr", "memory", "k")}
-{_row("from", "there", "step", "problem")}
-{_row("to", "rows", "bytes", "slot")}
-  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
-  %k.next = add i64 %k, 1
-  br label %loop
-end:
-  call void @begin(ptr %given, ptr %memory, i64 %slot, i64 %problem, i64 0)
-  ret void
-}}
-
-; The last search takes the place of another.
-define internal void @move(ptr %given, ptr %memory, i64 %slot, i64 %last) {{
-entry:
-{_SHARED}
-  br label %loop
-loop:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %do ]
-  %more = icmp ult i64 %k, %inputs
-  br i1 %more, label %do, label %end
-do:
-{_entry("bytes", "i64", "sizes", "k")}
-{_entry("rows", "ptr", "memory", "k")}
-{_row("from", "rows", "bytes", "last")}
-{_row("to", "rows", "bytes", "slot")}
-  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
-  %k.next = add i64 %k, 1
-  br label %loop
-end:
-  %row.size = add i64 0, 24
-{_row("search.from", "searches", "row.size", "last")}
-{_row("search.to", "searches", "row.size", "slot")}
-  call void @llvm.memcpy.p0.p0.i64(ptr %search.to, ptr %search.from, i64 24, i1 false)
-  ret void
-}}
-
-; What a search has found so far is kept.
-define internal void @keep(ptr %given, ptr %memory, i64 %slot, i64 %problem) {{
-entry:
-{_SHARED}
-{_row("from", "point.rows", "point.size", "slot")}
-{_row("to", "points", "point.size", "problem")}
-  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %point.size, i1 false)
-{_row("own", "memory.rows", "memory.size", "slot")}
-{_row("end", "ends", "memory.size", "problem")}
-  call void @llvm.memcpy.p0.p0.i64(ptr %end, ptr %own, i64 %memory.size, i1 false)
-  ret void
-}}
-
-; A body (`llvm.threads`): some problems, of which a block is searched at a time.
-define i64 @search(ptr %given, i64 %first, i64 %last) {{
-start:
-  %size.place = getelementptr i8, ptr %given, i64 {8 * NUMBERS.index("size")}
-  %whole = load i64, ptr %size.place
-  %room = add i64 %whole, 64
-  %all = call ptr @malloc(i64 %room)
-  %full = icmp eq ptr %all, null
-  br i1 %full, label %fail, label %entry
-fail:
-  ret i64 1
-entry:
-  %all.number = ptrtoint ptr %all to i64
-  %up = add i64 %all.number, 63
-  %even = and i64 %up, -64
-  %memory = inttoptr i64 %even to ptr
-{_FIELDS}
-  br label %place
-place:
-  %p = phi i64 [ 0, %entry ], [ %p.next, %place ]
-{_entry("far", "i64", "places", "p")}
-  %rows.p = getelementptr i8, ptr %memory, i64 %far
-{_at("pointer.at", "ptr", "memory", "p")}
-  store ptr %rows.p, ptr %pointer.at
-  %p.next = add i64 %p, 1
-  %p.more = icmp ult i64 %p.next, %inputs
-  br i1 %p.more, label %place, label %placed
-placed:
-{_PLACES}
-  %workspace = getelementptr i8, ptr %memory, i64 %space
-  %problems = sub i64 %last, %first
-  %at.once = call i64 @llvm.umin.i64(i64 %problems, i64 {BLOCK})
-  br label %fill
-fill:
-  %f = phi i64 [ 0, %placed ], [ %f.next, %fill ]
-  %f.problem = add i64 %first, %f
-  call void @take(ptr %given, ptr %memory, i64 %f, i64 %f.problem, i64 0)
-  %f.next = add i64 %f, 1
-  %f.more = icmp ult i64 %f.next, %at.once
-  br i1 %f.more, label %fill, label %filled
-filled:
-  %next.begin = add i64 %first, %at.once
-  br label %step
-step:
-  %active = phi i64 [ %at.once, %filled ], [ %active.now, %stepped ]
-  %next = phi i64 [ %next.begin, %filled ], [ %next.now, %stepped ]
-  %clock.before = phi i64 [ 0, %filled ], [ %clock, %stepped ]
-  call void @batch(i64 %active, ptr %memory, ptr %sizes, ptr %memory, ptr %sizes, ptr %workspace)
-  %clock = add i64 %clock.before, 1
-  br label %look
-look:
-  %slot = phi i64 [ 0, %step ], [ %slot.next, %looked ]
-  %active.now = phi i64 [ %active, %step ], [ %active.next, %looked ]
-  %next.now = phi i64 [ %next, %step ], [ %next.next, %looked ]
-  %left = icmp ult i64 %slot, %active.now
-  br i1 %left, label %judge, label %stepped
-judge:
-{_row("own", "memory.rows", "memory.size", "slot")}
-  %status = load double, ptr %own
-  %runs = fcmp oeq double %status, 0.0
-  br i1 %runs, label %stay, label %ended
-ended:
-  %slot.row = mul i64 %slot, 3
-{_entry("problem", "i64", "searches", "slot.row")}
-  %try.index = add i64 %slot.row, 1
-{_entry("try", "i64", "searches", "try.index")}
-  %clock.index = add i64 %slot.row, 2
-{_entry("since", "i64", "searches", "clock.index")}
-  %solved = fcmp oeq double %status, 1.0
-  br i1 %solved, label %won, label %lost
-won:
-  call void @keep(ptr %given, ptr %memory, i64 %slot, i64 %problem)
-  br label %over
-lost:
-{_row("end", "ends", "memory.size", "problem")}
-  %best.at = getelementptr double, ptr %end, i64 1
-  %best = load double, ptr %best.at
-  %cost.at = getelementptr double, ptr %own, i64 1
-  %cost = load double, ptr %cost.at
-  %better = fcmp olt double %cost, %best
-  br i1 %better, label %improve, label %retry
-improve:
-  call void @keep(ptr %given, ptr %memory, i64 %slot, i64 %problem)
-  br label %retry
-retry:
-  %again = icmp ult i64 %try, %tries
-  br i1 %again, label %renew, label %over
-renew:
-  %try.next = add i64 %try, 1
-  call void @begin(ptr %given, ptr %memory, i64 %slot, i64 %problem, i64 %try.next)
-  br label %stay
-over:
-  %taken = sub i64 %clock, %since
-  %steps.row = mul i64 %problem, 2
-{_at("count.at", "i64", "steps", "steps.row")}
-  store i64 %taken, ptr %count.at
-  %tried.at = getelementptr i64, ptr %count.at, i64 1
-  store i64 %try, ptr %tried.at
-  %waiting = icmp ult i64 %next.now, %last
-  br i1 %waiting, label %refill, label %shrink
-refill:
-  call void @take(ptr %given, ptr %memory, i64 %slot, i64 %next.now, i64 %clock)
-  %next.after = add i64 %next.now, 1
-  br label %stay
-shrink:
-  %fewer = sub i64 %active.now, 1
-  call void @move(ptr %given, ptr %memory, i64 %slot, i64 %fewer)
-  br label %looked
-stay:
-  %next.same = phi i64 [ %next.now, %judge ], [ %next.now, %renew ], [ %next.after, %refill ]
-  %slot.after = add i64 %slot, 1
-  br label %looked
-looked:
-  %slot.next = phi i64 [ %slot.after, %stay ], [ %slot, %shrink ]
-  %active.next = phi i64 [ %active.now, %stay ], [ %fewer, %shrink ]
-  %next.next = phi i64 [ %next.same, %stay ], [ %next.now, %shrink ]
-  br label %look
-stepped:
-  %any = icmp ne i64 %active.now, 0
-  br i1 %any, label %step, label %done
-done:
-  call void @free(ptr %all)
-  ret i64 0
-}}
-"""
+from chasles.backends.llvm.search_source import SOURCE
+from chasles.backends.llvm.threads import memory
 
 
 @functools.cache
 def _machine_code() -> bytes:
     machine = Machine.host()
-    return assemble(_SOURCE + ranking(machine.fuse), machine)
+    return assemble(SOURCE + ALONE + ranking(machine.fuse), machine)
 
 
 class Search:
@@ -324,9 +41,10 @@ class Search:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        symbols = {"batch": kernel.batch_address}
-        self.code = load(_machine_code(), symbols | memory(), ("search", "rank"), (kernel.code,))
-        self._search, self._rank = (self.code.address(name) for name in ("search", "rank"))
+        symbols = {"batch": kernel.batch_address, "one": kernel.one_address}
+        names = ("search", "rank", "alone")
+        self.code = load(_machine_code(), symbols | memory(), names, (kernel.code,))
+        self._search, self._rank, self._alone = (self.code.address(name) for name in names)
 
     table = staticmethod(table)
 
@@ -368,13 +86,12 @@ class Search:
         assert 8 * memories.shape[1] == sizes[1]
         assert ranks.shape[1] + len(starts) - others >= tries - 1
         assert ranks.size == 0 or 0 <= ranks.min() <= ranks.max() < len(starts)
-        points = np.array(np.broadcast_to(begins, (count, starts.shape[1])), order="C")
+        points = np.empty((count, starts.shape[1]))
+        points[:] = begins
         ends, steps = np.full((count, memories.shape[1]), np.inf), np.zeros((count, 2), np.int64)
         if not count:
             return points, ends, steps
-        starting = itertools.accumulate((BLOCK * size for size in sizes), initial=8 * len(inputs))
-        *places, table = (_even(place) for place in starting)
-        space = _even(table + 24 * BLOCK)
+        places, table, space = _layout(sizes)
         rows = [0, 0, *(0 if len(g) == 1 else g.strides[0] for g in goals)]
         begin_row = words([0 if len(begins) == 1 else begins.strides[0]])
         ins = words([0, 0, *map(address, goals)])
@@ -388,6 +105,117 @@ class Search:
         threads = fitting_threads(count, work, threads)
         run(self._search, start_of(given), count, BLOCK, threads, work)
         return points, ends, steps
+
+    def alone(self, *given: Any, **facts: Any) -> "Alone":
+        """A search for one problem at a time (`Alone`)."""
+        return Alone(self, *given, **facts)
+
+
+class Alone:
+    """One problem at a time, everything prepared, so that a call costs microseconds.
+
+    A guess is followed by itself. After it, and without a guess, tries fill the lanes of a vector:
+    the first in order that is solved wins, so that the answer has the same bits as in a batch.
+
+    constants: the kernel's inputs after the goals. offsets: where among the goals are 12 numbers
+    of a pose. limits: of the point. The others as in `Search`.
+
+    Attributes
+    ----------
+    matrices : (poses, 4, 4)
+        The poses among the goals, to be written before a call, which checks them.
+    goals : (1, size)
+        The other goals, likewise.
+    constants : (1, size) each
+        Copies of the other inputs, which may be changed.
+    guess : (n,)
+        The point of the first try, to be written before a call that follows it.
+    answer : (n + memory + 2 + bytes,)
+        The point, its memory, steps and try (integers), sides of the limits (bytes).
+    """
+
+    def __init__(
+        self,
+        search: Search,
+        constants: Rows,
+        starts: np.ndarray,
+        others: int,
+        memories: np.ndarray,
+        table: np.ndarray,
+        offsets: Sequence[int],
+        limits: tuple[np.ndarray, np.ndarray],
+    ) -> None:
+        kernel, tries = search.kernel, len(memories) - 1
+        sizes = [8 * variable.size for variable in kernel.interface.inputs]
+        n, m, goal = (size // 8 for size in sizes[:3])
+        assert [8 * a.shape[1] for a in constants] == sizes[3:]
+        assert starts.shape[1] == n == limits[0].size == limits[1].size
+        assert memories.shape[1] == m
+        assert all(0 <= offset <= goal - 12 for offset in offsets)
+        assert table.shape[1:] == (goal + 1, LANES)
+        assert len(starts) - others >= tries - 1
+        self.matrices, self.guess = np.empty((len(offsets), 4, 4)), np.empty(n)
+        self.goals, self.constants = np.zeros((1, goal)), [np.array(a) for a in constants]
+        self.answer = np.empty(n + m + 2 + -(-n // 8))
+        places, where, space = _layout(sizes)
+        whole = space + kernel.artifact.workspace
+        scratch = np.empty(whole // 8 + 16)
+        begin = _even(objects.address(scratch))
+        memory = scratch[(begin - objects.address(scratch)) // 8 :]
+        memory.view(np.int64)[: len(sizes)] = [begin + place for place in places]
+        goals, ranks = self.goals, np.zeros(LANES, np.int64)
+        counts = np.zeros(tries + 1, np.int64)
+        lower, upper = (np.array(a, float) for a in limits)
+        pieces = itertools.accumulate((n, m, 2), initial=0)
+        point, end, steps, sides = (self.answer[k:] for k in pieces)
+        self._arrays = [self.matrices, self.guess, self.answer, scratch, goals, ranks, counts]
+        self._arrays += [lower, upper, starts, memories, table, *self.constants]
+        self._words: list[array[int]] = []
+        at = objects.address
+        ins = self._table([0, 0, at(goals), *map(at, self.constants)])
+        rows, sizes_, places_ = (self._table(x) for x in ([0] * len(sizes), sizes, places))
+        ranking = self._table((goal, len(table), at(goals), 0, at(table), at(ranks)))
+        outs = self._table([begin + places[k] + sizes[k] for k in range(2)])  # of the second row
+        places_of_poses = self._table(offsets)
+        ways = []
+        for own in (ranks[1:], ranks):  # without a guess, the first try is the nearest start
+            numbers = (tries, len(own), len(sizes), whole, space, where, others)
+            pointers = (ins, rows, sizes_, places_, at(self.guess), rows, at(own))
+            results = map(at, (starts, memories, point, end, steps))
+            given = self._table((*numbers, *pointers, *results))
+            rest = map(at, (lower, upper, sides, counts))
+            head = (len(offsets), int(len(own) == LANES), given, ranking, begin, at(self.matrices))
+            ways.append(self._table((*head, places_of_poses, *rest, outs)))
+        self.plain, self.guessed = map(ctypes.c_void_p, ways)
+        self._search, run = search, ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(search._alone)
+        self.run: Callable[[ctypes.c_void_p], int] = self._checked(run) if checked.ON else run
+        """Solve the problem, `plain` or `guessed`: 0, or that its goals or guess are refused."""
+
+    def _table(self, numbers: Sequence[int]) -> int:
+        """Where a table of words is, which is kept."""
+        self._words.append(words(numbers))
+        return self._words[-1].buffer_info()[0]
+
+    def _checked(self, run: Any) -> Callable[[ctypes.c_void_p], int]:
+        """The same, with memory that is noted before each call."""
+        last = checked.ends(run)
+
+        def noted(way: ctypes.c_void_p) -> int:
+            for a in self._arrays:
+                checked.address(a)
+            for each in self._words:
+                checked.start_of(each)
+            answer: int = last(way)
+            return answer
+
+        return noted
+
+
+def _layout(sizes: Sequence[int]) -> tuple[list[int], int, int]:
+    """Where in the memory of a block are the rows of inputs, the table of searches, the rest."""
+    starting = itertools.accumulate((BLOCK * size for size in sizes), initial=8 * len(sizes))
+    *places, table = (_even(place) for place in starting)
+    return places, table, _even(table + 24 * BLOCK)
 
 
 def _even(place: int) -> int:

@@ -1,0 +1,1 @@
+"""Inverse kinematics: arms, targets out of reach, closed loops and a humanoid, beside peers."""

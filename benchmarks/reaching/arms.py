@@ -1,0 +1,214 @@
+"""Arms on random reachable poses, in batches and one by one, beside the Robotics Toolbox."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+import chasles
+from benchmarks.robots import CASES, Case, chasles_robot
+from benchmarks.routes import WrongAnswer
+
+TOLERANCE = 1e-6
+"""The largest error of a solution, in rad and m, in each of three axes."""
+
+NEARBY = 0.1
+"""The standard deviation of a guess from the posture that made the pose, in rad or m."""
+
+ALONE = 400
+"""Poses that are solved one call at a time."""
+
+CHOICES = ({"k": 1.0}, {"k": 0.1}, {"k": 0.01})
+"""Dampings of `ik_LM`, of which the fastest is taken."""
+
+
+def _toolbox_file(name: str) -> Path:
+    """A robot file of the package rtb-data."""
+    for path in files("rtb-data") or ():
+        if path.as_posix().endswith(name):
+            return Path(str(path.locate()))
+    raise PackageNotFoundError("rtb-data")
+
+
+def _iiwa() -> chasles.Robot:
+    return chasles.load(_toolbox_file("kuka_lbr_iiwa/urdf/lbr_iiwa_14_r820.urdf"))
+
+
+def _talos_arm() -> chasles.Robot:
+    """The left arm of Talos, its other joints at zero."""
+    whole = chasles.load(chasles_file("talos_data/robots/talos_reduced.urdf"))
+    others = [name for name in whole.joints if not name.startswith("arm_left")]
+    return whole.lock(dict.fromkeys(others, 0.0))
+
+
+def chasles_file(name: str) -> Path:
+    """A robot file of the package example-robot-data."""
+    from benchmarks.robots import path_of
+
+    return path_of(Case(name, name, ""))
+
+
+ARMS: dict[str, tuple[Callable[[], chasles.Robot], str]] = {
+    "panda": (lambda: chasles_robot(CASES["panda"]), "panda_hand"),
+    "ur5": (lambda: chasles_robot(CASES["ur5"]), "ee_link"),
+    "ur10": (lambda: chasles.load(chasles_file("ur_description/urdf/ur10_robot.urdf")), "ee_link"),
+    "iiwa14": (_iiwa, "tool0"),
+    "kinova_j2s6s200": (
+        lambda: chasles.load(chasles_file("kinova_description/robots/kinova.urdf")),
+        "j2s6s200_end_effector",
+    ),
+    "talos_arm": (_talos_arm, "gripper_left_base_link"),
+    "puma560": (chasles.robots.puma560, "tool"),
+    "stanford_arm": (chasles.robots.stanford_arm, "tool"),
+}
+"""How to make an arm, and the frame that reaches poses. The Kinova, UR and Talos are files of
+example-robot-data, the iiwa is one of rtb-data, the last two are built in."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Shares of poses that are solved, and seconds a pose: in a batch, alone, with a guess."""
+
+    name: str
+    solved: float
+    steps: float
+    batch: float
+    alone: tuple[float, float]
+    peer_solved: float = math.nan
+    peer: tuple[float, float] = (math.nan, math.nan)
+    choice: dict[str, float] = field(default_factory=dict)
+
+
+def rotation_errors(R: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Angles (...) between rotations, exact for small ones."""
+    return 2.0 * np.arcsin(np.minimum(np.linalg.norm(R - wanted, axis=(-2, -1)) / 8**0.5, 1.0))
+
+
+def reached(robot: chasles.Robot, frame: str, T: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return True where a posture is within the limits and meets its pose."""
+    P = robot.forward_kinematics(q, frame=frame)
+    far = np.abs(P[..., :3, 3] - T[..., :3, 3]).max(axis=-1)
+    turned = rotation_errors(P[..., :3, :3], T[..., :3, :3])
+    inside = ((q >= robot.limits.lower) & (q <= robot.limits.upper)).all(axis=-1)
+    met: np.ndarray = (far <= TOLERANCE) & (turned <= 3**0.5 * TOLERANCE) & inside
+    return met
+
+
+def measure(name: str, poses: int, peer_poses: int) -> Row:
+    """Solve poses of postures that are uniform in the limits, and check every solution."""
+    make, frame = ARMS[name]
+    robot = make()
+    rng = np.random.default_rng(0)
+    q = robot.random(rng, size=poses)
+    T = robot.forward_kinematics(q, frame=frame)
+    times = []
+    for _ in range(5):
+        start = time.thread_time()
+        found = robot.inverse_kinematics({frame: T}, threads=1)
+        times.append((time.thread_time() - start) / poses)
+    if not reached(robot, frame, T, found.q)[found.solved].all():
+        raise WrongAnswer(f"{name}: a pose is called solved and is not")
+    near = np.clip(q + NEARBY * rng.normal(size=q.shape), robot.limits.lower, robot.limits.upper)
+    few = range(min(ALONE, poses))
+    calls = [lambda k: robot.inverse_kinematics({frame: T[k]})]
+    calls += [lambda k: robot.inverse_kinematics({frame: T[k]}, guess=near[k])]
+    alone = _timed(calls, few)
+    for k in few:
+        if not np.array_equal(calls[0](k).q, found.q[k]):
+            raise WrongAnswer(f"{name}: a pose has another solution alone than in a batch")
+    peer = _toolbox(robot, frame, T[:peer_poses], near[:peer_poses])
+    return Row(name, found.solved.mean(), found.iterations.mean(), min(times), alone, *peer)
+
+
+def _timed(calls: list[Callable[[int], Any]], few: range, repeats: int = 5) -> tuple[float, float]:
+    """The least seconds of an average call, of two kinds."""
+    best = [math.inf, math.inf]
+    for _ in range(repeats):
+        for kind, call in enumerate(calls):
+            start = time.thread_time()
+            for k in few:
+                call(k)
+            best[kind] = min(best[kind], (time.thread_time() - start) / len(few))
+    return best[0], best[1]
+
+
+def _toolbox(robot: chasles.Robot, frame: str, T: np.ndarray, near: np.ndarray) -> tuple[Any, ...]:
+    """The share that `ik_LM` solves, seconds a pose without and with a guess, and its damping."""
+    try:
+        chain = _chain(robot, frame)
+    except ImportError:
+        return ()
+    tol = 0.5 * TOLERANCE**2  # it bounds half of the squared error
+    trials = []
+    for choice in CHOICES:
+        start = time.thread_time()
+        for each in T[:50]:
+            chain.ik_LM(each, tol=tol, joint_limits=True, **choice)
+        trials.append(time.thread_time() - start)
+    choice = CHOICES[int(np.argmin(trials))]
+    found = [chain.ik_LM(each, tol=tol, joint_limits=True, **choice) for each in T]
+    ends = np.array([np.ravel(each.q) for each in found])
+    calls = [lambda k: chain.ik_LM(T[k], tol=tol, joint_limits=True, **choice)]
+    calls += [lambda k: chain.ik_LM(T[k], q0=near[k], tol=tol, joint_limits=True, **choice)]
+    times = _timed(calls, range(min(len(T), ALONE)), repeats=2)
+    return reached(robot, frame, T, ends).mean(), times, choice
+
+
+def _chain(robot: chasles.Robot, frame: str) -> Any:
+    """The arm as the toolbox has it; unlimited joints turn once."""
+    from roboticstoolbox import ET, ETS
+
+    chain, before, here = ETS(), np.eye(4), np.zeros(robot.nq)
+    lower, upper = robot.limits.lower, robot.limits.upper
+    for name in robot.joints:
+        joint, k = robot.joint(name), robot.position_slice(name).start
+        after = robot.forward_kinematics(here, frame=joint.child)
+        if joint.kind == "prismatic":
+            sort = ET.tz
+        else:
+            sort = ET.Rz
+        turn = _to_axis(np.array(list(joint.axis)))
+        limits = [max(lower[k], -math.pi), min(upper[k], math.pi)]
+        if np.isfinite(lower[k]) and np.isfinite(upper[k]):
+            limits = [lower[k], upper[k]]
+        chain = chain * ET.SE3(np.linalg.inv(before) @ after @ turn) * sort(qlim=limits)
+        before = after @ turn
+    chain = chain * ET.SE3(np.linalg.inv(before) @ robot.forward_kinematics(here, frame=frame))
+    whole = chain.compile()
+    q = robot.random(np.random.default_rng(1))
+    if not np.allclose(np.array(whole.eval(q)), robot.forward_kinematics(q, frame=frame)):
+        raise WrongAnswer(f"{robot.name}: another arm for the toolbox")
+    return whole
+
+
+def _to_axis(axis: np.ndarray) -> np.ndarray:
+    """A rotation (4, 4) whose z axis is the given one."""
+    z = axis / np.linalg.norm(axis)
+    other = np.eye(3)[np.argmin(np.abs(z))]
+    x = np.cross(other, z) / np.linalg.norm(np.cross(other, z))
+    T = np.eye(4)
+    T[:3, :3] = np.stack([x, np.cross(z, x), z], axis=1)
+    return T
+
+
+def table(names: list[str], poses: int, peer_poses: int) -> Table:
+    """A row for each arm; times in microseconds, ratios to the toolbox."""
+    shown = Table("arm", "solved", "steps", "us, batch", "us, alone", "us, guess", "toolbox")
+    for title in ("its us, alone", "us, guess", "batch x", "alone x", "guess x"):
+        shown.add_column(title)
+    for name in names:
+        row = measure(name, poses, peer_poses)
+        times = [f"{1e6 * row.batch:.2f}", *(f"{1e6 * t:.1f}" for t in row.alone)]
+        peer = ["-"] * 6
+        if not math.isnan(row.peer_solved):
+            peer = [f"{100 * row.peer_solved:.2f} %", *(f"{1e6 * t:.0f}" for t in row.peer)]
+            peer += [f"{row.peer[0] / row.batch:.0f}"]
+            peer += [f"{p / own:.1f}" for p, own in zip(row.peer, row.alone, strict=True)]
+        shown.add_row(name, f"{100 * row.solved:.3f} %", f"{row.steps:.1f}", *times, *peer)
+    return shown

@@ -1,0 +1,123 @@
+"""Poses that cannot be reached: how near the postures come to the optimum, and in what time."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+import chasles
+from benchmarks.reaching.arms import ARMS
+from benchmarks.robots import CASES, chasles_robot, pinocchio_model
+from benchmarks.routes import WrongAnswer
+from chasles.model.spaces import size
+
+NEAR = 1e-3
+"""How far above the optimum the error may be: the root of the squared angle (rad) and the squared
+distance in parts of the robot's size (`chasles.model.spaces.size`)."""
+
+ROBOTS = ("panda", "ur5", "puma560")
+
+
+@dataclass(frozen=True)
+class Row:
+    """Shares of unreachable poses flagged as such, and of a sample that is near the optimum."""
+
+    name: str
+    flagged: float
+    seconds: float
+    slowest: int
+    near: float
+    sample: int
+    worst: float
+
+
+def problems(robot: chasles.Robot, frame: str, poses: int, rng: Any) -> np.ndarray:
+    """Poses out of reach, and poses of postures beyond the limits, in equal parts."""
+    lower, upper = np.maximum(robot.limits.lower, -4.0), np.minimum(robot.limits.upper, 4.0)
+    half, wide = poses // 2, 0.4 * (upper - lower)
+    T = robot.forward_kinematics(robot.random(rng, size=poses), frame=frame)
+    T[:half, :3, 3] *= rng.uniform(1.2, 3.0, (half, 1))
+    beyond = rng.uniform(lower - wide, upper + wide, (poses - half, robot.nq))
+    T[half:] = robot.forward_kinematics(beyond, frame=frame)
+    return T
+
+
+def measure(name: str, poses: int, sample: int, starts: int) -> Row:
+    """Compare the errors of unreachable poses with those that SciPy finds from many starts."""
+    frame = ARMS[name][1]
+    robot = chasles_robot(CASES[name], snap=False) if name in CASES else ARMS[name][0]()
+    rng = np.random.default_rng(5)
+    T = problems(robot, frame, 4 * poses, rng)
+    first = robot.inverse_kinematics({frame: T}, threads=1)
+    T = T[~first.solved][:poses]
+    start = time.thread_time()
+    found = robot.inverse_kinematics({frame: T}, threads=1)
+    seconds = (time.thread_time() - start) / len(T)
+    error, lower, upper = _error(name, robot, frame), robot.limits.lower, robot.limits.upper
+    if not ((found.q >= lower) & (found.q <= upper)).all():
+        raise WrongAnswer(f"{name}: a posture leaves its limits")
+    chosen = rng.choice(len(T), min(sample, len(T)), replace=False)
+    gaps = np.array([_gap(error, found.q[k], T[k], lower, upper, starts, rng) for k in chosen])
+    reached = np.linalg.norm([error(q, pose) for q, pose in zip(found.q, T, strict=True)], axis=1)
+    flagged = 1.0 - (found.solved & (reached > 1e-5)).mean()
+    worst = float(gaps.max(initial=0.0))
+    slowest = int(found.iterations.max())
+    return Row(name, flagged, seconds, slowest, (gaps <= NEAR).mean(), len(chosen), worst)
+
+
+def _error(
+    name: str, robot: chasles.Robot, frame: str
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """The errors of a posture, by Pinocchio for robots of files."""
+    import pinocchio
+
+    scale = 1.0 / size(robot.model)
+    if name in CASES:
+        model = pinocchio_model(CASES[name])
+        data, number = model.createData(), model.getFrameId(frame)
+
+        def pose(q: np.ndarray) -> tuple[Any, Any]:
+            pinocchio.forwardKinematics(model, data, q)
+            placed = pinocchio.updateFramePlacement(model, data, number)
+            return placed.rotation, placed.translation
+    else:
+
+        def pose(q: np.ndarray) -> tuple[Any, Any]:
+            P = robot.forward_kinematics(q, frame=frame)
+            return P[:3, :3], P[:3, 3]
+
+    def error(q: np.ndarray, T: np.ndarray) -> np.ndarray:
+        R, p = pose(q)
+        return np.concatenate([pinocchio.log3(T[:3, :3] @ R.T), scale * (T[:3, 3] - p)])
+
+    return error
+
+
+def _gap(
+    error: Any, q: np.ndarray, T: np.ndarray, lower: Any, upper: Any, starts: int, rng: Any
+) -> float:
+    """The error of a posture above the least that SciPy finds."""
+    from scipy.optimize import least_squares
+
+    best, low, high = math.inf, np.maximum(lower, -math.pi), np.minimum(upper, math.pi)
+    for k in range(starts):
+        begin = rng.uniform(low, high) if k else np.clip(q, lower + 1e-9, upper - 1e-9)
+        found = least_squares(error, begin, bounds=(lower, upper), args=(T,), max_nfev=60)
+        best = min(best, math.sqrt(2.0 * found.cost))
+    return float(np.linalg.norm(error(q, T)) - best)
+
+
+def table(names: list[str], poses: int, sample: int, starts: int) -> Table:
+    """A row for each arm."""
+    titles = ("unreachable", "flagged", "us a pose", "most steps", "within 1e-3", "sample", "worst")
+    shown = Table(*titles)
+    for name in names:
+        row = measure(name, poses, sample, starts)
+        times = [f"{1e6 * row.seconds:.0f}", f"{row.slowest}"]
+        near = [f"{100 * row.near:.1f} %", f"{row.sample}", f"{row.worst:.1e}"]
+        shown.add_row(name, f"{100 * row.flagged:.2f} %", *times, *near)
+    return shown

@@ -1,0 +1,342 @@
+"""All postures of an arm for a pose, as one program: finds the closed form that an arm admits."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from chasles.expr import (
+    RULES,
+    Arena,
+    Number,
+    Program,
+    Variable,
+    absolute,
+    atan2,
+    cos,
+    interpret,
+    less,
+    less_equal,
+    maximum,
+    minimum,
+    select,
+    sin,
+)
+from chasles.functions.chains import Displacement, Joint, Slide, meeting, parallel, snapped
+from chasles.functions.closed_form import Branch, Unsuited, plane, wrist
+from chasles.functions.programs import program
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.trigonometric import Angle
+from chasles.model import Model
+
+DISTINCT = 1e-4
+"""Postures that differ by less in every joint (rad, or m by the size of the arm) are the same."""
+
+BEYOND = 1e-9
+"""The amount by which a posture may exceed a limit (rad, or m by the size) and is moved to it."""
+
+TRIALS, FOUND, EXACT = 6, 0.05, 1e-8
+"""Random postures that a closed form must find again, how near, and how near if it is exact: the
+branches are near solutions where axes intersect only nearly."""
+
+TURN = 2.0 * math.pi
+
+
+@dataclass(frozen=True)
+class Form:
+    """A closed form: the joint that is given (or None), and the triple of axes that it uses.
+
+    backward: the chain is solved from its end. kind: "wrist" or "plane". first: the place of the
+    first axis of the triple, in the order in which the chain is solved.
+    """
+
+    given: int | None
+    backward: bool
+    kind: str
+    first: int
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """The chain of joints that carry a frame: their places in q, axes at home, and the home pose.
+
+    Lengths are in units of `size` (m). `columns` are the places of the joints in q.
+    """
+
+    columns: tuple[int, ...]
+    joints: tuple[Joint, ...]
+    home: Displacement
+    size: float
+
+    def displacement(self, goal: Sequence[Number]) -> Displacement:
+        """From the home pose to a goal of 12 numbers: rotation by rows, then position in m."""
+        R = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
+        p = Vector(tuple(goal[9:])) * (1.0 / self.size)
+        return Displacement(R, p) @ self.home.inverse
+
+
+def arm(model: Model, frame: str) -> Arm | None:
+    """Return the chain of a frame if it has six or seven revolute or prismatic joints, else None.
+
+    The chain is compared with the model's own forward kinematics.
+    """
+    single = {
+        model.velocity_slices[i].start: model.position_slices[i].start
+        for i in model.movers
+        if model.bodies[i].joint.nq == model.bodies[i].joint.nv == 1
+    }
+    rest = np.array([x for i in model.movers for x in model.bodies[i].joint.neutral()], float)
+    rest[list(single.values())] = 0.0
+    J, (R, p) = _jacobian(model, frame, rest), _pose(model, frame, rest)
+    moving = np.flatnonzero(np.abs(J).max(axis=0) > 1e-12)
+    if len(moving) not in (6, 7) or not set(moving.tolist()) <= set(single):
+        return None
+    turning = np.linalg.norm(J[:3, moving], axis=0) > 0.5
+    places = np.array([p + np.cross(J[:3, k], J[3:, k]) for k in moving])
+    size = float(np.abs(places[turning] - p).max(initial=0.0)) or 1.0
+    joints = []
+    for number, (k, turns, place) in enumerate(zip(moving, turning, places / size, strict=True)):
+        axis = J[:3, k] if turns else J[3:, k]
+        joints.append(Joint(number, tuple(snapped(axis)), tuple(snapped(place)), not turns))
+    home = Displacement(
+        Matrix(tuple(tuple(snapped(row)) for row in R)), Vector(tuple(snapped(p / size)))
+    )
+    found = Arm(tuple(single[k] for k in moving.tolist()), tuple(joints), home, size)
+    return found if _same(found, model, frame, rest) else None
+
+
+def _jacobian(model: Model, frame: str, q: np.ndarray) -> np.ndarray:
+    made = program(model, "jacobian", frame=frame)
+    return _values(made, q).reshape(6, model.nv)
+
+
+def _pose(model: Model, frame: str, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    T = _values(program(model, "forward_kinematics", frame=frame), q).reshape(4, 4)
+    return T[:3, :3], T[:3, 3]
+
+
+def _values(made: Program, q: np.ndarray) -> np.ndarray:
+    return np.array(next(iter(interpret(made, {"q": q.tolist()}).values())))
+
+
+def _same(chain: Arm, model: Model, frame: str, rest: np.ndarray) -> bool:
+    """Return True if the chain moves the frame as the model does, at a few postures."""
+    for trial in range(2):
+        q = rest.copy()
+        q[list(chain.columns)] = np.random.default_rng(trial).uniform(-1.0, 1.0, len(chain.columns))
+        reached = chain.home
+        for joint, column in zip(reversed(chain.joints), reversed(chain.columns), strict=True):
+            reached = _by(joint, float(q[column]), chain.size) @ reached
+        R, p = _pose(model, frame, q)
+        if not (
+            np.allclose(np.array(reached.R), R, atol=1e-9)
+            and np.allclose(chain.size * np.array(tuple(reached.p)), p, atol=1e-9 * chain.size)
+        ):
+            return False
+    return True
+
+
+def _by(joint: Joint, position: Number, size: float) -> Displacement:
+    """The displacement of a joint at a position (rad or m)."""
+    move = Slide(position * (1.0 / size)) if joint.slides else Angle(cos(position), sin(position))
+    columns = [tuple(joint.turn(move, Vector(tuple(e)))) for e in np.eye(3).tolist()]
+    return Displacement(Matrix(tuple(columns)).T, joint.shift(move, Vector.zero()))
+
+
+# Forms ------------------------------------------------------------------------------------------
+
+
+def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
+    """Yield the closed forms that the axes of an arm allow; of seven joints, with one given.
+
+    Joints at an end come first: then the programs are shorter.
+    """
+    n = len(chain.joints)
+    last = [n - 1, 0, *range(1, n - 1)] if given is None else [given]
+    for given in [None] if n == 6 else last:
+        joints = [
+            joint if given is None or joint.number < given else _marked(joint)
+            for joint in chain.joints
+            if joint.number != given
+        ]
+        for backward in (False, True):
+            row = joints[::-1] if backward else joints
+            for first in (3, 1):
+                if _meets(row[first : first + 3]):
+                    yield Form(given, backward, "wrist", first)
+            for first in (1, 0):
+                if _parallel(row[first : first + 3]):
+                    yield Form(given, backward, "plane", first)
+
+
+def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
+    """Return the first closed form that finds random postures again, and True if it is exact."""
+    for form in forms(chain, given):
+        try:
+            away = sorted(_missed(chain, form, seed) for seed in range(TRIALS))
+        except Unsuited:
+            continue
+        if away[-1] < FOUND:
+            return form, away[TRIALS // 2] < EXACT  # some may be near a singularity
+    return None, False
+
+
+def _missed(chain: Arm, form: Form, seed: int) -> float:
+    """The distance of a random posture from the nearest branch of its pose."""
+    q = np.random.default_rng(seed).uniform(-2.0, 2.0, len(chain.joints))
+    q *= [chain.size if joint.slides else 1.0 for joint in chain.joints]
+    reached = chain.home
+    for joint in reversed(chain.joints):
+        reached = _by(joint, float(q[joint.number]), chain.size) @ reached
+    goal = [x for row in reached.R.rows for x in row] + [x * chain.size for x in reached.p]
+    given = 0.0 if form.given is None else float(q[form.given])
+    nearest = math.inf
+    for branch in solutions(chain, form, goal, given):
+        if all(move.real for _, move in branch):
+            far = (_far(move, float(q[joint.number]), chain.size) for joint, move in branch)
+            nearest = min(nearest, max(far))
+    return nearest
+
+
+def _far(move: Angle | Slide, position: float, size: float) -> float:
+    if isinstance(move, Slide):
+        return float(abs(move.t - position / size))
+    return math.hypot(move.c - math.cos(position), move.s - math.sin(position))
+
+
+def _marked(joint: Joint) -> Joint:
+    return joint.displaced(Displacement.none(), 1)
+
+
+def _meets(joints: Sequence[Joint]) -> bool:
+    side_by_side = any(parallel(a, b) for a, b in pairwise(joints))
+    return not side_by_side and meeting(joints) is not None
+
+
+def _parallel(joints: Sequence[Joint]) -> bool:
+    turn = not any(joint.slides for joint in joints)
+    return turn and all(parallel(a, b) for a, b in pairwise(joints))
+
+
+def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.0) -> list[Branch]:
+    """Return the branches of a form for a goal, up to eight."""
+    G, joints = chain.displacement(goal), list(chain.joints)
+    if form.given is not None:
+        held = joints.pop(form.given)
+        by = _by(held, given, chain.size)
+        before, after = joints[: form.given], joints[form.given :]
+        if len(before) < len(after):  # displace the shorter end
+            G, before = by.inverse @ G, [joint.displaced(by.inverse, 1) for joint in before]
+        else:
+            G, after = G @ by.inverse, [joint.displaced(by, 1) for joint in after]
+        joints = before + after
+    if form.backward:
+        joints, G = [joint.reversed() for joint in reversed(joints)], G.inverse
+    try:
+        return _solved(joints, form, G)
+    except ZeroDivisionError:  # a constant denominator: two equations are the same
+        raise Unsuited from None
+
+
+def _solved(joints: list[Joint], form: Form, G: Displacement) -> list[Branch]:
+    if form.kind == "plane":
+        if form.first == 0:
+            joints = [joints[5].displaced(G, joints[5].block + 2), *joints[:5]]
+        return plane(joints, G)
+    if form.first == 1:
+        ahead = [joint.displaced(G.inverse, joint.block + 2) for joint in joints[:4]]
+        joints = joints[4:] + ahead
+    point = meeting(joints[3:])
+    assert point is not None
+    return wrist([*joints[:3], *(joint.through(point) for joint in joints[3:])], G)
+
+
+# Programs ---------------------------------------------------------------------------------------
+
+
+def traced(chain: Arm, form: Form, lower: np.ndarray, upper: np.ndarray) -> Program:
+    """Return the program of a form: goal (12) and the given position (1) to postures and flags.
+
+    `q` has the joints of the chain, for each branch; `found` is 1 where a branch is real, within
+    the limits (of the chain's joints, full turns apart), and not the same as an earlier one.
+    """
+    arena = Arena(RULES)
+    goal = [arena.input("goal", k) for k in range(12)]
+    inputs, given = [Variable("goal", (12,))], arena.input("given", 0)
+    if form.given is not None:
+        inputs.append(Variable("given", (1,)))
+    branches = solutions(chain, form, goal, given)
+    n, q, real = len(chain.joints), [], []
+    for branch in branches:
+        row: list[Number] = [given] * n
+        flag: Number = 1.0
+        for joint, move in branch:
+            value, inside = _limited(joint, move, chain.size, lower, upper)
+            row[joint.number] = value
+            flag = flag * inside * move.real
+        q.append(row)
+        real.append(flag)
+    found: list[Number] = []
+    for k, branch in enumerate(branches):
+        new = real[k]
+        for before in range(k):
+            new = select(found[before], new * (1.0 - _equal(branches[before], branch)), new)
+        found.append(new)
+    m, entries = len(branches), [x for row in q for x in row]
+    outputs = [(Variable("q", (m, n)), entries), (Variable("found", (m,)), found)]
+    return Program.from_outputs("branches", inputs, outputs)
+
+
+def _limited(
+    joint: Joint, move: Angle | Slide, size: float, lower: np.ndarray, upper: np.ndarray
+) -> tuple[Number, Number]:
+    """A position moved by full turns into the limits, and 1 if there is such a position, else 0."""
+    low, high = float(lower[joint.number]), float(upper[joint.number])
+    if isinstance(move, Slide):
+        value = move.t * size
+        nearest = maximum(low, minimum(value, high))
+        return nearest, less_equal(absolute(value - nearest), BEYOND * size)
+    angle = atan2(move.s, move.c)
+    value, inside = angle, 0.0
+    for turns in _turns(low, high):
+        other = angle + turns * TURN
+        nearest = maximum(low, minimum(other, high))
+        fits = less_equal(absolute(other - nearest), BEYOND)
+        value = select(inside, value, nearest)
+        inside = select(inside, inside, fits)
+    return value, inside
+
+
+def _turns(low: float, high: float) -> list[int]:
+    """Full turns by which angles of [-pi, pi] may have to be moved into limits, small ones first.
+
+    Where limits contain all of [-pi, pi], none.
+    """
+    found = []
+    for turns in sorted(range(-_MOST, _MOST + 1), key=abs):
+        a, b = -math.pi + turns * TURN, math.pi + turns * TURN
+        if b + BEYOND < low or a - BEYOND > high:
+            continue
+        found.append(turns)
+        if low <= a and b <= high:
+            break
+    return found
+
+
+_MOST = 64
+"""Limits further than so many turns from 0 are not reached by whole turns."""
+
+
+def _equal(a: Branch, b: Branch) -> Number:
+    """1 where two branches are the same posture, full turns apart, else 0."""
+    close: Number = 1.0
+    for (_, x), (_, y) in zip(a, b, strict=True):
+        if isinstance(x, Slide):
+            assert isinstance(y, Slide)
+            close = close * less(absolute(x.t - y.t), DISTINCT)
+        elif x is not y:
+            assert isinstance(y, Angle)
+            close = close * less(1.0 - 0.5 * DISTINCT**2, x.c * y.c + x.s * y.s)
+    return close

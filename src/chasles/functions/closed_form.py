@@ -1,0 +1,291 @@
+"""Inverse kinematics of six joints in closed form, for arms with a special triple of axes.
+
+The equation is E1(q1) ... E6(q6) = G, with G the displacement from the home pose to the goal. Two
+forms are solved: the last three axes intersect (Pieper 1968), and the second to fourth are parallel
+(Elias and Wen 2022). Other places of the triple become one of these by reversing the chain, or by
+moving joints from one end to the other: E1 ... E6 = G is E2 ... E6 E1' = G, with the axis of E1'
+displaced by G^-1.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from chasles.expr import Number
+from chasles.functions.chains import Displacement, Joint, Move, Slide, meeting, parallel, square
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.trigonometric import between, conic, line, quadratic
+
+Branch = list[tuple[Joint, Move]]
+"""One solution: the position of every joint."""
+
+Pair = tuple[Move, Move]
+
+
+class Unsuited(Exception):
+    """The closed form does not apply to the geometry of an arm."""
+
+
+# Functions of the position of one joint ---------------------------------------------------------
+
+
+class Affine(NamedTuple):
+    """k0 + k1 c + k2 s of an angle, or k0 + k1 t of a slide; all k are numbers or all vectors."""
+
+    k: tuple[Number, ...]
+
+    @property
+    def slides(self) -> bool:
+        return len(self.k) == 2
+
+    def at(self, move: Move) -> Number:
+        basis = (move.t,) if isinstance(move, Slide) else (move.c, move.s)
+        total = self.k[0]
+        for x, b in zip(self.k[1:], basis, strict=True):
+            total = total + x * b
+        return total
+
+    def plus(self, constant: Number) -> "Affine":
+        return Affine((self.k[0] + constant, *self.k[1:]))
+
+    def scaled(self, factor: Number) -> "Affine":
+        """Times a number; a vector makes a vector of a number."""
+        return Affine(tuple(factor * a for a in self.k))
+
+    def join(self, other: "Affine") -> "Affine":
+        """The sum of both."""
+        return Affine(tuple(a + b for a, b in zip(self.k, other.k, strict=True)))
+
+    def dot(self, v: Vector) -> "Affine":
+        return Affine(tuple(a.dot(v) for a in self.k))
+
+    def product(self, other: "Affine") -> list[Number]:
+        """Coefficients of 1, c, s, c^2, c s, s^2, or of 1, t, t^2: scalar products of vectors."""
+        n, times = range(len(self.k)), _times(self.k[0])
+        pairs = [(i, j) for i in n for j in n[i:]]
+        a, b = self.k, other.k
+        return [times(a[i], b[j]) + (times(a[j], b[i]) if i != j else 0.0) for i, j in pairs]
+
+
+def _times(kind: Number) -> Callable[[Number, Number], Number]:
+    if isinstance(kind, Vector):
+        return lambda a, b: a.dot(b)
+    return lambda a, b: a * b
+
+
+def moved(joint: Joint, x: Vector) -> Affine:
+    """The point to which a joint takes the point x."""
+    if joint.slides:
+        return Affine((x, joint.axis))
+    away = x - joint.point
+    along = joint.axis * joint.axis.dot(away)
+    return Affine((joint.point + along, away - along, joint.axis.cross(away)))
+
+
+def component(joint: Joint, e: Vector, v: Vector, *, back: bool = False) -> Affine:
+    """The component along e of the vector v when a joint has turned it; back: by its inverse."""
+    along, across = e.dot(joint.axis) * joint.axis.dot(v), e.dot(joint.axis.cross(v))
+    return Affine((along, e.dot(v) - along, -across if back else across))
+
+
+def distance(x: Affine) -> list[Number]:
+    """The squared length of a vector from a fixed point to one that a joint moves."""
+    terms = x.product(x)
+    if x.slides:
+        return terms
+    return [terms[0] + terms[3], terms[1], terms[2]]  # both turning parts have one length
+
+
+def zeros(terms: Sequence[Number], slides: bool) -> list[Move]:
+    """Positions of a joint where a function of it vanishes, of first or of second degree."""
+    if slides and len(terms) == 2:
+        return [Slide(-terms[0] / terms[1])]
+    if slides:
+        return [Slide(*root) for root in quadratic(*terms)]
+    if len(terms) == 3:
+        return list(line(terms[1], terms[2], -terms[0]))
+    return list(conic(terms))
+
+
+def _less(terms: Sequence[Number], constant: Number) -> list[Number]:
+    return [terms[0] - constant, *terms[1:]]
+
+
+# Three joints take a point to another -----------------------------------------------------------
+
+
+def positions(a: Joint, b: Joint, c: Joint, x: Vector, y: Vector) -> list[Branch]:
+    """Return all solutions of E_a E_b E_c x = y, up to four.
+
+    What E_a cannot change of the point E_b E_c x, its height along the axis and its distance from
+    a point of the axis, gives two equations for the other two joints.
+    """
+    solve = {(0, 0): _turns, (0, 1): _turn_and_slide, (1, 0): _slide_and_turn, (1, 1): _slides}
+    found: list[Branch] = []
+    f = moved(c, x)
+    for second, third in solve[a.slides, b.slides](a, b, f, y):
+        end = b.shift(second, f.at(third))
+        first: Move = a.angle(end - a.point, y - a.point)
+        if a.slides:
+            first = Slide(a.axis.dot(y - end))
+        found.append([(a, first), (b, second), (c, third)])
+    return found
+
+
+def _turns(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
+    point = meeting((a, b))
+    if point is not None:
+        a, b = a.through(point), b.through(point)
+    u, away, g = b.point - a.point, y - a.point, f.plus(-b.point)
+    along = a.axis.dot(b.axis)
+    z = g.dot(b.axis)
+    # With w the part of E_b E_c x across the axis of b: a.axis . w = height, u . w = level.
+    height = z.scaled(-along).plus(a.axis.dot(y - b.point))
+    if point is not None:
+        for third in zeros(_less(distance(g), away.dot(away)), f.slides):
+            turned = component(b, a.axis, g.at(third))
+            for second in zeros(_less(turned.k, a.axis.dot(away)), False):
+                yield second, third
+        return
+    reach = (away.dot(away) - u.dot(u)) * 0.5
+    if parallel(a, b):
+        for third in zeros(height.k, f.slides):
+            v = g.at(third)
+            turned = component(b, u, v)
+            for second in zeros(_less(turned.k, reach - v.dot(v) * 0.5), False):
+                yield second, third
+        return
+    if f.slides:
+        raise Unsuited
+    level = Affine(tuple(-0.5 * k for k in distance(g))).plus(reach)
+    level = level.join(z.scaled(-u.dot(b.axis)))
+    height_of, level_of = u.cross(b.axis), b.axis.cross(a.axis)
+    unit = 1.0 / b.axis.dot(a.axis.cross(u))
+    w = height.scaled(height_of * unit).join(level.scaled(level_of * unit))
+    flat = [*distance(g), 0.0, 0.0, 0.0]
+    terms = [p + q - r for p, q, r in zip(w.product(w), z.product(z), flat, strict=True)]
+    for third in zeros(terms, False):
+        yield b.angle(g.at(third), w.at(third)), third
+
+
+def _turn_and_slide(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
+    away, g = y - a.point, f.plus(-a.point)
+    height = g.dot(a.axis).plus(-a.axis.dot(away))
+    if square(a, b):
+        for third in zeros(height.k, f.slides):
+            v = g.at(third)
+            for second in quadratic(v.dot(v) - away.dot(away), v.dot(b.axis) * 2.0, 1.0):
+                yield Slide(*second), third
+        return
+    slide = height.scaled(-1.0 / a.axis.dot(b.axis))
+    end = g.join(slide.scaled(b.axis))
+    for third in zeros(_less(end.product(end), away.dot(away)), f.slides):
+        yield Slide(slide.at(third)), third
+
+
+def _slide_and_turn(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
+    away, g = y - b.point, f.plus(-b.point)
+    z = g.dot(b.axis)
+    height = z.scaled(-1.0).plus(b.axis.dot(away))
+    if square(a, b):
+        across = a.axis.cross(b.axis)
+        for third in zeros(height.k, f.slides):
+            turned = component(b, across, g.at(third))
+            for second in zeros(_less(turned.k, across.dot(away)), False):
+                yield second, third
+        return
+    slide = height.scaled(1.0 / a.axis.dot(b.axis))
+    w = slide.scaled(-a.axis).join(z.scaled(-b.axis)).plus(away)
+    flat = distance(g) if f.slides else [*distance(g), 0.0, 0.0, 0.0]
+    terms = [p + q - r for p, q, r in zip(w.product(w), z.product(z), flat, strict=True)]
+    for third in zeros(terms, f.slides):
+        yield b.angle(g.at(third), w.at(third)), third
+
+
+def _slides(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
+    normal = a.axis.cross(b.axis)
+    across = normal.cross(a.axis)
+    for third in zeros(f.dot(normal).plus(-normal.dot(y)).k, f.slides):
+        yield Slide(across.dot(y - f.at(third)) / across.dot(b.axis)), third
+
+
+# The two forms ----------------------------------------------------------------------------------
+
+
+def wrist(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
+    """Return the solutions of six joints of which the last three meet in the point of the fourth.
+
+    The first three take this point to its place, the last three turn.
+    """
+    a, b, c, d, e, f = joints
+    found = []
+    for branch in positions(a, b, c, d.point, G.point(d.point)):
+        axis, side = G.R @ f.axis, G.R @ f.side
+        for joint, move in branch:
+            axis, side = (joint.turn(move, v, back=True) for v in (axis, side))
+        middle = component(e, d.axis, f.axis)
+        for fifth in zeros(_less(middle.k, d.axis.dot(axis)), False):
+            fourth = d.angle(e.turn(fifth, f.axis), axis)
+            rest = e.turn(fifth, d.turn(fourth, side, back=True), back=True)
+            found.append([*branch, (d, fourth), (e, fifth), (f, f.angle(f.side, rest))])
+    return found
+
+
+def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
+    """Return the solutions of six joints of which the second to fourth are parallel.
+
+    These three move in a plane: they change neither the direction of their axes nor heights along
+    it. That gives two equations for the first and the fifth joint.
+    """
+    a, p, q, r, b, c = joints
+    found = []
+    for first, fifth in _outside(a, p, b, c, G):
+        start, end = G.R.T @ a.turn(first, p.axis), b.turn(fifth, p.axis, back=True)
+        sixth = c.angle(start, end)
+        x = c.shift(sixth, b.shift(fifth, r.point, back=True), back=True)
+        place = a.shift(first, G.point(x), back=True) - p.point
+        side = c.turn(sixth, b.turn(fifth, r.side, back=True), back=True)
+        side = a.turn(first, G.R @ side, back=True)
+        u, v, away = (_flat(p, x) for x in (q.point - p.point, r.point - q.point, place))
+        gap = (away.dot(away) - u.dot(u) - v.dot(v)) * 0.5
+        for third in zeros(_less(component(q, u, v).k, gap), False):
+            second = p.angle(u + q.turn(third, v), away)
+            rest = q.turn(third, p.turn(second, side, back=True), back=True)
+            inner = [(p, second), (q, third), (r, r.angle(r.side, rest))]
+            found.append([(a, first), *inner, (b, fifth), (c, sixth)])
+    return found
+
+
+def _outside(a: Joint, p: Joint, b: Joint, c: Joint, G: Displacement) -> Iterator[Pair]:
+    """The first and the fifth joint of an arm with parallel axes between them."""
+    if any(joint.slides for joint in (a, b, c)):
+        raise Unsuited
+    h, point = p.axis, meeting((b, c))
+    if point is not None:
+        b, c = b.through(point), c.through(point)
+    turning = component(b, h, c.axis)
+    rising = component(b, h, c.point - b.point).plus(h.dot(b.point - a.point))
+    turned = component(a, h, G.R @ c.axis, back=True)
+    raised = component(a, h, G.point(c.point) - a.point, back=True)
+    if point is not None:
+        for first in zeros(_less(raised.k, rising.k[0]), False):
+            for fifth in zeros(_less(turning.k, turned.at(first)), False):
+                yield first, fifth
+        return
+    if parallel(b, c):
+        for first in zeros(_less(turned.k, turning.k[0]), False):
+            for fifth in zeros(_less(rising.k, raised.at(first)), False):
+                yield first, fifth
+        return
+    (k, m, n), (s, t, u) = turning.k, rising.k
+    unit = 1.0 / (m * u - n * t)
+    known, high = turned.plus(-k), raised.plus(-s)
+    cosine = known.scaled(u * unit).join(high.scaled(-n * unit))
+    sine = high.scaled(m * unit).join(known.scaled(-t * unit))
+    squares = zip(cosine.product(cosine), sine.product(sine), strict=True)
+    for first in zeros(_less([x + y for x, y in squares], 1.0), False):
+        yield first, between(cosine.at(first), sine.at(first))
+
+
+def _flat(joint: Joint, v: Vector) -> Vector:
+    """The part of a vector across the axis of a joint."""
+    return v - joint.axis * joint.axis.dot(v)

@@ -1,0 +1,78 @@
+"""Numbers that state targets of inverse kinematics, checked."""
+
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import matrix_from_quaternion
+from chasles.model.given import some_numbers
+
+PART = "inverse_kinematics"
+"""Where errors say that they are from."""
+
+
+def sized(what: str, value: Any, *shape: int) -> np.ndarray:
+    """Finite numbers whose last axes have a shape."""
+    array = some_numbers(what, value, PART).astype(float)
+    if array.shape[max(array.ndim - len(shape), 0) :] != shape:
+        problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"
+        raise InputError("E-CALL-360", problem, part=PART)
+    if not np.isfinite(array).all():
+        raise InputError("E-CALL-361", f"{what} must be finite numbers", part=PART)
+    return array
+
+
+def unit(what: str, value: Any) -> np.ndarray:
+    """Directions (..., 3), of length one."""
+    array = sized(what, value, 3)
+    length = np.linalg.norm(array, axis=-1, keepdims=True)
+    if not (length > 0.0).all():
+        raise InputError("E-CALL-362", f"{what} has length zero", "give a direction", part=PART)
+    return np.asarray(array / length)
+
+
+def rotation(what: str, value: Any) -> np.ndarray:
+    """(..., 9) from a matrix or a quaternion."""
+    array = some_numbers(what, value, PART).astype(float)
+    if array.shape[-1:] == (4,):
+        q = sized(what, array, 4)
+        if not (np.abs(q).max(axis=-1) > 0.0).all():
+            problem = f"the quaternion of {what} is zero"
+            raise InputError("E-CALL-363", problem, "the identity is (1, 0, 0, 0)", part=PART)
+        q = q / np.abs(q).max(axis=-1, keepdims=True)
+        columns = Vector(tuple(np.moveaxis(q, -1, 0)))
+        rows = matrix_from_quaternion(columns).rows
+        return np.stack([x for row in rows for x in row], axis=-1)
+    R = sized(what, array, 3, 3)
+    if _slip(R) > 1e-5:
+        remedy = "its columns must be orthogonal unit vectors, right-handed"
+        raise InputError("E-CALL-364", f"{what} is not a rotation matrix", remedy, part=PART)
+    return R.reshape(*R.shape[:-2], 9)
+
+
+def _slip(R: np.ndarray) -> float:
+    """How far matrices are from rotations: by two rows, and the third as their cross product."""
+    a, b, c = np.ascontiguousarray(np.moveaxis(R.reshape(-1, 9), 0, -1)).reshape(3, 3, -1)
+    errors = [(a * a).sum(0) - 1.0, (b * b).sum(0) - 1.0, (a * b).sum(0)]
+    errors += [a[i] * b[j] - a[j] * b[i] - c[k] for i, j, k in ((1, 2, 0), (2, 0, 1), (0, 1, 2))]
+    return max(float(np.abs(e).max(initial=0.0)) for e in errors)
+
+
+def pose(what: str, value: Any) -> np.ndarray:
+    """(..., 12): rotation by rows, then the position."""
+    if isinstance(value, tuple) and len(value) == 2:
+        place, turn = value
+        return joined(rotation(what, turn), sized(f"the position of {what}", place, 3))
+    T = sized(what, value, 4, 4)
+    if not (T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)).all():
+        problem = f"the last row of {what} must be (0, 0, 0, 1)"
+        raise InputError("E-CALL-365", problem, part=PART)
+    return joined(rotation(what, T[..., :3, :3]), T[..., :3, 3])
+
+
+def joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Numbers side by side, their leading shapes broadcast."""
+    lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b)], axis=-1)

@@ -1,0 +1,145 @@
+"""Equations in the cosine and sine of one angle, solved without branches.
+
+The equations are those to which inverse kinematics in closed form reduces: a line or a conic that
+meets the unit circle. They are traced or evaluated like everything in `mathematics`, so every root
+is returned together with a flag that is 1 where the root is real.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from chasles.expr import (
+    Number,
+    absolute,
+    atan2,
+    cos,
+    less,
+    less_equal,
+    maximum,
+    minimum,
+    select,
+    sin,
+    sqrt,
+)
+
+SLACK = 1e-5
+"""Relative amount by which a discriminant may be negative and still counts as a double root: the
+root is then real within the tolerance of the numbers that enter, or is refused by who checks it."""
+
+TINY = 1e-24
+"""Squared coefficients of order 1 below this count as zero."""
+
+NEWTON = 20
+"""Steps to a root of a cubic. They converge monotonically, and quadratically at a simple root."""
+
+
+Line = tuple[Number, Number, Number]
+"""a, b, k of the line a c + b s = k."""
+
+
+class Angle(NamedTuple):
+    """An angle by its cosine and sine; `real` is 1 where it solves its equation, else 0."""
+
+    c: Number
+    s: Number
+    real: Number = 1.0
+
+
+def line(a: Number, b: Number, k: Number) -> list[Angle]:
+    """Return both angles with a c + b s = k. Where a = b = k = 0, return the angle 0."""
+    square = a * a + b * b
+    gap = square - k * k
+    whole = less(TINY, square)
+    size = select(whole, square, 1.0)
+    real = select(whole, less_equal(size * -SLACK, gap), less_equal(absolute(k), SLACK))
+    root = sqrt(select(whole, maximum(gap, 0.0), 0.0))
+    unit = 1.0 / sqrt(size * maximum(size, k * k))
+    found = []
+    for way in (root, -root):
+        c, s = (a * k - b * way) * unit, (b * k + a * way) * unit
+        found.append(Angle(select(whole, c, 1.0), select(whole, s, 0.0), real))
+    return found
+
+
+def between(x: Number, y: Number) -> Angle:
+    """Return the angle whose cosine and sine are in the ratio x to y; 0 where both vanish."""
+    square = x * x + y * y
+    whole = less(TINY, square)
+    unit = 1.0 / sqrt(select(whole, square, 1.0))
+    return Angle(select(whole, x * unit, 1.0), select(whole, y * unit, 0.0))
+
+
+def conic(terms: Sequence[Number]) -> list[Angle]:
+    """Return four angles with k + a c + b s + d c^2 + e c s + f s^2 = 0; terms: k, a, b, d, e, f.
+
+    A linear combination of the conic and the unit circle is a pair of lines: its factor is a root
+    of a cubic that always has one in the interval in which the lines are real.
+    """
+    k, a, b, d, e, f = terms
+    # In axes turned by `tilt`, modulo the circle, only the square of the cosine remains.
+    p = sqrt((d - f) * (d - f) + e * e)
+    tilt = atan2(e, d - f) * 0.5
+    cosine, sine = cos(tilt), sin(tilt)
+    a, b = a * cosine + b * sine, b * cosine - a * sine
+    k = k + (d + f - p) * 0.5
+    size = p + absolute(a) + absolute(b) + absolute(k)
+    unit = 1.0 / select(less(TINY, size), size, 1.0)
+    p, a, b, k = maximum(p * unit, 1e-12), a * unit, b * unit, k * unit
+    x = _factor(p, a, b, k)
+    across, along = p + x, -x
+    first, second = _lines(across, along, a, b, k - x)
+    return [
+        Angle(c * cosine - s * sine, s * cosine + c * sine, real)
+        for c, s, real in line(*first) + line(*second)
+    ]
+
+
+def _factor(p: Number, a: Number, b: Number, k: Number) -> Number:
+    """Return x in [-p, 0] for which p c^2 + a c + b s + k + x (c^2 + s^2 - 1) is singular."""
+    aa, bb = a * a * 0.25, b * b * 0.25
+    square, linear, constant = k - p, p * k - aa - bb, -p * bb
+
+    def value(x: Number) -> Number:
+        return ((square - x) * x + linear) * x + constant
+
+    # The value is not negative at -p and not positive at 0. Beyond the point of inflection, from
+    # the end whose value and curvature have one sign, Newton's method cannot overshoot.
+    middle = maximum(-p, minimum(square * (1.0 / 3.0), 0.0))
+    x = select(less(0.0, value(middle)), 0.0, -p)
+    for _ in range(NEWTON):
+        slope = (square * 2.0 - x * 3.0) * x + linear
+        steep = less(slope, -1e-300)
+        x = x - select(steep, value(x) / select(steep, slope, -1.0), 0.0)
+        x = maximum(-p, minimum(x, 0.0))
+    return x
+
+
+def _lines(A: Number, B: Number, a: Number, b: Number, k: Number) -> tuple[Line, Line]:
+    """Return the factors of A c^2 - B s^2 + a c + b s + k, which must have such factors."""
+    root_A, root_B = sqrt(maximum(A, 0.0)), sqrt(maximum(B, 0.0))
+    # The lines are root_A c + root_B s + m and root_A c - root_B s + n, with m n = k. The sum and
+    # the difference of m and n follow from a and b; if A or B is small, one from the other by k.
+    safe_A, safe_B = (select(less(0.0, r), r, 1.0) for r in (root_A, root_B))
+    total, apart = a / safe_A, b / safe_B
+    rest = sqrt(maximum(total * total - k * 4.0, 0.0))
+    whole = sqrt(maximum(apart * apart + k * 4.0, 0.0))
+    wide = less_equal(B, A)
+    poor_A, poor_B = (less(x, maximum(absolute(y), 1e-8)) for x, y in ((A, a), (B, b)))
+    poor_A, poor_B = poor_A * (1.0 - wide), poor_B * wide
+    apart = select(poor_B, select(less(b, 0.0), -rest, rest), apart)
+    total = select(poor_A, select(less(a, 0.0), -whole, whole), total)
+    m, n = (total - apart) * 0.5, (total + apart) * 0.5
+    larger = less(absolute(n), absolute(m))
+    big = select(larger, m, n)
+    small = k / select(less(TINY, big * big), big, 1.0)
+    m, n = select(larger, m, small), select(larger, small, n)
+    return (root_A, root_B, -m), (root_A, -root_B, -n)
+
+
+def quadratic(c: Number, b: Number, a: Number) -> list[tuple[Number, Number]]:
+    """Return both roots of a x^2 + b x + c = 0, a > 0, each with 1 where it is real, else 0."""
+    gap = b * b - a * c * 4.0
+    real = less_equal((b * b + absolute(a * c)) * -SLACK, gap)
+    root = sqrt(maximum(gap, 0.0))
+    unit = 0.5 / a
+    return [((root - b) * unit, real), ((-root - b) * unit, real)]

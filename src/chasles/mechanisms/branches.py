@@ -1,0 +1,262 @@
+"""Closed forms of inverse kinematics at work: compiled, on batches of poses, along redundancies."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.arrays import COMPILING, Kernel
+from chasles.expr import Program
+from chasles.functions.branches import Arm, Form, arm, chosen, traced
+from chasles.functions.reaching import MEMORY, STATUS, Task
+from chasles.functions.targets import Pose
+from chasles.mechanisms.distinct import Rows, sort
+from chasles.mechanisms.mechanism import Mechanism
+
+GRID, FINE = 64, 1024
+"""Positions of the given joint of a redundant arm that are tried, and where these lead nowhere."""
+
+AT_ONCE = 1 << 12
+"""Poses times positions that are computed together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """The closed form of an arm, compiled: all postures of its joints for poses of a frame."""
+
+    chain: Arm
+    form: Form
+    exact: bool
+    lower: np.ndarray
+    upper: np.ndarray
+    kernel: Kernel
+    held: int | None = None
+    """The place in q of the given joint, if it does not move."""
+
+    @property
+    def redundant(self) -> bool:
+        """Return True if the position of one joint has to be given."""
+        return self.form.given is not None
+
+    def __call__(
+        self, goals: np.ndarray, given: np.ndarray | None, threads: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Postures (count, branches, joints), and True (count, branches) where there is one.
+
+        goals (count, 12): rotation by rows, then position; given (count,): a joint's position.
+        """
+        variables, count = self.kernel.interface.outputs, len(goals)
+        q, found = (np.empty((count, v.size)) for v in variables)
+        inputs = [goals] if given is None else [goals, np.ascontiguousarray(given[:, None])]
+        self.kernel(inputs, [q, found], threads)
+        return q.reshape(count, *variables[0].shape), found > 0.0
+
+    def postures(
+        self, goals: np.ndarray, base: np.ndarray, count: int, threads: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of poses (m,), ascending, and postures (m, nq), the other coordinates as in base.
+
+        base (count or 1, nq). All branches; of a redundant arm, at most `count` for a pose, evenly
+        among those to which positions of the given joint lead.
+        """
+        if self.redundant and self.held is None:
+            who, q = self._sampled(goals, count, threads)
+        else:
+            given = None
+            if self.held is not None:
+                given = np.broadcast_to(base[:, self.held], len(goals))
+            every, found = self(goals, given, threads)
+            who, branch = np.nonzero(found)
+            q = every[who, branch]
+        whole = base[who if len(base) > 1 else np.zeros(len(who), int)]
+        whole[:, self.chain.columns] = q
+        return who, whole
+
+    def _sampled(
+        self, goals: np.ndarray, count: int, threads: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        every = np.arange(len(goals))
+        who, q = self._on_grid(goals, every, count, GRID, threads)
+        missing = np.setdiff1d(every, who)
+        more, rows = self._on_grid(goals, missing, count, FINE, threads)
+        who, q = np.concatenate([who, more]), np.concatenate([q, rows])
+        order = np.argsort(who, kind="stable")
+        return who[order], q[order]
+
+    def _on_grid(
+        self, goals: np.ndarray, poses: np.ndarray, count: int, grid: int, threads: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of poses and postures of their chain, at most `count` each, from a grid."""
+        values, step = self._values(grid), max(1, AT_ONCE // grid)
+        who = [np.zeros(0, np.intp)]
+        postures = [np.zeros((0, len(self.chain.joints)))]
+        for first in range(0, len(poses), step):
+            some = poses[first : first + step]
+            given = np.tile(values, len(some))
+            q, found = self(np.repeat(goals[some], grid, axis=0), given, threads)
+            rows, branch = np.nonzero(found)
+            owner, chosen = _evenly(rows // grid, len(some), count)
+            who.append(some[owner])
+            postures.append(q[rows[chosen], branch[chosen]])
+        return np.concatenate(who), np.concatenate(postures)
+
+    def _values(self, grid: int) -> np.ndarray:
+        """Positions of the given joint, evenly within its limits, and within one turn."""
+        assert self.form.given is not None
+        low, high = (float(a[self.form.given]) for a in (self.lower, self.upper))
+        slides = self.chain.joints[self.form.given].slides
+        reach = 2.0 * self.chain.size if slides else np.pi
+        middle = max(low + reach, min(0.0, high - reach))
+        if not slides or not np.isfinite(high - low):
+            low, high = max(low, middle - reach), min(high, middle + reach)
+        return np.asarray(low + (high - low) * (np.arange(grid) + 0.5) / grid)
+
+
+def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most `count` places of each owner in an ascending list, evenly, and their owners."""
+    total = np.bincount(who, minlength=owners)
+    kept = np.minimum(total, count)
+    owner = np.repeat(np.arange(owners), kept)
+    number = _number(owner, kept)
+    start = np.cumsum(total) - total
+    return owner, start[owner] + ((2 * number + 1) * total[owner]) // (2 * kept[owner])
+
+
+# All solutions ----------------------------------------------------------------------------------
+
+
+def every(
+    mechanism: Mechanism,
+    closed: Branches,
+    goals: np.ndarray,
+    base: np.ndarray,
+    count: int,
+    search: Callable[[np.ndarray, np.ndarray], Rows],
+    threads: int | None,
+) -> tuple[Rows, np.ndarray]:
+    """Solutions of poses by a closed form: postures (n, count, nq), memories, steps (n, 1).
+
+    And True (n,) for poses of which all solutions are among them. search: from goals and postures
+    to solutions, memories and steps; it checks the branches, and corrects them where axes intersect
+    only nearly.
+    """
+    n = len(goals)
+    q, ends = np.full((n, count, base.shape[1]), np.nan), np.full((n, count, MEMORY), np.inf)
+    steps, complete = np.zeros((n, 1), np.int64), np.zeros(n, bool)
+    for first in range(0, n, AT_ONCE):
+        some = slice(first, min(first + AT_ONCE, n))
+        rows, own = goals[some], base[some] if len(base) > 1 else base
+        who, begins = closed.postures(rows, own, count, threads)
+        found, end, taken = search(np.ascontiguousarray(rows[who]), begins)
+        solved = end[:, STATUS] == 1.0
+        total = np.bincount(who[solved], minlength=len(rows))
+        place = _number(who[solved], total)
+        fits = place < count
+        at = (who[solved][fits], place[fits])
+        q[some][at], ends[some][at] = found[solved][fits], end[solved][fits]
+        steps[some, 0] = np.bincount(who, taken[:, 0], minlength=len(rows))
+        complete[some] = closed.exact & (not closed.redundant or closed.held is not None)
+        complete[some] &= total <= count
+        moved = np.unique(who[taken[:, 0] > 1])
+        _sift(mechanism, who, found, end, moved, q[some], ends[some])
+    return (q, ends, steps), complete
+
+
+def rescue(
+    closed: Branches,
+    goals: np.ndarray,
+    base: np.ndarray,
+    rows: Rows,
+    missed: np.ndarray,
+    search: Callable[[np.ndarray, np.ndarray], Rows],
+    threads: int | None,
+) -> None:
+    """Replace rows of poses that were missed (n,) by solutions that the closed form has for them.
+
+    base (n or 1, nq), rows and search as in `every`.
+    """
+    lost = np.flatnonzero(missed)
+    own = base[lost] if len(base) > 1 else base
+    who, begins = closed.postures(goals[lost], own, 1, threads)
+    found = search(np.ascontiguousarray(goals[lost][who]), begins)
+    solved = np.flatnonzero(found[1][:, STATUS] == 1.0)
+    mine, first = np.unique(who[solved], return_index=True)
+    for whole, part in zip(rows, found, strict=True):
+        whole[lost[mine]] = part[solved[first]]
+
+
+def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """The number of each row among those of its owner; owners ascend."""
+    return np.arange(len(who)) - np.repeat(np.cumsum(total) - total, total)
+
+
+def _sift(
+    mechanism: Mechanism,
+    who: np.ndarray,
+    found: np.ndarray,
+    end: np.ndarray,
+    suspects: np.ndarray,
+    q: np.ndarray,
+    ends: np.ndarray,
+) -> None:
+    """Fill the rows of some poses again: the search moved postures, and may have joined two."""
+    if not len(suspects):
+        return
+    mine = np.isin(who, suspects)
+    owner = np.searchsorted(suspects, who[mine])
+    total = np.bincount(owner, minlength=len(suspects))
+    at = (owner, _number(owner, total))
+    some = np.full((len(suspects), total.max(), q.shape[2]), np.nan)
+    marks = np.full((*some.shape[:2], MEMORY), np.inf)
+    some[at], marks[at] = found[mine], end[mine]
+    clean, kept = np.full_like(q[suspects], np.nan), np.full_like(ends[suspects], np.inf)
+    sort(mechanism, some, marks, clean, kept)
+    q[suspects], ends[suspects] = clean, kept
+
+
+# Making -----------------------------------------------------------------------------------------
+
+
+def branches(
+    mechanism: Mechanism, task: Task, lower: np.ndarray, upper: np.ndarray, fixed: Sequence[str]
+) -> Branches | None:
+    """Return the closed form for one pose of a frame, made once; None where there is none.
+
+    fixed: names of joints that do not move; one of a chain of seven may be among them.
+    """
+    if len(task.targets) != 1 or type(task.targets[0][1]) is not Pose or any(task.scales):
+        return None
+    frame = task.targets[0][0]
+    held = frozenset(mechanism.position_slice(name).start for name in fixed)
+    key = ("branches", frame, held)
+    if key not in mechanism.kept:
+        with COMPILING:
+            if key not in mechanism.kept:
+                mechanism.kept[key] = _made(mechanism, frame, held, lower, upper)
+    found: Branches | None = mechanism.kept[key]
+    return found
+
+
+def _made(
+    mechanism: Mechanism, frame: str, held: frozenset[int], lower: np.ndarray, upper: np.ndarray
+) -> Branches | None:
+    chain = arm(mechanism.model, frame)
+    if chain is None:
+        return None
+    columns = list(chain.columns)
+    stopped = [k for k, column in enumerate(columns) if column in held]
+    if len(stopped) > len(columns) - 6:
+        return None
+    form, exact = chosen(chain, stopped[0] if stopped else None)
+    if form is None:
+        return None
+    lower, upper = lower[columns], upper[columns]
+    recipe = ("branches", chain, form, lower.tolist(), upper.tolist())
+
+    def trace() -> Program:
+        return traced(chain, form, lower, upper)
+
+    kernel = backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
+    place = columns[stopped[0]] if stopped else None
+    return Branches(chain, form, exact, lower, upper, kernel, place)

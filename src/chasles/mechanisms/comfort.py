@@ -1,0 +1,106 @@
+"""Comfortable postures, which inverse kinematics prefers where a robot is redundant."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.functions.doors import numbers
+from chasles.functions.reaching import MEMORY, MOST, STATUS
+from chasles.mechanisms.mechanism import Mechanism
+from chasles.mechanisms.postures import Bounds, Prepared
+from chasles.model.spaces import freedom_units, size
+
+PART = "inverse_kinematics"
+
+MIDDLE = "limits"
+"""The word for the middle between the limits."""
+
+SOFTEST = 1e-4
+"""The least weight of a coordinate, as a part of the largest."""
+
+LONGEST = 200.0
+"""Steps along the solutions, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comfort:
+    """A posture (..., nq) and weights (nv,) of the squared distances from it."""
+
+    posture: np.ndarray
+    weights: np.ndarray
+
+    def away(self, mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
+        """The weighted sum of squared distances of postures (n, nq)."""
+        way = mechanism.difference(q, np.broadcast_to(self.posture, q.shape))
+        return np.asarray(np.sum(self.weights * way * way, axis=-1))
+
+
+def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) -> Comfort | None:
+    """What is asked for, checked."""
+    if given is None:
+        if weight is not None:
+            problem = "comfort_weight was given without comfort"
+            raise InputError("E-CALL-375", problem, "give a posture, or 'limits'", part=PART)
+        return None
+    units = np.array(freedom_units(mechanism.model, size(mechanism.model)))
+    weights = 1.0 / units**2
+    if isinstance(given, str):
+        if given != MIDDLE:
+            problem = f"comfort must be a posture or {MIDDLE!r}, not {given!r}"
+            raise InputError("E-CALL-376", problem, part=PART)
+        posture, weights = _middle(mechanism, bounds)
+    else:
+        posture = numbers(f"{PART}: comfort", given, mechanism.nq).astype(float)
+        if not np.isfinite(posture).all():
+            raise InputError("E-CALL-374", "comfort must be finite numbers", part=PART)
+    if weight is not None:
+        factors = np.asarray(numbers(f"{PART}: comfort_weight", weight, mechanism.nv), float)
+        if factors.ndim != 1 or not ((factors >= 0.0) & (factors < np.inf)).all():
+            problem = "comfort_weight must be finite and not negative, one for each velocity"
+            raise InputError("E-CALL-377", problem, part=PART)
+        weights = weights * factors
+    return Comfort(posture, np.maximum(weights, SOFTEST * weights.max(initial=0.0)))
+
+
+def _middle(mechanism: Mechanism, bounds: Bounds) -> tuple[np.ndarray, np.ndarray]:
+    """The middle between the limits, and weights by the squared distance to them; 0 without."""
+    model, posture = mechanism.model, mechanism.neutral()
+    weights = np.zeros(mechanism.nv)
+    for i in model.movers:
+        k, v = model.position_slices[i].start, model.velocity_slices[i].start
+        half = 0.5 * (bounds.upper[k] - bounds.lower[k])
+        if model.bodies[i].joint.nq == 1 and 0.0 < half < np.inf:
+            posture[k], weights[v] = bounds.lower[k] + half, 1.0 / half**2
+    return posture, weights
+
+
+def settled(
+    prepared: Prepared,
+    comfort: Comfort,
+    inputs: list[np.ndarray],
+    found: tuple[np.ndarray, np.ndarray, np.ndarray],
+    threads: int | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Move solutions along the targets until they are as comfortable as these allow.
+
+    inputs: goals, weights, tolerances, movable freedoms. found: postures, memories and steps of the
+    solutions; those that are not better afterwards stay.
+    """
+    q, ends, steps = found
+    if not comfort.weights.any():
+        return found
+    mechanism, count = prepared.mechanism, len(q)
+    compliance = (comfort.weights.min() / comfort.weights)[None]
+    memories = np.zeros((2, MEMORY))
+    memories[:, MOST] = LONGEST, 1.0
+    posture = np.ascontiguousarray(comfort.posture.reshape(-1, mechanism.nq))
+    none = np.zeros((count, 0), np.int64)
+    rows = [*inputs, posture, compliance]
+    moved, after, taken = prepared.settling(rows, q, none, q, 0, memories, threads)
+    better = (ends[:, STATUS] == 1.0) & (after[:, STATUS] == 1.0)
+    better &= comfort.away(mechanism, moved) <= comfort.away(mechanism, q)
+    every = better[:, None]
+    whole = steps + np.where(every, taken * [1, 0], 0)
+    return np.where(every, moved, q), np.where(every, after, ends), whole

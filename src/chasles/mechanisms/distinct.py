@@ -1,0 +1,117 @@
+"""Distances of postures, full turns apart, and tables of distinct ones."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from chasles.functions.reaching import MEMORY, STATUS
+from chasles.mechanisms.mechanism import Mechanism
+from chasles.mechanisms.postures import TURN
+from chasles.model.spaces import freedom_units
+
+AT_ONCE = 256
+"""Problems of which all tries are made together, where all solutions are looked for."""
+
+DISTINCT = 1e-4
+"""Postures that differ by less in every coordinate (rad or m), full turns apart, are the same."""
+
+
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Postures, memories and numbers of steps."""
+
+
+def listed(
+    mechanism: Mechanism,
+    goals: np.ndarray,
+    rows: np.ndarray | None,
+    starts: np.ndarray,
+    count: int,
+    search: Callable[[np.ndarray, np.ndarray], Rows],
+) -> Rows:
+    """Distinct solutions (n, count, nq) of problems from starts (m, nq), and from guesses `rows`.
+
+    Also their memories, and the numbers of steps (n, 1). search: from goals and postures to
+    solutions, memories and steps.
+    """
+    n, nq = len(goals), mechanism.nq
+    q, ends = np.full((n, count, nq), np.nan), np.full((n, count, MEMORY), np.inf)
+    steps = np.zeros((n, 1), int)
+    for first in range(0, n, AT_ONCE):
+        some = slice(first, first + AT_ONCE)
+        begins = np.broadcast_to(starts, (len(goals[some]), *starts.shape))
+        if rows is not None:
+            own = np.broadcast_to(rows, (n, nq))[some, None]
+            begins = np.concatenate([own, begins], axis=1)
+        each = np.repeat(goals[some], begins.shape[1], axis=0)
+        tried = search(each, np.ascontiguousarray(begins.reshape(len(each), nq)))
+        found, end, taken = (a.reshape(*begins.shape[:2], -1) for a in tried)
+        steps[some] = taken[..., :1].sum(axis=1)
+        sort(mechanism, found, end, q[some], ends[some])
+    return q, ends, steps
+
+
+def sort(
+    mechanism: Mechanism, found: np.ndarray, end: np.ndarray, q: np.ndarray, ends: np.ndarray
+) -> None:
+    """Put postures (n, k, nq) that are solutions, and not yet among those in q, there."""
+    known = np.zeros(len(q), int)
+    for k in range(found.shape[1]):
+        solved = np.flatnonzero((end[:, k, STATUS] == 1.0) & (known < q.shape[1]))
+        if not len(solved):
+            continue
+        far = apart(mechanism, found[solved, k][:, None], q[solved])
+        new = solved[~(far < DISTINCT).all(axis=-1).any(axis=-1)]
+        q[new, known[new]], ends[new, known[new]] = found[new, k], end[new, k]
+        known[new] += 1
+
+
+def apart(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Distances of coordinates (..., nv), full turns left out; infinite where b is NaN."""
+    far, missing = _way(mechanism, a, b)
+    far = np.abs(far)
+    turns = np.array(freedom_units(mechanism.model, -1.0)) > 0.0
+    wrapped = np.minimum(np.remainder(far, TURN), TURN - np.remainder(far, TURN))
+    return np.where(missing[..., None], np.inf, np.where(turns, wrapped, far))
+
+
+def distance(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The squared length of the way from a to b, NaN where b is."""
+    way, missing = _way(mechanism, a, b)
+    return np.where(missing, np.nan, np.sum(way * way, axis=-1))
+
+
+def _way(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The way (..., nv) from a to b, and True (...) where b is NaN."""
+    lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    a, b = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b))
+    missing = np.isnan(b).any(axis=-1)
+    return mechanism.difference(a, np.where(missing[..., None], a, b)), missing
+
+
+# Full turns -------------------------------------------------------------------------------------
+
+
+def angles(mechanism: Mechanism) -> list[int]:
+    """Places in q of angles that full turns do not change."""
+    model = mechanism.model
+    single = [i for i in model.movers if model.bodies[i].joint.units == ("rad",)]
+    return [model.position_slices[i].start for i in single]
+
+
+def _turns(x: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest number of full turns that keep an angle within its limits."""
+    return np.ceil((lower - x) / TURN), np.floor((upper - x) / TURN)
+
+
+def full_turns(
+    mechanism: Mechanism, way: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> np.ndarray:
+    """Full turns (..., nq) of single joints, within the limits, that make the way from q shortest.
+
+    way (..., nq): from q to the posture that it is to be near to.
+    """
+    turns = np.zeros(q.shape)
+    for k in angles(mechanism):
+        limits = _turns(q[..., k], lower[k], upper[k])
+        turns[..., k] = np.clip(np.round(way[..., k] / TURN), *limits) * TURN
+    return turns

@@ -1,0 +1,152 @@
+"""The short way through inverse kinematics, for one problem.
+
+What a set of targets needs is prepared at the first call and kept. Later calls with other numbers
+copy these into place, run the machine code, and copy the answer. Whatever is unusual takes the long
+way, which answers with the same bits, or names what is wrong.
+"""
+
+import itertools
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.functions.reaching import ANGLE, LENGTH, MEMORY, STATUS, Task
+from chasles.functions.targets import Pose, Relative, Target, stated
+from chasles.mechanisms.postures import KEPT
+from chasles.mechanisms.solutions import Solution
+
+assert LENGTH == ANGLE + 1
+
+_DOUBLE = np.dtype(np.float64)
+_POSE = (4, 4)
+_NUMBERS = {float, int}
+
+
+def _is_pose(value: Any) -> bool:
+    return type(value) is np.ndarray and value.dtype is _DOUBLE and value.shape == _POSE
+
+
+class Plan:
+    """A search that is ready for targets of certain frames; one call at a time."""
+
+    def __init__(self, task: Task, alone: Any) -> None:
+        self.lock = threading.Lock()
+        self.alone, self.shape = alone, alone.guess.shape
+        targets = [target for _, target in task.targets]
+        self.is_pose = len(targets) == 1 and type(targets[0]) is Pose
+        self._goals = _parts([target.size for target in targets])
+        self._rows = _parts([target.angles + target.lengths for target in targets])
+        self._options = [(target.weight, target.tolerance) for target in targets]
+        size = alone.guess.size
+        end = size + MEMORY
+        self.run, self.plain, self.guessed = alone.run, alone.plain, alone.guessed
+        self.matrices, self.guess = list(alone.matrices), alone.guess
+        self.answer, self.point, self.status = alone.answer[:end], slice(size), size + STATUS
+        self.residual = slice(size + ANGLE, size + LENGTH + 1)
+        self.steps = alone.answer[end : end + 1].view(np.int64)
+        self.sides = alone.answer[end + 2 :].view(np.int8)[:size]
+
+    def state(self, targets: Sequence[Target]) -> bool:
+        """Put the numbers of targets into place; False if they are not those of one problem."""
+        alone, poses = self.alone, 0
+        for k, target in enumerate(targets):
+            options = (target.weight, target.tolerance)
+            if not set(map(type, options)) <= _NUMBERS or options != self._options[k]:
+                self._options[k] = (np.nan, np.nan)  # until both are in place
+                for name, row in zip(("weight", "tolerance"), alone.constants, strict=False):
+                    row[0, self._rows[k]] = target.each(name)
+                self._options[k] = options
+            if isinstance(target, Pose | Relative):
+                if not _is_pose(target.pose):
+                    return False
+                alone.matrices[poses] = target.pose
+                poses += 1
+            else:
+                numbers = target.numbers()
+                if numbers.ndim != 1:
+                    return False
+                alone.goals[0, self._goals[k]] = numbers
+        return True
+
+
+def _parts(sizes: Sequence[int]) -> list[slice]:
+    ends = list(itertools.accumulate(sizes, initial=0))
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
+
+
+class Quick:
+    """Plans by frames and kinds of targets, and calls by them."""
+
+    def __init__(self) -> None:
+        self.plans: dict[tuple[Any, ...], Plan] = {}
+        """By frames and kinds of targets."""
+        self.plain: dict[tuple[str, ...], Plan] = {}
+        """By frames, of poses that are plain arrays."""
+
+    def keep(self, targets: Any, task: Task, alone: Any) -> None:
+        """Use a search for later calls with such targets."""
+        is_plain = len(targets) == len(task.targets) and not any(
+            isinstance(value, Target | list) for value in targets.values()
+        )
+        plans: dict[Any, Plan] = self.plain if is_plain else self.plans
+        while len(plans) >= KEPT:
+            plans.pop(next(iter(plans)), None)
+        plans[tuple(targets) if is_plain else _key(task.targets)] = Plan(task, alone)
+
+    def __call__(self, targets: Any, guess: Any) -> Solution | None:
+        """The solution; None where the long way is needed."""
+        if type(targets) is not dict:
+            return None
+        values: Any = targets.values()
+        plan = self.plain.get(tuple(targets))
+        for T in values:
+            if type(T) is not np.ndarray or T.dtype is not _DOUBLE or T.shape != _POSE:
+                plan = None
+        several: Any = None
+        if plan is None:
+            try:
+                pairs = [(f, target) for f, value in targets.items() for target in stated(value)]
+                plan = self.plans.get(_key(pairs))
+            except (TypeError, ValueError):  # a target whose key is nothing to be looked up
+                return None
+            several = [target for _, target in pairs]
+        if plan is None:
+            return None
+        way = plan.plain
+        if guess is not None:
+            if type(guess) is not np.ndarray or guess.dtype is not _DOUBLE:
+                return None
+            if guess.shape != plan.shape:
+                return None
+            way = plan.guessed
+        if not plan.lock.acquire(False):
+            return None  # another thread is at it
+        try:
+            if several is None:
+                k = 0
+                for T in values:  # `enumerate` and `zip` take longer than the copy
+                    plan.matrices[k][...] = T
+                    k += 1
+            elif not plan.state(several):
+                return None
+            if guess is not None:
+                plan.guess[...] = guess
+            if plan.run(way):
+                return None
+            answer, steps, sides = plan.answer.copy(), plan.steps[0], plan.sides.copy()
+        finally:
+            plan.lock.release()
+        if plan.is_pose and answer[plan.status] != 1.0:
+            return None  # a closed form may solve it
+        found = object.__new__(Solution)  # whose own way takes twice as long, being frozen
+        fields = found.__dict__
+        fields["q"], fields["solved"] = answer[plan.point], answer[plan.status] == 1.0
+        fields["residual"] = answer[plan.residual]
+        fields["iterations"], fields["limits"] = steps, sides
+        return found
+
+
+def _key(pairs: Sequence[tuple[str, Target]]) -> tuple[Any, ...]:
+    return tuple((frame, *target.key) for frame, target in pairs)

@@ -1,0 +1,88 @@
+"""What inverse kinematics returns, and the full turns that limits allow its postures."""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from chasles.mechanisms.mechanism import Mechanism
+from chasles.mechanisms.postures import TURN, Bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Postures that inverse kinematics found: all arrays have the leading shape of the targets.
+
+    Attributes
+    ----------
+    q : (..., nq)
+        The posture, within the limits. Where a problem is not solved, the one with the least error
+        that was found. With `solutions="all"`, (..., count, nq), NaN beyond those that were found.
+    solved : (...)
+        True where every error is within its tolerance and all loops are closed.
+    residual : (..., 2)
+        The largest angle (rad) and the largest distance (m) between q and the targets.
+    iterations : (...)
+        The number of steps, of all tries together.
+    limits : (..., nq)
+        1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
+    complete : (...)
+        True where q has all postures that exist: with `solutions="all"`, for arms that have a
+        closed form, unless there are more than `count`; full turns do not make another one.
+    """
+
+    q: np.ndarray
+    solved: np.ndarray
+    residual: np.ndarray
+    iterations: np.ndarray
+    limits: np.ndarray
+    complete: np.ndarray | bool = False
+
+
+def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
+    """Add the postures that differ from all found by full turns of limited revolute joints.
+
+    They follow the others, as long as there is room for them.
+    """
+    model, count = mechanism.model, found.q.shape[-2]
+    movers = [(i, model.position_slices[i].start) for i in model.movers]
+    turning = [
+        k
+        for i, k in movers
+        if model.bodies[i].joint.units == ("rad",)
+        and math.isfinite(bounds.upper[k] - bounds.lower[k])
+    ]
+    q, residual = (a.reshape(-1, count, a.shape[-1]).copy() for a in (found.q, found.residual))
+    solved = found.solved.reshape(-1, count).copy()
+    for each in range(len(q)):
+        known = np.flatnonzero(solved[each])
+        turned = ((at, other) for at in known for other in _turned(q[each, at], turning, bounds))
+        room = np.flatnonzero(~solved[each])
+        for (at, other), to in zip(turned, room, strict=False):
+            q[each, to], residual[each, to], solved[each, to] = other, residual[each, at], True
+    sides = np.where(q >= bounds.upper, 1, 0) - np.where(q <= bounds.lower, 1, 0)
+    return Solution(
+        q.reshape(found.q.shape),
+        solved.reshape(found.solved.shape),
+        residual.reshape(found.residual.shape),
+        found.iterations,
+        sides.astype(np.int8).reshape(found.q.shape),
+        found.complete,
+    )
+
+
+def _turned(q: np.ndarray, turning: list[int], bounds: Bounds) -> list[np.ndarray]:
+    """A posture with other numbers of full turns within the limits, fewer turned joints first."""
+    choices = []
+    for k in turning:
+        low = math.ceil((bounds.lower[k] - q[k]) / TURN)
+        high = math.floor((bounds.upper[k] - q[k]) / TURN)
+        choices.append(sorted(range(low, high + 1), key=abs))
+    every = sorted(itertools.product(*choices), key=lambda turns: sum(map(abs, turns)))
+    found = []
+    for turns in every[1:]:  # the first has none
+        other = q.copy()
+        other[turning] += TURN * np.array(turns)
+        found.append(np.clip(other, bounds.lower, bounds.upper))
+    return found

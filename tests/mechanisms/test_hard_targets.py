@@ -1,0 +1,115 @@
+"""Targets at singularities, out of reach, and with errors that do not count."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+from support import raises
+
+import chasles
+from chasles.model.spaces import size
+from chasles.robots import planar, puma560, stanford_arm
+from chasles.targets import Orientation, Pose, Position
+
+PUMA = puma560()
+
+
+def rotation_vector(R: np.ndarray) -> np.ndarray:
+    """By the angle and the skew part, for angles below pi."""
+    angle = np.arccos(np.clip((np.trace(R) - 1.0) / 2.0, -1.0, 1.0))
+    axis = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    return np.asarray(0.5 * axis * (angle / np.sin(angle) if angle > 1e-9 else 1.0))
+
+
+def singular(robot: chasles.Robot, count: int) -> np.ndarray:
+    """Postures whose Jacobian has lost a rank: wrists in line, elbows stretched."""
+    q = robot.random(np.random.default_rng(4), size=count)
+    q[:, 4] = 0.0
+    return q
+
+
+@pytest.mark.parametrize("make", [puma560, stanford_arm])
+def test_poses_at_wrist_singularities_are_solved(make: Any) -> None:
+    robot = make()
+    q = singular(robot, 400)
+    J = robot.jacobian(q, frame="tool")
+    assert np.linalg.svd(J)[1][:, -1].max() < 1e-9
+    T = robot.forward_kinematics(q, frame="tool")
+    found = robot.inverse_kinematics({"tool": T})
+    assert found.solved.mean() >= 0.9995
+    assert np.abs(robot.forward_kinematics(found.q, frame="tool") - T).max() < 3e-6
+
+
+def test_stretched_arms_are_solved() -> None:
+    """The boundary of the workspace, where the solution is a double one."""
+    arm = planar(3)
+    tip = arm.frames[-1]
+    q = np.zeros((200, 3))
+    q[:, 0] = np.random.default_rng(5).uniform(-3.0, 3.0, 200)
+    T = arm.forward_kinematics(q, frame=tip)
+    found = arm.inverse_kinematics({tip: Position(T[:, :3, 3])})
+    assert found.solved.all()
+    stretched = PUMA.random(np.random.default_rng(6), size=400)
+    stretched[:, 2] = np.arctan2(0.0203, 0.4318) - np.pi / 2  # the wrist's centre as far as it goes
+    farthest = np.linalg.norm(PUMA.forward_kinematics(stretched, frame="link4")[:, :3, 3], axis=1)
+    others = PUMA.random(np.random.default_rng(7), size=4000)
+    reach = np.linalg.norm(PUMA.forward_kinematics(others, frame="link4")[:, :3, 3], axis=1)
+    T = PUMA.forward_kinematics(stretched, frame="tool")
+    found = PUMA.inverse_kinematics({"tool": T})
+    assert farthest.min() >= reach.max() - 1e-3
+    assert found.solved.mean() >= 0.9975
+    assert np.abs(PUMA.forward_kinematics(found.q, frame="tool") - T)[found.solved].max() < 3e-6
+
+
+def test_what_is_out_of_reach_has_the_least_error() -> None:
+    """SciPy, from many starts, finds no posture that is better by 1e-3 (rad, parts of the size)."""
+    rng, scale = np.random.default_rng(8), 1.0 / size(PUMA.model)
+    T = PUMA.forward_kinematics(PUMA.random(rng, size=5), frame="tool")
+    T[:, :3, 3] *= 1.8
+    found = PUMA.inverse_kinematics({"tool": T})
+    assert not found.solved.any()
+    lower, upper = PUMA.limits.lower, PUMA.limits.upper
+
+    def error(q: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        P = PUMA.forward_kinematics(q, frame="tool")
+        turn = rotation_vector(wanted[:3, :3] @ P[:3, :3].T)
+        return np.concatenate([turn, scale * (wanted[:3, 3] - P[:3, 3])])
+
+    for q, wanted in zip(found.q, T, strict=True):
+        own = np.linalg.norm(error(q, wanted))
+        begins = PUMA.random(rng, size=12)
+        others = [
+            least_squares(error, q0, bounds=(lower, upper), args=(wanted,), max_nfev=40).cost
+            for q0 in begins
+        ]
+        assert own <= np.sqrt(2.0 * min(others)) + 1e-3
+
+
+def test_errors_of_weight_0_do_not_count() -> None:
+    """A pose without its turn about the world's z axis, and without its height."""
+    q = PUMA.random(np.random.default_rng(9), size=30)
+    T = PUMA.forward_kinematics(q, frame="tool")
+    T[:, 2, 3] += 5.0
+    found = PUMA.inverse_kinematics({"tool": Pose(T, weight=[1, 1, 1, 1, 1, 0])})
+    at = PUMA.forward_kinematics(found.q, frame="tool")
+    assert found.solved.all()
+    assert np.abs(at[:, :2, 3] - T[:, :2, 3]).max() < 1e-6
+    assert found.residual.max() <= 1e-6
+
+
+def test_each_error_has_its_tolerance() -> None:
+    """Out of reach by 5 mm along x alone: solved if that axis allows it."""
+    arm = planar(2)
+    tip = arm.frames[-1]
+    reach = arm.forward_kinematics([0.0, 0.0], frame=tip)[0, 3]
+    point = Position([reach + 5e-3, 0.0, 0.0], tolerance=[6e-3, 1e-6, 1e-6])
+    assert arm.inverse_kinematics({tip: point}).solved
+    for tolerance in ([1e-6, 6e-3, 1e-6], [4e-3, 1e-6, 1e-6], 1e-6):
+        strict = Position([reach + 5e-3, 0.0, 0.0], tolerance=tolerance)
+        assert not arm.inverse_kinematics({tip: strict}).solved
+    for wrong in ([1.0] * 4, [-1.0, 1, 1], [np.nan, 1, 1]):
+        with raises("E-CALL-373"):
+            arm.inverse_kinematics({tip: Position([0.0] * 3, tolerance=wrong)})
+    with raises("E-CALL-373"):
+        arm.inverse_kinematics({tip: Orientation(np.eye(3), weight=np.inf)})
