@@ -3,7 +3,8 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,13 @@ TOLERANCE = 1e-6
 NEARBY = 0.1
 """The standard deviation of a guess from the posture that made the pose, in rad or m."""
 
-ALONE = 400
+ALONE = 300
 """Poses that are solved one call at a time."""
 
-CHOICES = ({"k": 1.0}, {"k": 0.1}, {"k": 0.01})
+CHUNK = 20
+"""Calls that are timed together, in turns with those of the peer."""
+
+DAMPINGS = (1.0, 0.1, 0.01)
 """Dampings of `ik_LM`, of which the fastest is taken."""
 
 
@@ -82,7 +86,6 @@ class Row:
     alone: tuple[float, float]
     peer_solved: float = math.nan
     peer: tuple[float, float] = (math.nan, math.nan)
-    choice: dict[str, float] = field(default_factory=dict)
 
 
 def rotation_errors(R: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -118,46 +121,43 @@ def measure(name: str, poses: int, peer_poses: int) -> Row:
     few = range(min(ALONE, poses))
     calls = [lambda k: robot.inverse_kinematics({frame: T[k]})]
     calls += [lambda k: robot.inverse_kinematics({frame: T[k]}, guess=near[k])]
-    alone = _timed(calls, few)
     for k in few:
         if not np.array_equal(calls[0](k).q, found.q[k]):
             raise WrongAnswer(f"{name}: a pose has another solution alone than in a batch")
-    peer = _toolbox(robot, frame, T[:peer_poses], near[:peer_poses])
-    return Row(name, found.solved.mean(), found.iterations.mean(), min(times), alone, *peer)
+    share, own = _toolbox(robot, frame, T[:peer_poses])
+    if own is not None:
+        calls += [lambda k: own(T[k]), lambda k: own(T[k], q0=near[k])]
+    alone = [*_timed(calls, few), math.nan, math.nan]
+    known = found.solved.mean(), found.iterations.mean(), min(times)
+    return Row(name, *known, (alone[0], alone[1]), share, (alone[2], alone[3]))
 
 
-def _timed(calls: list[Callable[[int], Any]], few: range, repeats: int = 5) -> tuple[float, float]:
-    """The least seconds of an average call, of two kinds."""
-    best = [math.inf, math.inf]
+def _timed(calls: list[Callable[[int], Any]], few: range, repeats: int = 6) -> list[float]:
+    """Seconds of an average call of several kinds, in turns: the least times of chunks."""
+    chunks = [few[k : k + CHUNK] for k in range(0, len(few), CHUNK)]
+    best = np.full((len(calls), len(chunks)), math.inf)
     for _ in range(repeats):
-        for kind, call in enumerate(calls):
-            start = time.thread_time()
-            for k in few:
-                call(k)
-            best[kind] = min(best[kind], (time.thread_time() - start) / len(few))
-    return best[0], best[1]
+        for n, chunk in enumerate(chunks):
+            for kind, call in enumerate(calls):
+                start = time.thread_time()
+                for k in chunk:
+                    call(k)
+                best[kind, n] = min(best[kind, n], time.thread_time() - start)
+    return [float(total) / len(few) for total in best.sum(axis=1)]
 
 
-def _toolbox(robot: chasles.Robot, frame: str, T: np.ndarray, near: np.ndarray) -> tuple[Any, ...]:
-    """The share that `ik_LM` solves, seconds a pose without and with a guess, and its damping."""
+def _toolbox(robot: chasles.Robot, frame: str, T: np.ndarray) -> tuple[float, Any]:
+    """The share that `ik_LM` solves, and a call of it with the damping that is fastest."""
     try:
         chain = _chain(robot, frame)
     except ImportError:
-        return ()
+        return math.nan, None
     tol = 0.5 * TOLERANCE**2  # it bounds half of the squared error
-    trials = []
-    for choice in CHOICES:
-        start = time.thread_time()
-        for each in T[:50]:
-            chain.ik_LM(each, tol=tol, joint_limits=True, **choice)
-        trials.append(time.thread_time() - start)
-    choice = CHOICES[int(np.argmin(trials))]
-    found = [chain.ik_LM(each, tol=tol, joint_limits=True, **choice) for each in T]
-    ends = np.array([np.ravel(each.q) for each in found])
-    calls = [lambda k: chain.ik_LM(T[k], tol=tol, joint_limits=True, **choice)]
-    calls += [lambda k: chain.ik_LM(T[k], q0=near[k], tol=tol, joint_limits=True, **choice)]
-    times = _timed(calls, range(min(len(T), ALONE)), repeats=2)
-    return reached(robot, frame, T, ends).mean(), times, choice
+    calls = [partial(chain.ik_LM, tol=tol, joint_limits=True, k=k) for k in DAMPINGS]
+    times = _timed([lambda k, call=call: call(T[k]) for call in calls], range(min(len(T), 60)), 2)
+    own = calls[int(np.argmin(times))]
+    ends = np.array([np.ravel(own(each).q) for each in T])
+    return float(reached(robot, frame, T, ends).mean()), own
 
 
 def _chain(robot: chasles.Robot, frame: str) -> Any:
@@ -169,10 +169,7 @@ def _chain(robot: chasles.Robot, frame: str) -> Any:
     for name in robot.joints:
         joint, k = robot.joint(name), robot.position_slice(name).start
         after = robot.forward_kinematics(here, frame=joint.child)
-        if joint.kind == "prismatic":
-            sort = ET.tz
-        else:
-            sort = ET.Rz
+        sort = ET.tz if joint.kind == "prismatic" else ET.Rz
         turn = _to_axis(np.array(list(joint.axis)))
         limits = [max(lower[k], -math.pi), min(upper[k], math.pi)]
         if np.isfinite(lower[k]) and np.isfinite(upper[k]):

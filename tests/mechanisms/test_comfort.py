@@ -105,7 +105,7 @@ def test_comfort_respects_limits_and_fixed_joints() -> None:
         arm.inverse_kinematics({tip: Position(point[0])}, comfort=np.ones(4), solutions="all")
     with raises("E-CALL-378"):
         arm.inverse_kinematics({tip: Position(point[0])}, wraps=True)
-    with raises("E-CALL-374"):
+    with raises("E-CALL-379"):
         arm.inverse_kinematics({tip: Position(point[0])}, comfort=np.full(4, np.nan))
 
 

@@ -54,7 +54,7 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
     else:
         posture = numbers(f"{PART}: comfort", given, mechanism.nq).astype(float)
         if not np.isfinite(posture).all():
-            raise InputError("E-CALL-374", "comfort must be finite numbers", part=PART)
+            raise InputError("E-CALL-379", "comfort must be finite numbers", part=PART)
     if weight is not None:
         factors = np.asarray(numbers(f"{PART}: comfort_weight", weight, mechanism.nv), float)
         if factors.ndim != 1 or not ((factors >= 0.0) & (factors < np.inf)).all():

@@ -125,10 +125,9 @@ class Quick:
             return None  # another thread is at it
         try:
             if several is None:
-                k = 0
-                for T in values:  # `enumerate` and `zip` take longer than the copy
-                    plan.matrices[k][...] = T
-                    k += 1
+                places = iter(plan.matrices)
+                for T in values:  # `zip` takes longer than the copy
+                    next(places)[...] = T
             elif not plan.state(several):
                 return None
             if guess is not None:
