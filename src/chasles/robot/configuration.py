@@ -9,6 +9,7 @@ from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError
 from chasles.functions.doors import from_names, numbers
 from chasles.mechanisms import Mobility, assemble, mobility
+from chasles.mechanisms.differentiable import array_library, differentiable
 from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
 from chasles.mechanisms.postures import Bounds
 from chasles.model.given import a_generator
@@ -171,4 +172,7 @@ class Configuring(Computing):
         bounds = Bounds(self.limits.lower, self.limits.upper)
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}
+        library = array_library(targets)
+        if library is not None:
+            return differentiable(self.mechanism, bounds, targets, library, **options)
         return inverse_kinematics(self.mechanism, bounds, targets, **options)
