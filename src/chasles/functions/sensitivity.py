@@ -24,12 +24,18 @@ RANK = 1e-9
 
 
 def solution_rates(
-    task: Task, q: np.ndarray, goals: np.ndarray, weights: np.ndarray, free: np.ndarray
+    task: Task,
+    q: np.ndarray,
+    goals: np.ndarray,
+    weights: np.ndarray,
+    movable: np.ndarray,
+    limits: np.ndarray,
 ) -> np.ndarray:
     """Return the derivatives (count, nq, numbers) of postures by the numbers of their targets.
 
     q (count, nq): solutions. weights: (1 or count, rows) of the errors, which count only where no
-    motion keeps all of them at zero. free (count, nv): 1 for coordinates that may move, else 0.
+    motion keeps all of them at zero. movable (nv,): 0 for freedoms that are fixed, else 1. limits
+    (count, nq): not 0 for coordinates at a limit, which are held.
     """
     kernel, count = _compiled(task), len(q)
     J, by_goals, turn = (np.empty((count, *v.shape)) for v in kernel.interface.outputs)
@@ -37,6 +43,9 @@ def solution_rates(
         return np.empty((0, task.model.nq, task.numbers))
     flat = [a.reshape(count, -1) for a in (J, by_goals, turn)]
     kernel([np.ascontiguousarray(q), np.ascontiguousarray(goals)], flat)
+    free = np.tile(movable, (count, 1))
+    for i, k in task._places():
+        free[:, i] *= limits[:, k] == 0
     scale = weights * np.where(task.lengths, 1.0 / size(task.model), 1.0)
     J[:, : task.rows] *= scale[..., None]
     rates = np.linalg.pinv(J * free[:, None], rcond=RANK)[..., : task.rows] * free[..., None]

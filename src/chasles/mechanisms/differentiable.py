@@ -141,10 +141,8 @@ def _rates(
     goals = np.broadcast_to(goals, (*found.q.shape[:-1], numbers.shape[-1]))
     rates = np.full((*found.q.shape, goals.shape[-1]), np.nan)
     rates[np.isnan(found.q).any(axis=-1)] = 0.0  # no posture: q says so itself
-    free = np.broadcast_to(movable, (*found.q.shape[:-1], movable.size))[solved].copy()
-    for i, k in task._places():
-        free[:, i] *= found.limits[solved][:, k] == 0
-    rates[solved] = solution_rates(task, found.q[solved], goals[solved], weights, free)
+    given = (found.q[solved], goals[solved], weights, movable, found.limits[solved])
+    rates[solved] = solution_rates(task, *given)
     return rates
 
 
