@@ -10,12 +10,13 @@ from support import raises, tree
 
 import chasles
 from chasles.control import resolved_rate
-from chasles.functions.rates import LEAST
+from chasles.functions.rates import LEAST as LEAST_BY_TYPE
 from chasles.model.spaces import size
 from chasles.robots import five_bar, planar, puma560
 
 PUMA = puma560()
 DT = 0.002
+LEAST = LEAST_BY_TYPE["float64"]
 RATES = np.array([0.1, -0.2, 0.1, 0.1, 0.05, -0.1])
 
 

@@ -33,14 +33,16 @@ from chasles.model.spaces import PositionSpace, size
 
 Kind = Literal["twist", "position", "orientation"]
 
-LEAST = 1e-10
-"""The damping far from singularities, which keeps the equations solvable where joints are held."""
+LEAST = {"float64": 1e-10, "float32": 1e-5}
+"""The damping far from singularities, which keeps the equations solvable where joints are held: by
+the type of numbers that the program is meant for."""
 
 DEPENDENT = 1e-10
 """The part of a row's square that must be left beside others, for the row to count."""
 
-WRONG = 1e-9
-"""The velocity (rad/s or m/s) with which a held joint must leave its bound, to be released."""
+WRONG = 10.0
+"""The velocity (rad/s or m/s) with which a held joint must leave its bound, to be released: so
+many times the least damping."""
 
 FAR = 1e9
 """The distance (rad or m) to a limit beyond which the limit does not matter."""
@@ -85,6 +87,7 @@ class Step:
     passes: int
     scales: tuple[float, ...] = ()
     """Of the equations of closed loops, which make them dimensionless; 0 leaves one out."""
+    least: float = LEAST["float64"]
 
     @property
     def rows(self) -> int:
@@ -94,7 +97,7 @@ class Step:
     @property
     def key(self) -> tuple[object, ...]:
         """All that the program depends on."""
-        law = (self.damping, self.singular, self.passes, self.scales)
+        law = (self.damping, self.singular, self.passes, self.scales, self.least)
         return (self.model.source, self.model.mimics, self.levels, *law)
 
     def program(self) -> Program:
@@ -107,9 +110,9 @@ class Step:
         given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
         at = Posture(model, given["q"], arena)
         low, high = self._bounds(given)
-        search = _Search(n, given["preferred"], low, high, self.passes)
+        search = _Search(given["preferred"], low, high, self.passes, WRONG * self.least)
         if any(self.scales):
-            search.solve(*self._closing(at, given["dt"][0]), LEAST)
+            search.solve(*self._closing(at, given["dt"][0]), self.least)
         for J, x, marks in self._problems(at, given):
             apart = _without(J, _orthogonal(search.above, [1.0] * n), [1.0] * n)
             search.solve(J, x, self._damping(apart, marks))
@@ -155,7 +158,10 @@ class Step:
         m = range(len(rows))
         K = Matrix(
             tuple(
-                tuple(rows[r].dot(rows[c]) + (LEAST + 1.0 - marks[r] if r == c else 0.0) for c in m)
+                tuple(
+                    rows[r].dot(rows[c]) + (self.least + 1.0 - marks[r] if r == c else 0.0)
+                    for c in m
+                )
                 for r in m
             )
         )
@@ -163,7 +169,7 @@ class Step:
         trace = sum((inverse[k, k] * marks[k] for k in m), 0.0)
         share = 1.0 / (maximum(trace, 1e-30) * self.singular**2)
         lack = maximum(0.0, 1.0 - share)
-        return LEAST + self.damping**2 * lack * lack
+        return self.least + self.damping**2 * lack * lack
 
     def _bounds(self, given: dict[str, list[Number]]) -> tuple[list[Number], list[Number]]:
         """Bounds of each velocity; of acceleration before velocity, of velocity before position.
@@ -205,13 +211,14 @@ class _Search:
 
     def __init__(
         self,
-        n: int,
         preferred: Sequence[Number],
         low: Sequence[Number],
         high: Sequence[Number],
         passes: int,
+        wrong: float,
     ) -> None:
         self._preferred, self._low, self._high, self._passes = preferred, low, high, passes
+        self._wrong, n = wrong, len(low)
         every = zip(preferred, low, high, strict=True)
         self.v: list[Number] = [_inside(x, a, b) for x, a, b in every]
         self.above: Rows = []
@@ -277,7 +284,7 @@ class _Search:
         share = maximum(share, 0.0)
         whole = less_equal(1.0, share)
         draws = [self._at_low[i] * way[i] - self._at_high[i] * way[i] for i in n]
-        most: Number = WRONG
+        most: Number = self._wrong
         for i in n:
             most = maximum(most, draws[i])
         for i in n:

@@ -42,6 +42,7 @@ class ResolvedRate:
         damping: float = 0.05,
         singular: float = 0.05,
         passes: int | None = None,
+        compiled: bool = True,
     ) -> None:
         mechanism.refuse_time(PART, "use frame_velocity at a time: rates are not J qd")
         model = mechanism.model
@@ -63,7 +64,7 @@ class ResolvedRate:
         self.velocity = np.array(limits["velocity"], float)
         self.acceleration = _array("acceleration", acceleration, model.nv)
         self._rest = np.zeros(model.nv)
-        self._entry = self._compiled(mechanism)
+        self._entry: Any = self._compiled(mechanism) if compiled else None
 
     def _compiled(self, mechanism: Mechanism) -> Any:
         """The fast entry, made once for a mechanism."""
