@@ -16,6 +16,7 @@ Jacobians are those of the tree, with all nv rates; dynamics keep loops closed, 
 Balafoutis and Patel (1991), section 7.4; Khatib (1987).
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -25,6 +26,7 @@ from chasles.errors import InputError, ModelError
 from chasles.functions.pose_tasks import pose_task
 from chasles.mechanisms import TOLERANCE
 from chasles.motion.controllers import computed_torque
+from chasles.motion.rates import ResolvedRate
 from chasles.robot import Robot
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "operational_dynamics",
     "operational_sensitivities",
     "operational_torques",
+    "resolved_rate",
     "task_coordinates",
     "task_jacobian",
     "task_jacobian_rate",
@@ -158,6 +161,63 @@ def operational_torques(
     D, G = robot.mass_matrix(q) @ np.linalg.inv(J), robot.bias_forces(q, np.zeros(robot.nv))
     v = np.asarray(qd, dtype=float)
     return D, robot.bias_forces(q, v) - G - _apply(D, _apply(Jd, v)), G
+
+
+def resolved_rate(
+    robot: Robot,
+    tasks: Any,
+    *,
+    dt: float,
+    acceleration: Array = math.inf,
+    weights: Array = 1.0,
+    damping: float = 0.05,
+    singular: float = 0.05,
+    passes: int | None = None,
+) -> ResolvedRate:
+    """Return a compiled step from wanted velocities of frames to joint velocities, within limits.
+
+    Parameters
+    ----------
+    tasks
+        {frame: "twist", "position" or "orientation"}, or a list of these, the first of which has
+        the highest priority. The key "center of mass" takes "position". Velocities are along the
+        world's axes, at the frame's origin; angular velocities come first.
+    dt
+        The time step (s), in which positions must not pass their limits.
+    acceleration
+        The largest change of a joint's velocity in a second: one number, or one for each (nv,).
+    weights
+        Of the squared errors: one number, or one for each row of the tasks. 0 leaves a row out.
+    damping, singular
+        The law near singularities, for rows in rad and in parts of the robot's size. The damping is
+        damping^2 (1 - (s / singular)^2)^2 where s < singular, and 1e-10 elsewhere, with
+        s^2 = 1 / trace((J J')^-1), which vanishes with the least singular value of J.
+    passes
+        Of the active set, for each priority: by default nv + 4, at most 12. Fewer give a velocity
+        within all limits that may not be the best.
+
+    Returns
+    -------
+    ResolvedRate
+        `step(q, qd, rates, preferred=None, out=None)`. Limits of position and velocity are those
+        of the robot; `step.velocity[:] = 0.5` changes them.
+
+    Notes
+    -----
+    Each priority is a least-squares problem with bounds, solved by a primal active set within the
+    null space of the higher ones. Bounds of acceleration go before those of velocity, and these
+    before those of position. With closed loops, their equations are the highest priority.
+
+    Examples
+    --------
+    >>> robot = chasles.robots.puma560()
+    >>> step = chasles.control.resolved_rate(robot, {"tool": "twist"}, dt=0.001)
+    >>> qd = step(robot.neutral(), np.zeros(6), [0.0, 0.0, 0.1, 0.0, 0.0, 0.0])
+    """
+    limits = {name: getattr(robot.limits, name) for name in ("lower", "upper", "velocity")}
+    options: dict[str, Any] = {"acceleration": acceleration, "weights": weights, "passes": passes}
+    options |= {"damping": damping, "singular": singular}
+    return ResolvedRate(robot.mechanism, limits, tasks, dt=dt, **options)
 
 
 def task_perturbations(

@@ -5,16 +5,19 @@ import inspect
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from chasles import backends
 from chasles.algorithms import METHODS
 from chasles.backends.c.body import NUMBERS
 from chasles.backends.c.function import Function
 from chasles.backends.c.library import Library, Sample
 from chasles.backends.c.names import LONGEST, identifier, prefix_for, taken_by
+from chasles.backends.c.search import Search
 from chasles.errors import ExistingFileError, FileError, InputError, NotAFolderError, said
 from chasles.expr import Program
 from chasles.functions.doors import (
@@ -25,7 +28,12 @@ from chasles.functions.doors import (
     wrench_arguments,
 )
 from chasles.functions.programs import Derivative, program, spaces
+from chasles.functions.rates import LEAST
+from chasles.functions.targets import Pose
+from chasles.mechanisms.exported import STEP, TRIES, Reaching
+from chasles.mechanisms.postures import Bounds
 from chasles.model.spaces import PositionSpace
+from chasles.motion.rates import ResolvedRate
 from chasles.robot import Robot
 from chasles.version import VERSION
 from chasles.writing import store_all
@@ -35,6 +43,17 @@ DERIVATIVES = "_derivatives"
 
 STATES = 3
 """States whose results are stored in the test."""
+
+CHOICE = 32
+"""States among which those of the test of a velocity step are chosen."""
+
+REACH, ITERATION, RATE = "inverse_kinematics", "inverse_kinematics_step", "resolved_rate"
+SOLVERS = {
+    REACH: ("frame", "targets", "tries", "seed"),
+    ITERATION: ("frame", "targets"),
+    RATE: ("frame", "tasks", "damping", "singular", "passes"),
+}
+"""What is exported beside the functions of robots, and the options of each."""
 
 
 def export(
@@ -58,7 +77,12 @@ def export(
     with, the robot's name unless given. own_sine: sines and cosines without the C library, which is
     faster and the same on every machine (batches always have them). dissipation, f_ext and
     parameters: as in `chasles.compile`. options (frame=, axes=, at=, ...) go to the functions that
-    take them. overwrite: replace files that are there. Files are written whole, or none is. A name
+    take them. overwrite: replace files that are there. Files are written whole, or none is.
+
+    "inverse_kinematics" is the whole search, from `tries` stored postures (32, of a `seed`), and
+    "inverse_kinematics_step" one iteration: of the pose of frame=, or of targets= as in
+    `Robot.inverse_kinematics`. "resolved_rate" is the step of `chasles.control.resolved_rate`: of
+    the twist of frame=, or of tasks=, with damping=, singular= and passes=. A name
     that C, C++, CMake or a header of the system has already begins with "robot_", and a long one is
     cut and has a digest at its end; a note in the header says so.
 
@@ -77,14 +101,31 @@ def export(
     _check_used(names, [*options, *(["f_ext"] if f_ext is not None else [])])
     stem, note = prefix_for(robot.name) if prefix is None else (_checked(prefix), "")
     given = {"dissipation": dissipation, "f_ext": f_ext, "parameters": parameters, **options}
-    number, made, samples = NUMBERS[dtype], [], []
+    number = NUMBERS[dtype]
+    made: dict[str, tuple[Function, Sample]] = {}
+    searches: list[Search] = []
+
+    def add(name: str, summary: str, traced: Program, sample: Sample) -> Function:
+        function = Function(f"{stem}_{name}", summary, traced, number, own_sine)
+        return made.setdefault(name, (function, sample))[0]
+
     for name in names:
-        traced = _program(robot, name, **given)
-        made.append(Function(f"{stem}_{name}", _summary(name), traced, number, own_sine))
-        samples.append(_sample(robot, name, traced))
+        if name == RATE:
+            add(name, _summary(name), *_rate(robot, number.dtype, options))
+        elif name in SOLVERS:
+            reaching = _reaching(robot, number.dtype, options)
+            traced = reaching.task.step_program()
+            step = add(ITERATION, STEP, traced, reaching.sample(STATES))
+            if name == REACH:
+                tried = options.get("tries", TRIES), options.get("seed", 0)
+                searches.append(reaching.search(f"{stem}_{name}", step, *tried))
+        else:
+            traced = _program(robot, name, **given)
+            add(name, _summary(name), traced, _sample(robot, name, traced))
     title = f"Robot {robot.name}, made by chasles {VERSION}. SI units and radians. Do not edit."
     notes = (*([f"Note: {note}.", ""] if note else []), *_notes(robot))
-    library = Library(stem, title, notes, number, tuple(made), tuple(samples))
+    functions_, samples = zip(*made.values(), strict=True)
+    library = Library(stem, title, notes, number, functions_, samples, tuple(searches))
     return _write(Path(directory), library.files(), overwrite=overwrite)
 
 
@@ -95,6 +136,8 @@ def function_of(name: str) -> str:
 
 def _check_function(robot: Robot, name: str) -> None:
     function = function_of(name)
+    if name in SOLVERS:
+        return
     if function in METHODS:
         robot.mechanism.refuse_open("export", function)
         return
@@ -121,6 +164,8 @@ def _check_used(names: Sequence[str], options: Sequence[str]) -> None:
 
 
 def _takes(function: str, option: str) -> bool:
+    if function in SOLVERS:
+        return option in SOLVERS[function]
     return option in spaces(function).options or option in spaces(function).inputs
 
 
@@ -168,7 +213,51 @@ def _program(
     )
 
 
+def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
+    """The programs of inverse kinematics: of the pose of a frame, or of targets."""
+    targets = options.get("targets")
+    if targets is None:
+        tolerance = 1e-6 if dtype == "float64" else 1e-4
+        targets = {_frame(options, REACH): Pose(np.eye(4), tolerance=tolerance)}
+    bounds = Bounds(robot.limits.lower, robot.limits.upper)
+    return Reaching(robot.mechanism, bounds, targets, dtype)
+
+
+def _rate(robot: Robot, dtype: str, options: Mapping[str, Any]) -> tuple[Program, Sample]:
+    """The program of a velocity step, and states for its test: those farthest from singular."""
+    tasks = options.get("tasks")
+    tasks = {_frame(options, RATE): "twist"} if tasks is None else tasks
+    law = {key: options[key] for key in ("damping", "singular", "passes") if key in options}
+    limits = {name: getattr(robot.limits, name) for name in ("lower", "upper", "velocity")}
+    given = ResolvedRate(robot.mechanism, limits, tasks, dt=0.0078125, compiled=False, **law).step
+    step = replace(given, least=LEAST[dtype])
+    rng, nv, rows = np.random.default_rng(0), robot.nv, step.rows
+    q = robot.random(rng, size=CHOICE)
+    sizes = (0.125 * rng.normal(size=(CHOICE, n)) for n in (nv, rows, nv))
+    lower = np.nan_to_num(robot.limits.lower, neginf=-100.0)
+    upper = np.nan_to_num(robot.limits.upper, posinf=100.0)
+    fast = (np.full(nv, 1024.0), np.full(nv, 1048576.0), np.array([0.0078125]))
+    every = (np.ones(rows), lower, upper, *fast)
+    arrays = (q, *sizes, *(np.tile(a, (CHOICE, 1)) for a in every))
+    sample = [np.float32(a).astype(float) for a in arrays]
+    found, traced = np.empty((CHOICE, nv)), step.program()
+    backends.compile(traced, "numpy")(sample, [found])
+    best = np.argsort(np.abs(found).max(axis=1))[:STATES]
+    return traced, tuple(a[best] for a in sample)
+
+
+def _frame(options: Mapping[str, Any], name: str) -> str:
+    if "frame" not in options:
+        option = "tasks" if name == RATE else "targets"
+        problem = f"{name} needs frame= or {option}="
+        raise InputError("E-EXPORT-013", problem, "name a frame", part="export")
+    frame: str = options["frame"]
+    return frame
+
+
 def _summary(name: str) -> str:
+    if name == RATE:
+        return "Joint velocities for wanted velocities of frames, within limits (resolved rate)."
     function = function_of(name)
     owner = getattr(Robot, function, METHODS[function][0].algorithm)
     first = (inspect.getdoc(owner) or function).split("\n\n")[0].replace("\n", " ")

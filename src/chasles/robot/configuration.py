@@ -11,6 +11,7 @@ from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import from_names, numbers
 from chasles.mechanisms import Mobility, assemble, mobility
+from chasles.mechanisms.differentiable import array_library, differentiable
 from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
 from chasles.mechanisms.postures import SEED, TRIES, Bounds
 from chasles.mechanisms.quick import Quick
@@ -226,8 +227,9 @@ class Configuring(Computing):
         bounds = Bounds(self.limits.lower, self.limits.upper)
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}
-        options |= {"comfort": comfort, "comfort_weight": comfort_weight, "wraps": wraps}
-        options["quick"] = quick
+        library = array_library(targets)
+        if library is not None:
+            return differentiable(self.mechanism, bounds, targets, library, **options)
         return inverse_kinematics(self.mechanism, bounds, targets, **options)
 
 

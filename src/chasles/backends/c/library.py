@@ -21,6 +21,7 @@ from chasles.backends.c.function import (
     sine_and_cosine,
     wrapped,
 )
+from chasles.backends.c.search import Search, search_definition, search_test
 from chasles.expr import Program
 
 Sample = tuple[np.ndarray, ...]
@@ -32,7 +33,7 @@ class Library:
     """What is written: functions of one kind of number, under names that begin with `prefix`.
 
     notes: lines for the header, e.g. what the coordinates are. samples: for each function the
-    numbers that its test is run with.
+    numbers that its test is run with. searches: iterations of some of the functions, repeated.
     """
 
     prefix: str
@@ -41,13 +42,14 @@ class Library:
     number: Number
     functions: tuple[Function, ...]
     samples: tuple[Sample, ...]
+    searches: tuple[Search, ...] = ()
 
     def files(self) -> dict[str, str]:
         """All files by name."""
         return {
             f"{self.prefix}.h": header(self),
             f"{self.prefix}.c": source(self),
-            f"{self.prefix}_test.c": self_test(self.prefix, self.functions, self.samples),
+            f"{self.prefix}_test.c": self_test(self),
             "CMakeLists.txt": _CMAKE.format(prefix=self.prefix),
         }
 
@@ -62,6 +64,8 @@ def header(library: Library) -> str:
         lines.append(comment(_description(function)))
         lines.append(signature(function, restrict=False) + ";")
         lines += [signature(function, batch=True, restrict=False) + ";", ""]
+    for search in library.searches:
+        lines += [comment(search.description()), search.signature + ";", ""]
     return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", "", f"#endif /* {guard} */", ""])
 
 
@@ -94,7 +98,8 @@ def source(library: Library) -> str:
         lines.append(_GATHER.format(T=number.name))
     if any(v.size for f in columns for v in f.outputs):
         lines.append(_SCATTER.format(T=number.name))
-    return "\n".join([*lines, *map(definitions, functions)])
+    searches = map(search_definition, library.searches)
+    return "\n".join([*lines, *map(definitions, functions), *searches])
 
 
 def comment(lines: Iterable[str]) -> str:
@@ -202,8 +207,9 @@ def _tolerances(
     return result
 
 
-def self_test(prefix: str, functions: Sequence[Function], samples: Sequence[Sample]) -> str:
+def self_test(library: Library) -> str:
     """A program that returns 0 if all functions, alone and in batches, have the stored results."""
+    prefix, functions, samples = library.prefix, library.functions, library.samples
     kind = functions[0].number.name
     lines = [f"/* Compares {prefix}.c with stored results; returns 0 if all agree. */"]
     lines += [f'#include "{prefix}.h"', "", "#include <math.h>", "#include <stdio.h>"]
@@ -212,8 +218,11 @@ def self_test(prefix: str, functions: Sequence[Function], samples: Sequence[Samp
         lines.append(_COMPARE.format(T=kind))
     for function, sample in zip(functions, samples, strict=True):
         lines += _check(function, sample)
+    for search in library.searches:
+        lines += search_test(search)
     lines += ["int main(void)", "{", "    int failures = 0;"]
-    lines += [f"    failures += test_{function.name}();" for function in functions]
+    tested = [f.name for f in functions] + [search.name for search in library.searches]
+    lines += [f"    failures += test_{name}();" for name in tested]
     return "\n".join([*lines, _END])
 
 

@@ -1,0 +1,64 @@
+"""Inverse kinematics of JAX's arrays: a callback from XLA, with its derivatives."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class Arrays:
+    """JAX's arrays that state targets of inverse kinematics: float32 if all are."""
+
+    names = jnp
+
+    def __init__(self, given: Sequence[Any]) -> None:
+        single = all(a.dtype == np.float32 for a in given)
+        self._dtype = np.dtype(np.float32) if single else jnp.result_type(float)
+
+    def array(self, value: Any) -> Any:
+        """An array of these numbers."""
+        return jnp.asarray(value, dtype=self._dtype)
+
+    def values(self, array: Any) -> np.ndarray | None:
+        """The numbers of an array; None inside of a transformation, where it has none."""
+        return None if isinstance(array, jax.core.Tracer) else np.asarray(array)
+
+    def solved(
+        self, solve: Callable[..., Any], goals: Any, given: Sequence[Any], shapes: Sequence[Any]
+    ) -> Any:
+        """The results of `solve` for numbers of targets, the first of which is differentiable.
+
+        The second has its derivatives, and is left out. shapes: of the results of one problem.
+        """
+        arrays = [goals, *map(self.array, given)]
+        lead = jnp.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+        wide = [jnp.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays]
+        whole = jax.dtypes.canonicalize_dtype(np.int64)
+        dtypes = (self._dtype, self._dtype, np.bool_, self._dtype, whole, np.int8)
+
+        def found(*numbers: Any) -> tuple[Any, ...]:
+            pairs = zip(solve(*map(np.asarray, numbers)), dtypes, strict=True)
+            return tuple(np.asarray(a, dtype) for a, dtype in pairs)
+
+        @jax.custom_jvp  # type: ignore[untyped-decorator]
+        def run(*numbers: Any) -> Any:
+            ahead = numbers[0].shape[:-1]
+            pairs = zip(shapes, dtypes, strict=True)
+            kinds = tuple(jax.ShapeDtypeStruct((*ahead, *s), dtype) for s, dtype in pairs)
+            return jax.pure_callback(found, kinds, *numbers, vmap_method="broadcast_all")
+
+        @run.defjvp  # type: ignore[untyped-decorator]
+        def _pushed(numbers: Any, directions: Any) -> Any:
+            results, direction = run(*numbers), directions[0]
+            rates = results[1]
+            between = [1] * (rates.ndim - direction.ndim)
+            along = direction.reshape(*direction.shape[:-1], *between, direction.shape[-1])
+            moved = jnp.sum(rates * along, axis=-1)
+            unknown = jnp.nan * jnp.sum(moved) + jnp.zeros_like(rates)
+            zeros = [np.zeros(a.shape, jax.dtypes.float0) for a in results]
+            return results, (moved, unknown, zeros[2], jnp.zeros_like(results[3]), *zeros[4:])
+
+        q, _, *others = run(*wide)
+        return q, *others

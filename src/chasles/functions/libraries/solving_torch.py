@@ -1,0 +1,124 @@
+"""Inverse kinematics of PyTorch's tensors: one operation, with its derivatives, for autograd."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+_SINGLE, _DOUBLE = torch.float32, torch.float64
+
+
+class Arrays:
+    """Tensors that state targets of inverse kinematics: float32 if all are."""
+
+    names = torch
+
+    def __init__(self, given: Sequence[Any]) -> None:
+        kinds = {t.dtype for t in given}
+        self._kind = {
+            "dtype": _SINGLE if kinds == {_SINGLE} else _DOUBLE,
+            "device": given[0].device,
+        }
+
+    def array(self, value: Any) -> Any:
+        """A tensor of these numbers; of one that is differentiated, so is this."""
+        if isinstance(value, torch.Tensor):
+            return value.to(**self._kind)
+        return torch.as_tensor(np.asarray(value, float), **self._kind)
+
+    def values(self, tensor: Any) -> np.ndarray | None:
+        """The numbers of a tensor; None inside of a transformation, where it has none."""
+        try:
+            return np.asarray(tensor.detach().cpu().resolve_neg().numpy())
+        except RuntimeError:
+            return None
+
+    def solved(self, solve: Callable[..., Any], goals: Any, given: Sequence[Any], _: Any) -> Any:
+        """The results of `solve` for numbers of targets, the first of which is differentiable.
+
+        The second has its derivatives, and is left out.
+        """
+        tensors = [goals, *(self.array(a) for a in given)]
+        lead = torch.broadcast_shapes(*(t.shape[:-1] for t in tensors))
+        wide = [torch.broadcast_to(t, (*lead, t.shape[-1])) for t in tensors]
+        q, _, *others = _Solve.apply(solve, *wide)
+        return q, *others
+
+
+class _Solve(torch.autograd.Function):  # type: ignore[misc]
+    """A search, differentiated by the derivatives that it returns beside the posture.
+
+    These have no derivatives of their own: second derivatives of a posture are NaN.
+    """
+
+    @staticmethod
+    def forward(solve: Any, *tensors: Any) -> tuple[Any, ...]:
+        found = solve(*(t.detach().cpu().resolve_neg().numpy() for t in tensors))
+        like = tensors[0]
+        made = [torch.from_numpy(np.array(a)).to(like.device) for a in found]
+        return tuple(t.to(like.dtype) if t.is_floating_point() else t for t in made)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
+        ctx.mark_non_differentiable(*output[2:])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(inputs[1], output[1])
+        ctx.save_for_forward(inputs[1], output[1])
+
+    @staticmethod
+    def backward(ctx: Any, covector: Any, again: Any, *_: Any) -> tuple[Any, ...]:
+        goals, rates = ctx.saved_tensors
+        bar = torch.full_like(goals, math.nan if again is not None else 0.0)
+        if covector is not None:
+            own = (rates * covector[..., None]).sum(-2)
+            bar = bar + (own if own.ndim == goals.ndim else own.sum(-2))
+        return None, bar, *[None] * (len(ctx.needs_input_grad) - 2)
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, direction: Any, *__: Any) -> tuple[Any, ...]:
+        goals, rates = ctx.saved_tensors
+        moved = _Push.apply(rates, direction if direction is not None else torch.zeros_like(goals))
+        return moved, torch.full_like(rates, math.nan), *[None] * 4
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], solve: Any, *tensors: Any) -> tuple[Any, Any]:
+        moved = [
+            t.expand(info.batch_size, *t.shape) if place is None else t.movedim(place, 0)
+            for t, place in zip(tensors, in_dims[1:], strict=True)
+        ]
+        results = _Solve.apply(solve, *moved)
+        return results, (0,) * len(results)
+
+
+class _Push(torch.autograd.Function):  # type: ignore[misc]
+    """A direction of postures, by their derivatives; a change of these is unknown."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(rates: Any, direction: Any) -> Any:
+        between = [1] * (rates.ndim - direction.ndim - 1)
+        wide = direction.reshape(*direction.shape[:-1], *between, 1, direction.shape[-1])
+        return (rates * wide).sum(-1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, covector: Any) -> tuple[Any, ...]:
+        rates, direction = ctx.saved_tensors
+        bar = (rates * covector[..., None]).sum(-2)
+        bar = bar if bar.ndim == direction.ndim else bar.sum(-2)
+        return torch.full_like(rates, math.nan), bar
+
+    @staticmethod
+    def jvp(ctx: Any, change: Any, again: Any) -> Any:
+        rates, _ = ctx.saved_tensors
+        if change is not None:
+            return torch.full_like(rates[..., 0], math.nan)
+        return _Push.apply(rates, again)

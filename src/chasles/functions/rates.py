@@ -1,0 +1,330 @@
+"""A velocity step for control as one program: tasks by priority, within bounds of every joint.
+
+Each priority is a damped least-squares problem with bounds: the velocity v in [low, high] that
+minimizes |w (J v - x)|^2 + damping |v - preferred|^2, among those that leave the tasks of higher
+priority as they are. It is solved by a primal active set: a pass moves towards the solution with
+some joints held at their bounds, as far as the bounds allow, and then holds the joint that it met
+or releases the one that wants to leave its bound most. So every pass is feasible and none makes it
+worse, and a fixed number of them is a straight-line program (Nocedal and Wright 2006, section 16.5;
+priorities as in Kanoun, Lamiraux and Wieber 2011).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from chasles.expr import (
+    RULES,
+    Arena,
+    Number,
+    Program,
+    Variable,
+    less,
+    less_equal,
+    maximum,
+    minimum,
+    select,
+    sqrt,
+)
+from chasles.functions.targets import CENTER, Posture, Rows
+from chasles.mathematics.linear import Matrix, Vector, invert_symmetric, solve_symmetric
+from chasles.model import Model
+from chasles.model.spaces import PositionSpace, size
+
+Kind = Literal["twist", "position", "orientation"]
+
+LEAST = {"float64": 1e-10, "float32": 1e-5}
+"""The damping far from singularities, which keeps the equations solvable where joints are held: by
+the type of numbers that the program is meant for."""
+
+DEPENDENT = 1e-10
+"""The part of a row's square that must be left beside others, for the row to count."""
+
+WRONG = 10.0
+"""The velocity (rad/s or m/s) with which a held joint must leave its bound, to be released: so
+many times the least damping."""
+
+FAR = 1e9
+"""The distance (rad or m) to a limit beyond which the limit does not matter."""
+
+INPUTS = ("q", "qd", "rates", "preferred", "weights", "lower", "upper", "velocity", "acceleration")
+"""The arrays of the program, before the time step."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows of one frame: its angular velocity, the velocity of its origin, or both."""
+
+    frame: str
+    kind: Kind
+
+    @property
+    def angles(self) -> int:
+        """The number of rows in rad/s, which come first."""
+        return 0 if self.kind == "position" else 3
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return 6 if self.kind == "twist" else 3
+
+    def matrix(self, at: Posture) -> Rows:
+        """The matrix from joint velocities to the rows."""
+        if self.frame == CENTER:
+            return at.center()[1]
+        angular, linear = at.jacobian(self.frame)
+        return [*(angular if self.angles else []), *(linear if self.kind != "orientation" else [])]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A velocity step of a model: tasks by priority, the law of damping, the number of passes."""
+
+    model: Model
+    levels: tuple[tuple[Task, ...], ...]
+    damping: float
+    singular: float
+    passes: int
+    scales: tuple[float, ...] = ()
+    """Of the equations of closed loops, which make them dimensionless; 0 leaves one out."""
+    least: float = LEAST["float64"]
+
+    @property
+    def rows(self) -> int:
+        """The number of task rows."""
+        return sum(task.rows for level in self.levels for task in level)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """All that the program depends on."""
+        law = (self.damping, self.singular, self.passes, self.scales, self.least)
+        return (self.model.source, self.model.mimics, self.levels, *law)
+
+    def program(self) -> Program:
+        """The joint velocities (nv,) to command, from `INPUTS` and the time step dt."""
+        model, n = self.model, self.model.nv
+        sizes = (model.nq, n, self.rows, n, self.rows, model.nq, model.nq, n, n)
+        inputs = [Variable(name, (k,)) for name, k in zip(INPUTS, sizes, strict=True)]
+        inputs.append(Variable("dt", ()))
+        arena = Arena(RULES)
+        given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
+        at = Posture(model, given["q"], arena)
+        low, high = self._bounds(given)
+        search = _Search(given["preferred"], low, high, self.passes, WRONG * self.least)
+        if any(self.scales):
+            search.solve(*self._closing(at, given["dt"][0]), self.least)
+        for J, x, marks in self._problems(at, given):
+            apart = _without(J, _orthogonal(search.above, [1.0] * n), [1.0] * n)
+            search.solve(J, x, self._damping(apart, marks))
+        output = [(Variable("command", (n,)), search.v)]
+        made = Program.from_outputs("resolved_rate", inputs, output)
+        places = PositionSpace().quaternions(model)
+        return replace(made, nonzero=tuple((0, first) for first in places))
+
+    def _closing(self, at: Posture, dt: Number) -> tuple[Rows, list[Number]]:
+        """The rows of closed loops, and rates that close what is open within a time step."""
+        residual, matrix = at.closure()
+        kept = [(scale, k) for k, scale in enumerate(self.scales) if scale]
+        rates = [residual[k] * -scale / dt for scale, k in kept]
+        return [[e * scale for e in matrix[k]] for scale, k in kept], rates
+
+    def _problems(
+        self, at: Posture, given: dict[str, list[Number]]
+    ) -> list[tuple[Rows, list[Number], list[Number]]]:
+        """Weighted rows, weighted rates, and 1 for rows that count, of each priority."""
+        found = []
+        first = 0
+        for level in self.levels:
+            J, x, marks = [], [], []
+            for task in level:
+                for k, row in enumerate(task.matrix(at)):
+                    unit = 1.0 if k < task.angles else 1.0 / size(self.model)
+                    w = given["weights"][first + k]
+                    root = sqrt(w) * unit
+                    J.append([e * root for e in row])
+                    x.append(given["rates"][first + k] * root)
+                    marks.append(less(0.0, w))
+                first += task.rows
+            found.append((J, x, marks))
+        return found
+
+    def _damping(self, J: Rows, marks: Sequence[Number]) -> Number:
+        """The damping of a priority: damping^2 (1 - (s / singular)^2)^2 where s < singular.
+
+        s^2 = 1 / trace((J J')^-1), between the square of the least singular value and that over the
+        number of rows; rows with weight 0 do not count.
+        """
+        rows = [Vector(tuple(row)) for row in J]
+        m = range(len(rows))
+        K = Matrix(
+            tuple(
+                tuple(
+                    rows[r].dot(rows[c]) + (self.least + 1.0 - marks[r] if r == c else 0.0)
+                    for c in m
+                )
+                for r in m
+            )
+        )
+        inverse = invert_symmetric(K)
+        trace = sum((inverse[k, k] * marks[k] for k in m), 0.0)
+        share = 1.0 / (maximum(trace, 1e-30) * self.singular**2)
+        lack = maximum(0.0, 1.0 - share)
+        return self.least + self.damping**2 * lack * lack
+
+    def _bounds(self, given: dict[str, list[Number]]) -> tuple[list[Number], list[Number]]:
+        """Bounds of each velocity; of acceleration before velocity, of velocity before position.
+
+        Towards a limit at distance d, v dt + v^2 / (2 a) <= d: after the step the joint can still
+        stop before it, so that limits of position and of acceleration do not contradict later.
+        """
+        dt, low, high = given["dt"][0], [], []
+        places = {
+            self.model.velocity_slices[i].start: self.model.position_slices[i].start
+            for i in self.model.movers
+            if self.model.bodies[i].joint.nq == 1
+        }
+        for i in range(self.model.nv):
+            most, a, now = given["velocity"][i], given["acceleration"][i], given["qd"][i]
+            below, above = -most, most
+            if i in places:
+                k = places[i]
+                down = _reach(given["q"][k] - given["lower"][k], a, dt)
+                up = _reach(given["upper"][k] - given["q"][k], a, dt)
+                below, above = _inside(-down, -most, most), _inside(up, -most, most)
+            low.append(_inside(below, now - a * dt, now + a * dt))
+            high.append(_inside(above, now - a * dt, now + a * dt))
+        return low, high
+
+
+def _reach(d: Number, a: Number, dt: Number) -> Number:
+    """The speed towards a limit at distance d; away from one that is passed."""
+    d = minimum(d, FAR)
+    return 2.0 * d / (dt + sqrt(dt * dt + 2.0 * maximum(d, 0.0) / a))
+
+
+def _inside(x: Number, low: Number, high: Number) -> Number:
+    return minimum(maximum(x, low), high)
+
+
+class _Search:
+    """The velocity so far, which joints are held at a bound, and rows of higher priorities."""
+
+    def __init__(
+        self,
+        preferred: Sequence[Number],
+        low: Sequence[Number],
+        high: Sequence[Number],
+        passes: int,
+        wrong: float,
+    ) -> None:
+        self._preferred, self._low, self._high, self._passes = preferred, low, high, passes
+        self._wrong, n = wrong, len(low)
+        every = zip(preferred, low, high, strict=True)
+        self.v: list[Number] = [_inside(x, a, b) for x, a, b in every]
+        self.above: Rows = []
+        self._at_low: list[Number] = [0.0] * n
+        self._at_high: list[Number] = [0.0] * n
+
+    def solve(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
+        """Meet one more priority as well as the bounds and the higher ones allow."""
+        if not self.above:
+            self._start(J, x, damping)
+        for _ in range(self._passes):
+            self._pass(J, x, damping)
+        self.above = [*self.above, *J]
+
+    def _free(self) -> list[Number]:
+        pairs = zip(self._at_low, self._at_high, strict=True)
+        return [1.0 - low - high for low, high in pairs]
+
+    def _wanted(self, J: Rows, x: Sequence[Number], damping: Number) -> list[Number]:
+        """The way to the solution with the held joints held; of these, where they are drawn to.
+
+        Rows of higher priorities are made orthogonal over the free joints, and taken out of the
+        lower ones: all motion is in their null space.
+        """
+        free, n, m = self._free(), len(self.v), range(len(J))
+        basis = _orthogonal(self.above, free)
+        rest = [p - v for p, v in zip(self._preferred, self.v, strict=True)]
+        (rest,) = _without([rest], basis, free)
+        rows = _without(J, basis, free)
+        held = [[e * f for e, f in zip(row, free, strict=True)] for row in rows]
+        K = Matrix(
+            tuple(
+                tuple(_dot(held[r], rows[c]) + (damping if r == c else 0.0) for c in m) for r in m
+            )
+        )
+        lack = [
+            x[k] - _dot(J[k], self.v) - _dot(J[k], [e * f for e, f in zip(rest, free, strict=True)])
+            for k in m
+        ]
+        y = solve_symmetric(K, Vector(tuple(lack)))
+        way = [rest[i] + sum((rows[k][i] * y[k] for k in m), 0.0) for i in range(n)]
+        return _without([way], basis, free)[0]  # y is large where rows cannot be met
+
+    def _start(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
+        """The solution without bounds, cut to them; joints that are cut are held."""
+        way = self._wanted(J, x, damping)
+        for i, step in enumerate(way):
+            there = self.v[i] + step
+            self._at_low[i] = less_equal(there, self._low[i])
+            self._at_high[i] = less_equal(self._high[i], there) * (1.0 - self._at_low[i])
+            self.v[i] = _inside(there, self._low[i], self._high[i])
+
+    def _pass(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
+        way, free, n = self._wanted(J, x, damping), self._free(), range(len(self.v))
+        share: Number = 1.0
+        shares: list[Number] = []
+        for i in n:
+            up, down = less(0.0, way[i]) * free[i], less(way[i], 0.0) * free[i]
+            room = select(up, self._high[i] - self.v[i], self._low[i] - self.v[i])
+            moves = less(0.0, up + down)
+            shares.append(select(moves, room / select(moves, way[i], 1.0), 2.0))
+            share = minimum(share, shares[i])
+        share = maximum(share, 0.0)
+        whole = less_equal(1.0, share)
+        draws = [self._at_low[i] * way[i] - self._at_high[i] * way[i] for i in n]
+        most: Number = self._wrong
+        for i in n:
+            most = maximum(most, draws[i])
+        for i in n:
+            met = less_equal(shares[i], share) * (1.0 - whole)
+            leaves = whole * less_equal(most, draws[i])
+            up = less(0.0, way[i])
+            there = _inside(self.v[i] + share * way[i] * free[i], self._low[i], self._high[i])
+            bound = select(up, self._high[i], self._low[i])
+            self.v[i] = select(met, bound, there)
+            self._at_high[i] = select(met, up, self._at_high[i] * (1.0 - leaves))
+            self._at_low[i] = select(met, 1.0 - up, self._at_low[i] * (1.0 - leaves))
+
+
+def _dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
+    return Vector(tuple(a)).dot(Vector(tuple(b)))
+
+
+def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
+    """Rows with unit length over the free joints, normal to each other; 0 for dependent ones."""
+    found: Rows = []
+    for row in rows:
+        (left,) = _without([row], found, free)
+        (left,) = _without([left], found, free)  # twice is enough (Giraud and others 2005)
+        whole, square = _inner(row, row, free), _inner(left, left, free)
+        counts = less(DEPENDENT * whole, square)
+        factor = select(counts, 1.0, 0.0) / sqrt(select(counts, square, 1.0))
+        found.append([e * factor for e in left])
+    return found
+
+
+def _without(rows: Rows, basis: Rows, free: Sequence[Number]) -> Rows:
+    """Rows without their parts along a basis, by products over the free joints."""
+    found = []
+    for row in rows:
+        for unit in basis:
+            part = _inner(row, unit, free)
+            row = [e - part * u for e, u in zip(row, unit, strict=True)]
+        found.append(row)
+    return found
+
+
+def _inner(a: Sequence[Number], b: Sequence[Number], free: Sequence[Number]) -> Number:
+    return _dot([x * f for x, f in zip(a, free, strict=True)], b)

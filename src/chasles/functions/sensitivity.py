@@ -1,0 +1,85 @@
+"""Derivatives of solutions of inverse kinematics, by the implicit function theorem.
+
+At a solution the errors e(q, g) of the targets vanish for their numbers g, and stay so if
+J dq = (de/dg) dg, where J is the matrix of the errors (`functions.targets`) with the rows of closed
+loops below it. Coordinates at a limit are held. Of all dq that remain, the derivative is the
+shortest, dq = J^+ (de/dg) dg, which is what steps of Gauss and Newton from a solution approach.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.arrays import Kernel
+from chasles.expr import RULES, Arena, Program, Variable, jacobian
+from chasles.functions.programs import program
+from chasles.functions.reaching import Task
+from chasles.functions.targets import Posture
+from chasles.model.spaces import size
+
+RANK = 1e-9
+"""Singular values below this part of the largest count as zero."""
+
+
+def solution_rates(
+    task: Task,
+    q: np.ndarray,
+    goals: np.ndarray,
+    weights: np.ndarray,
+    movable: np.ndarray,
+    limits: np.ndarray,
+) -> np.ndarray:
+    """Return the derivatives (count, nq, numbers) of postures by the numbers of their targets.
+
+    q (count, nq): solutions. weights: (1 or count, rows) of the errors, which count only where no
+    motion keeps all of them at zero. movable (nv,): 0 for freedoms that are fixed, else 1. limits
+    (count, nq): not 0 for coordinates at a limit, which are held.
+    """
+    kernel, count = _compiled(task), len(q)
+    J, by_goals, turn = (np.empty((count, *v.shape)) for v in kernel.interface.outputs)
+    if not count:
+        return np.empty((0, task.model.nq, task.numbers))
+    flat = [a.reshape(count, -1) for a in (J, by_goals, turn)]
+    kernel([np.ascontiguousarray(q), np.ascontiguousarray(goals)], flat)
+    free = np.tile(movable, (count, 1))
+    for i, k in task._places():
+        free[:, i] *= limits[:, k] == 0
+    scale = weights * np.where(task.lengths, 1.0 / size(task.model), 1.0)
+    J[:, : task.rows] *= scale[..., None]
+    rates = np.linalg.pinv(J * free[:, None], rcond=RANK)[..., : task.rows] * free[..., None]
+    found: np.ndarray = turn @ (rates @ (by_goals * scale[..., None]))
+    return found
+
+
+def _compiled(task: Task) -> Kernel:
+    own = any(joint.custom is not None for joint in task.model.source.joints)
+    trace = partial(_traced, task)
+    recipe = ("solution rates", *task.key, trace().hash if own else "")
+    return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
+
+
+def _traced(task: Task) -> Program:
+    """Return the matrix of errors, their derivative by goals, and that of q by velocities."""
+    model = task.model
+    q, goals = Variable("q", (model.nq,)), Variable("goals", (task.numbers,))
+    v = Variable("v", (model.nv,))
+    arena = Arena(RULES)
+    symbols = {x.name: [arena.input(x.name, k) for k in range(x.size)] for x in (q, goals, v)}
+    errors, rows = task._errors(Posture(model, symbols["q"], arena), symbols["goals"])
+    closing = task._loops(Posture(model, symbols["q"], arena))[1]
+    moved = program(model, "integrate").applied(symbols, arena)[0]
+    whole = Variable("matrix", (len(rows) + len(closing), model.nv))
+    matrix = [x for row in (*rows, *closing) for x in row]
+    base = Program.from_outputs("errors", [q, goals], [(Variable("e", (task.rows,)), errors)])
+    step = Program.from_outputs("step", [q, v], [(Variable("q", (model.nq,)), moved)])
+    by_goals = jacobian(base, ["goals"]).applied(symbols, arena)[0]
+    still: dict[str, list[Any]] = {"q": [*symbols["q"]], "v": [0.0] * model.nv}
+    by_rates = jacobian(step, ["v"]).applied(still, arena)[0]
+    outputs = [
+        (whole, matrix),
+        (Variable("by_goals", (task.rows, task.numbers)), by_goals),
+        (Variable("by_rates", (model.nq, model.nv)), by_rates),
+    ]
+    return Program.from_outputs("solution_rates", [q, goals], outputs)

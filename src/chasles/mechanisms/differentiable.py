@@ -1,0 +1,275 @@
+"""Inverse kinematics of targets in arrays of PyTorch or JAX, with derivatives of the postures.
+
+The search itself is that of NumPy's arrays. The numbers of the targets are made of the library's
+arrays by its own functions, and a module of `functions.libraries` records one operation from these
+numbers to the posture, whose derivative is `functions.sensitivity`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import ArgumentError
+from chasles.functions.doors import Library, library_of, module
+from chasles.functions.reaching import Task
+from chasles.functions.sensitivity import solution_rates
+from chasles.functions.targets import (
+    Axis,
+    CenterOfMass,
+    LookAt,
+    Orientation,
+    Pose,
+    Position,
+    Relative,
+    Target,
+)
+from chasles.mechanisms.inverse_kinematics import (
+    PART,
+    Solution,
+    _are_targets,
+    _stated,
+    inverse_kinematics,
+)
+from chasles.mechanisms.mechanism import Mechanism
+from chasles.mechanisms.postures import Bounds
+
+ORTHOGONAL = 1e-5
+"""The largest entry of R R' - 1 of a rotation, above which a traced target is not solved."""
+
+
+def array_library(targets: Any) -> Library | None:
+    """Return the library other than NumPy that arrays of targets are of; None for NumPy's."""
+    if not isinstance(targets, Mapping):
+        return None
+    for value in targets.values():
+        several = value if isinstance(value, list) and _are_targets(value) else [value]
+        for each in several:
+            for array in _arrays(each):
+                found = library_of(array)
+                if found is not None:
+                    return found
+    return None
+
+
+def _arrays(value: Any) -> list[Any]:
+    """The arrays that state a target."""
+    if not isinstance(value, Target):
+        return list(value) if isinstance(value, tuple) else [value]
+    found: list[Any] = []
+    for field in fields(value):
+        if field.name not in ("to", "weight", "tolerance"):
+            found += _arrays(getattr(value, field.name))
+    return found
+
+
+def differentiable(
+    mechanism: Mechanism,
+    bounds: Bounds,
+    targets: Mapping[str, Any],
+    library: Library,
+    **options: Any,
+) -> Solution:
+    """Return a solution in arrays of a library, whose q can be differentiated by the targets."""
+    if library.package not in ("torch", "jax"):
+        problem = f"inverse kinematics does not take arrays of {library.name}"
+        raise ArgumentError("E-CALL-376", problem, "give NumPy's, PyTorch's or JAX's", part=PART)
+    pairs = [(frame, each) for frame, value in targets.items() for each in _targets(value)]
+    every = [array for _, target in pairs for array in _arrays(target)]
+    arrays = module(f"solving_{library.package}").Arrays(
+        [a for a in every if library_of(a) is not None]
+    )
+    stated = [(frame, _with(target, arrays.values)) for frame, target in pairs]
+    task, _, (_, weights, _) = _stated(mechanism, bounds, _grouped(stated))
+    goals = _joined(arrays, *(_numbers(arrays, target) for _, target in pairs))
+    postures = [options.pop(name, None) for name in ("guess", "near")]
+    movable = np.ones(mechanism.nv)
+    names = options.get("fixed", ())
+    for name in [names] if isinstance(names, str) else names:
+        movable[mechanism.velocity_slice(name)] = 0.0
+
+    def solve(numbers: np.ndarray, *given: np.ndarray) -> list[np.ndarray]:
+        """The arrays of a solution, and the derivatives of q, for numbers (..., size)."""
+        lead = numbers.shape[:-1]
+        flat, *rows = (np.asarray(a, float).reshape(-1, a.shape[-1]) for a in (numbers, *given))
+        flat, good = _usable(task, flat)
+        stated, (guess, near) = _from_numbers(pairs, flat), _spread(postures, rows)
+        found = inverse_kinematics(mechanism, bounds, stated, guess=guess, near=near, **options)
+        solved = found.solved & (good if found.solved.ndim == 1 else good[:, None])
+        rates = _rates(task, found, solved, flat, weights, movable)
+        results = (found.q, rates, solved, found.residual, found.iterations, found.limits)
+        return [np.reshape(a, (*lead, *a.shape[1:])) for a in results]
+
+    count = options.get("count", 16) if options.get("solutions") == "all" else None
+    several = () if count is None or postures[1] is not None else (int(count),)
+    nq, numbers = mechanism.nq, task.numbers
+    shapes = [(*several, *each) for each in ((nq,), (nq, numbers), (), (2,), (nq,))]
+    shapes.insert(4, ())  # iterations
+    given = [p for p in postures if p is not None]
+    return Solution(*arrays.solved(solve, goals, given, shapes))
+
+
+def _targets(value: Any) -> list[Target]:
+    values = value if isinstance(value, list) and _are_targets(value) else [value]
+    return [each if isinstance(each, Target) else Pose(each) for each in values]
+
+
+def _grouped(pairs: list[tuple[str, Target]]) -> dict[str, list[Target]]:
+    found: dict[str, list[Target]] = {}
+    for frame, target in pairs:
+        found.setdefault(frame, []).append(target)
+    return found
+
+
+def _spread(postures: list[Any], given: list[np.ndarray]) -> list[np.ndarray | None]:
+    """Postures that were given, and None for those that were not."""
+    rest = iter(given)
+    return [None if p is None else next(rest) for p in postures]
+
+
+def _rates(
+    task: Task,
+    found: Solution,
+    solved: np.ndarray,
+    numbers: np.ndarray,
+    weights: np.ndarray,
+    movable: np.ndarray,
+) -> np.ndarray:
+    """The derivatives of postures, with coordinates at limits held; NaN for those not solved."""
+    goals = numbers if found.q.ndim == 2 else numbers[:, None]
+    goals = np.broadcast_to(goals, (*found.q.shape[:-1], numbers.shape[-1]))
+    rates = np.full((*found.q.shape, goals.shape[-1]), np.nan)
+    rates[np.isnan(found.q).any(axis=-1)] = 0.0  # no posture: q says so itself
+    given = (found.q[solved], goals[solved], weights, movable, found.limits[solved])
+    rates[solved] = solution_rates(task, *given)
+    return rates
+
+
+# Numbers of targets -----------------------------------------------------------------------------
+
+
+def _with(target: Target, values: Any) -> Target:
+    """A target in NumPy's arrays; where a library's arrays have no values yet, of their shapes."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, tuple) and any(library_of(x) is not None for x in value):
+            return tuple(map(plain, value))
+        if library_of(value) is None:
+            return value
+        found = values(value)
+        return _example(tuple(value.shape)) if found is None else found
+
+    names = [f.name for f in fields(target) if f.name not in ("to", "weight", "tolerance")]
+    return replace(target, **{name: plain(getattr(target, name)) for name in names})
+
+
+def _example(shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers of a shape that state a pose, a rotation, a quaternion or a direction."""
+    found = np.zeros(shape)
+    if shape[-2:] in ((4, 4), (3, 3)):
+        found[...] = np.eye(shape[-1])
+    elif shape:
+        found[..., 0] = 1.0
+    return found
+
+
+def _numbers(arrays: Any, target: Target) -> Any:
+    """The numbers (..., size) of a target in the library's arrays, as `Target.numbers` has them.
+
+    arrays: the library's functions on arrays, of `functions.libraries`.
+    """
+    match target:
+        case Position() | CenterOfMass():
+            return arrays.array(target.point)
+        case Orientation():
+            return _turn(arrays, target.rotation)
+        case Pose() | Relative():
+            value = target.pose
+            if isinstance(value, tuple):
+                return _joined(arrays, _turn(arrays, value[1]), arrays.array(value[0]))
+            T = arrays.array(value)
+            return _joined(arrays, _turn(arrays, T[..., :3, :3]), T[..., :3, 3])
+        case Axis():
+            return _joined(arrays, _unit(arrays, target.direction), _unit(arrays, target.axis))
+        case LookAt():
+            return _joined(arrays, arrays.array(target.point), _unit(arrays, target.axis))
+    problem = f"a target of type {type(target).__name__} has no derivatives"
+    raise ArgumentError("E-CALL-377", problem, "give NumPy's arrays", part=PART)
+
+
+def _joined(arrays: Any, *parts: Any) -> Any:
+    """Parts (..., n) one after the other in the last axis."""
+    lead = np.broadcast_shapes(*(tuple(p.shape[:-1]) for p in parts))
+    wide = [arrays.names.broadcast_to(p, (*lead, p.shape[-1])) for p in parts]
+    return arrays.names.concatenate(wide, axis=-1)
+
+
+def _unit(arrays: Any, value: Any) -> Any:
+    a = arrays.array(value)
+    return a / (a * a).sum(axis=-1)[..., None] ** 0.5
+
+
+def _turn(arrays: Any, value: Any) -> Any:
+    """The entries (..., 9) of a rotation that is a matrix or a quaternion."""
+    a = arrays.array(value)
+    if a.shape[-1] == 3:
+        return a.reshape(*a.shape[:-2], 9)
+    w, x, y, z = (_unit(arrays, a)[..., k] for k in range(4))
+    entries = [
+        *(1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
+        *(2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
+        *(2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
+    ]
+    return arrays.names.stack(entries, axis=-1)
+
+
+# Targets from numbers ---------------------------------------------------------------------------
+
+
+def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of targets, with others in place of those that state none, and which are right.
+
+    Values inside of `jax.jit` and the like cannot be refused at the door.
+    """
+    good, made = np.isfinite(numbers).all(axis=-1), numbers.copy()
+    ends = np.cumsum([target.size for _, target in task.targets])
+    parts = [slice(end - t.size, end) for end, (_, t) in zip(ends, task.targets, strict=True)]
+    for part in (p for p in parts if p.stop - p.start >= 9):
+        R = numbers[..., part][..., :9].reshape(*numbers.shape[:-1], 3, 3)
+        with np.errstate(invalid="ignore", over="ignore"):
+            off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(axis=(-1, -2))
+            good &= (off <= ORTHOGONAL) & (np.linalg.det(R) > 0.0)
+    for part in parts:
+        made[..., part][~good] = _plain(part.stop - part.start)
+    return made, good
+
+
+def _plain(size: int) -> np.ndarray:
+    """The numbers of a target that means something, whichever it is."""
+    return np.concatenate([np.eye(3).ravel(), np.zeros(3)])[:size] if size >= 9 else np.ones(size)
+
+
+def _from_numbers(pairs: list[tuple[str, Target]], numbers: np.ndarray) -> dict[str, list[Target]]:
+    """The targets that numbers (..., size) state, one after the other."""
+    made = []
+    for frame, target in pairs:
+        part, numbers = numbers[..., : target.size], numbers[..., target.size :]
+        made.append((frame, _from_part(target, part)))
+    return _grouped(made)
+
+
+def _from_part(target: Target, part: np.ndarray) -> Target:
+    match target:
+        case Position() | CenterOfMass():
+            return replace(target, point=part)
+        case Orientation():
+            return replace(target, rotation=part.reshape(*part.shape[:-1], 3, 3))
+        case Axis():
+            return replace(target, direction=part[..., :3], axis=part[..., 3:])
+        case LookAt():
+            return replace(target, point=part[..., :3], axis=part[..., 3:])
+    T = np.zeros((*part.shape[:-1], 4, 4))
+    T[..., :3, :3] = part[..., :9].reshape(*part.shape[:-1], 3, 3)
+    T[..., :3, 3], T[..., 3, 3] = part[..., 9:], 1.0
+    return replace(target, pose=T)  # type: ignore[call-arg]

@@ -1,0 +1,166 @@
+"""Differential kinematics for control: joint velocities for wanted velocities of frames."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.arrays import call, checked_count
+from chasles.errors import InputError
+from chasles.expr import Program
+from chasles.functions.doors import checked_frame, numbers
+from chasles.functions.rates import Kind, Step, Task
+from chasles.functions.targets import CENTER
+from chasles.mechanisms import Mechanism
+from chasles.model.given import a_mapping, a_number
+
+PART = "resolved_rate"
+
+MOST_PASSES = 12
+"""Passes of a robot with many joints, unless more are asked for."""
+
+
+class ResolvedRate:
+    """A velocity step of a robot, compiled; see `chasles.control.resolved_rate`.
+
+    The arrays `weights`, `lower`, `upper`, `velocity`, `acceleration` and `dt` may be changed in
+    place between calls. `rows` names the entries of the rates.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        limits: Mapping[str, np.ndarray],
+        tasks: Any,
+        *,
+        dt: float,
+        acceleration: Any = math.inf,
+        weights: Any = 1.0,
+        damping: float = 0.05,
+        singular: float = 0.05,
+        passes: int | None = None,
+        compiled: bool = True,
+    ) -> None:
+        mechanism.refuse_time(PART, "use frame_velocity at a time: rates are not J qd")
+        model = mechanism.model
+        levels = _levels(mechanism, tasks)
+        damping, singular = (
+            _positive("damping", damping, zero=True),
+            _positive("singular", singular),
+        )
+        if passes is None:
+            passes = min(model.nv + 4, MOST_PASSES)
+        scales = tuple(map(float, mechanism.loops.rows)) if mechanism.rows else ()
+        count = checked_count(f"{PART}: passes", passes)
+        self.step = Step(model, levels, damping, singular, count, scales)
+        """The tasks and the law of damping, as a program."""
+        self.rows = tuple(_names(levels))
+        self.dt = np.array(_positive("dt", dt))
+        self.weights = _array("weights", weights, self.step.rows)
+        self.lower, self.upper = (np.array(limits[name], float) for name in ("lower", "upper"))
+        self.velocity = np.array(limits["velocity"], float)
+        self.acceleration = _array("acceleration", acceleration, model.nv)
+        self._rest = np.zeros(model.nv)
+        self._entry: Any = self._compiled(mechanism) if compiled else None
+
+    def _compiled(self, mechanism: Mechanism) -> Any:
+        """The fast entry, made once for a mechanism."""
+        key = (PART, *self.step.key[2:])
+        if key not in mechanism.kept:
+            own = any(joint.custom is not None for joint in self.step.model.source.joints)
+            recipe = (PART, *self.step.key, self.program.hash if own else "")
+            known = backends.known(recipe, lambda: self.program)
+            kernel = known or backends.compile(self.program, recipe=recipe)
+
+            def slow(*arrays: Any, out: Any = None, threads: int | None = None) -> Any:
+                return call(kernel, PART, arrays, out, threads)
+
+            names = ", ".join(v.name for v in kernel.interface.inputs)
+            facts = {"name": PART, "signature": f"{names}, *, out=None, threads=None", "doc": ""}
+            mechanism.kept[key] = backends.fast_entry(kernel, fallback=slow, holder=None, **facts)
+        return mechanism.kept[key]
+
+    @cached_property
+    def program(self) -> Program:
+        """The straight-line program, with all limits as inputs."""
+        return self.step.program()
+
+    def __call__(
+        self, q: Any, qd: Any, rates: Any, preferred: Any = None, *, out: Any = None
+    ) -> np.ndarray:
+        """Return the joint velocities (..., nv) to command for the next time step.
+
+        q (..., nq): position. qd (..., nv): the velocity that was commanded last, from which the
+        acceleration counts. rates (..., rows): the wanted velocities, in the order of `rows`.
+        preferred (..., nv): joint velocities that the tasks leave free, 0 unless given.
+        """
+        rest = self._rest if preferred is None else preferred
+        limits = (self.lower, self.upper, self.velocity, self.acceleration, self.dt)
+        if out is None:
+            found: np.ndarray = self._entry(q, qd, rates, rest, self.weights, *limits)
+            return found
+        self._entry(q, qd, rates, rest, self.weights, *limits, out=out)
+        written: np.ndarray = out
+        return written
+
+
+def _levels(mechanism: Mechanism, tasks: Any) -> tuple[tuple[Task, ...], ...]:
+    """Tasks by priority, checked."""
+    given = [tasks] if isinstance(tasks, Mapping | str) else tasks
+    if not isinstance(given, Sequence) or not given:
+        problem = (
+            f"tasks must be {{frame: kind}}, or a list of these by priority, not {tasks!r:.60}"
+        )
+        raise InputError("E-CONTROL-401", problem, part=PART)
+    levels = []
+    for level in given:
+        pairs = {level: "twist"} if isinstance(level, str) else a_mapping("tasks", level, PART)
+        if not pairs:
+            raise InputError("E-CONTROL-402", "a priority has no task", "leave it out", part=PART)
+        levels.append(tuple(_task(mechanism, frame, kind) for frame, kind in pairs.items()))
+    return tuple(levels)
+
+
+def _task(mechanism: Mechanism, frame: Any, kind: Any) -> Task:
+    if kind not in get_args(Kind):
+        known = ", ".join(map(repr, get_args(Kind)))
+        problem = f"the task of {frame!r:.60} must be one of {known}, not {kind!r:.60}"
+        raise InputError("E-CONTROL-403", problem, part=PART)
+    if frame == CENTER:
+        if kind != "position":
+            problem = f"{CENTER!r} has a position only"
+            raise InputError("E-CONTROL-404", problem, "use 'position'", part=PART)
+        return Task(CENTER, kind)
+    return Task(checked_frame(mechanism.model, PART, frame, several=False), kind)
+
+
+def _names(levels: Sequence[Sequence[Task]]) -> list[str]:
+    return [
+        f"{task.frame}: {'angular' if k < task.angles else 'linear'} {'xyz'[k % 3]}"
+        for level in levels
+        for task in level
+        for k in range(task.rows)
+    ]
+
+
+def _positive(name: str, value: Any, *, zero: bool = False) -> float:
+    number = a_number(name, value, PART)
+    if not math.isfinite(number) or number < 0.0 or (number == 0.0 and not zero):
+        wanted = "finite and not negative" if zero else "positive and finite"
+        raise InputError("E-CONTROL-405", f"{name} must be {wanted}, not {value!r:.60}", part=PART)
+    return number
+
+
+def _array(name: str, value: Any, size: int) -> np.ndarray:
+    """One number for each, or the same for all: not negative, and accelerations not zero."""
+    array = np.atleast_1d(np.asarray(value, float))
+    whole = np.full(size, array[0]) if array.shape == (1,) else numbers(name, array, size).copy()
+    wrong = ~(whole >= 0.0) | ((whole == 0.0) & (name == "acceleration"))
+    if whole.shape != (size,) or wrong.any():
+        wanted = "positive" if name == "acceleration" else "finite and not negative"
+        problem = f"{name} must be one number or {size}, {wanted}"
+        raise InputError("E-CONTROL-406", problem, part=PART)
+    return whole
