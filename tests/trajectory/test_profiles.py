@@ -39,7 +39,9 @@ def test_ends_and_limits_are_met(jerk: bool, moving: bool) -> None:
         move = make(q0, q1, **limits, **({"jerk": j} if jerk else {}))
         rates = move(np.linspace(0.0, move.duration, 2001), 3)
         for rate, most in zip(rates[1:], (v, a, j), strict=True):
-            assert np.all(np.abs(rate) <= most * (1.0 + 1e-9) + 1e-9) or (rate is rates[3] and not jerk)
+            assert np.all(np.abs(rate) <= most * (1.0 + 1e-9) + 1e-9) or (
+                rate is rates[3] and not jerk
+            )
         assert np.abs(rates[0][[0, -1]] - [q0, q1]).max() < 1e-9
         assert np.abs(rates[1][[0, -1]] - ends).max() < 1e-9
         if jerk:  # accelerations are continuous: between instants they change by at most the jerk

@@ -35,7 +35,9 @@ def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
         known = None if names is None else names["q" if k == 0 else "qd"]
         labels = [f"{i}" for i in range(len(rows))]
         if known is not None:
-            labels = [name.rpartition(".")[0] + name.rpartition(".")[2].lstrip("qd") for name in known]
+            labels = [
+                name.rpartition(".")[0] + name.rpartition(".")[2].lstrip("qd") for name in known
+            ]
         curves(drawn, t, dict(zip(labels, rows, strict=True)))
         unit = ("rad, m", "rad/s, m/s", "rad/s², m/s²", "rad/s³, m/s³")[k]
         finish(drawn, f"{TITLES[k]} ({unit})", "time (s)")

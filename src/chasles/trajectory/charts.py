@@ -99,4 +99,3 @@ def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
 def steps(chart: Chart) -> np.ndarray:
     """The steps (m - 1, n) from each point to the next."""
     return np.asarray(chart.space.difference(chart.points[:-1], chart.points[1:]))
-

@@ -19,7 +19,9 @@ def finite(what: str, value: Any, size: int | None, part: str) -> np.ndarray:
     found = some_numbers(what, value, part).astype(float)
     if found.ndim != 1 or (size is not None and len(found) != size):
         wanted = "a vector" if size is None else f"{size} numbers"
-        raise InputError("E-PATH-004", f"{what} must be {wanted}, not shape {found.shape}", part=part)
+        raise InputError(
+            "E-PATH-004", f"{what} must be {wanted}, not shape {found.shape}", part=part
+        )
     return all_finite(what, found, part)
 
 

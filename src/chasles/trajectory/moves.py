@@ -44,7 +44,9 @@ class Move:
         if order not in range(ORDERS + 1):
             raise InputError("E-PATH-001", f"order must be 0, 1, 2 or 3, not {order!r}")
         if not np.all(np.isfinite(times)):
-            raise InputError("E-PATH-002", "t is not finite", "give finite times", part="trajectory")
+            raise InputError(
+                "E-PATH-002", "t is not finite", "give finite times", part="trajectory"
+            )
         times = times.astype(float, copy=False)
         if self.periodic:
             return self.inside(times % self.duration, order)
@@ -103,7 +105,9 @@ class Move:
             problem = "a motion file names joints"
             raise InputError("E-PATH-051", problem, "give robot=", part="save")
         if PurePath(os.fsdecode(path)).suffix.lower() != ".csv":
-            raise InputError("E-PATH-052", "unknown kind of file", "end the name in .csv", file=path)
+            raise InputError(
+                "E-PATH-052", "unknown kind of file", "end the name in .csv", file=path
+            )
         if self.start.shape != (moved.nq,):
             problem = f"positions have shape {self.start.shape}, the robot has {moved.nq}"
             raise InputError("E-PATH-053", problem, "give the robot that moves", part="save")

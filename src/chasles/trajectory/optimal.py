@@ -137,7 +137,9 @@ def _points(path: Move, grid: Any) -> np.ndarray:
         count = checked_count("time_optimal: grid", grid)
         shares = np.ceil(count * np.diff(breaks) / path.duration - 1e-9).astype(int)
         parts = zip(breaks, breaks[1:], np.maximum(shares, 1), strict=False)
-        return np.append(np.concatenate([np.linspace(a, b, n, False) for a, b, n in parts]), breaks[-1])
+        return np.append(
+            np.concatenate([np.linspace(a, b, n, False) for a, b, n in parts]), breaks[-1]
+        )
     found = all_finite("grid", np.asarray(grid, dtype=float), "time_optimal")
     whole = found.ndim == 1 and len(found) > 1 and found[0] == 0.0
     if not whole or abs(found[-1] - path.duration) > 1e-9 or np.any(np.diff(found) <= 0.0):

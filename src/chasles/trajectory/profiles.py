@@ -182,7 +182,11 @@ class Axis:
         """The coordinate over time, in pieces of constant jerk or acceleration."""
         up, down = float(self.time(peak - self.v0)), float(self.time(self.v1 - peak))
         flat = max(duration - up - down, 0.0)
-        pieces = [*self._ramp(peak - self.v0, up), (flat, 0.0, 0.0), *self._ramp(self.v1 - peak, down)]
+        pieces = [
+            *self._ramp(peak - self.v0, up),
+            (flat, 0.0, 0.0),
+            *self._ramp(self.v1 - peak, down),
+        ]
         rows, t, x, v = [], [0.0], 0.0, self.v0
         for time, a, j in pieces:
             if time > 0.0:
@@ -227,7 +231,9 @@ def _fastest(
         if np.any(beyond):
             k = int(np.argmax(beyond))
             problem = f"{w}[{k}] is {v[k]:g}, beyond the velocity limit {given[0][k]:g}"
-            raise InputError("E-PATH-033", problem, f"give a smaller {w}, or raise velocity=", part=name)
+            raise InputError(
+                "E-PATH-033", problem, f"give a smaller {w}, or raise velocity=", part=name
+            )
     axes, directions = _axes(at, given, rates, name)
     longest = max((axis.fastest[0] for axis in axes), default=0.0)
     if longest == 0.0:
@@ -311,5 +317,8 @@ def _together(curves: list[PPoly], directions: np.ndarray, duration: float) -> P
         rows = [j, a + 3.0 * j * t, v + t * (2.0 * a + 3.0 * j * t), q + t * (v + t * (a + t * j))]
         over = middle > curve.x[-1]
         end = curve(curve.x[-1])
-        values[:, :, k] = [*(np.where(over, 0.0, row) for row in rows[:3]), np.where(over, end, rows[3])]
+        values[:, :, k] = [
+            *(np.where(over, 0.0, row) for row in rows[:3]),
+            np.where(over, end, rows[3]),
+        ]
     return PPoly(values @ directions, x)

@@ -172,9 +172,7 @@ def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> li
     ]
     for k in range(torques):
         c = [place[k] for place in held]
-        found.append(
-            [(pushed[p][k] - c[p], turned[p][k] - c[p], c[p]) for p in range(PLACES)]
-        )
+        found.append([(pushed[p][k] - c[p], turned[p][k] - c[p], c[p]) for p in range(PLACES)])
     return found
 
 

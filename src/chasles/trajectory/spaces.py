@@ -50,7 +50,9 @@ class Space:
             return [np.array(v) for v in velocities]
         unit = np.eye(self.size)
         columns = np.broadcast_to(y[..., None, :], (*y.shape[:-1], self.size, self.size))
-        jacobian = np.swapaxes(self.velocities(columns, [np.broadcast_to(unit, columns.shape)])[0], -1, -2)
+        jacobian = np.swapaxes(
+            self.velocities(columns, [np.broadcast_to(unit, columns.shape)])[0], -1, -2
+        )
         found: list[np.ndarray] = []
         for v in velocities:
             known = self.velocities(y, [*found, np.zeros_like(y)])[-1]
@@ -65,15 +67,16 @@ def _velocities(bracket: np.ndarray, jet: Sequence[np.ndarray]) -> list[np.ndarr
     total = [np.array(each) for each in term]
     for k in range(MOST_TERMS):
         term = [
-            sum(
-                comb(r, s) * (matrices[s] @ term[r - s][..., None])[..., 0] for s in range(r + 1)
-            )
+            sum(comb(r, s) * (matrices[s] @ term[r - s][..., None])[..., 0] for s in range(r + 1))
             / (k + 2.0)
             for r in range(len(term))
         ]
         for whole, part in zip(total, term, strict=True):
             whole += part
-        if all(np.abs(p).max(initial=0.0) <= 1e-17 * np.abs(w).max(initial=0.0) for w, p in zip(total, term, strict=True)):
+        if all(
+            np.abs(p).max(initial=0.0) <= 1e-17 * np.abs(w).max(initial=0.0)
+            for w, p in zip(total, term, strict=True)
+        ):
             break
     return total
 

@@ -182,9 +182,7 @@ def _accelerations(
     return begin, space.velocities(d, [z, finish])[1]
 
 
-def _jumps(
-    space: Space, h: np.ndarray, d: np.ndarray, w: np.ndarray, ends: Ends
-) -> np.ndarray:
+def _jumps(space: Space, h: np.ndarray, d: np.ndarray, w: np.ndarray, ends: Ends) -> np.ndarray:
     """What the equations of the spline lack: zero where accelerations are continuous."""
     begin, finish = _accelerations(space, h, d, w)
     inner = finish[:-1] - begin[1:]

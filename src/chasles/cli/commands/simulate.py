@@ -85,9 +85,7 @@ def simulate(
     goal: Annotated[
         list[str] | None, option("Where it goes. Default: the start.", "--target", metavar=NUMBERS)
     ] = None,
-    follow: Annotated[
-        Path | None, option("A motion file to follow, instead of a target.")
-    ] = None,
+    follow: Annotated[Path | None, option("A motion file to follow, instead of a target.")] = None,
     disturbance: Annotated[
         str | None, option("Random joint forces.", metavar="effort=X,hold=X,seed=N")
     ] = None,

@@ -137,7 +137,9 @@ def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarr
     return np.array(given)
 
 
-def _needed(kind: str, limits: dict[str, Any], names: tuple[str, ...], robot: Robot) -> dict[str, Any]:
+def _needed(
+    kind: str, limits: dict[str, Any], names: tuple[str, ...], robot: Robot
+) -> dict[str, Any]:
     """Limits that a kind needs; velocities are the robot's where they are not given."""
     found = {}
     for name in names:
@@ -179,9 +181,7 @@ def _fastest(robot: Robot, path: make.Move, limits: dict[str, Any], grid: int) -
     return make.time_optimal(robot, path, grid=grid, **given)
 
 
-def _through(
-    robot: Robot, kind: str, table: Path, limits: dict[str, Any], grid: int
-) -> make.Move:
+def _through(robot: Robot, kind: str, table: Path, limits: dict[str, Any], grid: int) -> make.Move:
     """A trajectory through the postures of a table; without times, one second apart."""
     if kind not in ("spline", "time-optimal"):
         problem = f"--kind {kind} takes two postures"
