@@ -248,7 +248,7 @@ def test_motion_files_hold_trajectories(tmp_path: Path) -> None:
     t = np.linspace(0.0, 1.0, 23)
     assert np.abs(robot.difference(again(t, 0)[0], move(t, 0)[0])).max() < 1e-7
     assert np.abs(again(t)[1] - move(t)[1]).max() < 1e-5
-    with pytest.raises(ChaslesError, match="exists|there already"):
+    with pytest.raises(ChaslesError, match=r"exists|there already"):
         move.save(tmp_path / "move.csv")
 
 
