@@ -4,6 +4,7 @@ import argparse
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,9 +96,8 @@ def optimal(chosen: argparse.Namespace, table: Table) -> None:
         for n in chosen.grids:
             grid = np.linspace(0.0, 1.0, n + 1)
 
-            def ours(grid: np.ndarray = grid) -> Any:
-                return chasles.trajectory.time_optimal(robot, path, grid=grid, **limits)
-
+            solve = chasles.trajectory.time_optimal
+            ours = partial(solve, robot, path, grid=grid, **limits)
             move, peer = ours(), toppra_run(robot, q, limits, grid)
             if excess(robot, move, limits) > 1e-6:
                 raise WrongAnswer(f"{name}: torques exceed their limits")

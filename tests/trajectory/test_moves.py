@@ -197,7 +197,7 @@ def test_a_line_is_straight_and_rests_at_its_ends() -> None:
 def test_blends_cut_corners_and_stops_do_not() -> None:
     robot = chasles.robots.puma560()
     p = robot.forward_kinematics(START, frame="tool")[:3, 3]
-    corner, end = p - [0.1, 0.0, 0.0], p + [-0.1, 0.1, 0.0]
+    corner, end = p - [0.1, 0.0, 0.0], p - [0.1, -0.1, 0.0]
     blended = trajectory.line(robot, "tool", [corner, end], start=START, blend=0.03)
     stopping = trajectory.line(robot, "tool", [corner, end], start=START, duration=2.0)
     middle = 0.03 * np.sqrt(2.0) * 5.0 / 32.0  # the integral of a quintic step to its middle
@@ -216,8 +216,8 @@ def test_an_arc_keeps_its_distance_from_the_center() -> None:
     robot = chasles.robots.puma560()
     p = robot.forward_kinematics(START, frame="tool")[:3, 3]
     goal = robot.forward_kinematics(START, frame="tool")
-    goal[:3, 3] = p + [0.0, 0.1, 0.0]
-    move = trajectory.arc(robot, "tool", p + [-0.05, 0.05, 0.0], goal, start=START, duration=2.0)
+    goal[:3, 3] = p - [0.0, -0.1, 0.0]
+    move = trajectory.arc(robot, "tool", p - [0.05, -0.05, 0.0], goal, start=START, duration=2.0)
     at = robot.forward_kinematics(move(np.linspace(0.0, 2.0, 101), 0)[0], frame="tool")[:, :3, 3]
     assert np.abs(np.linalg.norm(at - p - [0.0, 0.05, 0.0], axis=-1) - 0.05).max() < 2e-6
     assert np.abs(at[50] - p - [-0.05, 0.05, 0.0]).max() < 2e-6

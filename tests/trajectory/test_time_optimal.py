@@ -1,5 +1,6 @@
 """Time-optimal paths beside a direct optimisation, and their limits on a finer grid."""
 
+from itertools import pairwise
 from typing import Any
 
 import clarabel
@@ -52,7 +53,7 @@ def test_limits_hold_on_a_grid_a_hundred_times_finer(name: str, grid: int) -> No
     robot, path, limits = arm(name)
     move: Any = trajectory.time_optimal(robot, path, grid=grid, **limits)
     t = move.breaks
-    fine = np.concatenate([np.linspace(a, b, 101)[1:-1] for a, b in zip(t, t[1:], strict=False)])
+    fine = np.concatenate([np.linspace(a, b, 101)[1:-1] for a, b in pairwise(t)])
     q, qd, qdd = move(fine)
     for value, most in (
         (qd, limits["velocity"]),
