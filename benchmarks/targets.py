@@ -55,6 +55,9 @@ MOTIONS: dict[str, float] = {"panda batch": 25.0, "panda one": 5.0, "quadruped b
 """Rollouts on one core: at least so many times MuJoCo's, which has its constraints off for the
 Panda and stands on the same feet otherwise."""
 
+TRAJECTORIES = 10.0
+"""Time-optimal paths on a grid of 1000 intervals: at least so many times TOPP-RA."""
+
 VIEW: dict[str, float] = {"first picture": 3.0, "updates": 30.0, "pictures": 10.0}
 """A robot of thirty joints in a browser without a graphics card: at most so many seconds to the
 first picture; updates that the server applies, and pictures, at least so many in a second."""

@@ -302,12 +302,12 @@ def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
 def _following(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
     """A controller whose target is a trajectory as a function tau(t, q, qd) of arrays."""
     if isinstance(control, ComputedTorque):
-        gains = control.stiffness, control.damping
-        single = [type(gain) in _NUMBERS for gain in gains]
-        run = partial(_tracked, mechanism, None)
+        given = (control.stiffness, control.damping)
+        single = [type(gain) in _NUMBERS for gain in given]
+        run: Callable[..., Any] = partial(_tracked, mechanism, None)
         if not mechanism.traits:
             run = _tracking(mechanism, single, run)
-        gains = tuple(g if one else np.array(g) for g, one in zip(gains, single, strict=True))
+        gains = [g if one else np.array(g) for g, one in zip(given, single, strict=True)]
         return lambda t, q, qd: run(q, qd, *control.target(t)[:3], *gains)
     require_tree(mechanism.model, "PDControl", "use ComputedTorque")
     kp, kd, more = (

@@ -1,6 +1,7 @@
 """Coordinates in which trajectories are polynomials: of vectors, robots, and robots with loops."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.interpolate import PPoly
@@ -53,7 +54,7 @@ class Chart:
         """Close the loops along the curve, each time from the posture before."""
         assert self.robot is not None
         x = curve.x
-        times = np.unique(np.concatenate([np.linspace(a, b, NEAR + 1) for a, b in zip(x, x[1:])]))
+        times = np.unique(np.concatenate([np.linspace(a, b, NEAR + 1) for a, b in pairwise(x)]))
         near = [self.given[0]]
         for y in curve(times[1:]):
             near.append(self.robot.assemble(y, guess=near[-1]))

@@ -1,5 +1,7 @@
 """Trajectories one after the other."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from chasles.errors import InputError
@@ -16,7 +18,7 @@ def join(*moves: Move) -> Move:
     """
     if not moves or not all(isinstance(move, Move) for move in moves):
         raise InputError("E-PATH-046", "give one or more trajectories", part="join")
-    for k, (before, after) in enumerate(zip(moves, moves[1:], strict=False)):
+    for k, (before, after) in enumerate(pairwise(moves)):
         if before.start.shape != after.start.shape:
             problem = f"trajectories {k} and {k + 1} have positions of different shapes"
             raise InputError("E-PATH-047", problem, part="join")

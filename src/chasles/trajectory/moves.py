@@ -170,7 +170,8 @@ class Timed(Move):
     def inside(self, t: np.ndarray, order: int) -> tuple[np.ndarray, ...]:
         s = np.clip(self.profile(t), 0.0, self.path.duration)
         q, *by = self.path.inside(s, order)
-        s1, s2, s3 = (self.profile(t, nu)[..., None] if nu <= order else None for nu in (1, 2, 3))
+        rates = [self.profile(t, nu)[..., None] for nu in range(1, order + 1)]
+        s1, s2, s3 = (*rates, 0.0, 0.0, 0.0)[:3]
         found = [q]
         if order > 0:
             found.append(by[0] * s1)

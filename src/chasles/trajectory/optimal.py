@@ -204,11 +204,11 @@ class Along:
         some = _columns(q1, bent), _columns(q2, bent)
         if not np.any(loaded):
             none = np.zeros((*q1.shape[:2], 0))
-            return Course(*some, none, none, none, self.length)
+            return Course(some[0], some[1], none, none, none, self.length)
         still = np.zeros_like(q1)
         states = ((still, still), (still, q1), (q1, q2))
         tau = [_columns(self.torques(q, *rates), loaded) for rates in states]
-        return Course(*some, *tau, self.length)
+        return Course(some[0], some[1], tau[0], tau[1], tau[2], self.length)
 
     @cached_property
     def limits(self) -> np.ndarray:

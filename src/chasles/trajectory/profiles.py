@@ -308,10 +308,17 @@ def _together(curves: list[PPoly], directions: np.ndarray, duration: float) -> P
     x = np.unique(np.concatenate([[0.0, duration], *(curve.x for curve in curves)]))
     x = x[np.append(True, np.diff(x) > NEARLY * duration)]
     x[-1] = duration
-    values = np.zeros((4, len(x) - 1, len(curves)))
+    middle = 0.5 * (x[:-1] + x[1:])  # which says what piece an interval belongs to
+    values = np.zeros((4, len(middle), len(curves)))
     for k, curve in enumerate(curves):
-        for nu in range(4):
-            rate = curve(np.minimum(x[:-1], curve.x[-1]), nu) / math.factorial(nu)
-            over = x[:-1] >= curve.x[-1] - NEARLY * duration
-            values[3 - nu, :, k] = np.where(over & (nu > 0), 0.0, rate)
+        piece = np.clip(np.searchsorted(curve.x, middle) - 1, 0, len(curve.x) - 2)
+        j, a, v, q = curve.c[:, piece]
+        t = x[:-1] - curve.x[piece]
+        rows = [j, a + 3.0 * j * t, v + t * (2.0 * a + 3.0 * j * t), q + t * (v + t * (a + t * j))]
+        over = middle > curve.x[-1]
+        end = curve(curve.x[-1])
+        values[:, :, k] = [
+            *(np.where(over, 0.0, row) for row in rows[:3]),
+            np.where(over, end, rows[3]),
+        ]
     return PPoly(values @ directions, x)

@@ -162,10 +162,11 @@ def show(
     """Show a robot in a browser, and perhaps another one beside it; returns the running view.
 
     motion: a file, the folder of a simulation, or a trajectory to play; the robot beside plays it
-    too if its joints have the same names. host: the interface that is listened on; other machines see the
-    page only if it is one of theirs. port: the first that is free from here on; 0 is any. allow:
-    further hosts that browsers reach the page by, such as a reverse proxy or a notebook server:
-    "hub.example.org" or "hub.example.org:8000". Only requests with the token of `url` are answered.
+    too if its joints have the same names. host: the interface that is listened on; other machines
+    see the page only if it is one of theirs. port: the first that is free from here on; 0 is any.
+    allow: further hosts that browsers reach the page by, such as a reverse proxy or a notebook
+    server: "hub.example.org" or "hub.example.org:8000". Only requests with the token of `url` are
+    answered.
     """
     for given in (robot, beside):
         if not isinstance(given, Robot | None):

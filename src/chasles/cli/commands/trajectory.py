@@ -82,9 +82,9 @@ def trajectory(
 
     Examples:
         chasles trajectory puma560 --to 0.5,1,-1.5,0,0.3,0 --duration 2 -o move.csv
-        chasles trajectory puma560 --to joint1=1 --kind s-curve --velocity 2 --acceleration 8 --jerk 60 -o move.csv
+        chasles trajectory puma560 --to joint1=1 --kind cubic --duration 3 -o move.csv
         chasles trajectory puma560 --through points.csv --kind time-optimal --velocity 3 -o fast.csv
-        chasles trajectory puma560 --from 0,0.8,-2.4,0,0.9,0 --kind line --position 0.5,0.1,0.2 -o line.csv
+        chasles trajectory puma560 --from joint3=-1.2 --kind line --position 0.5,0.1,0.2 -o line.csv
     """
     command.check_new_table(output, overwrite=overwrite)
     if plot is not None:
