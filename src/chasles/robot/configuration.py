@@ -8,13 +8,13 @@ from typing import Any, Literal
 import numpy as np
 
 from chasles.backends.arrays import checked_count
+from chasles.entry_points import entry_point
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import from_names, numbers
 from chasles.mechanisms import Mobility, assemble, mobility
 from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
 from chasles.mechanisms.postures import Bounds
 from chasles.model.given import a_generator
-from chasles.motion.distances.avoid import with_clearance
 from chasles.robot.functions import Computing
 from chasles.robot.identity import Array
 
@@ -197,7 +197,7 @@ class Configuring(Computing):
         (True, True)
         """
         if avoid is not None:
-            targets = with_clearance(self, targets, avoid)
+            targets = entry_point("with_clearance")(self, targets, avoid)
         bounds = Bounds(self.limits.lower, self.limits.upper)
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}
