@@ -17,6 +17,7 @@ BEGIN = "<!-- codes -->\n"
 AREAS = {
     "URDF": "URDF files",
     "XACRO": "xacro files",
+    "SRDF": "SRDF files",
     "SDF": "SDF files",
     "MJCF": "MJCF files",
     "TOML": "Mechanism files and Denavit-Hartenberg files",
@@ -33,6 +34,7 @@ AREAS = {
     "CACHE": "The cache",
     "MOTION": "Motion in time",
     "CONTACT": "Contact and impact",
+    "DIST": "Distances",
     "CONTROL": "Task coordinates and controllers",
     "ACCURACY": "Accuracy",
     "COST": "Operation counts",

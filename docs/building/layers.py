@@ -36,7 +36,7 @@ BESIDE = {
 
 RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}
 
-LEAVES = ("checks", "lint", "peers", "plots", "view")
+LEAVES = ("checks", "distances", "lint", "peers", "plots", "view")
 """Units that no robot knows, except by entry points."""
 
 

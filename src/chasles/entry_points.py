@@ -1,13 +1,16 @@
-"""Entry points of the leaves: how a robot reaches pictures, checks and the viewer above it."""
+"""Entry points of the leaves: how a robot reaches distances, pictures, checks and the viewer."""
 
 from importlib import import_module
 from typing import Any
 
 ENTRY_POINTS = {
-    "plot_move": "chasles.plots:move",
+    "collision_pairs": "chasles.distances.pairs:collision_pairs",
+    "distance": "chasles.distances.distance:distance",
+    "enclosing_shapes": "chasles.distances.enclosing:enclosing_shapes",
     "plots": "chasles.plots:Plots",
     "show": "chasles.view:show",
     "verify": "chasles.checks:verify",
+    "with_clearance": "chasles.distances.avoid:with_clearance",
 }
 """The module and the function of each; no module below a leaf knows it otherwise."""
 

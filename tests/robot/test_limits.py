@@ -21,7 +21,7 @@ UNIFORM = ("universal", "yaw_pitch_roll")
 def single(kind: str, limits: Limits) -> chasles.Robot:
     """A robot of one joint."""
     inertia = RigidInertia.from_center(1.0, Vector.zero(), Symmetric(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
-    numbers = {name: 0.1 for name in JOINTS[kind].data}
+    numbers = dict.fromkeys(JOINTS[kind].data, 0.1)
     joint = JointData("j", kind, None, "a", limits=limits, **numbers)  # type: ignore[arg-type]
     return chasles.Robot(Description("r", (LinkData("a", inertia),), (joint,)))
 

@@ -1,5 +1,6 @@
-"""Distances of round shapes as programs: spheres and capsules on links, to each other and to
-spheres, capsules, boxes and planes of the world, whose numbers are inputs.
+"""Distances of round shapes as programs: of spheres and capsules on links, and from obstacles.
+
+Obstacles are spheres, capsules, boxes and planes of the world, whose numbers are inputs.
 
 A capsule is all points within a radius of a segment; a sphere is a capsule of length zero. The
 nearest points of two segments are those of Ericson (2005), *Real-Time Collision Detection*, 5.1.9,

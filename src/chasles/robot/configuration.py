@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from chasles.backends.arrays import checked_count
+from chasles.entry_points import entry_point
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import from_names, numbers
 from chasles.mechanisms import Mobility, assemble, mobility
@@ -16,7 +17,6 @@ from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
 from chasles.mechanisms.postures import SEED, TRIES, Bounds
 from chasles.mechanisms.quick import Quick
 from chasles.model.given import a_generator
-from chasles.motion.distances.avoid import with_clearance
 from chasles.robot.functions import Computing
 from chasles.robot.identity import Array
 
@@ -217,13 +217,8 @@ class Configuring(Computing):
         >>> bool(found.solved), bool(found.residual.max() < 1e-6)
         (True, True)
         """
-        quick = None
-        usual = comfort is comfort_weight is near is threads is None and fixed == ()
-        if usual and solutions == "first" and not wraps and seed is SEED and tries is TRIES:
-            quick = self._quick
-            found = quick(targets, guess)
-            if found is not None:
-                return found
+        if avoid is not None:
+            targets = entry_point("with_clearance")(self, targets, avoid)
         bounds = Bounds(self.limits.lower, self.limits.upper)
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}

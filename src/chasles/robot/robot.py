@@ -7,14 +7,14 @@ from chasles.algorithms import that_runs
 from chasles.entry_points import entry_point
 from chasles.functions.cost import Explanation, explain
 from chasles.model.given import a_name
-from chasles.motion.distances.distance import distance
-from chasles.motion.distances.enclosing import enclosing_shapes
-from chasles.motion.distances.pairs import collision_pairs
 from chasles.motion.simulation import rollout, rollout_pullback, simulate
 from chasles.robot.editing import Editing
+from chasles.robot.identity import Array
 
 if TYPE_CHECKING:  # leaves, loaded by their entry points
     from chasles.checks import Verification
+    from chasles.distances import Distances
+    from chasles.motion.geometry.closed_forms import Capsule, Sphere
     from chasles.plots import Plots
 
 
@@ -46,9 +46,120 @@ class Robot(Editing):
 
     # Distances ----------------------------------------------------------------------------------
 
-    distance = distance
-    collision_pairs = collision_pairs
-    enclosing_shapes = enclosing_shapes
+    def distance(
+        self,
+        q: Array,
+        pairs: Any = None,
+        *,
+        obstacles: Any = None,
+        shapes: Any = None,
+        meshes: str = "hull",
+        threads: int | None = None,
+    ) -> "Distances":
+        """Return distances between links, and from links to obstacles, at q (..., nq).
+
+        Parameters
+        ----------
+        q
+            One posture, or any batch of postures.
+        pairs
+            Pairs of names: of links with collision shapes, and of obstacles. By default
+            `collision_pairs()`, and every moving link with every obstacle.
+        obstacles
+            {name: shape}: shapes of `chasles.contact` whose frame is None (`Sphere`, `Capsule`,
+            `Box`, `Cylinder`, `ConvexMesh`, `Plane`), (shape, pose) with a pose (4, 4) in the
+            world, or a list of such.
+        shapes
+            Shapes of `chasles.contact` on frames of the robot, in place of those of its file, such
+            as `enclosing_shapes()`.
+        meshes
+            "hull": each mesh of the file stands for its convex hull, which contains it.
+            "triangles": the surface of its triangles, which has no inside: of overlapping meshes
+            the distance is not the depth of penetration.
+        threads
+            The number of threads of the compiled program; by default all, for large batches.
+
+        Returns
+        -------
+        Distances
+            `distance` (..., P), `points` (..., P, 2, 3) in the world, `normals`, `gradient` (...,
+            P, nv), `least` (...) and the pair that has it, `nearest`.
+
+        Raises
+        ------
+        ModelError
+            The robot has no collision shapes, or mesh files are not found.
+
+        Notes
+        -----
+        Pairs of spheres and capsules are one compiled program, with threads and SIMD; so are pairs
+        of these and planes, and of spheres and boxes of the world. All others are computed by coal
+        (`pip install 'chasles[contact]'`), one after the other.
+
+        Examples
+        --------
+        >>> from chasles.contact import Plane, Sphere
+        >>> robot = chasles.robots.puma560()
+        >>> ball = Sphere("tool", 0.05)
+        >>> found = robot.distance(robot.neutral(), shapes=[ball], obstacles={"floor": Plane()})
+        >>> found.nearest
+        ('tool', 'floor')
+        """
+        options = {"obstacles": obstacles, "shapes": shapes, "meshes": meshes, "threads": threads}
+        return entry_point("distance")(self, q, pairs, **options)
+
+    def collision_pairs(self, *, srdf: Any = None) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of links whose collision shapes may touch, in file order.
+
+        Parameters
+        ----------
+        srdf
+            The path of an SRDF file; None for the one beside the URDF file, if there is one, and
+            False for none.
+
+        Returns
+        -------
+        tuple of (str, str)
+            Every two links with collision shapes that move relative to each other, but for links
+            that one joint connects and pairs that the file excludes: `<disable_collisions>` of
+            SRDF, `<exclude>`, contype and conaffinity of MJCF.
+
+        Notes
+        -----
+        An SRDF file is found in the folder of the URDF file, in `srdf` there, or in `../srdf` and
+        `../config`, under the name of the URDF file or of the robot. As in MuJoCo, a body of an
+        MJCF file that is connected to the world may collide with shapes of the world.
+        """
+        return entry_point("collision_pairs")(self, srdf=srdf)
+
+    def enclosing_shapes(
+        self, kind: str = "spheres", *, excess: float = 0.05, count: int = 16
+    ) -> "tuple[Sphere | Capsule, ...]":
+        """Return spheres or capsules that contain the collision shapes of all links.
+
+        Parameters
+        ----------
+        kind
+            "spheres" or "capsules".
+        excess
+            The distance in m by which a shape may reach beyond what it encloses.
+        count
+            The largest number of shapes for each collision shape of the file; it takes precedence
+            over `excess`.
+
+        Returns
+        -------
+        tuple of Sphere or Capsule
+            In the frames of their links, as `distance(shapes=)` and `inverse_kinematics(avoid=)`
+            take them.
+
+        Notes
+        -----
+        Their union contains the convex hull of every collision shape, to rounding. So a positive
+        distance between them is at most that of the shapes of the file: it proves that these are
+        apart. Where they overlap, the shapes of the file may be apart or not.
+        """
+        return entry_point("enclosing_shapes")(self, kind, excess=excess, count=count)
 
     # Pictures ---------------------------------------------------------------------------------
 

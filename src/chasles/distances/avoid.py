@@ -8,15 +8,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from chasles.distances.elements import Element, of_world
+from chasles.distances.enclosing import enclosed, enclosing_shapes
+from chasles.distances.scene import Scene
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.clearance import Clearance
 from chasles.functions.rounds import OBSTACLES
 from chasles.functions.targets import Pose, Target
 from chasles.model.given import a_mapping, a_number, some_numbers
 from chasles.motion.contract import Machine
-from chasles.motion.distances.elements import Element, of_world
-from chasles.motion.distances.enclosing import enclosed, enclosing_shapes
-from chasles.motion.distances.scene import Scene
 from chasles.motion.geometry.closed_forms import Sphere
 
 PART = "avoid"

@@ -14,10 +14,10 @@ import numpy as np
 import scipy
 
 from chasles.backends.arrays import checked_count
+from chasles.distances.elements import Element, of_file
 from chasles.errors import InputError, ModelError
 from chasles.model.given import a_number
 from chasles.motion.contract import Machine
-from chasles.motion.distances.elements import Element, of_file
 from chasles.motion.geometry.closed_forms import Capsule, Sphere
 from chasles.motion.geometry.shapes import place
 
@@ -37,30 +37,7 @@ def enclosing_shapes(
     excess: float = 0.05,
     count: int = 16,
 ) -> tuple[Sphere | Capsule, ...]:
-    """Return spheres or capsules that contain the collision shapes of all links.
-
-    Parameters
-    ----------
-    kind
-        "spheres" or "capsules".
-    excess
-        The distance in m by which a shape may reach beyond what it encloses.
-    count
-        The largest number of shapes for each collision shape of the file; it takes precedence over
-        `excess`.
-
-    Returns
-    -------
-    tuple of Sphere or Capsule
-        In the frames of their links, as `distance(shapes=)` and `inverse_kinematics(avoid=)` take
-        them.
-
-    Notes
-    -----
-    Their union contains the convex hull of every collision shape, to rounding. So a positive
-    distance between them is at most that of the shapes of the file: it proves that these are apart.
-    Where they overlap, the shapes of the file may be apart or not.
-    """
+    """Shapes around all links; see `Robot.enclosing_shapes`."""
     if kind not in ("spheres", "capsules"):
         problem = f"kind must be 'spheres' or 'capsules', not {kind!r}"
         raise InputError("E-DIST-040", problem, part=PART)

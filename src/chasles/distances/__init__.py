@@ -6,7 +6,7 @@ scene = distances.Scene(robot, obstacles=...)  # prepared once, for many calls: 
 robot.inverse_kinematics({"hand": T}, avoid=distances.Avoid(obstacles, margin=0.02))
 """
 
-from chasles.motion.distances.avoid import Avoid
-from chasles.motion.distances.scene import Distances, Scene
+from chasles.distances.avoid import Avoid
+from chasles.distances.scene import Distances, Scene
 
 __all__ = ["Avoid", "Distances", "Scene"]

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.backends.arrays import call
+from chasles.distances import elements
+from chasles.distances.elements import PART, ROUND, Element
+from chasles.distances.pairs import Pair, checked_pairs, collision_pairs, pairs_among, touch
 from chasles.errors import InputError, ModelError
 from chasles.functions.doors import check_robot, numbers
 from chasles.functions.rounds import OBSTACLES, Rounds
 from chasles.motion.contract import Array, Machine
-from chasles.motion.distances import elements
-from chasles.motion.distances.elements import PART, ROUND, Element
-from chasles.motion.distances.pairs import Pair, checked_pairs, collision_pairs, pairs_among, touch
 from chasles.motion.solvers import optional
 
 PRECISION = 1e-10

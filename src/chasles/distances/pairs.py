@@ -15,27 +15,7 @@ Pair = tuple[str, str]
 
 
 def collision_pairs(robot: Machine, *, srdf: Any = None) -> tuple[Pair, ...]:
-    """Return the pairs of links whose collision shapes may touch, in file order.
-
-    Parameters
-    ----------
-    srdf
-        The path of an SRDF file; None for the one beside the URDF file, if there is one, and False
-        for none.
-
-    Returns
-    -------
-    tuple of (str, str)
-        Every two links with collision shapes that move relative to each other, but for links that
-        one joint connects and pairs that the file excludes: `<disable_collisions>` of SRDF,
-        `<exclude>`, contype and conaffinity of MJCF.
-
-    Notes
-    -----
-    An SRDF file is found in the folder of the URDF file, in `srdf` there, or in `../srdf` and
-    `../config`, under the name of the URDF file or of the robot. As in MuJoCo, a body of an MJCF
-    file that is connected to the world may collide with shapes of the world.
-    """
+    """Pairs of links that may touch; see `Robot.collision_pairs`."""
     model = robot.model
     touching: dict[str, list[ShapeData]] = {}
     for shape in model.source.shapes:

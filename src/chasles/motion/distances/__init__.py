@@ -1,1 +1,0 @@
-"""Distances between shapes of a robot, and to obstacles of the world."""
