@@ -224,7 +224,7 @@ class Identity(Named):
             return
         method = getattr(type(self), function, None)
         own = method is not None and method.__module__.startswith("chasles.")  # not a subclass's
-        if function in self.__dict__ or not own or not (plain or learnable(ready)):
+        if function in self.__dict__ or not own or not (plain or closed or learnable(ready)):
             return
         method = getattr(self, function)
         facts = {"holder": self, "fallback": partial(self._by_python, function, method)}
