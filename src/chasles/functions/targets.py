@@ -13,6 +13,7 @@ import numpy as np
 
 from chasles.errors import InputError
 from chasles.expr import Arena, Number, less, select, sqrt
+from chasles.functions.doors import leading_shape
 from chasles.functions.programs import Derivative, program
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import (
@@ -373,8 +374,7 @@ def _rotation(what: str, value: Any) -> np.ndarray:
         rows = matrix_from_quaternion(columns).rows
         return np.stack([x for row in rows for x in row], axis=-1)
     R = _sized(what, array, 3, 3)
-    with np.errstate(over="ignore", invalid="ignore"):
-        square = R @ np.swapaxes(R, -1, -2)
+    square = np.clip(R, -2.0, 2.0) @ np.swapaxes(R, -1, -2)
     if not (np.allclose(square, np.eye(3), atol=1e-6) and (np.linalg.det(R) > 0.0).all()):
         remedy = "its columns must be orthogonal unit vectors, right-handed"
         raise InputError("E-CALL-364", f"{what} is not a rotation matrix", remedy, part=_PART)
@@ -396,5 +396,5 @@ def _pose(what: str, value: Any) -> np.ndarray:
 
 
 def _joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    lead = leading_shape(_PART, first=a, second=b)
     return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b)], axis=-1)
