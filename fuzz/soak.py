@@ -237,27 +237,30 @@ def _interrupt(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path
     """An interrupted call can be made again, with the bits that it has in another thread."""
     if threading.current_thread() is not threading.main_thread():
         return False
-    q = robot.random(draw, size=200)
-    before = signal.signal(signal.SIGALRM, _stop)
+    q, armed = robot.random(draw, size=200), [True]
+
+    def stop(*_: Any) -> None:
+        if armed:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
     try:
-        signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 2e-3))
-        while True:
-            robot.mass_matrix(q, threads=2)
+        try:  # again and again: Python drops what comes while an object is finalised
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 2e-3), 0.1)
+            while True:
+                robot.mass_matrix(q, threads=2)
+        finally:
+            armed.clear()
     except KeyboardInterrupt:
-        pass
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+        armed.clear()
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    signal.signal(signal.SIGALRM, before)
     results: list[np.ndarray] = []
     beside = threading.Thread(target=lambda: results.append(robot.mass_matrix(q, threads=2)))
     beside.start()
     beside.join()
     assert np.array_equal(results[0], robot.mass_matrix(q), equal_nan=True)
     return True
-
-
-def _stop(*_: Any) -> None:
-    raise KeyboardInterrupt
 
 
 def _command(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:

@@ -111,24 +111,27 @@ def interrupted(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
     def call() -> np.ndarray:
         return found.inverse_kinematics({found.frames[-1]: T}, tries=4, threads=2).q
 
-    expected = call()
-    before = signal.signal(signal.SIGALRM, _stop)
-    try:
-        for _ in range(5):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 0.01))
+    expected, armed = call(), list[None]()
+
+    def stop(*_: Any) -> None:
+        if armed:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    for _ in range(5):
+        try:
+            try:  # again and again: Python drops what comes while an object is finalised
+                armed.append(None)
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 0.01), 0.1)
                 while True:
                     call()
-            except KeyboardInterrupt:
-                pass
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+            finally:
+                armed.clear()
+        except KeyboardInterrupt:
+            armed.clear()
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    signal.signal(signal.SIGALRM, before)
     assert np.array_equal(call(), expected)
-
-
-def _stop(*_: Any) -> None:
-    raise KeyboardInterrupt
 
 
 def odd(rng: random.Random, found: chasles.Robot, draw: Any) -> None:

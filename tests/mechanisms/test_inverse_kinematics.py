@@ -353,6 +353,8 @@ def test_empty_guesses_and_options_that_are_not_counts() -> None:
     assert found.solved.tolist() == [True, True]
     with raises("E-CALL-057"):
         PUMA.inverse_kinematics({"tool": np.zeros((2, 1, 1)) + T}, guess=np.zeros((3, 6)))
+    with raises("E-CALL-057"):
+        PUMA.inverse_kinematics({"tool": Pose((np.zeros((2, 3)), np.ones((3, 4))))})
     for option in ("threads", "tries", "count", "seed"):
         for wrong in (object(), -1, 1.5, "2", 2**63):
             with raises("E-CALL-003"):
