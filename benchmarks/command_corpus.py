@@ -41,6 +41,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS)
     parser.add_argument("--packages", nargs="+", help="some packages only")
     parser.add_argument("--page", type=Path, help="page to write the tables into")
+    again = "page whose files that differ are tried again, and which is corrected"
+    parser.add_argument("--again", type=Path, metavar="PAGE", help=again)
     record = "file of outcomes, a line each in JSON; what it has is not tried again"
     parser.add_argument("--record", type=Path, help=record)
 
@@ -54,6 +56,12 @@ def run(chosen: argparse.Namespace) -> int:
         for case in cases
         if case.format in chosen.formats and case.package in (chosen.packages or [case.package])
     ]
+    if chosen.again:
+        page = chosen.again.read_text("utf-8")
+        listed = [case for case in wanted if _row(case) in page]
+        outcomes = list(tried(listed, chosen.record))
+        chosen.again.write_text(corrected(page, outcomes), "utf-8")
+        return int(any(x.ended for x in outcomes if x.known))
     outcomes = list(tried(wanted, chosen.record))
     text = "\n".join(report(outcomes))
     if chosen.page:
@@ -89,6 +97,27 @@ def recorded(record: Path | None) -> dict[Path, dict[str, object]]:
         return {}
     rows = map(json.loads, record.read_text("utf-8").splitlines())
     return {Path(row.pop("path")): row for row in rows}
+
+
+def _row(case: Case) -> str:
+    """How the row of a file that differs begins."""
+    return f"| {case.package}: {case.path.name} |"
+
+
+def corrected(page: str, outcomes: Sequence[Outcome]) -> str:
+    """A page without the rows of files that agree now, counted where they belong."""
+    lines, places = page.splitlines(keepends=True), [*COLUMNS]
+    differs = {_row(x.case) for x in outcomes if x.known and not x.agrees}
+    agrees = {_row(x.case): x.case for x in outcomes if x.agrees and _row(x.case) not in differs}
+    for row, case in agrees.items():
+        lines = [line for line in lines if not line.startswith(row)]
+        for start in (f"| {case.format} |", f"| {case.package} | {case.format} |"):
+            k = next(k for k, line in enumerate(lines) if line.startswith(start))
+            cells = lines[k].removeprefix(start).split("|")
+            for name, more in (("agree", 1), ("differ", -1)):
+                cells[places.index(name)] = f" {int(cells[places.index(name)]) + more} "
+            lines[k] = start + "|".join(cells)
+    return "".join(lines)
 
 
 # Tables ------------------------------------------------------------------------------------------

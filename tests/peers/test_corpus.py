@@ -50,6 +50,24 @@ def test_files_of_packages() -> None:
     assert "panda.urdf" in [case.path.name for case in found if case.format == "URDF"]
 
 
+def test_files_that_agree_now_are_counted_again() -> None:
+    page = (
+        "| format | files | read by the reference | and here | agree | differ | other |\n"
+        "| MJCF | 9 | 8 | 8 | 6 | 2 | 0 |\n| URDF | 9 | 8 | 8 | 6 | 2 | 0 |\n"
+        "| arms | MJCF | 5 | 4 | 4 | 2 | 2 | 0 |\n| legs | MJCF | 4 | 4 | 4 | 4 | 0 | 0 |\n"
+        "| arms: a.xml | nothing |\n| arms: b.xml | nothing |\n"
+    )
+    good = {"notes": [], "first": "", "cause": ""}
+    bad = good | {"first": "mass matrix"}
+    cases = [Case("arms", "MJCF", Path(f"{name}.xml")) for name in "ab"]
+    outcomes = [Outcome(case, found) for case, found in zip(cases, (good, bad), strict=True)]
+    assert command_corpus.corrected(page, outcomes) == page.replace(
+        "| MJCF | 9 | 8 | 8 | 6 | 2 | 0 |", "| MJCF | 9 | 8 | 8 | 7 | 1 | 0 |"
+    ).replace("| 5 | 4 | 4 | 2 | 2 | 0 |", "| 5 | 4 | 4 | 3 | 1 | 0 |").replace(
+        "| arms: a.xml | nothing |\n", ""
+    )
+
+
 def test_tables(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pinocchio")
     pytest.importorskip("mujoco")
