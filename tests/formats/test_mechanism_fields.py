@@ -70,8 +70,11 @@ WHOLE = Description(
         rolling("rim", "ball", "b", on="eye", radius=0.3, axis=(1.0, 0.0, 0.0), touching=True),
     ),
     rotors=(RotorData("rotor", ("first[0]", "second"), (2.0, -0.5), 0.3),),
+    excluded=(("a", "b"),),
     shapes=(
-        ShapeData("a", "mesh", (1.0, 2.0, 3.0), POSE, "a.stl", (0.1, 0.2, 0.3, 0.4), "collision"),
+        ShapeData(
+            "a", "mesh", (1.0, 2.0, 3.0), POSE, "a.stl", (0.1, 0.2, 0.3, 0.4), "collision", (1, 2)
+        ),
     ),
     precision=Precision(5, 7, 2e-3),
 )
