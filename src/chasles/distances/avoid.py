@@ -114,8 +114,8 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
     groups = _separable(robot, scene, avoid.margin)
     kinds = tuple(e.kind for e in scene.closed_obstacles)
     pairs = tuple(pair for group in groups for pair in group)
-    limits = (avoid.margin, avoid.weight, avoid.tolerance)
-    return Clearance(scene.rounds.rounds, kinds, pairs, whole, *limits)
+    limits = {"weight": avoid.weight, "tolerance": avoid.tolerance}
+    return Clearance(scene.rounds.rounds, kinds, pairs, whole, avoid.margin, **limits)
 
 
 def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:

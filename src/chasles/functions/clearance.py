@@ -6,7 +6,7 @@ overlapping shapes, on the frames that carry them, give its gradient as joint to
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,8 +40,7 @@ class Clearance(Target):
     pairs: tuple[tuple[int, int], ...]
     given: Any
     margin: float = 0.0
-    weight: float = 1.0
-    tolerance: float = 1e-3
+    tolerance: float = field(default=1e-3, kw_only=True)
 
     lengths: ClassVar[int] = 1
 

@@ -1,10 +1,12 @@
 """Numbers that state targets of inverse kinematics, checked."""
 
+import sys
 from typing import Any
 
 import numpy as np
 
 from chasles.errors import InputError
+from chasles.functions.doors import leading_shape
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_quaternion
 from chasles.model.given import some_numbers
@@ -13,24 +15,30 @@ PART = "inverse_kinematics"
 """Where errors say that they are from."""
 
 
-def sized(what: str, value: Any, *shape: int) -> np.ndarray:
-    """Finite numbers whose last axes have a shape."""
+FARTHEST = 1e100
+"""The largest coordinate of a point (m), whose square is finite."""
+
+
+def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) -> np.ndarray:
+    """Finite numbers up to `most` whose last axes have a shape."""
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[max(array.ndim - len(shape), 0) :] != shape:
         problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"
         raise InputError("E-CALL-360", problem, part=PART)
-    if not np.isfinite(array).all():
-        raise InputError("E-CALL-361", f"{what} must be finite numbers", part=PART)
+    if not (np.abs(array) <= most).all():
+        problem = f"{what} must be finite numbers, up to {most:.3g}"
+        raise InputError("E-CALL-361", problem, part=PART)
     return array
 
 
 def unit(what: str, value: Any) -> np.ndarray:
     """Directions (..., 3), of length one."""
     array = sized(what, value, 3)
-    length = np.linalg.norm(array, axis=-1, keepdims=True)
-    if not (length > 0.0).all():
+    largest = np.abs(array).max(axis=-1, keepdims=True)
+    if not (largest > 0.0).all():
         raise InputError("E-CALL-362", f"{what} has length zero", "give a direction", part=PART)
-    return np.asarray(array / length)
+    array = array / largest  # whose squares neither overflow nor vanish
+    return np.asarray(array / np.linalg.norm(array, axis=-1, keepdims=True))
 
 
 def rotation(what: str, value: Any) -> np.ndarray:
@@ -45,7 +53,7 @@ def rotation(what: str, value: Any) -> np.ndarray:
         columns = Vector(tuple(np.moveaxis(q, -1, 0)))
         rows = matrix_from_quaternion(columns).rows
         return np.stack([x for row in rows for x in row], axis=-1)
-    R = sized(what, array, 3, 3)
+    R = sized(what, array, 3, 3, most=FARTHEST)
     if _slip(R) > 1e-5:
         remedy = "its columns must be orthogonal unit vectors, right-handed"
         raise InputError("E-CALL-364", f"{what} is not a rotation matrix", remedy, part=PART)
@@ -64,8 +72,10 @@ def pose(what: str, value: Any) -> np.ndarray:
     """(..., 12): rotation by rows, then the position."""
     if isinstance(value, tuple) and len(value) == 2:
         place, turn = value
-        return joined(rotation(what, turn), sized(f"the position of {what}", place, 3))
-    T = sized(what, value, 4, 4)
+        return joined(
+            rotation(what, turn), sized(f"the position of {what}", place, 3, most=FARTHEST)
+        )
+    T = sized(what, value, 4, 4, most=FARTHEST)
     if not (T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)).all():
         problem = f"the last row of {what} must be (0, 0, 0, 1)"
         raise InputError("E-CALL-365", problem, part=PART)
@@ -74,5 +84,5 @@ def pose(what: str, value: Any) -> np.ndarray:
 
 def joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Numbers side by side, their leading shapes broadcast."""
-    lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    lead = leading_shape(PART, first=a, second=b)
     return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b)], axis=-1)

@@ -28,7 +28,6 @@ from chasles.functions.targets import (
 from chasles.mechanisms.inverse_kinematics import (
     PART,
     Solution,
-    _are_targets,
     _stated,
     inverse_kinematics,
 )
@@ -44,8 +43,7 @@ def array_library(targets: Any) -> Library | None:
     if not isinstance(targets, Mapping):
         return None
     for value in targets.values():
-        several = value if isinstance(value, list) and _are_targets(value) else [value]
-        for each in several:
+        for each in _several(value):
             for array in _arrays(each):
                 found = library_of(array)
                 if found is not None:
@@ -75,6 +73,10 @@ def differentiable(
     if library.package not in ("torch", "jax"):
         problem = f"inverse kinematics does not take arrays of {library.name}"
         raise ArgumentError("E-CALL-376", problem, "give NumPy's, PyTorch's or JAX's", part=PART)
+    if options.pop("comfort", None) is not None or options.pop("wraps", False):
+        problem = "comfort and wraps have no derivatives"
+        raise ArgumentError("E-CALL-385", problem, "leave them out, or give NumPy's", part=PART)
+    options.pop("comfort_weight", None)
     pairs = [(frame, each) for frame, value in targets.items() for each in _targets(value)]
     every = [array for _, target in pairs for array in _arrays(target)]
     arrays = module(f"solving_{library.package}").Arrays(
@@ -98,7 +100,8 @@ def differentiable(
         found = inverse_kinematics(mechanism, bounds, stated, guess=guess, near=near, **options)
         solved = found.solved & (good if found.solved.ndim == 1 else good[:, None])
         rates = _rates(task, found, solved, flat, weights, movable)
-        results = (found.q, rates, solved, found.residual, found.iterations, found.limits)
+        whole = np.broadcast_to(found.complete, flat.shape[:1])
+        results = (found.q, rates, solved, found.residual, found.iterations, found.limits, whole)
         return [np.reshape(a, (*lead, *a.shape[1:])) for a in results]
 
     count = options.get("count", 16) if options.get("solutions") == "all" else None
@@ -106,13 +109,19 @@ def differentiable(
     nq, numbers = mechanism.nq, task.numbers
     shapes = [(*several, *each) for each in ((nq,), (nq, numbers), (), (2,), (nq,))]
     shapes.insert(4, ())  # iterations
+    shapes.append(())  # complete
     given = [p for p in postures if p is not None]
     return Solution(*arrays.solved(solve, goals, given, shapes))
 
 
 def _targets(value: Any) -> list[Target]:
-    values = value if isinstance(value, list) and _are_targets(value) else [value]
-    return [each if isinstance(each, Target) else Pose(each) for each in values]
+    return [each if isinstance(each, Target) else Pose(each) for each in _several(value)]
+
+
+def _several(value: Any) -> list[Any]:
+    """The targets of a frame: a list of them, or one."""
+    several = isinstance(value, list) and value and all(isinstance(x, Target) for x in value)
+    return value if several else [value]
 
 
 def _grouped(pairs: list[tuple[str, Target]]) -> dict[str, list[Target]]:

@@ -88,13 +88,14 @@ def inverse_kinematics(
     ):
         problem = "comfort needs solutions='first' without near, and wraps needs solutions='all'"
         raise InputError("E-CALL-378", problem, "leave one of them out", part=PART)
-    postures = (posture, wanted, None if ease is None else ease.posture)
-    lead = np.broadcast_shapes(lead, *(p.shape[:-1] for p in postures if p is not None))
+    states = {"guess": posture, "near": wanted, "comfort": None if ease is None else ease.posture}
+    shapes = {name: p for name, p in states.items() if p is not None}
+    lead = leading_shape(PART, targets=np.empty((*lead, 0)), **shapes)
     solver = _Solver(mechanism, bounds, task, given, lead, held, seed, tries, threads)
     if wanted is not None:
         return solver.nearest(wanted)
     if solutions == "all":
-        found = solver.all(posture, checked_count(f"{PART}: count", count))
+        found = solver.all(posture, count)
         return wrapped(mechanism, bounds, found) if wraps else found
     if quick is not None and not lead:
         quick.keep(targets, task, solver.alone())
@@ -228,7 +229,7 @@ class _Solver:
         if posture.ndim == 1:
             return np.ascontiguousarray(posture[None])
         whole = np.broadcast_to(posture, (*self.lead, posture.shape[-1]))
-        return np.ascontiguousarray(whole.reshape(-1, posture.shape[-1]))
+        return np.ascontiguousarray(whole.reshape(len(self.goals), posture.shape[-1]))
 
     def _by_group(self, guess: np.ndarray) -> Rows:
         """Problems whose fixed joints have different positions, one such position after another."""
@@ -326,7 +327,7 @@ class _Solver:
         rows, found = self._rows(posture), self.all(posture, SEVERAL)
         assert rows is not None
         rows = np.broadcast_to(rows, (len(self.goals), rows.shape[1]))
-        flat = found.q.reshape(len(rows), -1, rows.shape[1])
+        flat = found.q.reshape(len(rows), found.q.shape[-2], rows.shape[1])
         limits = self.bounds.lower, self.bounds.upper
         flat = flat + full_turns(self.mechanism, rows[:, None] - flat, flat, *limits)
         away = distance(self.mechanism, rows[:, None], flat)

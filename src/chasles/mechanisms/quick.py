@@ -39,6 +39,7 @@ class Plan:
         self._goals = _parts([target.size for target in targets])
         self._rows = _parts([target.angles + target.lengths for target in targets])
         self._options = [(target.weight, target.tolerance) for target in targets]
+        self._weights = np.concatenate([target.each("weight") for target in targets])
         size = alone.guess.size
         end = size + MEMORY
         self.run, self.plain, self.guessed = alone.run, alone.plain, alone.guessed
@@ -55,8 +56,10 @@ class Plan:
             options = (target.weight, target.tolerance)
             if not set(map(type, options)) <= _NUMBERS or options != self._options[k]:
                 self._options[k] = (np.nan, np.nan)  # until both are in place
-                for name, row in zip(("weight", "tolerance"), alone.constants, strict=False):
-                    row[0, self._rows[k]] = target.each(name)
+                weights, tolerances = alone.constants[:2]
+                self._weights[self._rows[k]] = target.each("weight")
+                weights[0] = self._weights / (self._weights.max() or 1.0)  # ratios count alone
+                tolerances[0, self._rows[k]] = target.each("tolerance")
                 self._options[k] = options
             if isinstance(target, Pose | Relative):
                 if not _is_pose(target.pose):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -219,13 +220,21 @@ class Configuring(Computing):
         """
         if avoid is not None:
             targets = entry_point("with_clearance")(self, targets, avoid)
+        library, quick = array_library(targets), None
+        usual = comfort is comfort_weight is near is threads is None and fixed == ()
+        usual = usual and library is None
+        if usual and solutions == "first" and not wraps and seed is SEED and tries is TRIES:
+            quick = self._quick
+            found = quick(targets, guess)
+            if found is not None:
+                return found
         bounds = Bounds(self.limits.lower, self.limits.upper)
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}
-        library = array_library(targets)
+        options |= {"comfort": comfort, "comfort_weight": comfort_weight, "wraps": wraps}
         if library is not None:
             return differentiable(self.mechanism, bounds, targets, library, **options)
-        return inverse_kinematics(self.mechanism, bounds, targets, **options)
+        return inverse_kinematics(self.mechanism, bounds, targets, quick=quick, **options)
 
 
 def _interval(lower: float, upper: float, span: float) -> tuple[float, float]:

@@ -36,7 +36,7 @@ class Arrays:
         lead = jnp.broadcast_shapes(*(a.shape[:-1] for a in arrays))
         wide = [jnp.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays]
         whole = jax.dtypes.canonicalize_dtype(np.int64)
-        dtypes = (self._dtype, self._dtype, np.bool_, self._dtype, whole, np.int8)
+        dtypes = (self._dtype, self._dtype, np.bool_, self._dtype, whole, np.int8, np.bool_)
 
         def found(*numbers: Any) -> tuple[Any, ...]:
             pairs = zip(solve(*map(np.asarray, numbers)), dtypes, strict=True)

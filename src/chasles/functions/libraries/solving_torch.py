@@ -80,7 +80,7 @@ class _Solve(torch.autograd.Function):  # type: ignore[misc]
     def jvp(ctx: Any, _: None, direction: Any, *__: Any) -> tuple[Any, ...]:
         goals, rates = ctx.saved_tensors
         moved = _Push.apply(rates, direction if direction is not None else torch.zeros_like(goals))
-        return moved, torch.full_like(rates, math.nan), *[None] * 4
+        return moved, torch.full_like(rates, math.nan), *[None] * 5
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], solve: Any, *tensors: Any) -> tuple[Any, Any]:
