@@ -17,7 +17,6 @@ from chasles.functions.doors import leading_shape
 from chasles.functions.programs import Derivative, program
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import (
-    matrix_from_quaternion,
     vector_from_matrix,
     vector_from_quaternion,
 )
@@ -352,8 +351,8 @@ def _sized(what: str, value: Any, *shape: int, most: float = np.finfo(float).max
     return array
 
 
-def _unit(what: str, value: Any) -> np.ndarray:
-    array = _sized(what, value, 3)
+def _unit(what: str, value: Any, size: int = 3) -> np.ndarray:
+    array = _sized(what, value, size)
     largest = np.abs(array).max(axis=-1, keepdims=True)
     if not (largest > 0.0).all():
         raise InputError("E-CALL-362", f"{what} has length zero", "give a direction", part=_PART)
@@ -369,10 +368,11 @@ def _rotation(what: str, value: Any) -> np.ndarray:
         if not (np.abs(q).max(axis=-1) > 0.0).all():
             problem = f"the quaternion of {what} is zero"
             raise InputError("E-CALL-363", problem, "the identity is (1, 0, 0, 0)", part=_PART)
-        q = q / np.abs(q).max(axis=-1, keepdims=True)
-        columns = Vector(tuple(np.moveaxis(q, -1, 0)))
-        rows = matrix_from_quaternion(columns).rows
-        return np.stack([x for row in rows for x in row], axis=-1)
+        w, x, y, z = np.moveaxis(_unit(what, q, 4), -1, 0)
+        rows = [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)]
+        rows += [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)]
+        rows += [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]
+        return np.stack(rows, axis=-1)
     R = _sized(what, array, 3, 3)
     square = np.clip(R, -2.0, 2.0) @ np.swapaxes(R, -1, -2)
     if not (np.allclose(square, np.eye(3), atol=1e-6) and (np.linalg.det(R) > 0.0).all()):
