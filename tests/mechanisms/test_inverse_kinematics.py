@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from support import raises, tree
 
 import chasles
@@ -382,3 +383,13 @@ def test_one_guess_for_a_batch_is_that_guess_for_each() -> None:
     assert ((found.q >= PUMA.limits.lower) & (found.q <= PUMA.limits.upper)).all()
     rows = PUMA.inverse_kinematics({"tool": T}, guess=np.tile(q[0], (50, 1)))
     assert np.array_equal(rows.q, found.q)
+
+
+def test_a_batch_of_quaternions_is_the_batch_of_their_matrices() -> None:
+    Q = np.random.default_rng(2).normal(size=(20, 4)) * 1e3
+    R = np.array([Rotation.from_quat(q, scalar_first=True).as_matrix() for q in Q])
+    rows = [PUMA.inverse_kinematics({"tool": Orientation(x)}, tries=20) for x in (Q, R)]
+    assert rows[0].solved.all()
+    for q in (each.q for each in rows):
+        turned = PUMA.forward_kinematics(q, frame="tool")[:, :3, :3]
+        assert np.allclose(turned, R, atol=1e-5)

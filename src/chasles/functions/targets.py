@@ -16,7 +16,10 @@ from chasles.expr import Arena, Number, less, select, sqrt
 from chasles.functions.programs import Derivative, program
 from chasles.functions.target_numbers import FARTHEST, PART, joined, pose, rotation, sized, unit
 from chasles.mathematics.linear import Matrix, Vector
-from chasles.mathematics.rotations import vector_from_matrix, vector_from_quaternion
+from chasles.mathematics.rotations import (
+    vector_from_matrix,
+    vector_from_quaternion,
+)
 from chasles.model import Model
 from chasles.model.given import a_name, some_numbers
 
@@ -345,3 +348,68 @@ def _minus(a: Sequence[Number], b: Sequence[Number]) -> list[Number]:
 
 def _times(a: Sequence[Number], k: Number) -> list[Number]:
     return [x * k for x in a]
+
+
+# Doors ------------------------------------------------------------------------------------------
+
+_PART = "inverse_kinematics"
+FARTHEST = 1e100  # m, of a point; its square is finite
+
+
+def _sized(what: str, value: Any, *shape: int, most: float = np.finfo(float).max) -> np.ndarray:
+    array = some_numbers(what, value, _PART).astype(float)
+    if array.shape[max(array.ndim - len(shape), 0) :] != shape:
+        problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"
+        raise InputError("E-CALL-360", problem, part=_PART)
+    if not (np.abs(array) <= most).all():
+        raise InputError("E-CALL-361", f"{what} must be finite, up to {most:.3g}", part=_PART)
+    return array
+
+
+def _unit(what: str, value: Any, size: int = 3) -> np.ndarray:
+    array = _sized(what, value, size)
+    largest = np.abs(array).max(axis=-1, keepdims=True)
+    if not (largest > 0.0).all():
+        raise InputError("E-CALL-362", f"{what} has length zero", "give a direction", part=_PART)
+    array = array / largest  # whose squares neither overflow nor vanish
+    return np.asarray(array / np.linalg.norm(array, axis=-1, keepdims=True))
+
+
+def _rotation(what: str, value: Any) -> np.ndarray:
+    """(..., 9) from a matrix or a quaternion."""
+    array = some_numbers(what, value, _PART).astype(float)
+    if array.shape[-1:] == (4,):
+        q = _sized(what, array, 4)
+        if not (np.abs(q).max(axis=-1) > 0.0).all():
+            problem = f"the quaternion of {what} is zero"
+            raise InputError("E-CALL-363", problem, "the identity is (1, 0, 0, 0)", part=_PART)
+        w, x, y, z = np.moveaxis(_unit(what, q, 4), -1, 0)
+        rows = [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)]
+        rows += [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)]
+        rows += [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]
+        return np.stack(rows, axis=-1)
+    R = _sized(what, array, 3, 3)
+    square = np.clip(R, -2.0, 2.0) @ np.swapaxes(R, -1, -2)
+    if not (np.allclose(square, np.eye(3), atol=1e-6) and (np.linalg.det(R) > 0.0).all()):
+        remedy = "its columns must be orthogonal unit vectors, right-handed"
+        raise InputError("E-CALL-364", f"{what} is not a rotation matrix", remedy, part=_PART)
+    return R.reshape(*R.shape[:-2], 9)
+
+
+def _pose(what: str, value: Any) -> np.ndarray:
+    """(..., 12): rotation by rows, then the position."""
+    if isinstance(value, tuple) and len(value) == 2:
+        place, turn = value
+    else:
+        T = _sized(what, value, 4, 4)
+        if not (T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)).all():
+            problem = f"the last row of {what} must be (0, 0, 0, 1)"
+            raise InputError("E-CALL-365", problem, part=_PART)
+        place, turn = T[..., :3, 3], T[..., :3, :3]
+    place = _sized(f"the position of {what}", place, 3, most=FARTHEST)
+    return _joined(_rotation(what, turn), place)
+
+
+def _joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    lead = leading_shape(_PART, first=a, second=b)
+    return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b)], axis=-1)
