@@ -27,6 +27,8 @@ MODULES = (
     "chasles.homogeneous",
     "chasles.model",
     "chasles.robots",
+    "chasles.targets",
+    "chasles.trajectory",
 )
 """The modules whose names are public; `docs/api` documents them."""
 

@@ -20,6 +20,7 @@ from support import Floats, close, raises
 import chasles
 from chasles import control
 from chasles.algorithms import FUNCTIONS, OPEN
+from chasles.contact import Sphere
 from chasles.model import FrameData, LoopData, gear
 
 NAME, FRAME = "five_bar", "tip"
@@ -373,6 +374,24 @@ def reached(s: State) -> None:
     assert np.abs(ROBOT.loop_residual(found.q)).max() < 1e-10
 
 
+def apart(s: State) -> None:
+    """Distances depend on positions alone; the ends of the linkage are spheres."""
+    shapes = [Sphere("left", 0.01), Sphere("right_coupler", 0.02)]
+    mine, theirs = (robot.distance(s.q, shapes=shapes).distance for robot in (ROBOT, TREE))
+    ends = [ROBOT.forward_kinematics(s.q, frame=sphere.frame)[:3, 3] for sphere in shapes]
+    close(mine, theirs, 1e-13)
+    close(np.min(mine), np.linalg.norm(ends[0] - ends[1]) - 0.03, 1e-12)
+
+
+def resolved(s: State) -> None:
+    """Rates that move the frame as wanted, and keep the pin where it is."""
+    step = control.resolved_rate(ROBOT, {FRAME: "position"}, dt=1e-3)
+    wanted = ROBOT.frame_velocity(s.q, s.qd, frame=FRAME)[3:]
+    qd = step(s.q, s.qd, wanted)
+    close(ROBOT.loop_matrix(s.q) @ qd, np.zeros(len(ROBOT.loop_matrix(s.q))), 1e-7, scale=1.0)
+    close(ROBOT.frame_velocity(s.q, qd, frame=FRAME)[3:], wanted, 1e-4)
+
+
 def assembled(s: State) -> None:
     """The pin is at one place by both chains, and rates keep it there."""
     free = [ROBOT.joints.index(name) for name in ROBOT.independent]
@@ -543,6 +562,11 @@ FUNCTIONS_OF_THE_ROBOT: dict[str, Check] = {
     "with_loops": closed_more,
     "with_couplings": closed_more,
     "neutral": alike("neutral"),
+    "clip": alike("clip", "q"),
+    "within": alike("within", "q"),
+    "distance": apart,
+    "collision_pairs": apart,
+    "enclosing_shapes": refused(lambda s: ROBOT.enclosing_shapes(), "no collision shapes"),
     "state": placed,
     "random": placed,
     "integrate": alike("integrate", "q", "qd"),
@@ -650,6 +674,7 @@ FUNCTIONS_OF_CHASLES: dict[str, Check] = {
         lambda s: control.operational_sensitivities(ROBOT, s.q, s.qd, s.qdd, frame=FRAME),
         r"use robot.linearize\(q, qd, tau\)",
     ),
+    "control.resolved_rate": resolved,
     "control.task_coordinates": task,
     "control.task_jacobian": task,
     "control.task_jacobian_rate": task,
