@@ -385,7 +385,7 @@ def apart(s: State) -> None:
 
 def resolved(s: State) -> None:
     """Rates that move the frame as wanted, and keep the pin where it is."""
-    step = control.resolved_rate(ROBOT, {FRAME: "position"}, dt=1e-3)
+    step = control.resolved_rate(ROBOT, {FRAME: "position"}, dt=1e-3, damping=1e-4)
     wanted = ROBOT.frame_velocity(s.q, s.qd, frame=FRAME)[3:]
     qd = step(s.q, s.qd, wanted)
     close(ROBOT.loop_matrix(s.q) @ qd, np.zeros(len(ROBOT.loop_matrix(s.q))), 1e-7, scale=1.0)
