@@ -283,7 +283,7 @@ def test_readme_has_the_two_commands() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     assert "\npip install . && chasles demo\n" in text
     assert "\npip install -e '.[test]' && pytest\n" in text
-    assert len(text.splitlines()) <= 50, "the README is one screen; the rest belongs into docs/"
+    assert len(text.splitlines()) <= 65, "the README is two screens; the rest belongs into docs/"
     assert (ROOT / "docs/images/demo.png").stat().st_size < 150_000
 
 
