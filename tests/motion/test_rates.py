@@ -145,7 +145,7 @@ def test_limits_of_position_velocity_and_acceleration_hold_all_along() -> None:
 
 
 def test_follows_a_circle_within_limits() -> None:
-    """A quarter metre of radius in 2 s, corrected by the error in position: 1e-6 m off at most."""
+    """A radius of 0.1 m in 2 s, corrected by the error in position: 1e-5 m off at most."""
     step = resolved_rate(PUMA, {"tool": "twist"}, dt=DT, acceleration=20.0)
     step.velocity[:] = 2.0
     q = np.array([0.3, 0.5, -1.0, 0.2, 0.9, -0.4])
