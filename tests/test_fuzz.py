@@ -57,7 +57,7 @@ def test_samples_are_whole_before_they_are_mutated(path: Path, tmp_path: Path) -
     files.mutations.put(tmp_path)
     (tmp_path / path.name).write_bytes(path.read_bytes())
     with files.readers_here(mujoco=True):
-        formats.read(str(tmp_path / path.name))
+        assert formats.read(str(tmp_path / path.name)) is not None
 
 
 @pytest.mark.parametrize("name", list(soak.STEPS))

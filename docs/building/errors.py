@@ -35,6 +35,7 @@ AREAS = {
     "MOTION": "Motion in time",
     "CONTACT": "Contact and impact",
     "DIST": "Distances",
+    "PATH": "Trajectories",
     "CONTROL": "Task coordinates and controllers",
     "ACCURACY": "Accuracy",
     "COST": "Operation counts",

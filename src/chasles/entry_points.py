@@ -7,6 +7,7 @@ ENTRY_POINTS = {
     "collision_pairs": "chasles.distances.pairs:collision_pairs",
     "distance": "chasles.distances.distance:distance",
     "enclosing_shapes": "chasles.distances.enclosing:enclosing_shapes",
+    "plot_move": "chasles.plots:move",
     "plots": "chasles.plots:Plots",
     "show": "chasles.view:show",
     "verify": "chasles.checks:verify",

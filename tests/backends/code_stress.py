@@ -107,6 +107,8 @@ def compiling(count: int) -> None:
             beside = threading.Thread(target=Kernel, args=(artifact,))
             beside.start()
             beside.join()
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)  # one may still be on its way
     called(planar(1).with_gravity([0.0, 0.0, -1.0]), 0.5)
     print(f"{count} interrupts of LLVM")
 

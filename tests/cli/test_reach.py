@@ -106,7 +106,7 @@ def test_a_posture_that_misses_its_pose_is_no_motion(tmp_path: Path) -> None:
     assert [k for k, good in enumerate(found["solved"]) if not good] == [7]
     assert "20 of 21" in run("reach", "puma560", "--poses", poses, status=1)
     said = run("motion", "puma560", table, "--differentiate", "--json", status=2)
-    assert code(said) == "E-FILE-080"
+    assert code(said) == "E-FILE-084"
 
 
 def test_poses_without_times_are_solved_independently(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_poses_without_times_are_solved_independently(tmp_path: Path) -> None:
         (("--pose", "1,2,nan"), "E-CLI-073"),
         (("--pose", "0.4,0,0", "--guess", "1,2"), "E-CLI-073"),
         (("--poses", "empty.csv"), "E-FILE-082"),
-        (("--poses", "twice.csv"), "E-FILE-081"),
+        (("--poses", "twice.csv"), "E-FILE-085"),
         (("--poses", "zero.csv"), "E-FILE-083"),
     ],
 )

@@ -133,7 +133,7 @@ def read_poses(path: str | os.PathLike[str]) -> tuple[np.ndarray | None, np.ndar
     turned = [names for names in (ANGLES, QUATERNION) if set(names) & set(header.names)]
     if len(turned) > 1:
         problem = "orientations are given twice, by angles and by quaternions"
-        raise header.line.error("E-FILE-081", problem, "remove one of the two")
+        raise header.line.error("E-FILE-085", problem, "remove one of the two")
     places = {"t": header.places(["t"])} if "t" in header.names else {}
     places["pose"] = header.places([*POSITION, *itertools.chain.from_iterable(turned)])
     table = _Table(header.rows(), places)
@@ -242,7 +242,7 @@ def _reached(rows: Iterator[_Row], place: int) -> Iterator[_Row]:
     for line, numbers in rows:
         if numbers[place] == 0.0:
             problem = "this posture does not reach its pose (solved is 0)"
-            raise line.error("E-FILE-080", problem, "remove the line, or move the pose")
+            raise line.error("E-FILE-084", problem, "remove the line, or move the pose")
         yield line, numbers
 
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from chasles.errors import InputError
 from chasles.functions.doors import leading_shape
-from chasles.mathematics.linear import Vector
-from chasles.mathematics.rotations import matrix_from_quaternion
 from chasles.model.given import some_numbers
 
 PART = "inverse_kinematics"
@@ -34,11 +32,15 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
 def unit(what: str, value: Any) -> np.ndarray:
     """Directions (..., 3), of length one."""
     array = sized(what, value, 3)
-    largest = np.abs(array).max(axis=-1, keepdims=True)
-    if not (largest > 0.0).all():
+    if not array.any(axis=-1).all():
         raise InputError("E-CALL-362", f"{what} has length zero", "give a direction", part=PART)
-    array = array / largest  # whose squares neither overflow nor vanish
-    return np.asarray(array / np.linalg.norm(array, axis=-1, keepdims=True))
+    return _normalised(array)
+
+
+def _normalised(vectors: np.ndarray) -> np.ndarray:
+    """Vectors divided by their lengths, of any size: no square overflows or vanishes."""
+    scaled = vectors / np.abs(vectors).max(axis=-1, keepdims=True)
+    return np.asarray(scaled / np.linalg.norm(scaled, axis=-1, keepdims=True))
 
 
 def rotation(what: str, value: Any) -> np.ndarray:
@@ -49,10 +51,11 @@ def rotation(what: str, value: Any) -> np.ndarray:
         if not (np.abs(q).max(axis=-1) > 0.0).all():
             problem = f"the quaternion of {what} is zero"
             raise InputError("E-CALL-363", problem, "the identity is (1, 0, 0, 0)", part=PART)
-        q = q / np.abs(q).max(axis=-1, keepdims=True)
-        columns = Vector(tuple(np.moveaxis(q, -1, 0)))
-        rows = matrix_from_quaternion(columns).rows
-        return np.stack([x for row in rows for x in row], axis=-1)
+        w, x, y, z = np.moveaxis(_normalised(q), -1, 0)
+        rows = [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)]
+        rows += [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)]
+        rows += [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]
+        return np.stack(rows, axis=-1)
     R = sized(what, array, 3, 3, most=FARTHEST)
     if _slip(R) > 1e-5:
         remedy = "its columns must be orthogonal unit vectors, right-handed"

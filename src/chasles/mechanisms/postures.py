@@ -13,7 +13,7 @@ from chasles.backends.arrays import COMPILING
 from chasles.functions.reaching import FIRM, MEMORY, MOST, SHARE, Task
 from chasles.mechanisms.mechanism import Mechanism
 
-SEED, TRIES = 0, 200
+SEED, TRIES, COUNT = 0, 200, 16
 """By default: the set of starting postures, and how many of them a problem is given."""
 
 RANKED = 128

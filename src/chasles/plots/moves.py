@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.errors import InputError
+from chasles.errors import InputError, shown
 from chasles.formats.motion import columns
 from chasles.plots.paper import Axes, curves, finish
 from chasles.trajectory import Move
@@ -38,6 +38,7 @@ def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
             labels = [
                 name.rpartition(".")[0] + name.rpartition(".")[2].lstrip("qd") for name in known
             ]
+        labels = [shown(label, 24) for label in labels]  # a longer one leaves no room to draw
         curves(drawn, t, dict(zip(labels, rows, strict=True)))
         unit = ("rad, m", "rad/s, m/s", "rad/s², m/s²", "rad/s³, m/s³")[k]
         finish(drawn, f"{TITLES[k]} ({unit})", "time (s)")

@@ -15,7 +15,7 @@ from chasles.functions.doors import from_names, numbers
 from chasles.mechanisms import Mobility, assemble, mobility
 from chasles.mechanisms.differentiable import array_library, differentiable
 from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
-from chasles.mechanisms.postures import SEED, TRIES, Bounds
+from chasles.mechanisms.postures import COUNT, SEED, TRIES, Bounds
 from chasles.mechanisms.quick import Quick
 from chasles.model.given import a_generator
 from chasles.robot.functions import Computing
@@ -150,7 +150,7 @@ class Configuring(Computing):
         near: Array = None,
         fixed: Sequence[str] | str = (),
         solutions: Literal["first", "all"] = "first",
-        count: int = 16,
+        count: int = COUNT,
         comfort: Array = None,
         comfort_weight: Array = None,
         wraps: bool = False,
@@ -222,7 +222,7 @@ class Configuring(Computing):
             targets = entry_point("with_clearance")(self, targets, avoid)
         library, quick = array_library(targets), None
         usual = comfort is comfort_weight is near is threads is None and fixed == ()
-        usual = usual and library is None
+        usual = usual and library is None and count is COUNT
         if usual and solutions == "first" and not wraps and seed is SEED and tries is TRIES:
             quick = self._quick
             found = quick(targets, guess)

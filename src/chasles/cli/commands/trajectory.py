@@ -78,13 +78,12 @@ def trajectory(
 
     Between two postures, through a table of postures, or along lines of a frame.
 
-    `chasles motion`, `chasles view --motion` and `chasles simulate --follow` read the file.
+    `chasles motion`, `view --motion` and `simulate --follow` read the file.
 
     Examples:
-        chasles trajectory puma560 --to 0.5,1,-1.5,0,0.3,0 --duration 2 -o move.csv
-        chasles trajectory puma560 --to joint1=1 --kind cubic --duration 3 -o move.csv
-        chasles trajectory puma560 --through points.csv --kind time-optimal --velocity 3 -o fast.csv
-        chasles trajectory puma560 --from joint3=-1.2 --kind line --position 0.5,0.1,0.2 -o line.csv
+        chasles trajectory puma560 --to joint1=1 --duration 2 -o move.csv
+        chasles trajectory puma560 --through points.csv --kind spline -o a.csv
+        chasles trajectory robot.urdf --kind line --position 0.5,0.1,0.2 -o b.csv
     """
     command.check_new_table(output, overwrite=overwrite)
     if plot is not None:
