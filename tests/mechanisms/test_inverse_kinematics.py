@@ -1,5 +1,6 @@
 """Inverse kinematics: postures are checked by forward kinematics, limits and closed forms."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,10 @@ import chasles
 from chasles.expr import RULES, Arena, Program, Variable, interpret
 from chasles.functions.reaching import MEMORY, MOST, SHARE, STATUS, Task
 from chasles.functions.targets import Posture
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.spatial import RigidInertia, Transform
+from chasles.model import Description, FrameData, JointData, LinkData
+from chasles.model.description import Limits
 from chasles.robots import delta, five_bar, planar, puma560, random_tree, stanford_arm, stewart
 from chasles.targets import (
     CENTER,
@@ -393,3 +398,30 @@ def test_a_batch_of_quaternions_is_the_batch_of_their_matrices() -> None:
     for q in (each.q for each in rows):
         turned = PUMA.forward_kinematics(q, frame="tool")[:, :3, :3]
         assert np.allclose(turned, R, atol=1e-5)
+
+
+def test_limits_of_joints_with_several_angles_are_held() -> None:
+    """Each angle of a universal joint has the joint's limits, at the solution and on the way."""
+    x, y = Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0)
+    up = replace(Transform.identity(), r=Vector.of(0.0, 0.0, 0.5))
+    axes: dict[str, Any] = {"axis": x, "second_axis": y, "limits": Limits(-0.5, 0.6)}
+    inertia = RigidInertia.from_center(
+        1.0, Vector.of(0.0, 0.0, 0.2), Symmetric(*[0.01] * 3, *[0.0] * 3)
+    )
+    joints = (
+        JointData("base", "universal", None, "arm", **axes),
+        JointData("wrist", "universal", "arm", "hand", up, **axes),
+    )
+    links = tuple(LinkData(name, inertia) for name in ("arm", "hand"))
+    robot = chasles.Robot(Description("crane", links, joints, (FrameData("tip", "hand", up),)))
+    rng = np.random.default_rng(3)
+    q = rng.uniform(robot.limits.lower, robot.limits.upper, (200, 4))
+    points = robot.forward_kinematics(q, frame="tip")[:, :3, 3]
+    found = robot.inverse_kinematics({"tip": Position(points)})
+    assert found.solved.all()
+    assert robot.within(found.q).all()
+    beyond = robot.forward_kinematics([1.0, 1.0, 1.0, 1.0], frame="tip")
+    found = robot.inverse_kinematics({"tip": beyond})
+    assert not found.solved
+    assert robot.within(found.q)
+    assert found.limits.any()

@@ -29,7 +29,7 @@ from chasles.expr import (
 from chasles.functions.targets import CENTER, Posture, Rows
 from chasles.mathematics.linear import Matrix, Vector, invert_symmetric, solve_symmetric
 from chasles.model import Model
-from chasles.model.spaces import PositionSpace, size
+from chasles.model.spaces import PositionSpace, rate_places, size
 
 Kind = Literal["twist", "position", "orientation"]
 
@@ -178,11 +178,7 @@ class Step:
         stop before it, so that limits of position and of acceleration do not contradict later.
         """
         dt, low, high = given["dt"][0], [], []
-        places = {
-            self.model.velocity_slices[i].start: self.model.position_slices[i].start
-            for i in self.model.movers
-            if self.model.bodies[i].joint.nq == 1
-        }
+        places = dict(rate_places(self.model))
         for i in range(self.model.nv):
             most, a, now = given["velocity"][i], given["acceleration"][i], given["qd"][i]
             below, above = -most, most

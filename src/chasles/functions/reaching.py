@@ -35,7 +35,7 @@ from chasles.functions.programs import program
 from chasles.functions.targets import Pose, Posture, Relative, Rows, Target
 from chasles.mathematics.linear import Matrix, Vector, solve_symmetric, symmetric_products
 from chasles.model import Model
-from chasles.model.spaces import freedom_units, size
+from chasles.model.spaces import freedom_units, rate_places, size
 
 DAMPING, LEAST = 0.03, 1e-14
 """The damping as a part of the squared error, and added to it, so that a step always exists."""
@@ -293,14 +293,8 @@ class Task:
 
     def _places(self) -> list[tuple[int, int]]:
         """Places in qd and in q of the coordinates that have a limit."""
-        model = self.model
-        found = [
-            (model.velocity_slices[i].start, model.position_slices[i].start)
-            for i in model.movers
-            if model.bodies[i].joint.nq == 1
-        ]
         limited = np.isfinite(self.lower) | np.isfinite(self.upper)
-        return [(i, k) for i, k in found if limited[k]]
+        return [(i, k) for i, k in rate_places(self.model) if limited[k]]
 
     def _reached_program(self) -> Program:
         arena, q = Arena(RULES), Variable("q", (self.model.nq,))

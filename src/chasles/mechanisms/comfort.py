@@ -10,7 +10,7 @@ from chasles.functions.doors import numbers
 from chasles.functions.reaching import MEMORY, MOST, STATUS
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import Bounds, Prepared
-from chasles.model.spaces import freedom_units, size
+from chasles.model.spaces import freedom_units, rate_places, size
 
 PART = "inverse_kinematics"
 
@@ -68,10 +68,9 @@ def _middle(mechanism: Mechanism, bounds: Bounds) -> tuple[np.ndarray, np.ndarra
     """The middle between the limits, and weights by the squared distance to them; 0 without."""
     model, posture = mechanism.model, mechanism.neutral()
     weights = np.zeros(mechanism.nv)
-    for i in model.movers:
-        k, v = model.position_slices[i].start, model.velocity_slices[i].start
+    for v, k in rate_places(model):
         half = 0.5 * (bounds.upper[k] - bounds.lower[k])
-        if model.bodies[i].joint.nq == 1 and 0.0 < half < np.inf:
+        if 0.0 < half < np.inf:
             posture[k], weights[v] = bounds.lower[k] + half, 1.0 / half**2
     return posture, weights
 

@@ -345,6 +345,20 @@ def loop_size(model: Model, loop: Loop) -> float:
     return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0
 
 
+def rate_places(model: Model) -> list[tuple[int, int]]:
+    """Places in qd and in q of the coordinates whose rates are velocities."""
+    return [
+        pair
+        for i in model.movers
+        if model.bodies[i].joint.additive
+        for pair in zip(
+            range(model.nv)[model.velocity_slices[i]],
+            range(model.nq)[model.position_slices[i]],
+            strict=True,
+        )
+    ]
+
+
 def freedom_units(model: Model, length: float) -> list[float]:
     """Of each velocity coordinate: 1 where it turns, a length where it only slides."""
     joints = [model.bodies[i].joint for i in model.movers]

@@ -18,6 +18,7 @@ from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
 from chasles.mechanisms.postures import COUNT, SEED, TRIES, Bounds
 from chasles.mechanisms.quick import Quick
 from chasles.model.given import a_generator
+from chasles.model.spaces import rate_places
 from chasles.robot.functions import Computing
 from chasles.robot.identity import Array
 
@@ -37,11 +38,7 @@ class Configuring(Computing):
         inside = self.clip(q)
         if np.array_equal(inside, q) or not self.loops:
             return inside
-        places = {
-            self.model.velocity_slices[i].start: self.model.position_slices[i].start
-            for i in self.model.movers
-            if self.model.bodies[i].joint.nq == 1
-        }
+        places = dict(rate_places(self.model))
         free = self.mechanism.loops.positions.independent
         y = [inside[places[k]] if k in places else 0.0 for k in free]
         return assemble(self.mechanism.closing.positions, y, inside)
