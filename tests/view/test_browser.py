@@ -99,8 +99,12 @@ class Page:
 
     def slider(self, label: str) -> Any:
         """The handle of the slider with a label."""
-        names = [name.split(",")[0] for name in self.labels()]
-        return self.tab.get_by_role("slider").nth(names.index(label))
+        self.until(lambda: label in self.names())
+        return self.tab.get_by_role("slider").nth(self.names().index(label))
+
+    def names(self) -> list[str]:
+        """Of the freedoms of all sliders, in order."""
+        return [text.split(",")[0] for text in self.labels()]
 
     def labels(self) -> list[str]:
         """Of all sliders, in order."""

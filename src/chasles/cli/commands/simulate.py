@@ -119,7 +119,6 @@ def simulate(
     Examples:
         chasles simulate puma560 --random 1 --duration 2
         chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
-        chasles simulate puma560 --control pd --kp 900 --kd 60 --follow a.csv
         chasles simulate puma560 --control gravity --write-scenario hold.toml
         chasles simulate hold.toml --duration 2 --output hold --table hold.csv
         chasles simulate --output hold --resume
