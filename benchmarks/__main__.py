@@ -15,6 +15,7 @@ COMMANDS = {
         "benchmarks.command_inverse_kinematics",
         "random poses, beside the Robotics Toolbox",
     ),
+    "branches": ("benchmarks.command_branches", "all postures of random poses"),
     "trajectories": ("benchmarks.command_trajectories", "paths in time, beside TOPP-RA and Ruckig"),
     "c": ("benchmarks.command_c", "exported C beside Pinocchio"),
     "gpu": ("benchmarks.command_gpu", "kernels on a GPU beside what it can do"),

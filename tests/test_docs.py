@@ -308,5 +308,18 @@ def write() -> None:
             print(f"wrote {page.relative_to(ROOT)}")
 
 
+def test_benchmarks_that_pages_name_are_there() -> None:
+    """Every `python -m benchmarks NAME` of a page is a command of its own module."""
+    from benchmarks.__main__ import COMMANDS  # on the path of pytest alone
+
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+    texts = [page.read_text("utf-8") for page in pages]
+    named = {name for text in texts for name in re.findall(r"-m benchmarks ([a-z-]+)", text)}
+    assert named
+    assert named <= set(COMMANDS)
+    for module, _ in COMMANDS.values():
+        assert (ROOT / f"{module.replace('.', '/')}.py").exists()
+
+
 if __name__ == "__main__":
     write()
