@@ -688,9 +688,9 @@ def test_parquet_motions_are_refused_by_name(tmp_path: Path) -> None:
 
     good = {"t": [0.0, 0.1, 0.2], "joint1.q": [0.0, 1.0, 2.0], "joint2.q": [0.0, 0.5, 1.0]}
     for change, said in (
-        ({"joint2.q": None}, ("E-FILE-015", "joint2.q")),
-        ({"joint1.q": [0.0, float("nan"), 1.0]}, ("E-FILE-026", "row 1")),
-        ({"t": [0.0, 0.2, 0.1]}, ("E-FILE-020",)),
+        ({"joint2.q": None}, ("E-FILE-089", "joint2.q")),
+        ({"joint1.q": [0.0, float("nan"), 1.0]}, ("E-FILE-091", "row 1")),
+        ({"t": [0.0, 0.2, 0.1]}, ("E-FILE-090",)),
         ({"joint1.q": ["a", "b", "c"]}, ("E-FILE-088",)),
     ):
         columns = {name: x for name, x in (good | change).items() if x is not None}

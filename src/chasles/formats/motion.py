@@ -105,7 +105,7 @@ def read(
         yield Motion(first, t, found["q"], found.get("qd"), found.get("qdd"), block[-1][0].end)
         first += len(block)
     if first == 0:
-        raise ModelError("E-FILE-013", "there are no instants in it", "give one or more", file=file)
+        raise _empty(file)
 
 
 def _recorded(
@@ -123,7 +123,11 @@ def _recorded(
         yield Motion(first, t, block["q"], block.get("qd"), block.get("qdd"), end)
         first += count
     if first == 0:
-        raise ModelError("E-FILE-013", "there are no instants in it", "give one or more", file=file)
+        raise _empty(file)
+
+
+def _empty(file: str) -> ModelError:
+    return ModelError("E-FILE-013", "there are no instants in it", "give one or more", file=file)
 
 
 def _timed(file: str) -> ModelError:

@@ -64,7 +64,7 @@ def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iter
     read = list(itertools.chain.from_iterable(wanted.values()))
     for name in read:
         if name not in there:
-            raise ModelError("E-FILE-015", f"there is no column {name!r}", "add it", file=file)
+            raise ModelError("E-FILE-089", f"there is no column {name!r}", "add it", file=file)
     first, last = 0, -np.inf
     for batch in opened.iter_batches(chunk, columns=read):
         block = {x: _matrix(file, batch, names, first) for x, names in wanted.items()}
@@ -72,7 +72,7 @@ def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iter
             block["t"] = block["t"][:, 0]
             if np.any(np.diff(block["t"], prepend=last) < 0.0):
                 remedy = "sort the rows by time"
-                raise ModelError("E-FILE-020", "times decrease", remedy, file=file)
+                raise ModelError("E-FILE-090", "times decrease", remedy, file=file)
             last = block["t"][-1]
         first += len(batch)
         yield block
@@ -112,7 +112,7 @@ def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarr
     if len(bad):
         row, column = bad[0]
         problem = f"{names[column]} of row {first + int(row)} is not a finite number"
-        raise ModelError("E-FILE-026", problem, "give a finite number", file=file)
+        raise ModelError("E-FILE-091", problem, "give a finite number", file=file)
     return found
 
 
