@@ -189,12 +189,13 @@ class Equations:
         Equations of velocity alone do not count.
         """
         scales = self.rows if rows is None else rows
-        functions = (self.function(name) for name in ("loop_residual", "loop_matrix", "integrate"))
-        limits = {"columns": columns, "tolerance": tolerance, "rank": rank}
+        residual, matrix = self.function("loop_residual"), self.function("loop_matrix")
+        integrate = self.function("integrate")
+        limits: dict[str, Any] = {"columns": columns, "tolerance": tolerance, "rank": rank}
         limits["rows"] = scales * np.array(self.model.holonomic_rows)
         if not self.blocks:
-            return numeric.solve(*functions, q, **limits)
-        return blocks.solve(*functions, q, self.blocks, **limits)
+            return numeric.solve(residual, matrix, integrate, q, **limits)
+        return blocks.solve(residual, matrix, integrate, q, self.blocks, **limits)
 
 
 def clustered(model: Model) -> list[tuple[list[int], set[int]]]:
