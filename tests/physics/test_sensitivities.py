@@ -60,15 +60,19 @@ def test_perturbations_carried_from_link_to_link(robot: str) -> None:
     close(found, sums(made, at, changes), ROUNDING, scale=scale)
 
 
-@given(st.integers(0, 10**6))
-@settings(max_examples=5)
+@pytest.mark.parametrize("seed", range(6))
 def test_perturbations_of_every_joint_type(seed: int) -> None:
-    robot = tree(7, seed)
-    q, qd, qdd = state(robot, seed)
-    changes = np.random.default_rng(seed).normal(size=(3, robot.nv))
-    found = control.torque_perturbations(robot, q, qd, qdd, *changes)
-    expected = sums(robot, (q, qd, qdd), changes)
-    close(found, expected, 1e-9, scale=max(1.0, float(np.max(np.abs(expected)))))
+    """The recursion and D0, V0, P0, both on plain floats."""
+    robot = tree(8, seed)
+    model, at = robot.model.frictionless(), state(robot, seed)
+    changes = np.random.default_rng(seed).normal(size=(3, model.nv))
+    q, *rates = ([float(e) for e in x] for x in (*at, *changes))
+    tau = inverse_dynamics_perturbation(model, model.positions(q), *map(model.velocities, rates))
+    efforts = model.efforts(tau)
+    found = np.array([float(x) for i in model.movers for x in efforts[i]])
+    D, V, P = direct(model, "inverse_dynamics_sensitivities", *at)
+    expected = D @ changes[2] + V @ changes[1] + P @ changes[0]
+    close(found, expected, ROUNDING, scale=float(np.max(np.abs(expected))))
 
 
 def test_perturbations_grow_with_the_number_of_joints() -> None:
