@@ -18,6 +18,7 @@ from benchmarks.targets import CHAIN_GROWTH, CHAIN_SECONDS
 from benchmarks.timing import Rounds, interleaved, seconds
 from chasles.algorithms.spatial.dynamics import inverse_dynamics
 from chasles.model import Description, JointData, LinkData
+from chasles.numeric.handles import ALGORITHMS, Chain, kernel
 
 KINDS = ("general_chain", "mixed_chain", "mixed_tree")
 """Revolute joints; revolute, prismatic and spherical joints in turn; the same on a tree."""
@@ -94,7 +95,25 @@ def measured(kind: str, bodies: int, rounds: Rounds) -> list[Row]:
             code = len(robot.function(name).kernel.artifact.object_code)
             times = first, one / TIMES, batched / BATCH
             rows.append(Row(kind, bodies, name, *times, code, error))
+        if kind == "general_chain":
+            rows.append(by_halves(robot, (q, qd, x), rounds))
     return rows
+
+
+def by_halves(robot: chasles.Robot, states: Sequence[Array], rounds: Rounds) -> Row:
+    """Forward dynamics by the assembly of logarithmic depth, on one thread."""
+    state, found = [x[0] for x in states], []
+    first = seconds(lambda: found.append(Chain(robot).forward_dynamics(*state)))
+    solve, bodies = Chain(robot).forward_dynamics, robot.nv
+    tau = by_hand(robot, (*state[:2], found[0]))
+    error = relative_error(tau[None], state[2][None])
+    if not error <= ALLOWED:
+        raise WrongAnswer(f"chain of {bodies} bodies by halves: relative error {error:.1e}")
+    runs = [partial(solve, *state, threads=1), partial(solve, *states, threads=1)]
+    one, batched = (t.minimum for t in interleaved(runs, rounds))
+    code = sum(len(kernel(each).artifact.object_code) for each in ALGORITHMS)
+    name = "forward_dynamics by halves"
+    return Row("general_chain", bodies, name, first, one, batched / BATCH, code, error)
 
 
 TIMES = 20

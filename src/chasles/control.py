@@ -26,6 +26,7 @@ from chasles.errors import InputError, ModelError
 from chasles.functions.pose_tasks import pose_task
 from chasles.mechanisms import TOLERANCE
 from chasles.motion.controllers import computed_torque
+from chasles.motion.perturbations import torque_perturbations
 from chasles.motion.rates import ResolvedRate
 from chasles.robot import Robot
 
@@ -40,6 +41,7 @@ __all__ = [
     "task_jacobian",
     "task_jacobian_rate",
     "task_perturbations",
+    "torque_perturbations",
 ]
 
 Array = Any

@@ -670,6 +670,10 @@ FUNCTIONS_OF_CHASLES: dict[str, Check] = {
         lambda s: control.task_perturbations(ROBOT, s.q, s.qd, s.qdd, *(s.qd,) * 3, frame=FRAME),
         r"use robot.linearize\(q, qd, tau\)",
     ),
+    "control.torque_perturbations": refused(
+        lambda s: control.torque_perturbations(ROBOT, s.q, s.qd, s.qdd, *(s.qd,) * 3),
+        r"use robot.linearize\(q, qd, tau\)",
+    ),
     "control.operational_sensitivities": refused(
         lambda s: control.operational_sensitivities(ROBOT, s.q, s.qd, s.qdd, frame=FRAME),
         r"use robot.linearize\(q, qd, tau\)",

@@ -9,6 +9,7 @@ from support import close
 import chasles
 from chasles import Robot
 from chasles.mathematics.linear import Vector
+from chasles.mechanisms.equations import STARTS
 from chasles.model import Description, JointData, LinkData, LoopData, gear
 from chasles.robots._solids import box
 from chasles.robots.mechanisms import four_bar
@@ -63,6 +64,62 @@ def test_clusters_are_blocks_of_the_matrix() -> None:
         outside = [k for k, joint in enumerate(robot.joints) if joint not in joints]
         assert not A[first : first + rows, outside].any()
         first += rows
+
+
+def copies(source: Description, count: int) -> Robot:
+    """A mechanism several times over on one base."""
+    base, links, joints, loops = source.links[0], [source.links[0]], [], []
+    for k in range(count):
+
+        def name(link: str, k: int = k) -> str:
+            return link if link == base.name else f"{link}{k}"
+
+        links += [replace(x, name=name(x.name)) for x in source.links[1:]]
+        for made, given in ((joints, source.joints), (loops, source.loops)):
+            made += [
+                replace(x, name=f"{x.name}{k}", parent=name(x.parent), child=name(x.child))
+                for x in given
+            ]
+    changed = replace(source, links=tuple(links), joints=tuple(joints), loops=tuple(loops))
+    return Robot(replace(changed, independent=()))
+
+
+@pytest.mark.parametrize("method", ["minimal", "multipliers"])
+def test_clusters_are_eliminated_by_themselves(method: str) -> None:
+    """Section 8.9: K and G are blocks, so that three mechanisms take three times one."""
+    source = chasles.robots.four_bar().model.source
+
+    def work(count: int) -> tuple[int, ...]:
+        found = chasles.cost(copies(source, count), "constrained_dynamics", method=method)
+        return found.multiplications, found.additions, found.divisions
+
+    one, two, three = np.array([work(count) for count in (1, 2, 3)])
+    assert np.array_equal(three - two, two - one)
+    assert np.all(two <= 2 * one + 2)  # which of both is worse conditioned is all that is shared
+
+
+def test_clusters_close_by_themselves() -> None:
+    """Each cluster takes the steps that its mechanism takes alone, whatever the others do."""
+    alone, loops = chasles.robots.four_bar(), 3
+    both = copies(alone.model.source, loops).mechanism.closing
+    rng, one = np.random.default_rng(2), alone.mechanism.closing
+    far = one.references[0] + np.array([0.0, 0.1, 1.0])[:, None] * rng.normal(size=(loops, 3))
+    found = both.solve(
+        np.concatenate([far.reshape(-1), far[::-1].reshape(-1)]).reshape(2, -1), both.columns
+    )
+    parts = found.q.reshape(2, loops, 3)
+    expected = one.solve(far, one.columns)
+    assert np.max(expected.size) < 1e-13
+    close(parts[0], expected.q, 1e-13)
+    close(parts[1], expected.q[::-1], 1e-13)
+    assert np.max(np.abs(both.function("loop_residual")(found.q))) < 1e-13
+
+
+def test_many_clusters_close_where_one_does() -> None:
+    """Starts in which one of many clusters does not close take its position from another start."""
+    source = chasles.robots.six_bar().model.source
+    alone, many = (copies(source, count).mechanism.closing.references for count in (1, 8))
+    assert len(alone) < STARTS == len(many)
 
 
 @pytest.mark.parametrize("name", PLANAR)

@@ -12,7 +12,11 @@ from support import close, direct, state, tree
 from test_tensor import random_chain
 
 import chasles
+from chasles import control
+from chasles.algorithms.spatial.derivatives import inverse_dynamics_perturbation
 from chasles.algorithms.tensor.dynamics import chain as tensor_chain
+from chasles.functions.programs import straight
+from chasles.functions.tracing import trace
 from chasles.mathematics.linear import Vector
 from chasles.robots import general_chain, planar, puma560, stanford_arm
 
@@ -35,6 +39,48 @@ ROBOTS = {
     "general chain": lambda: general_chain(5),
     "planar": lambda: planar(3),
 }
+
+
+def sums(robot: chasles.Robot, at: np.ndarray, changes: np.ndarray) -> np.ndarray:
+    """D0 dqdd + V0 dqd + P0 dq."""
+    found = robot.inverse_dynamics_sensitivities(*at)
+    return sum(A @ x for A, x in zip(found, changes[::-1], strict=True))
+
+
+@pytest.mark.parametrize("robot", [*ROBOTS, "stanford arm"])
+def test_perturbations_carried_from_link_to_link(robot: str) -> None:
+    """Section 7.2: differences of torques along neighbouring motions, and D0, V0, P0."""
+    made = stanford_arm() if robot == "stanford arm" else ROBOTS[robot]()
+    at, changes = np.random.default_rng(7).normal(size=(2, 3, made.nv))
+    found = control.torque_perturbations(made, *at, *changes)
+    e = 1e-5
+    apart = [made.inverse_dynamics(*(at + k * e * changes)) for k in (1, -1)]
+    scale = float(np.max(np.abs(found)))
+    close(found, (apart[0] - apart[1]) / (2.0 * e), 1e-7, scale=scale)
+    close(found, sums(made, at, changes), ROUNDING, scale=scale)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_perturbations_of_every_joint_type(seed: int) -> None:
+    """The recursion and D0, V0, P0, both on plain floats."""
+    robot = tree(8, seed)
+    model, at = robot.model.frictionless(), state(robot, seed)
+    changes = np.random.default_rng(seed).normal(size=(3, model.nv))
+    q, *rates = ([float(e) for e in x] for x in (*at, *changes))
+    tau = inverse_dynamics_perturbation(model, model.positions(q), *map(model.velocities, rates))
+    efforts = model.efforts(tau)
+    found = np.array([float(x) for i in model.movers for x in efforts[i]])
+    D, V, P = direct(model, "inverse_dynamics_sensitivities", *at)
+    expected = D @ changes[2] + V @ changes[1] + P @ changes[0]
+    close(found, expected, ROUNDING, scale=float(np.max(np.abs(expected))))
+
+
+def test_perturbations_grow_with_the_number_of_joints() -> None:
+    counts = [
+        straight(trace(general_chain(n).model, inverse_dynamics_perturbation)).count.multiplications
+        for n in (8, 16, 24)
+    ]
+    assert counts[2] - counts[1] == counts[1] - counts[0]
 
 
 @pytest.mark.parametrize("method", METHODS)

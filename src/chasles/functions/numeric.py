@@ -153,7 +153,7 @@ def solve(
         A = rows[:, None] * matrix(q[moving]) * columns
         able = np.isfinite(A).all(axis=(-1, -2))
         moving, A = moving[able], A[able]
-        step = _step(A, r[moving], damping[moving] * size[moving] ** 2, rank)
+        step = least_step(A, r[moving], damping[moving] * size[moving] ** 2, rank)
         trial = integrate(q[moving], columns * step)
         left = rows * residual(trial)
         norm = np.linalg.norm(left, axis=-1)
@@ -166,7 +166,7 @@ def solve(
     return Found(q, r, size)
 
 
-def _step(A: np.ndarray, r: np.ndarray, damping: np.ndarray, rank: float) -> np.ndarray:
+def least_step(A: np.ndarray, r: np.ndarray, damping: np.ndarray, rank: float) -> np.ndarray:
     """x of least norm that minimises |A x + r|^2 + damping |x|^2, no entry beyond REACH."""
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     kept = s > rank * s[:, :1]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from chasles.algorithms.homogeneous import coupling_matrix
-from chasles.functions import numeric
+from chasles.functions import blocks, numeric
 from chasles.functions.compiled import AtTime, Compiled
 from chasles.mathematics.linear import Vector
 from chasles.mechanisms.ranks import RANK, independent_columns, null_space, rank_of, smallest
@@ -140,6 +140,28 @@ class Equations:
         movers = self.model.owners(bodies)
         return np.array([k for k, i in enumerate(self.owners) if i in movers], dtype=int)
 
+    @cached_property
+    def blocks(self) -> tuple[blocks.Blocks, ...]:
+        """Rows and coordinates of each cluster of loops; none where all are one cluster."""
+        model, apart = self.model, clustered(self.model)
+        if len(apart) < 2:
+            return ()
+        ends, v, q = [0], model.velocity_slices, model.position_slices
+        for constraint in model.constraints:
+            ends.append(ends[-1] + constraint.rows)
+        alike: dict[tuple[int, ...], list[tuple[list[int], ...]]] = {}
+        for numbers, movers in apart:
+            found = (
+                [r for k in numbers for r in range(ends[k], ends[k + 1])],
+                [k for i in model.movers if i in movers for k in range(v[i].start, v[i].stop)],
+                [k for i in model.movers if i in movers for k in range(q[i].start, q[i].stop)],
+            )
+            alike.setdefault(tuple(map(len, found)), []).append(found)
+        return tuple(
+            blocks.Blocks(*(np.array(part, dtype=int) for part in zip(*found, strict=True)))
+            for found in alike.values()
+        )
+
     def matrix(self, q: np.ndarray) -> np.ndarray:
         """A of the loops, dimensionless: (..., rows, nv)."""
         return self.scaled(self.raw_matrix(q))
@@ -167,16 +189,30 @@ class Equations:
         Equations of velocity alone do not count.
         """
         scales = self.rows if rows is None else rows
-        return numeric.solve(
-            self.function("loop_residual"),
-            self.function("loop_matrix"),
-            self.function("integrate"),
-            q,
-            rows=scales * np.array(self.model.holonomic_rows),
-            columns=columns,
-            tolerance=tolerance,
-            rank=rank,
-        )
+        residual, matrix = self.function("loop_residual"), self.function("loop_matrix")
+        integrate = self.function("integrate")
+        limits: dict[str, Any] = {"columns": columns, "tolerance": tolerance, "rank": rank}
+        limits["rows"] = scales * np.array(self.model.holonomic_rows)
+        if not self.blocks:
+            return numeric.solve(residual, matrix, integrate, q, **limits)
+        return blocks.solve(residual, matrix, integrate, q, self.blocks, **limits)
+
+
+def clustered(model: Model) -> list[tuple[list[int], set[int]]]:
+    """The smallest sets of loops and couplings of which no two share a joint (Featherstone 8.9).
+
+    By their numbers, with the bodies whose coordinates move them. K has no entries between them.
+    """
+    found: list[tuple[list[int], set[int]]] = []
+    for k, constraint in enumerate(model.constraints):
+        numbers, movers, apart = [k], model.owners(constraint.bodies), []
+        for cluster in found:
+            if cluster[1] & movers:
+                numbers, movers = [*cluster[0], *numbers], movers | cluster[1]
+            else:
+                apart.append(cluster)
+        found = [*apart, (sorted(numbers), movers)]
+    return sorted(found, key=lambda cluster: cluster[0])
 
 
 # Which equations count ----------------------------------------------------------------------------
@@ -188,7 +224,7 @@ def _agreement(loops: Equations) -> Agreement:
     If not, those that others imply up to the tolerance are dropped.
     """
     starts, scales = _starts(loops), loops.scales
-    found = loops.solve(starts, loops.columns, scales)
+    found = _mixed(loops, loops.solve(starts, loops.columns, scales))
     closed, near = (found.q[found.size <= most] for most in (CLOSED, loops.tolerance))
     sure = len(closed) and len(closed) == len(near)
     if not (sure and _rank(loops, closed, RANK) == _rank(loops, closed, loops.tolerance)):
@@ -211,6 +247,25 @@ def _starts(loops: Equations) -> np.ndarray:
     spread = np.linspace(0.0, 3.0, STARTS)[:, None] * loops.columns * inside
     away = spread * np.random.default_rng(0).uniform(-1.0, 1.0, (STARTS, nv))
     return np.asarray(loops.function("integrate")(np.tile(loops.neutral, (STARTS, 1)), away))
+
+
+def _mixed(loops: Equations, found: numeric.Found) -> numeric.Found:
+    """Clusters that did not close in a state take positions in which they closed in another.
+
+    With many clusters it is rare that all of them close from one start.
+    """
+    q, r = found.q.copy(), found.residual.copy()
+    for each in loops.blocks:
+        closed = each.sizes(r) <= CLOSED
+        for k, (rows, places) in enumerate(zip(each.rows, each.q, strict=True)):
+            good, bad = np.flatnonzero(closed[:, k]), np.flatnonzero(~closed[:, k])
+            if len(good):
+                taken = np.resize(good, len(bad))
+                q[np.ix_(bad, places)], r[np.ix_(bad, rows)] = (
+                    q[taken][:, places],
+                    r[taken][:, rows],
+                )
+    return numeric.Found(q, r, np.linalg.norm(r, axis=-1)) if loops.blocks else found
 
 
 def _fewer(loops: Equations, starts: np.ndarray) -> Agreement | None:

@@ -8,7 +8,7 @@ import numpy as np
 from chasles.algorithms.homogeneous import around, loop_coordinates, loop_matrix
 from chasles.errors import InputError
 from chasles.mechanisms.closing import Loops
-from chasles.mechanisms.equations import column_scales, row_scales
+from chasles.mechanisms.equations import clustered, column_scales, row_scales
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.ranks import RANK, rank_of, spans
 from chasles.mechanisms.reports import LoopError, Mobility, finite
@@ -75,25 +75,13 @@ class Cluster(NamedTuple):
 
 
 def clusters(model: Model) -> tuple[Cluster, ...]:
-    """The smallest sets of loops and couplings of which no two share a joint (Featherstone 8.9).
-
-    K has no entries between them, so that each is solved by itself; joints in none are free.
-    """
-    found: list[tuple[list[int], set[int]]] = []
-    for k, constraint in enumerate(model.constraints):
-        numbers, movers, apart = [k], model.owners(constraint.bodies), []
-        for cluster in found:
-            if cluster[1] & movers:
-                numbers, movers = [*cluster[0], *numbers], movers | cluster[1]
-            else:
-                apart.append(cluster)
-        found = [*apart, (sorted(numbers), movers)]
+    """The clusters by the names of their loops, couplings and joints; joints in none are free."""
     return tuple(
         Cluster(
             tuple(model.constraints[k].name for k in numbers),
             tuple(model.bodies[i].data.name for i in model.movers if i in movers),
         )
-        for numbers, movers in sorted(found, key=lambda cluster: cluster[0])
+        for numbers, movers in clustered(model)
     )
 
 

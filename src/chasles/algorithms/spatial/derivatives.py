@@ -124,6 +124,44 @@ def inverse_dynamics_sensitivities(
     return D0, V0, P0
 
 
+def inverse_dynamics_perturbation(
+    model: Model,
+    q: Position,
+    qd: Velocity,
+    qdd: Velocity,
+    dq: Velocity,
+    dqd: Velocity,
+    dqdd: Velocity,
+) -> Effort:
+    """d tau for small changes of a motion, in O(n) (Balafoutis and Patel 1991, section 7.2).
+
+    Recursive Newton-Euler whose velocities, accelerations and forces carry their changes (dv, da,
+    df) from link to link. s is the joint's own displacement, dq is along `integrate`.
+    """
+    X, S, s, slopes, tau = {}, {}, {}, {}, {}
+    v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
+    dv, da, df = {WORLD: Motion.zero()}, {WORLD: Motion.zero()}, {WORLD: Force.zero()}
+    for i, p, joint, I in model.outward():
+        X[i], S[i] = joint.transform(q[i]), joint.subspace(q[i])
+        slopes[i], s[i] = joint.slopes(q[i], qd[i], qdd[i]), S[i] @ dq[i]
+        vp, ap, vJ = X[i] @ v[p], X[i] @ a[p], S[i] @ qd[i]
+        v[i] = vp + vJ
+        a[i] = ap + S[i] @ qdd[i] + joint.bias(q[i], qd[i]) + v[i].cross(vJ)
+        dvJ = S[i] @ dqd[i] + slopes[i].velocity @ dq[i]
+        dv[i] = X[i] @ dv[p] + vp.cross(s[i]) + dvJ
+        da[i] = X[i] @ da[p] + ap.cross(s[i]) + S[i] @ dqdd[i] + slopes[i].acceleration @ dq[i]
+        da[i] = da[i] + slopes[i].bias @ dqd[i] + dv[i].cross(vJ) + v[i].cross(dvJ)
+        h = I @ v[i]
+        f[i] = I @ a[i] + v[i].cross(h)
+        df[i] = I @ da[i] + dv[i].cross(h) + v[i].cross(I @ dv[i])
+    for i, p, joint, _ in model.inward():
+        turned = Matrix(tuple(tuple(dS.T @ f[i]) for dS in slopes[i].subspace)).T
+        tau[i] = S[i].T @ df[i] + turned @ dq[i] + joint.rotor(dqdd[i])
+        f[p] += X[i].T @ f[i]
+        df[p] += X[i].T @ (df[i] + s[i].cross(f[i]))
+    return tau
+
+
 def forward_dynamics_derivatives(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads = ()
 ) -> tuple[TreeMatrix, TreeMatrix, TreeMatrix]:

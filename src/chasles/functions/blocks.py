@@ -1,0 +1,104 @@
+"""Newton's method on equations that fall apart into blocks, each with its own steps and damping."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from chasles.functions.numeric import STEPS, Found, least_step
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Sets of equations and coordinates that no other equation has: each is solved by itself.
+
+    Some of one size, a row of indices each: rows of the residual, coordinates of velocity and of
+    position.
+    """
+
+    rows: np.ndarray
+    v: np.ndarray
+    q: np.ndarray
+
+    def sizes(self, r: np.ndarray) -> np.ndarray:
+        """The norms of the residuals (n, m): (n, blocks)."""
+        return np.asarray(np.linalg.norm(r[:, self.rows], axis=-1))
+
+
+def solve(
+    residual: Callable[[np.ndarray], np.ndarray],
+    matrix: Callable[[np.ndarray], np.ndarray],
+    integrate: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    q: np.ndarray,
+    blocks: Sequence[Blocks],
+    *,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    tolerance: float,
+    rank: float,
+) -> Found:
+    """`numeric.solve` of each block of each state: a block that rests does not wait for others.
+
+    Singular values are those of small matrices, so that a step takes time in proportion to the
+    number of blocks. Blocks share the tolerance, so that the norm of all residuals is below it.
+    """
+    q, enough = q.copy(), tolerance / math.sqrt(sum(len(each.rows) for each in blocks))
+    r = rows * residual(q)
+    searches = [_Search(each, r, enough) for each in blocks]
+    for _ in range(STEPS):
+        some = np.flatnonzero(np.any([each.moving.any(axis=-1) for each in searches], axis=0))
+        if not len(some):
+            break
+        A = rows[:, None] * matrix(q[some]) * columns
+        step = np.zeros((len(some), A.shape[-1]))
+        for each in searches:
+            each.propose(some, A, r, rank, step)
+        trial = integrate(q[some], columns * step)
+        left = rows * residual(trial)
+        for each in searches:
+            each.accept(some, (q, r), (trial, left))
+    lost = np.any([np.isinf(each.size).any(axis=-1) for each in searches], axis=0)
+    return Found(q, r, np.where(lost, np.inf, np.linalg.norm(r, axis=-1)))
+
+
+class _Search:
+    """How far the search for some blocks of one size is: an entry for each state and block."""
+
+    def __init__(self, blocks: Blocks, r: np.ndarray, enough: float) -> None:
+        self.blocks, self.enough = blocks, enough
+        self.size = blocks.sizes(r)
+        self.size[~np.isfinite(self.size)] = np.inf
+        self.damping = np.full(self.size.shape, 1e-2)
+        self.moving = (self.size != 0.0) & (self.size != np.inf)
+
+    def propose(
+        self, some: np.ndarray, A: np.ndarray, r: np.ndarray, rank: float, step: np.ndarray
+    ) -> None:
+        """Write the steps of blocks that move; those whose matrix has no value rest."""
+        s, k = np.nonzero(self.moving[some])
+        rows, v = self.blocks.rows[k], self.blocks.v[k]
+        part = A[s[:, None, None], rows[:, :, None], v[:, None, :]]
+        able = np.isfinite(part).all(axis=(-1, -2))
+        self.moving[some[s], k] = able
+        s, k, rows, v = s[able], k[able], rows[able], v[able]
+        at = some[s], k
+        slow = self.damping[at] * self.size[at] ** 2
+        step[s[:, None], v] = least_step(part[able], r[at[0][:, None], rows], slow, rank)
+
+    def accept(
+        self,
+        some: np.ndarray,
+        here: tuple[np.ndarray, np.ndarray],
+        there: tuple[np.ndarray, np.ndarray],
+    ) -> None:
+        """Take positions and residuals of blocks whose residual became smaller."""
+        norm, before, tried = self.blocks.sizes(there[1]), self.size[some], self.moving[some]
+        better, halved = tried & (norm < before), norm < 0.5 * before
+        s, k = np.nonzero(better)
+        for old, new, places in zip(here, there, (self.blocks.q, self.blocks.rows), strict=True):
+            old[some[s][:, None], places[k]] = new[s[:, None], places[k]]
+        self.size[some] = np.where(better, norm, before)
+        self.damping[some] *= np.where(better, 0.2, 10.0)
+        resting = (self.size[some] <= self.enough) & ~halved
+        self.moving[some] = tried & ~resting & (self.damping[some] <= 1e12)

@@ -1,0 +1,280 @@
+"""Forward dynamics of a long chain with logarithmic depth (Featherstone 2008, section 7.5).
+
+Joints of one level of the assembly take the same program on other numbers: a batch, in which a row
+is a pair of pieces. So one state of N joints takes about 3 log2(N) batches, whose rows are shared
+among SIMD lanes and threads. Velocities along the chain are a prefix sum of as many levels.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from chasles import backends
+from chasles.errors import ModelError
+from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.functions.doors import leading_shape
+from chasles.mathematics.linear import Matrix, Symmetric, Vector, invert_symmetric
+from chasles.mathematics.rotations import Rotation, about
+from chasles.mathematics.spatial import (
+    Force,
+    InverseInertia,
+    Motion,
+    RigidInertia,
+    Transform,
+)
+from chasles.model.model import WORLD, Model
+from chasles.model.validate import is_massless
+
+KINDS = frozenset({"revolute", "continuous", "prismatic"})
+"""Joint types that the programs are written for: one degree of freedom about or along z."""
+
+Numbers = Sequence[Number]
+
+SIZES = {
+    "place": 12,
+    "joint": 4,
+    "state": 3,
+    "first": 18,
+    "second": 18,
+    "inertia": 10,
+    "inverse": 21,
+    "hinge": 20,
+    "A": 90,
+    "B": 90,
+    "record": 41,
+    "force": 12,
+}
+"""Numbers of a row of each array.
+
+place: E and r of a joint's frame in its parent. joint: rotation and translation for a unit of q,
+offset of q, armature. state: q, qd, tau. first, second: a transform and a velocity. hinge: X, the
+angular and the linear part of S along z, c. A, B: a piece, inverse inertias 11, 12 and 22 and
+accelerations of its two handles. record: W, Y S, 1/D, g and the force of tau alone; tau. force: on
+both handles.
+"""
+
+
+# Programs ----------------------------------------------------------------------------------------
+
+
+def moved(place: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
+    """X of a joint, and its velocity."""
+    turn, slide, offset, _ = joint
+    at = state[0] + offset
+    own = Transform(about(2, turn * at), Vector.of(0.0, 0.0, slide * at))
+    vJ = Motion(Vector.of(0.0, 0.0, turn), Vector.of(0.0, 0.0, slide)) * state[1]
+    return [(*_flat(own @ _transform(place)), *vJ)]
+
+
+def composed(first: Numbers, second: Numbers) -> list[Numbers]:
+    """Two steps along the chain as one: X2 X1 and X2 v1 + v2."""
+    X = _transform(second)
+    return [(*_flat(X @ _transform(first)), *(X @ _motion(first[12:]) + _motion(second[12:])))]
+
+
+def loaded(
+    inertia: Numbers, inverse: Numbers, joint: Numbers, first: Numbers, second: Numbers
+) -> list[Numbers]:
+    """A body as a piece, and its hinge: first has its velocity, second X and that of its joint."""
+    m, hx, hy, hz, *rest = inertia
+    I = RigidInertia(m, Vector.of(hx, hy, hz), Symmetric(*rest))
+    v, Phi = _motion(first[12:]), _symmetric(inverse)
+    b = InverseInertia(Phi) @ (v.cross(I @ v) * -1.0)
+    c = v.cross(_motion(second[12:]))
+    return [(*inverse, *_entries(Phi), *inverse, *b, *b), (*second[:12], *joint[:2], *c)]
+
+
+def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
+    """Two pieces joined, and what takes them apart (Eq 7.57 to 7.63).
+
+    The joint is between handle 2 of A and handle 1 of B. Its force on B is f = Y (g + S qdd) with
+    Y = (Phi_B + X Phi_A X')^-1 and S'f = tau - armature qdd, so f = W g + Y S tau / D.
+    """
+    (A11, A12, A22, a1, a2), (B11, B12, B22, b1, b2) = _piece(A), _piece(B)
+    X, S, c = _hinge(hinge)
+    Y = invert_symmetric((X @ InverseInertia(A22)).entries + B11)
+    y = Y @ S
+    over = 1.0 / (S.dot(y) + joint[3])
+    W = Y - Matrix(tuple(tuple(a * b * over for b in y) for a in y))
+    g = Vector(tuple(c + X @ a2 - b1))
+    own = W @ g + y * (state[2] * over)
+    across = _carried(X, A12.T)
+    U, V = W @ across, W @ B12
+    A11, B22 = A11 - across.T @ U, B22 - B12.T @ V
+    ends = Vector(tuple(a1)) - across.T @ own, Vector(tuple(b2)) + B12.T @ own
+    made = (*_upper(A11), *_entries(across.T @ V), *_upper(B22), *ends[0], *ends[1])
+    return [made, (*_upper(W), *y, over, *g, *(y * (state[2] * over)), state[2])]
+
+
+def parted(
+    A: Numbers, B: Numbers, hinge: Numbers, record: Numbers, force: Numbers
+) -> list[Numbers]:
+    """Forces on the handles of two joined pieces, and qdd, from those on the handles of both."""
+    X = _transform(hinge)
+    W, y, over = _symmetric(record[:21]), Vector(tuple(record[21:27])), record[27]
+    across, B12 = _carried(X, _piece(A)[1].T), _piece(B)[1]
+    one, two = Vector(tuple(force[:6])), Vector(tuple(force[6:]))
+    g = Vector(tuple(record[28:34])) + across @ one - B12 @ two
+    f = W @ g + Vector(tuple(record[34:40]))
+    back = X.T @ Force(Vector(f.entries[:3]), Vector(f.entries[3:]))
+    qdd = (record[40] - y.dot(g)) * over
+    return [(*one, *(back * -1.0)), (*f, *two), (qdd,)]
+
+
+def _piece(numbers: Numbers) -> tuple[Matrix, Matrix, Matrix, Motion, Motion]:
+    rows = tuple(tuple(numbers[21 + 6 * k : 27 + 6 * k]) for k in range(6))
+    first, last = _symmetric(numbers[:21]), _symmetric(numbers[57:78])
+    return first, Matrix(rows), last, _motion(numbers[78:84]), _motion(numbers[84:90])
+
+
+def _hinge(numbers: Numbers) -> tuple[Transform, Vector, Motion]:
+    S = Vector((0.0, 0.0, numbers[12], 0.0, 0.0, numbers[13]))
+    return _transform(numbers), S, _motion(numbers[14:20])
+
+
+def _carried(X: Transform, A: Matrix) -> Matrix:
+    """X A, of which the columns are motions."""
+    columns = [X @ _motion(column) for column in A.T.rows]
+    return Matrix(tuple(tuple(m) for m in columns)).T
+
+
+def _symmetric(numbers: Numbers) -> Matrix:
+    place = {pair: k for k, pair in enumerate((i, j) for i in range(6) for j in range(i, 6))}
+    six = range(6)
+    return Matrix(tuple(tuple(numbers[place[min(i, j), max(i, j)]] for j in six) for i in six))
+
+
+def _upper(A: Matrix) -> Numbers:
+    return tuple(A[i, j] for i in range(6) for j in range(i, 6))
+
+
+def _entries(A: Matrix) -> Numbers:
+    return tuple(entry for row in A.rows for entry in row)
+
+
+def _transform(numbers: Numbers) -> Transform:
+    rows = tuple(tuple(numbers[3 * k : 3 * k + 3]) for k in range(3))
+    return Transform(Rotation.of(Matrix(rows)), Vector(tuple(numbers[9:12])))
+
+
+def _flat(X: Transform) -> Numbers:
+    return (*(entry for row in X.E.matrix().rows for entry in row), *X.r)
+
+
+def _motion(numbers: Numbers) -> Motion:
+    return Motion(Vector(tuple(numbers[:3])), Vector(tuple(numbers[3:6])))
+
+
+ALGORITHMS = (moved, composed, loaded, joined, parted)
+"""In the order in which they are used."""
+
+
+@cache
+def kernel(algorithm: Callable[..., list[Numbers]]) -> Any:
+    """An algorithm compiled: its inputs are rows of arrays by the names in `SIZES`."""
+    program = traced(algorithm)
+    return backends.prepare(("handles", algorithm.__name__, program.hash), program)
+
+
+def traced(algorithm: Callable[..., list[Numbers]]) -> Program:
+    """An algorithm of this module as a program."""
+    code = algorithm.__code__
+    inputs = [Variable(name, (SIZES[name],)) for name in code.co_varnames[: code.co_argcount]]
+    arena = Arena(RULES)
+    results = algorithm(*([arena.input(v.name, k) for k in range(v.size)] for v in inputs))
+    outputs = [(Variable(f"result{k}", (len(r),)), r) for k, r in enumerate(results)]
+    return Program.from_outputs(algorithm.__name__, inputs, outputs)
+
+
+# Numbers -----------------------------------------------------------------------------------------
+
+
+class Chain:
+    """A robot that is one long chain of revolute and prismatic joints, assembled by halves.
+
+    Parameters
+    ----------
+    robot : the robot, every joint of which carries the next. All its links have mass and moments.
+
+    Raises ModelError for another robot, and names the joint or link.
+    """
+
+    def __init__(self, robot: Any) -> None:
+        model: Model = robot.model
+        bodies, last = list(model.outward()), WORLD
+        place, joint, inertia, inverse = [], [], [], []
+        for (i, p, _, I), body in zip(bodies, model.bodies, strict=True):
+            given = body.joint
+            if given.kind not in KINDS or p != last or is_massless(I) or not body.owns:
+                raise _refused(model, body.data.name)
+            place.append([float(x) for x in _flat(given.placement)])
+            turns = given.kind != "prismatic"
+            offset = float(getattr(given, "offset", 0.0))
+            joint.append([turns, not turns, offset, float(given.armature[0])])
+            inertia.append([float(x) for x in (I.m, *I.h, *I.I)])
+            inverse.append([float(x) for x in _upper(InverseInertia.of(I).entries)])
+            last = i
+        self.gravity = np.array([float(x) for x in model.gravity])
+        self._place, self._joint, self._inertia, self._inverse = (
+            np.array(x, dtype=float) for x in (place, joint, inertia, inverse)
+        )
+
+    def forward_dynamics(self, q: Any, qd: Any, tau: Any, *, threads: int | None = None) -> Any:
+        """Joint accelerations (..., n) for q, qd, tau (..., n), without external forces.
+
+        threads: at most so many share the rows of a level; all cores by default.
+        """
+        given = [np.asarray(x, dtype=float) for x in (q, qd, tau)]
+        lead = leading_shape("forward_dynamics", q=given[0], qd=given[1], tau=given[2])
+        states = np.stack([np.broadcast_to(x, (*lead, len(self._joint))) for x in given], axis=-1)
+        rows = states.reshape(-1, len(self._joint), 3).swapaxes(0, 1)
+        return self._solved(rows, threads).T.reshape(*lead, len(self._joint))
+
+    def _solved(self, states: np.ndarray, threads: int | None) -> np.ndarray:
+        """qdd (n, states) for states (n, states, 3)."""
+        n, count = states.shape[:2]
+        run, joint = partial(_run, threads), self._joint[:, None]
+        (step,) = run(moved, self._place[:, None], joint, states)
+        whole, reach = step, 1
+        while reach < n:
+            (further,) = run(composed, whole[:-reach], whole[reach:])
+            whole, reach = np.concatenate([whole[:reach], further]), 2 * reach
+        masses = self._inertia[:, None], self._inverse[:, None]
+        pieces, hinges = run(loaded, *masses, joint, whole, step)
+        world = np.zeros((1, count, SIZES["A"]))
+        world[..., 78:] = -np.tile(self.gravity, 2)
+        pieces, first = np.concatenate([world, pieces]), np.arange(n + 1)
+        levels = []
+        while len(first) > 1:
+            even = len(first) // 2 * 2
+            A, B, at = pieces[0:even:2], pieces[1:even:2], first[1:even:2] - 1
+            made, record = run(joined, A, B, hinges[at], joint[at], states[at])
+            levels.append((A, B, at, record))
+            pieces = np.concatenate([made, pieces[even:]])
+            first = np.concatenate([first[0:even:2], first[even:]])
+        qdd, force = np.empty((n, count)), np.zeros((1, count, SIZES["force"]))
+        for A, B, at, record in reversed(levels):
+            on_A, on_B, found = run(parted, A, B, hinges[at], record, force[: len(at)])
+            qdd[at] = found[..., 0]
+            both = np.stack([on_A, on_B], axis=1).reshape(2 * len(at), count, -1)
+            force = np.concatenate([both, force[len(at) :]])
+        return qdd
+
+
+def _run(
+    threads: int | None, algorithm: Callable[..., list[Numbers]], *arrays: np.ndarray
+) -> list[np.ndarray]:
+    """Results (rows, states, size) of arrays that broadcast to (rows, states, size)."""
+    compiled, shape = kernel(algorithm), np.broadcast_shapes(*(a.shape[:2] for a in arrays))
+    flat = [np.broadcast_to(a, (*shape, a.shape[2])).reshape(-1, a.shape[2]) for a in arrays]
+    out = [np.empty((shape[0] * shape[1], v.size)) for v in compiled.interface.outputs]
+    compiled(flat, out, threads)
+    return [a.reshape(*shape, -1) for a in out]
+
+
+def _refused(model: Model, joint: str) -> ModelError:
+    problem = f"joint {joint!r} is not a link of one chain of revolute and prismatic joints"
+    remedy = "every joint must carry the next, and every link have mass: use forward_dynamics"
+    return ModelError("E-MATH-350", problem, remedy, part=f"robot {model.name!r}")

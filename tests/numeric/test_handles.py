@@ -1,0 +1,102 @@
+"""Long chains assembled by halves: articulated bodies, depth, and what it costs."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import close, raises
+
+import chasles
+from chasles.backends.cuda import driver
+from chasles.backends.cuda.source import source
+from chasles.model.description import Description
+from chasles.numeric import handles
+from chasles.numeric.handles import ALGORITHMS, Chain, traced
+
+
+def states(n: int, lead: tuple[int, ...] = ()) -> np.ndarray:
+    return np.random.default_rng(n).normal(size=(3, *lead, n))
+
+
+def mixed(n: int) -> chasles.Robot:
+    """Every third joint slides, and all have armature."""
+    given = chasles.robots.general_chain(n).model.source
+    joints = [
+        replace(j, kind="prismatic" if k % 3 == 2 else j.kind, armature=0.1 * (k % 2))
+        for k, j in enumerate(given.joints)
+    ]
+    return chasles.Robot(Description("mixed", given.links, tuple(joints)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 21])
+def test_accelerations_are_those_of_articulated_bodies(n: int) -> None:
+    robot, (q, qd, tau) = mixed(n), states(n, (2, 3))
+    expected = robot.forward_dynamics(q, qd, tau, method="articulated-body")
+    close(Chain(robot).forward_dynamics(q, qd, tau), expected, 1e-11)
+
+
+def test_arms_of_the_library() -> None:
+    for robot in (chasles.robots.puma560(), chasles.robots.stanford_arm()):
+        q, qd, tau = states(6)
+        expected = robot.forward_dynamics(q, qd, tau)
+        close(Chain(robot).forward_dynamics(q, qd, tau), expected, 1e-10)
+
+
+def test_forces_that_hold_it_still() -> None:
+    """Statics: torques against gravity leave a chain of 200 joints at rest."""
+    robot = chasles.robots.general_chain(200)
+    q = 0.1 * states(200)[0]
+    tau, still = robot.gravity_forces(q), np.zeros(200)
+    moved = Chain(robot).forward_dynamics(q, still, 1.001 * tau)
+    error = Chain(robot).forward_dynamics(q, still, tau)
+    assert np.max(np.abs(error)) < 1e-6 * np.max(np.abs(moved))
+
+
+@pytest.mark.parametrize("n", [7, 8, 100])
+def test_batches_grow_with_the_logarithm(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels of a prefix sum of n steps, and of n + 1 pieces joined and taken apart."""
+    calls, real = [], handles.kernel
+    monkeypatch.setattr(handles, "kernel", lambda a: (calls.append(a.__name__), real(a))[1])
+    Chain(chasles.robots.general_chain(n)).forward_dynamics(*states(n))
+    levels = math.ceil(math.log2(n + 1))
+    assert [calls.count(a.__name__) for a in ALGORITHMS] == [
+        1,
+        math.ceil(math.log2(n)),
+        1,
+        levels,
+        levels,
+    ]
+
+
+def test_a_state_has_the_same_bits_alone_and_on_threads() -> None:
+    chain, (q, qd, tau) = Chain(mixed(40)), states(40, (5,))
+    found = chain.forward_dynamics(q, qd, tau, threads=2)
+    assert np.array_equal(found[3], chain.forward_dynamics(q[3], qd[3], tau[3], threads=1))
+
+
+def test_work_that_processors_must_share() -> None:
+    """It takes eight to ten times the operations of articulated bodies, so as many processors."""
+    n = 64
+    work = {a.__name__: traced(a).count.multiplications for a in ALGORITHMS}
+    total = n * (sum(work.values()) + work["composed"] * (math.log2(n) - 1))
+    bodies = chasles.cost(
+        chasles.robots.general_chain(n), "forward_dynamics", method="articulated-body"
+    ).multiplications
+    assert 8.0 < total / bodies < 10.0
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: a.__name__)
+def test_programs_are_kernels_of_a_gpu(algorithm) -> None:
+    """NVIDIA's compiler takes each of them: on a GPU a row is a thread."""
+    try:
+        made = driver.compile(source(traced(algorithm), "float64", "rows", block=64).text, "sm_90")
+    except chasles.errors.ChaslesError as error:
+        pytest.skip(str(error))
+    assert made
+
+
+def test_other_robots_are_refused() -> None:
+    for robot in (chasles.robots.general_tree(5, 2), chasles.robots.four_bar()):
+        with raises("E-MATH-350"):
+            Chain(robot)
