@@ -181,9 +181,8 @@ def test_no_cell_is_empty() -> None:
 
 def test_items_without_an_implementation_are_known() -> None:
     found = [(document, row.item) for document, row in rows() if row.here == MISSING]
-    assert [document for document, _ in found] == [BALAFOUTIS, FEATHERSTONE, FEATHERSTONE]
-    expected = ("table look-up", "O(N) processors", "cluster by cluster")
-    assert all(words in item for words, (_, item) in zip(expected, found, strict=True))
+    assert [document for document, _ in found] == [BALAFOUTIS]
+    assert "table look-up" in found[0][1]
 
 
 def quoted(cell: str) -> list[str]:

@@ -157,7 +157,7 @@ def inverse_dynamics_perturbation(
     for i, p, joint, _ in model.inward():
         turned = Matrix(tuple(tuple(dS.T @ f[i]) for dS in slopes[i].subspace)).T
         tau[i] = S[i].T @ df[i] + turned @ dq[i] + joint.rotor(dqdd[i])
-        tau[i] = tau[i] + joint.resistance_slopes(qd[i]) @ dqd[i]
+        tau[i] = tau[i] + joint.turning(qd[i]) @ dqd[i] + joint.turning(dqd[i]) @ qd[i]
         f[p] += X[i].T @ f[i]
         df[p] += X[i].T @ (df[i] + s[i].cross(f[i]))
     return tau
