@@ -9,11 +9,12 @@ are few products, the lanes of a batch are states (`Products.spread`), with the 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from chasles.backends.llvm.math import Writer
-from chasles.backends.llvm.tiles import attributes
+from chasles.backends.llvm.streaming import Stream
+from chasles.backends.llvm.tiles import attributes, streams
 from chasles.expr import Instruction, Program, Staged, Variable
 from chasles.expr.staged import is_zero
 
@@ -208,27 +209,56 @@ class Products:
         return len(code) - 1
 
     def functions(self, w: Writer) -> str:
-        """A function `product<k>` for each group; w is any writer of the right vectors."""
-        return "\n".join(
-            self._function(replace(w, lines=[], reserved=[], used=0), k, group)
-            for k, group in enumerate(self.groups)
-        )
+        """For each group `prepare<k>` and `product<k>`: all products but the last, and that one.
 
-    def _function(self, w: Writer, k: int, group: Group) -> str:
-        source, after = "%blocks", (*group.kept[1:], None)
-        blocks = [(r, c) for r in group.results for c in starts(self._columns(r), w.width)]
-        for left, right, result in zip(group.lefts, group.kept, after, strict=True):
-            target = w.reserve(max(len(result), 1)) if result is not None else ""
+        w: any writer of the right vectors. `past<k>` is `product<k>`, but its results are written
+        past the cache.
+        """
+        texts = []
+        for k, group in enumerate(self.groups):
+            writer = partial(replace, w, reserved=[], used=0)
+            texts.append(self._prepare(writer(lines=[]), k, group))
+            texts.append(self._last(writer(lines=[]), f"product{k}", group, {}))
+            if self.streams(w):
+                own = writer(lines=[])
+                to = {
+                    r: Stream(own, f"%out{r}", *self.staged.outputs[r].shape) for r in group.results
+                }
+                texts.append(self._last(own, f"past{k}", group, to))
+        return "\n".join(texts)
+
+    def streams(self, w: Writer) -> bool:
+        """Return True if results can be written past the cache."""
+        return all(streams(w, v.size) for v in self.staged.outputs)
+
+    def _prepare(self, w: Writer, k: int, group: Group) -> str:
+        """From the blocks of the right matrices to those before the last product, in `%ready`."""
+        source, blocks = "%blocks", self._places(group, w)
+        for left, right, result in zip(group.lefts, group.kept, group.kept[1:]):
+            target = "%ready" if result is group.kept[-1] else w.reserve(max(len(result), 1))
             for r, block, value in _multiplied(w, left, right, source, blocks):
-                if result is None:
-                    self._deliver(w, r, block, value)
-                elif (r, block) in result:
+                if (r, block) in result:
                     place = w.at(target, result[r, block], w.type)
                     w.raw(f"  store {w.type} {value}, ptr {place}, align {w.bytes}")
             source = target
-        names = ("%entries", "%blocks", *(f"%out{r}" for r in group.results))
+        parameters = "ptr noalias %entries, ptr noalias %blocks, ptr noalias %ready"
+        return w.function(f"internal void @prepare{k}({parameters}) {attributes(w)}")
+
+    def _last(self, w: Writer, name: str, group: Group, to: Mapping[int, Stream]) -> str:
+        """The last product of a group."""
+        blocks = self._places(group, w)
+        for r, block, value in _multiplied(w, group.lefts[-1], group.kept[-1], "%ready", blocks):
+            result, start = block
+            if result in to:
+                to[result].add(r, start, value)
+            else:
+                self._deliver(w, r, block, value)
+        names = ("%entries", "%ready", *(f"%out{r}" for r in group.results))
         parameters = ", ".join(f"ptr noalias {name}" for name in names)
-        return w.function(f"internal void @product{k}({parameters}) {attributes(w)}")
+        return w.function(f"internal void @{name}({parameters}) {attributes(w)}")
+
+    def _places(self, group: Group, w: Writer) -> list[Block]:
+        return [(r, c) for r in group.results for c in starts(self._columns(r), w.width)]
 
     def _deliver(self, w: Writer, r: int, block: Block, value: str) -> None:
         """Store a block in a row of a result, where the caller wants it."""
@@ -244,30 +274,46 @@ class Products:
             f"i32 {element.bytes}, <{w.width} x i1> <{bits}>)"
         )
 
-    def _calls(self, w: Writer, places: Sequence[str], outputs: Sequence[str]) -> None:
+    def _calls(
+        self, w: Writer, places: Sequence[str], outputs: Sequence[str], last: Sequence[str]
+    ) -> None:
+        """All products of a state; last: the functions of each group's last one."""
         for k, group in enumerate(self.groups):
-            operands = [*places, *(outputs[r] for r in group.results)]
-            w.raw(f"  call void @product{k}({', '.join(f'ptr {p}' for p in operands)})")
+            entries, ready = places
+            if len(group.lefts) > 1:
+                size = max(len(group.kept[-1]), 1) * self.width // w.width
+                blocks, ready = ready, w.reserve(size)
+                w.raw(f"  call void @prepare{k}(ptr {entries}, ptr {blocks}, ptr {ready})")
+            operands = [entries, ready, *(outputs[r] for r in group.results)]
+            w.raw(f"  call void {last[k]}({', '.join(f'ptr {p}' for p in operands)})")
+
+    @property
+    def _usual(self) -> list[str]:
+        return [f"@product{k}" for k in range(len(self.groups))]
 
     def run(self, w: Writer, inputs: Sequence[str], outputs: Sequence[str]) -> str:
         """The function `run`, for one state: the program, then all products."""
         sizes = (len(self._entries), len(self._blocks))
         places = [w.reserve(max(size, 1)) for size in sizes]
         w.raw(f"  call void @head({', '.join(f'ptr {p}' for p in (*inputs, *places))})")
-        self._calls(w, places, outputs)
+        self._calls(w, places, outputs, self._usual)
         parameters = ", ".join(f"ptr noalias {name}" for name in (*inputs, *outputs))
         return w.function(f"internal void @run({parameters}) nounwind")
 
     def finish(self, w: Writer) -> str:
         """The function `finish`: from slots of lanes to rows of results, from the first row on.
 
-        %rows: room for `width` times `row` vectors.
+        %rows: room for `width` times `row` vectors. %past: write results past the cache.
         """
         size = w.bytes * self.row
         blocks = w.at("%rows", self._padded, w.type)
         for k, place in enumerate(("%rows", blocks)):
             if self.head.outputs[k].size:
                 w.raw(f"  call void @scatter{k}(ptr %slots, ptr {place}, i64 {size})")
+        last = self._usual
+        if self.streams(w):
+            choices = (f"ptr @past{k}, ptr {usual}" for k, usual in enumerate(last))
+            last = [w.emit(f"select i1 %past, {both}") for both in choices]
         w.raw("  br label %loop\nloop:\n  %r = phi i64 [ 0, %entry ], [ %next, %loop ]")
         offset = w.emit(f"mul i64 %r, {size}")
         number = w.emit("add i64 %first, %r")
@@ -277,12 +323,12 @@ class Products:
             start = w.emit(f"load ptr, ptr {w.at('%out_pointers', k, 'ptr')}")
             stride = w.emit(f"load i64, ptr {w.at('%out_strides', k, 'i64')}")
             outputs.append(w.at(start, w.emit(f"mul i64 {number}, {stride}")))
-        self._calls(w, mine, outputs)
+        self._calls(w, mine, outputs, last)
         w.raw("  %next = add i64 %r, 1\n  %more = icmp ult i64 %next, %count")
         w.raw("  br i1 %more, label %loop, label %end\nend:")
-        parameters = "ptr noalias %slots, ptr noalias %rows, ptr %out_pointers, ptr %out_strides"
-        head = f"internal void @finish({parameters}, i64 %first, i64 %count) {attributes(w)}"
-        return w.function(head)
+        tables = "ptr noalias %slots, ptr noalias %rows, ptr %out_pointers, ptr %out_strides"
+        parameters = f"{tables}, i64 %first, i64 %count, i1 %past"
+        return w.function(f"internal void @finish({parameters}) {attributes(w)}")
 
 
 def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:

@@ -244,6 +244,8 @@ def _batch(
         for k, (_, stride) in enumerate(outputs)
         if streams(w, len(slots.columns[k]))
     }
+    whole = _arrays(w, "out", len(products.staged.outputs) if products else 0)
+    far = _many(w, [stride for _, stride in whole])
     used = len(tiles) * sum(sizes)
     rows = w.at("%workspace", used, w.type)
 
@@ -271,7 +273,9 @@ def _batch(
                 first = w.emit(f"add i64 {row}, {t * w.width}")
                 some = "%rows" if last else str(w.width)
                 tables = "ptr %out_pointers, ptr %out_strides"
-                operands = f"ptr {tiles[t][-1]}, ptr {rows}, {tables}, i64 {first}, i64 {some}"
+                operands = (
+                    f"ptr {tiles[t][-1]}, ptr {rows}, {tables}, i64 {first}, i64 {some}, i1 {far}"
+                )
                 w.raw(f"  call void @finish({operands})")
 
     w.raw("  br label %groups\ngroups:")
@@ -292,7 +296,7 @@ def _batch(
     w.raw(f"  %next = add i64 %row, {w.width}")
     w.raw("  %more = icmp ult i64 %next, %count")
     w.raw("  br i1 %more, label %loop, label %end\nend:")
-    if past:
+    if past or (products and products.streams(w)):
         w.raw("  fence seq_cst")  # what was written past the cache is seen by other threads
     head = (
         "void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
@@ -305,9 +309,18 @@ def _batch(
 
 def _past(w: Writer, output: int, stride: str) -> str:
     """The function that writes whole tiles of an output: past the cache, if there are many."""
-    size = w.emit(f"mul i64 %count, {stride}")
-    many = w.emit(f"icmp sgt i64 {size}, {PAST}")
-    return w.emit(f"select i1 {many}, ptr @scatter{output}_past, ptr @scatter{output}")
+    return w.emit(
+        f"select i1 {_many(w, [stride])}, ptr @scatter{output}_past, ptr @scatter{output}"
+    )
+
+
+def _many(w: Writer, strides: Sequence[str]) -> str:
+    """Whether outputs with such strides are more than stays in the cache."""
+    total = "0"
+    for stride in strides:
+        total = w.emit(f"add i64 {total}, {stride}")
+    size = w.emit(f"mul i64 %count, {total}")
+    return w.emit(f"icmp sgt i64 {size}, {PAST}")
 
 
 def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:
