@@ -7,13 +7,14 @@ are neither kept nor multiplied. One state and a state of a batch run the same c
 are few products, the lanes of a batch are states (`Products.spread`), with the same sums.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple
 
 from chasles.backends.llvm.math import Writer
-from chasles.backends.llvm.streaming import Stream
+from chasles.backends.llvm.packing import packings
+from chasles.backends.llvm.streaming import Kept, Stream
 from chasles.backends.llvm.tiles import attributes, streams
 from chasles.expr import Instruction, Program, Staged, Variable
 from chasles.expr.staged import is_zero
@@ -25,7 +26,7 @@ REGISTERS = {64: 24, 32: 12}
 """Sums that are kept in registers, by the bytes of a vector; of shorter ones, as many."""
 
 Block = tuple[int, int]
-"""A result, and the first of the columns that a vector of it has."""
+"""A result, and the number of a vector of its columns (`packing`)."""
 
 Blocks = dict[tuple[int, Block], int]
 """Where the blocks of some matrices side by side are kept, by row; others are zero."""
@@ -42,11 +43,6 @@ ONE = Entry(constant=1.0)
 
 Rows = tuple[dict[int, Entry], ...]
 """The entries of a left matrix that are not zero, by row and column."""
-
-
-def starts(columns: int, width: int) -> list[int]:
-    """The first columns of blocks; the last two may overlap."""
-    return [*range(0, columns - width, width), max(columns - width, 0)]
 
 
 @dataclass(frozen=True)
@@ -73,6 +69,7 @@ class Products:
         self._blocks: list[int] = []
         code = staged.head.code
         self._zero = next((k for k, i in enumerate(code) if is_zero(i)), len(code))
+        self._packing = packings(staged, width)
         alike: dict[tuple[int, ...], list[int]] = {}
         for k, chain in enumerate(staged.chains):
             alike.setdefault(chain[:-1], []).append(k)
@@ -133,11 +130,10 @@ class Products:
             factor = self.staged.chains[k][-1]
             refs, columns = self.staged.head.results[factor], self._columns(k)
             for r, some in enumerate(self.staged.present(factor)):
-                for start in starts(columns, self.width):
-                    inside = range(start, min(start + self.width, columns))
+                for b, inside in enumerate(self._packing[k]):
                     if some.isdisjoint(inside):
                         continue
-                    found[r, (k, start)] = len(self._blocks) // self.width
+                    found[r, (k, b)] = len(self._blocks) // self.width
                     self._blocks += [refs[r * columns + c] for c in inside]
                     self._blocks += [self._zero] * (self.width - len(inside))
         return found
@@ -216,15 +212,14 @@ class Products:
         """
         texts = []
         for k, group in enumerate(self.groups):
-            writer = partial(replace, w, reserved=[], used=0)
-            texts.append(self._prepare(writer(lines=[]), k, group))
-            texts.append(self._last(writer(lines=[]), f"product{k}", group, {}))
-            if self.streams(w):
-                own = writer(lines=[])
-                to = {
-                    r: Stream(own, f"%out{r}", *self.staged.outputs[r].shape) for r in group.results
-                }
-                texts.append(self._last(own, f"past{k}", group, to))
+            texts.append(self._prepare(_fresh(w), k, group))
+            ways: list[tuple[str, Callable[..., Kept | Stream]]] = [("product", Kept)]
+            ways += [("past", Stream)] if self.streams(w) else []
+            for name, way in ways:
+                own = _fresh(w)
+                shapes = {r: self.staged.outputs[r].shape for r in group.results}
+                to = {r: way(own, f"%out{r}", *shape) for r, shape in shapes.items()}
+                texts.append(self._last(own, f"{name}{k}", group, to))
         return "\n".join(texts)
 
     def streams(self, w: Writer) -> bool:
@@ -233,8 +228,8 @@ class Products:
 
     def _prepare(self, w: Writer, k: int, group: Group) -> str:
         """From the blocks of the right matrices to those before the last product, in `%ready`."""
-        source, blocks = "%blocks", self._places(group, w)
-        for left, right, result in zip(group.lefts, group.kept, group.kept[1:]):
+        source, blocks = "%blocks", self._places(group)
+        for left, right, result in zip(group.lefts, group.kept, group.kept[1:], strict=False):
             target = "%ready" if result is group.kept[-1] else w.reserve(max(len(result), 1))
             for r, block, value in _multiplied(w, left, right, source, blocks):
                 if (r, block) in result:
@@ -244,35 +239,17 @@ class Products:
         parameters = "ptr noalias %entries, ptr noalias %blocks, ptr noalias %ready"
         return w.function(f"internal void @prepare{k}({parameters}) {attributes(w)}")
 
-    def _last(self, w: Writer, name: str, group: Group, to: Mapping[int, Stream]) -> str:
-        """The last product of a group."""
-        blocks = self._places(group, w)
-        for r, block, value in _multiplied(w, group.lefts[-1], group.kept[-1], "%ready", blocks):
-            result, start = block
-            if result in to:
-                to[result].add(r, start, value)
-            else:
-                self._deliver(w, r, block, value)
+    def _last(self, w: Writer, name: str, group: Group, to: Mapping[int, Kept | Stream]) -> str:
+        """The last product of a group, whose results go `to` memory."""
+        blocks = self._places(group)
+        for r, (k, b), value in _multiplied(w, group.lefts[-1], group.kept[-1], "%ready", blocks):
+            to[k].add(r, self._packing[k][b], value)
         names = ("%entries", "%ready", *(f"%out{r}" for r in group.results))
         parameters = ", ".join(f"ptr noalias {name}" for name in names)
         return w.function(f"internal void @{name}({parameters}) {attributes(w)}")
 
-    def _places(self, group: Group, w: Writer) -> list[Block]:
-        return [(r, c) for r in group.results for c in starts(self._columns(r), w.width)]
-
-    def _deliver(self, w: Writer, r: int, block: Block, value: str) -> None:
-        """Store a block in a row of a result, where the caller wants it."""
-        (result, start), element = block, w.element
-        columns = self._columns(result)
-        place = w.at(f"%out{result}", r * columns + start, element.name)
-        if columns >= w.width:
-            w.raw(f"  store {w.type} {value}, ptr {place}, align {element.bytes}")
-            return
-        bits = ", ".join(f"i1 {str(k < columns).lower()}" for k in range(w.width))
-        w.raw(
-            f"  call void @llvm.masked.store.{w.suffix}.p0({w.type} {value}, ptr {place}, "
-            f"i32 {element.bytes}, <{w.width} x i1> <{bits}>)"
-        )
+    def _places(self, group: Group) -> list[Block]:
+        return [(k, b) for k in group.results for b in range(len(self._packing[k]))]
 
     def _calls(
         self, w: Writer, places: Sequence[str], outputs: Sequence[str], last: Sequence[str]
@@ -329,6 +306,10 @@ class Products:
         tables = "ptr noalias %slots, ptr noalias %rows, ptr %out_pointers, ptr %out_strides"
         parameters = f"{tables}, i64 %first, i64 %count, i1 %past"
         return w.function(f"internal void @finish({parameters}) {attributes(w)}")
+
+
+def _fresh(w: Writer) -> Writer:
+    return replace(w, lines=[], reserved=[], used=0)
 
 
 def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:

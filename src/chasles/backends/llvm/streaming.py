@@ -1,7 +1,8 @@
-"""Matrices that are written past the cache as they are made, in LLVM's language.
+"""Matrices that are made row by row in vectors of columns, on their way to memory.
 
-Rows of a matrix do not begin where cache lines do. So its entries are taken as one row
-(`tiles.Lines`), whose vectors are put together from those of columns.
+Which columns stand together in a vector is the maker's choice: here they come into their order.
+Large results go past the cache, in whole cache lines (`tiles.Lines`). Rows do not begin where lines
+do, so the entries of a matrix are then taken as one long row.
 """
 
 from collections.abc import Sequence
@@ -13,8 +14,48 @@ Lane = tuple[str, int]
 """A vector, and the number of a lane in it."""
 
 
+def joined(w: Writer, lanes: Sequence[Lane]) -> str:
+    """The vector of some lanes of others; where there are too few, the last is repeated."""
+    lanes = [*lanes, *[lanes[-1]] * (w.width - len(lanes))]
+    found, *others = dict.fromkeys(vector for vector, _ in lanes)
+    taken = [lane if vector == found else k for k, (vector, lane) in enumerate(lanes)]
+    for other in others:
+        pairs = enumerate(lanes)
+        mask = [w.width + lane if vector == other else taken[k] for k, (vector, lane) in pairs]
+        found, taken = shuffle(w, w.type, found, other, mask), list(range(w.width))
+    return found if taken == list(range(w.width)) else shuffle(w, w.type, found, found, taken)
+
+
+class Kept:
+    """A matrix of so many rows and columns at `base`, which stays in the cache."""
+
+    def __init__(self, w: Writer, base: str, rows: int, columns: int) -> None:
+        self._w, self._base, self._rows, self._columns = w, base, rows, columns
+        self._waiting: dict[tuple[int, int], Lane] = {}
+
+    def add(self, row: int, columns: Sequence[int], vector: str) -> None:
+        """Give some columns of a row; write the row when all of them are known."""
+        w, n, element = self._w, self._columns, self._w.element
+        self._waiting |= {(row, c): (vector, lane) for lane, c in enumerate(columns)}
+        if any((row, c) not in self._waiting for c in range(n)):
+            return
+        lanes = [self._waiting.pop((row, c)) for c in range(n)]
+        for start in range(0, n, w.width):
+            part = lanes[start : start + w.width]
+            value = joined(w, part)
+            place = w.at(self._base, row * n + start, element.name)
+            if len(part) == w.width:
+                w.raw(f"  store {w.type} {value}, ptr {place}, align {element.bytes}")
+                continue
+            bits = ", ".join(f"i1 {str(k < len(part)).lower()}" for k in range(w.width))
+            w.raw(
+                f"  call void @llvm.masked.store.{w.suffix}.p0({w.type} {value}, ptr {place}, "
+                f"i32 {element.bytes}, {w.mask} <{bits}>)"
+            )
+
+
 class Stream:
-    """A matrix of so many columns at `base`, whose entries are given row by row.
+    """A matrix of so many rows and columns at `base`, which goes past the cache.
 
     There are at least two vectors of entries (`tiles.streams`).
     """
@@ -26,20 +67,18 @@ class Stream:
         self._made = 0
         self._last = ""
 
-    def add(self, row: int, start: int, vector: str) -> None:
-        """Give the columns of a row from `start` on; write all lines that are known then."""
-        w, n = self._w, self._columns
-        for c in range(start, min(start + w.width, n)):
-            if row * n + c >= self._made * w.width:  # blocks of columns may overlap
-                self._waiting[row * n + c] = (vector, c - start)
+    def add(self, row: int, columns: Sequence[int], vector: str) -> None:
+        """Give some columns of a row; write all lines that are known then."""
+        w, first = self._w, row * self._columns
+        self._waiting |= {first + c: (vector, lane) for lane, c in enumerate(columns)}
         while self._made < self._vectors:
             places = range(self._made * w.width, (self._made + 1) * w.width)
             if not all(k in self._waiting for k in places):
                 return
-            self._write(self._joined([self._waiting.pop(k) for k in places]))
+            self._write(joined(w, [self._waiting.pop(k) for k in places]))
         if len(self._waiting) == self._rest:
             rest = [self._waiting[k] for k in sorted(self._waiting)]
-            after = self._joined((rest + [rest[-1]] * w.width)[: w.width]) if rest else self._last
+            after = joined(w, rest) if rest else self._last
             self._lines.end((self._made - 1) * w.width, self._rest, self._last, after)
 
     def _write(self, vector: str) -> None:
@@ -48,14 +87,3 @@ class Stream:
         else:
             self._lines.begin(vector)
         self._last, self._made = vector, self._made + 1
-
-    def _joined(self, lanes: Sequence[Lane]) -> str:
-        """The vector of some lanes of others."""
-        w = self._w
-        found, *others = dict.fromkeys(vector for vector, _ in lanes)
-        taken = [lane if vector == found else k for k, (vector, lane) in enumerate(lanes)]
-        for other in others:
-            pairs = enumerate(lanes)
-            mask = [w.width + lane if vector == other else taken[k] for k, (vector, lane) in pairs]
-            found, taken = shuffle(w, w.type, found, other, mask), list(range(w.width))
-        return found if taken == list(range(w.width)) else shuffle(w, w.type, found, found, taken)
