@@ -52,6 +52,7 @@ def packed(patterns: Sequence[int], width: int) -> Packing:
     patterns: the rows in which each column is not zero, as bits. Of all pairs of vectors that fit
     into one, those are joined first that have most rows in common: columns of one limb.
     """
+    packs: list[tuple[tuple[int, ...], int]]
     packs = [((c,), rows) for c, rows in enumerate(patterns)]
     while True:
         best, pair = (-1, 0), None
