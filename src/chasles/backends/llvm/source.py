@@ -260,8 +260,10 @@ def _batch(
             w.raw(f"  call void {name}({tile}, ptr {place}, i64 {stride}{last})")
 
     def ask(row: str, count: int) -> None:
-        """Ask for the cache lines in which rows of results meet: what goes past the cache waits
-        for those, which do not."""
+        """Prefetch the cache lines in which rows of results meet.
+
+        Those are written through the cache, and stores past it would wait for them.
+        """
         for k in (k for k in whole if f"scatter{k}" in past):
             pointer, stride = outputs[k]
             for r in range(count):

@@ -1,6 +1,6 @@
 """Matrices that are made row by row in vectors of columns, on their way to memory.
 
-Which columns stand together in a vector is the maker's choice: here they come into their order.
+Which columns stand together in a vector is a choice (`packing`): here they get back into order.
 Large results go past the cache, in whole cache lines (`tiles.Lines`). Rows do not begin where lines
 do, so the entries of a matrix are then taken as one long row.
 """
@@ -27,10 +27,10 @@ def joined(w: Writer, lanes: Sequence[Lane]) -> str:
 
 
 class Kept:
-    """A matrix of so many rows and columns at `base`, which stays in the cache."""
+    """A matrix of so many rows and columns at `base`, written row by row through the cache."""
 
     def __init__(self, w: Writer, base: str, rows: int, columns: int) -> None:
-        self._w, self._base, self._rows, self._columns = w, base, rows, columns
+        self._w, self._base, self._columns = w, base, columns
         self._waiting: dict[tuple[int, int], Lane] = {}
 
     def add(self, row: int, columns: Sequence[int], vector: str) -> None:
