@@ -22,7 +22,8 @@ SPEEDUP: dict[tuple[str, str], float] = {
     ("talos", "inverse_dynamics_derivatives"): 6.0,
     ("ur5", "forward_dynamics_derivatives"): 16.0,
     ("panda", "forward_dynamics_derivatives"): 16.0,
-    ("talos", "forward_dynamics_derivatives"): 4.0,
+    ("talos", "forward_dynamics_derivatives"): 10.0,
+    ("solo12", "forward_dynamics_derivatives"): 16.0,
     ("panda", "linearize"): 15.0,
     ("stewart", "forward_dynamics"): 10.0,
     ("standing_talos", "forward_dynamics"): 10.0,
@@ -41,7 +42,8 @@ SINGLE_CALL: dict[tuple[str, str], float] = {
     ("panda", "inverse_dynamics_derivatives"): 4.0,
     ("panda", "forward_dynamics_derivatives"): 4.0,
     ("talos", "inverse_dynamics_derivatives"): 2.0,
-    ("talos", "forward_dynamics_derivatives"): 1.0,
+    ("talos", "forward_dynamics_derivatives"): 6.0,
+    ("solo12", "forward_dynamics_derivatives"): 8.0,
     ("panda", "linearize"): 4.0,
     ("stewart", "forward_dynamics"): 4.0,
     ("standing_talos", "forward_dynamics"): 4.0,
@@ -88,7 +90,7 @@ OPERATIONS: dict[str, float] = {"ur5": 0.65, "panda": 0.65, "talos": 0.70}
 COMPILE_SECONDS: dict[tuple[str, str], float] = {
     **{("panda", function): 0.5 for function in DYNAMICS},
     **{("talos", function): 4.0 for function in DYNAMICS},
-    ("talos", "forward_dynamics_derivatives"): 60.0,
+    ("talos", "forward_dynamics_derivatives"): 10.0,
 }
 """(robot, function): at most this long to trace and compile."""
 

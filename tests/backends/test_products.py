@@ -8,7 +8,7 @@ import pytest
 import chasles
 from chasles.backends.llvm import kernel as llvm
 from chasles.backends.llvm import source
-from chasles.backends.llvm.products import starts
+from chasles.backends.llvm.packing import packed
 from chasles.expr import RULES, Arena, Program, Staged, Variable, interpret
 from chasles.functions.programs import Derivative, program, runnable
 
@@ -126,9 +126,19 @@ def test_large_robots_are_staged_and_small_ones_are_not(branched):
     assert small.compiled is small.program
 
 
-def test_blocks_cover_all_columns():
-    for columns in range(1, 40):
-        for width in (2, 4, 8, 16):
-            covered = {c + k for c in starts(columns, width) for k in range(width)}
-            assert covered >= set(range(columns))
-            assert columns < width or max(covered) == columns - 1
+def test_limbs_are_packed_into_vectors():
+    """Columns of a trunk (in all rows) and of four limbs, out of step with vectors of four."""
+    trunk, limbs = [0b11111111111111] * 2, [0b11 | 0b111 << 2 + 3 * k for k in range(4)]
+    patterns = [*trunk, *(limbs[k] for k in range(4) for _ in range(3))]
+    packs = packed(patterns, 4)
+    assert sorted(c for columns in packs for c in columns) == list(range(14))
+    assert all(len(columns) <= 4 for columns in packs)
+    for k in range(4):
+        assert any({2 + 3 * k, 3 + 3 * k, 4 + 3 * k} <= set(columns) for columns in packs)
+
+
+@pytest.mark.parametrize("width", [2, 4, 8, 16])
+@pytest.mark.parametrize("columns", [1, 7, 8, 9, 38])
+def test_full_columns_stay_in_order(columns, width):
+    expected = [tuple(range(columns))[k : k + width] for k in range(0, columns, width)]
+    assert packed([0b111] * columns, width) == expected

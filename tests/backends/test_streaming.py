@@ -65,3 +65,27 @@ def test_constants_and_zeros_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> 
     out = _aligned(21, robot.nv**2, np.float64, 0)
     llvm.compile(program)([q], [out], 1)
     assert np.array_equal(out, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("joints", [12, 17])
+def test_products_past_the_cache(monkeypatch: pytest.MonkeyPatch, joints: int, dtype: type) -> None:
+    """Matrices of all alignments, with and without gaps between them, of even and odd sizes."""
+    robot, name = general_chain(joints), np.dtype(dtype).name
+    slopes = programs.Derivative("jacobian", ("q", "tau"))
+    staged = programs.runnable(robot.model, "forward_dynamics", derivative=slopes, staged=0)
+    monkeypatch.setattr(llvm_source, "SPREAD", 0)
+    usual = llvm.compile(staged, dtype=name)
+    monkeypatch.setattr(llvm_source, "PAST", 0)
+    streaming = llvm.compile(staged, dtype=name)
+    rng, n = np.random.default_rng(0), joints**2
+    inputs = [rng.normal(size=(11, joints)).astype(dtype) for _ in range(3)]
+    expected = [np.empty((11, n), dtype) for _ in range(2)]
+    usual(inputs, expected, 1)
+    for shift in range(9):
+        for gap in (0, 8):
+            wide = [_aligned(11, n + gap, dtype, shift + k) for k in range(2)]
+            streaming(inputs, [out[:, :n] for out in wide], 1)
+            for out, right in zip(wide, expected, strict=True):
+                assert np.array_equal(out[:, :n], right)
+                assert np.all(np.isnan(out[:, n:])), "what stands between the rows is left alone"

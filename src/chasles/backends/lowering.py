@@ -15,6 +15,10 @@ from chasles.expr import Instruction, Program
 FREE = ("const", "input")
 """Values that every part can have without a place in the scratch array."""
 
+FAST = 512
+"""Values alive at once that the nearest cache keeps, a vector of 64 bytes each: beyond, an order
+that keeps fewer of them alive is worth looking for."""
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -56,6 +60,8 @@ def lower(program: Program, *, fuse: bool, longest: int) -> Lowered:
 def cut(code: list[Instruction], results: list[int], longest: int) -> Lowered:
     """Order instructions, and cut them into parts of about `longest` operations."""
     order = deepest_first(code, results)
+    if most_alive(code, order, FREE) > FAST:
+        order = few_alive(code, [order], FREE)
     pieces = _cut(code, order, longest)
     return _parts(code, pieces, results)
 

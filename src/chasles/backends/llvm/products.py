@@ -7,13 +7,15 @@ are neither kept nor multiplied. One state and a state of a batch run the same c
 are few products, the lanes of a batch are states (`Products.spread`), with the same sums.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from chasles.backends.llvm.math import Writer
-from chasles.backends.llvm.tiles import attributes
+from chasles.backends.llvm.packing import packings
+from chasles.backends.llvm.streaming import Kept, Stream
+from chasles.backends.llvm.tiles import attributes, streams
 from chasles.expr import Instruction, Program, Staged, Variable
 from chasles.expr.staged import is_zero
 
@@ -24,7 +26,7 @@ REGISTERS = {64: 24, 32: 12}
 """Sums that are kept in registers, by the bytes of a vector; of shorter ones, as many."""
 
 Block = tuple[int, int]
-"""A result, and the first of the columns that a vector of it has."""
+"""A result, and the number of a vector of its columns (`packing`)."""
 
 Blocks = dict[tuple[int, Block], int]
 """Where the blocks of some matrices side by side are kept, by row; others are zero."""
@@ -41,11 +43,6 @@ ONE = Entry(constant=1.0)
 
 Rows = tuple[dict[int, Entry], ...]
 """The entries of a left matrix that are not zero, by row and column."""
-
-
-def starts(columns: int, width: int) -> list[int]:
-    """The first columns of blocks; the last two may overlap."""
-    return [*range(0, columns - width, width), max(columns - width, 0)]
 
 
 @dataclass(frozen=True)
@@ -72,6 +69,7 @@ class Products:
         self._blocks: list[int] = []
         code = staged.head.code
         self._zero = next((k for k, i in enumerate(code) if is_zero(i)), len(code))
+        self._packing = packings(staged, width)
         alike: dict[tuple[int, ...], list[int]] = {}
         for k, chain in enumerate(staged.chains):
             alike.setdefault(chain[:-1], []).append(k)
@@ -132,11 +130,10 @@ class Products:
             factor = self.staged.chains[k][-1]
             refs, columns = self.staged.head.results[factor], self._columns(k)
             for r, some in enumerate(self.staged.present(factor)):
-                for start in starts(columns, self.width):
-                    inside = range(start, min(start + self.width, columns))
+                for b, inside in enumerate(self._packing[k]):
                     if some.isdisjoint(inside):
                         continue
-                    found[r, (k, start)] = len(self._blocks) // self.width
+                    found[r, (k, b)] = len(self._blocks) // self.width
                     self._blocks += [refs[r * columns + c] for c in inside]
                     self._blocks += [self._zero] * (self.width - len(inside))
         return found
@@ -208,66 +205,92 @@ class Products:
         return len(code) - 1
 
     def functions(self, w: Writer) -> str:
-        """A function `product<k>` for each group; w is any writer of the right vectors."""
-        return "\n".join(
-            self._function(replace(w, lines=[], reserved=[], used=0), k, group)
-            for k, group in enumerate(self.groups)
-        )
+        """For each group `prepare<k>` and `product<k>`: all products but the last, and that one.
 
-    def _function(self, w: Writer, k: int, group: Group) -> str:
-        source, after = "%blocks", (*group.kept[1:], None)
-        blocks = [(r, c) for r in group.results for c in starts(self._columns(r), w.width)]
-        for left, right, result in zip(group.lefts, group.kept, after, strict=True):
-            target = w.reserve(max(len(result), 1)) if result is not None else ""
+        w: any writer of the right vectors. `past<k>` is `product<k>`, but its results are written
+        past the cache.
+        """
+        texts = []
+        for k, group in enumerate(self.groups):
+            texts.append(self._prepare(_fresh(w), k, group))
+            ways: list[tuple[str, Callable[..., Kept | Stream]]] = [("product", Kept)]
+            ways += [("past", Stream)] if self.streams(w) else []
+            for name, way in ways:
+                own = _fresh(w)
+                shapes = {r: self.staged.outputs[r].shape for r in group.results}
+                to = {r: way(own, f"%out{r}", *shape) for r, shape in shapes.items()}
+                texts.append(self._last(own, f"{name}{k}", group, to))
+        return "\n".join(texts)
+
+    def streams(self, w: Writer) -> bool:
+        """Return True if results can be written past the cache."""
+        return all(streams(w, v.size) for v in self.staged.outputs)
+
+    def _prepare(self, w: Writer, k: int, group: Group) -> str:
+        """From the blocks of the right matrices to those before the last product, in `%ready`."""
+        source, blocks = "%blocks", self._places(group)
+        for left, right, result in zip(group.lefts, group.kept, group.kept[1:], strict=False):
+            target = "%ready" if result is group.kept[-1] else w.reserve(max(len(result), 1))
             for r, block, value in _multiplied(w, left, right, source, blocks):
-                if result is None:
-                    self._deliver(w, r, block, value)
-                elif (r, block) in result:
+                if (r, block) in result:
                     place = w.at(target, result[r, block], w.type)
                     w.raw(f"  store {w.type} {value}, ptr {place}, align {w.bytes}")
             source = target
-        names = ("%entries", "%blocks", *(f"%out{r}" for r in group.results))
+        parameters = "ptr noalias %entries, ptr noalias %blocks, ptr noalias %ready"
+        return w.function(f"internal void @prepare{k}({parameters}) {attributes(w)}")
+
+    def _last(self, w: Writer, name: str, group: Group, to: Mapping[int, Kept | Stream]) -> str:
+        """The last product of a group, whose results go `to` memory."""
+        blocks = self._places(group)
+        for r, (k, b), value in _multiplied(w, group.lefts[-1], group.kept[-1], "%ready", blocks):
+            to[k].add(r, self._packing[k][b], value)
+        names = ("%entries", "%ready", *(f"%out{r}" for r in group.results))
         parameters = ", ".join(f"ptr noalias {name}" for name in names)
-        return w.function(f"internal void @product{k}({parameters}) {attributes(w)}")
+        return w.function(f"internal void @{name}({parameters}) {attributes(w)}")
 
-    def _deliver(self, w: Writer, r: int, block: Block, value: str) -> None:
-        """Store a block in a row of a result, where the caller wants it."""
-        (result, start), element = block, w.element
-        columns = self._columns(result)
-        place = w.at(f"%out{result}", r * columns + start, element.name)
-        if columns >= w.width:
-            w.raw(f"  store {w.type} {value}, ptr {place}, align {element.bytes}")
-            return
-        bits = ", ".join(f"i1 {str(k < columns).lower()}" for k in range(w.width))
-        w.raw(
-            f"  call void @llvm.masked.store.{w.suffix}.p0({w.type} {value}, ptr {place}, "
-            f"i32 {element.bytes}, <{w.width} x i1> <{bits}>)"
-        )
+    def _places(self, group: Group) -> list[Block]:
+        return [(k, b) for k in group.results for b in range(len(self._packing[k]))]
 
-    def _calls(self, w: Writer, places: Sequence[str], outputs: Sequence[str]) -> None:
+    def _calls(
+        self, w: Writer, places: Sequence[str], outputs: Sequence[str], last: Sequence[str]
+    ) -> None:
+        """All products of a state; last: the functions of each group's last one."""
         for k, group in enumerate(self.groups):
-            operands = [*places, *(outputs[r] for r in group.results)]
-            w.raw(f"  call void @product{k}({', '.join(f'ptr {p}' for p in operands)})")
+            entries, ready = places
+            if len(group.lefts) > 1:
+                size = max(len(group.kept[-1]), 1) * self.width // w.width
+                blocks, ready = ready, w.reserve(size)
+                w.raw(f"  call void @prepare{k}(ptr {entries}, ptr {blocks}, ptr {ready})")
+            operands = [entries, ready, *(outputs[r] for r in group.results)]
+            w.raw(f"  call void {last[k]}({', '.join(f'ptr {p}' for p in operands)})")
+
+    @property
+    def _usual(self) -> list[str]:
+        return [f"@product{k}" for k in range(len(self.groups))]
 
     def run(self, w: Writer, inputs: Sequence[str], outputs: Sequence[str]) -> str:
         """The function `run`, for one state: the program, then all products."""
         sizes = (len(self._entries), len(self._blocks))
         places = [w.reserve(max(size, 1)) for size in sizes]
         w.raw(f"  call void @head({', '.join(f'ptr {p}' for p in (*inputs, *places))})")
-        self._calls(w, places, outputs)
+        self._calls(w, places, outputs, self._usual)
         parameters = ", ".join(f"ptr noalias {name}" for name in (*inputs, *outputs))
         return w.function(f"internal void @run({parameters}) nounwind")
 
     def finish(self, w: Writer) -> str:
         """The function `finish`: from slots of lanes to rows of results, from the first row on.
 
-        %rows: room for `width` times `row` vectors.
+        %rows: room for `width` times `row` vectors. %past: write results past the cache.
         """
         size = w.bytes * self.row
         blocks = w.at("%rows", self._padded, w.type)
         for k, place in enumerate(("%rows", blocks)):
             if self.head.outputs[k].size:
                 w.raw(f"  call void @scatter{k}(ptr %slots, ptr {place}, i64 {size})")
+        last = self._usual
+        if self.streams(w):
+            choices = (f"ptr @past{k}, ptr {usual}" for k, usual in enumerate(last))
+            last = [w.emit(f"select i1 %past, {both}") for both in choices]
         w.raw("  br label %loop\nloop:\n  %r = phi i64 [ 0, %entry ], [ %next, %loop ]")
         offset = w.emit(f"mul i64 %r, {size}")
         number = w.emit("add i64 %first, %r")
@@ -277,12 +300,16 @@ class Products:
             start = w.emit(f"load ptr, ptr {w.at('%out_pointers', k, 'ptr')}")
             stride = w.emit(f"load i64, ptr {w.at('%out_strides', k, 'i64')}")
             outputs.append(w.at(start, w.emit(f"mul i64 {number}, {stride}")))
-        self._calls(w, mine, outputs)
+        self._calls(w, mine, outputs, last)
         w.raw("  %next = add i64 %r, 1\n  %more = icmp ult i64 %next, %count")
         w.raw("  br i1 %more, label %loop, label %end\nend:")
-        parameters = "ptr noalias %slots, ptr noalias %rows, ptr %out_pointers, ptr %out_strides"
-        head = f"internal void @finish({parameters}, i64 %first, i64 %count) {attributes(w)}"
-        return w.function(head)
+        tables = "ptr noalias %slots, ptr noalias %rows, ptr %out_pointers, ptr %out_strides"
+        parameters = f"{tables}, i64 %first, i64 %count, i1 %past"
+        return w.function(f"internal void @finish({parameters}) {attributes(w)}")
+
+
+def _fresh(w: Writer) -> Writer:
+    return replace(w, lines=[], reserved=[], used=0)
 
 
 def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:

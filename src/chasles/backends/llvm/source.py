@@ -236,12 +236,14 @@ def _batch(
             place = w.at(tiles[t][-1], slot, w.type)
             w.raw(f"  store {w.type} {w.constant(number)}, ptr {place}, align {w.bytes}")
     inputs = _arrays(w, "in", len(program.inputs))
-    outputs = _arrays(w, "out", 0 if products else len(program.outputs))
+    outputs = _arrays(w, "out", len((products.staged if products else program).outputs))
+    far = _many(w, [stride for _, stride in outputs])
     taken = [(f"gather{v.size}", k, *inputs[k]) for k, v in enumerate(program.inputs) if v.size]
-    given = [(f"scatter{k}", -1, *place) for k, place in enumerate(outputs) if slots.columns[k]]
+    whole = [] if products else [k for k, columns in enumerate(slots.columns) if columns]
+    given = [(f"scatter{k}", -1, *outputs[k]) for k in whole]
     past = {
-        f"scatter{k}": _past(w, k, stride)
-        for k, (_, stride) in enumerate(outputs)
+        f"scatter{k}": w.emit(f"select i1 {far}, ptr @scatter{k}_past, ptr @scatter{k}")
+        for k in whole
         if streams(w, len(slots.columns[k]))
     }
     used = len(tiles) * sum(sizes)
@@ -257,8 +259,22 @@ def _batch(
             name = name or f"@{function}{suffix}"
             w.raw(f"  call void {name}({tile}, ptr {place}, i64 {stride}{last})")
 
+    def ask(row: str, count: int) -> None:
+        """Prefetch the cache lines in which rows of results meet.
+
+        Those are written through the cache, and stores past it would wait for them.
+        """
+        for k in (k for k in whole if f"scatter{k}" in past):
+            pointer, stride = outputs[k]
+            for r in range(count):
+                number = w.emit(f"add i64 {row}, {r}")
+                place = w.at(pointer, w.emit(f"mul i64 {number}, {stride}"))
+                w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
+
     def run(count: int, row: str, last: str) -> None:
         """Tiles from a row on; with `last`, one tile whose rows past that one are missing."""
+        if not last:
+            ask(row, count * w.width + 1)
         for t in range(count):
             move(taken, t, row, last)
         for n in range(len(lowered.parts)):
@@ -271,7 +287,9 @@ def _batch(
                 first = w.emit(f"add i64 {row}, {t * w.width}")
                 some = "%rows" if last else str(w.width)
                 tables = "ptr %out_pointers, ptr %out_strides"
-                operands = f"ptr {tiles[t][-1]}, ptr {rows}, {tables}, i64 {first}, i64 {some}"
+                operands = (
+                    f"ptr {tiles[t][-1]}, ptr {rows}, {tables}, i64 {first}, i64 {some}, i1 {far}"
+                )
                 w.raw(f"  call void @finish({operands})")
 
     w.raw("  br label %groups\ngroups:")
@@ -292,7 +310,7 @@ def _batch(
     w.raw(f"  %next = add i64 %row, {w.width}")
     w.raw("  %more = icmp ult i64 %next, %count")
     w.raw("  br i1 %more, label %loop, label %end\nend:")
-    if past:
+    if past or (products and products.streams(w)):
         w.raw("  fence seq_cst")  # what was written past the cache is seen by other threads
     head = (
         "void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
@@ -303,11 +321,13 @@ def _batch(
     return products.finish(target.writer()) + w.function(head), used + w.width * products.row
 
 
-def _past(w: Writer, output: int, stride: str) -> str:
-    """The function that writes whole tiles of an output: past the cache, if there are many."""
-    size = w.emit(f"mul i64 %count, {stride}")
-    many = w.emit(f"icmp sgt i64 {size}, {PAST}")
-    return w.emit(f"select i1 {many}, ptr @scatter{output}_past, ptr @scatter{output}")
+def _many(w: Writer, strides: Sequence[str]) -> str:
+    """Whether outputs with such strides, all together, are more than the cache keeps."""
+    total = "0"
+    for stride in strides:
+        total = w.emit(f"add i64 {total}, {stride}")
+    size = w.emit(f"mul i64 %count, {total}")
+    return w.emit(f"icmp sgt i64 {size}, {PAST}")
 
 
 def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:

@@ -154,45 +154,81 @@ def declared(w: Writer) -> list[str]:
     return lines
 
 
-def scatter_past(w: Writer, output: int, n: int) -> str:
-    """The function that writes long rows past the cache, wherever they stand: see `scatter`.
+class Lines:
+    """The cache lines of a row of numbers at `base`, each taken from two neighbouring vectors.
 
-    What goes past the cache are whole cache lines, and blocks of columns are not: each line is
-    taken from two blocks, as the row stands. Both ends of a row are written as usual.
+    Vectors are those of the row, `width` numbers each from its first on. Line n begins in vector n.
+    Whole lines are written past the cache. What the row has of its first and of its last lines is
+    written as usual, by stores that do not reach into another line: those would be slow.
     """
-    width, rows, name = w.width, _rows(w, clip=False), w.element.name
-    whole = n // width * width
-    kind, bits = w.integers, w.element.bits
 
-    def spread(number: str) -> str:
-        """A number in all lanes."""
-        short = number if bits == 64 else w.emit(f"trunc i64 {number} to i{bits}")
-        one = w.emit(f"insertelement {kind} poison, i{bits} {short}, i32 0")
-        return _shuffle(w, kind, one, "poison", [0] * width)
-
-    ahead = []
-    for row in rows:
-        negative = w.emit(f"sub i64 0, {w.emit(f'ptrtoint ptr {row} to i64')}")
+    def __init__(self, w: Writer, base: str) -> None:
+        self._w = w
+        numbers = ", ".join(f"i{w.element.bits} {c}" for c in range(w.width))
+        self._counting = f"<{numbers}>"
+        negative = w.emit(f"sub i64 0, {w.emit(f'ptrtoint ptr {base} to i64')}")
         words = w.emit(f"lshr i64 {negative}, {w.element.bytes.bit_length() - 1}")
-        ahead.append(w.emit(f"and i64 {words}, {width - 1}"))
-    counting = f"<{', '.join(f'i{bits} {c}' for c in range(width))}>"
-    lanes = [w.emit(f"add {kind} {counting}, {spread(shift)}") for shift in ahead]
+        self._ahead = w.emit(f"and i64 {words}, {w.width - 1}")
+        self._lanes = w.emit(f"add {w.integers} {self._counting}, {self._spread(self._ahead)}")
+        self._first = w.at(base, self._ahead, w.element.name)
+
+    def begin(self, vector: str) -> None:
+        """Write the numbers of the first vector that stand before all lines."""
+        w = self._w
+        missing = w.emit(f"sub i64 {w.width}, {self._ahead}")
+        self._part(-w.width, vector, vector, "uge", missing)
+
+    def write(self, start: int | str, before: str, after: str) -> None:
+        """Write the line that begins in the vector of numbers from `start` on."""
+        line, place = self._line(start, before, after)
+        w = self._w
+        w.raw(f"  store {w.type} {line}, ptr {place}, align {w.bytes}, !nontemporal !1")
+
+    def end(self, start: int, rest: int, before: str, after: str) -> None:
+        """Write what is left from the last vector on, whose numbers are those from `start` on.
+
+        rest: how many numbers of `after` belong to the row.
+        """
+        w = self._w
+        for k, first in enumerate((before, after)[: 2 if rest else 1]):
+            left = w.emit(f"sub i64 {(1 - k) * w.width + rest}, {self._ahead}")
+            self._part(start + k * w.width, first, after, "slt", left)
+
+    def _line(self, start: int | str, before: str, after: str) -> tuple[str, str]:
+        w = self._w
+        both = f"{w.type} {before}, {w.integers} {self._lanes}, {w.type} {after}"
+        line = w.emit(f"call {w.type} {_from_two(w)}({both})")
+        return line, w.at(self._first, start, w.element.name)
+
+    def _part(self, start: int, before: str, after: str, comparison: str, limit: str) -> None:
+        """Write the numbers of a line below a limit, or from it on."""
+        w = self._w
+        line, place = self._line(start, before, after)
+        mask = w.emit(f"icmp {comparison} {w.integers} {self._counting}, {self._spread(limit)}")
+        w.raw(
+            f"  call void @llvm.masked.store.{w.suffix}.p0({w.type} {line}, ptr {place}, "
+            f"i32 {w.bytes}, {w.mask} {mask})"
+        )
+
+    def _spread(self, number: str) -> str:
+        """A number in all lanes."""
+        w, bits = self._w, self._w.element.bits
+        short = number if bits == 64 else w.emit(f"trunc i64 {number} to i{bits}")
+        one = w.emit(f"insertelement {w.integers} poison, i{bits} {short}, i32 0")
+        return shuffle(w, w.integers, one, "poison", [0] * w.width)
+
+
+def scatter_past(w: Writer, output: int, n: int) -> str:
+    """The function that writes long rows past the cache, wherever they stand: see `scatter`."""
+    width, lines = w.width, [Lines(w, row) for row in _rows(w, clip=False)]
+    whole, rest = n // width * width, n % width
 
     def block(start: str) -> list[str]:
         return _transposed(w, [_column(w, output, start, c) for c in range(width)])
 
-    def ends(start: int, vectors: Sequence[str], comparison: str, limits: Sequence[str]) -> None:
-        """Of the block at `start`, the columns of each row below a limit, or from it on."""
-        for row, vector, limit in zip(rows, vectors, limits, strict=True):
-            numbers = w.emit(f"add {kind} {counting}, {spread(str(start))}")
-            mask = w.emit(f"icmp {comparison} {kind} {numbers}, {spread(limit)}")
-            w.raw(
-                f"  call void @llvm.masked.store.{w.suffix}.p0({w.type} {vector}, "
-                f"ptr {w.at(row, start, name)}, i32 {w.element.bytes}, {w.mask} {mask})"
-            )
-
     begin = block("0")
-    ends(0, begin, "ult", ahead)
+    for line, vector in zip(lines, begin, strict=True):
+        line.begin(vector)
     w.raw("  br label %head\nhead:\n  br label %loop\nloop:")
     w.raw(f"  %block = phi i64 [ {width}, %head ], [ %next, %moved ]")
     for r, vector in enumerate(begin):
@@ -204,16 +240,15 @@ def scatter_past(w: Writer, output: int, n: int) -> str:
     for r, vector in enumerate(changing):
         w.raw(f"  %now{r} = phi {w.type} [ {fixed}, %steady ], [ {vector}, %moving ]")
     first = w.emit(f"sub i64 %block, {width}")
-    for r, row in enumerate(rows):
-        both = f"{w.type} %before{r}, {kind} {lanes[r]}, {w.type} %now{r}"
-        line = w.emit(f"call {w.type} {_from_two(w)}({both})")
-        there = w.at(row, w.emit(f"add i64 {first}, {ahead[r]}"), name)
-        w.raw(f"  store {w.type} {line}, ptr {there}, align {w.bytes}, !nontemporal !1")
+    for r, line in enumerate(lines):
+        line.write(first, f"%before{r}", f"%now{r}")
     w.raw(f"  %next = add i64 %block, {width}\n  %more = icmp ult i64 %next, {whole}")
     w.raw("  br i1 %more, label %loop, label %end\nend:")
-    limits = [w.emit(f"add i64 {shift}, {whole - width}") for shift in ahead]
-    for start in (n - 2 * width, n - width):
-        ends(start, block(str(start)), "uge", limits)
+    last = block(str(n - width)) if rest else [f"%now{r}" for r in range(width)]
+    for r, (line, vector) in enumerate(zip(lines, last, strict=True)):
+        turned = [(lane - rest) % width for lane in range(width)]
+        after = shuffle(w, w.type, vector, vector, turned) if rest else vector
+        line.end(whole - width, rest, f"%now{r}", after)
     return _function(w, f"scatter{output}_past", "%slots", clip=False)
 
 
@@ -282,7 +317,7 @@ def _masked_halves(w: Writer, place: str, n: int) -> tuple[str, str]:
         f"<{w.width} x i1> {_mask(w.width, n)}, {w.type} zeroinitializer)"
     )
     low, high = (
-        _shuffle(w, w.type, whole, whole, range(s, s + w.width // 2)) for s in (0, w.width // 2)
+        shuffle(w, w.type, whole, whole, range(s, s + w.width // 2)) for s in (0, w.width // 2)
     )
     return low, high
 
@@ -296,11 +331,11 @@ def _store_halves(w: Writer, rows: Sequence[str], start: str, vectors: Sequence[
         place = w.at(row, start, w.element.name)
         upper = w.at(place, w.width // 2, w.element.name)
         for s, target in ((0, place), (w.width // 2, upper)):
-            half = _shuffle(w, w.type, vector, vector, range(s, s + w.width // 2))
+            half = shuffle(w, w.type, vector, vector, range(s, s + w.width // 2))
             w.raw(f"  store volatile {_half(w)} {half}, ptr {target}, align {w.element.bytes}")
 
 
-def _shuffle(w: Writer, of: str, a: str, b: str, lanes: Sequence[int]) -> str:
+def shuffle(w: Writer, of: str, a: str, b: str, lanes: Sequence[int]) -> str:
     mask = ", ".join(f"i32 {lane}" for lane in lanes)
     return w.emit(f"shufflevector {of} {a}, {of} {b}, <{len(lanes)} x i32> <{mask}>")
 
@@ -312,7 +347,7 @@ def _transposed(w: Writer, pairs: Sequence[tuple[str, str]]) -> list[str]:
     for i in range(step):
         for half in (0, 1):
             a, b = pairs[i][half], pairs[i + step][half]
-            vectors[i + half * step] = _shuffle(w, _half(w), a, b, range(size))
+            vectors[i + half * step] = shuffle(w, _half(w), a, b, range(size))
     step //= 2
     while step:
         out = list(vectors)
@@ -321,8 +356,8 @@ def _transposed(w: Writer, pairs: Sequence[tuple[str, str]]) -> list[str]:
         for i in range(size):
             if not i & step:
                 a, b = vectors[i], vectors[i + step]
-                out[i] = _shuffle(w, w.type, a, b, low)
-                out[i + step] = _shuffle(w, w.type, a, b, high)
+                out[i] = shuffle(w, w.type, a, b, low)
+                out[i + step] = shuffle(w, w.type, a, b, high)
         vectors, step = out, step // 2
     return vectors
 

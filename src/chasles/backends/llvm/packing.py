@@ -1,0 +1,68 @@
+"""Which columns of a matrix stand together in a vector, where lanes are columns.
+
+Rows of a branch-sparse matrix have columns of a few limbs. Where vectors begin and end with limbs,
+more of them are zero, and are neither kept nor multiplied.
+"""
+
+from collections.abc import Sequence
+
+from chasles.expr import Staged
+
+Packing = list[tuple[int, ...]]
+"""The columns in each vector."""
+
+
+def packings(staged: Staged, width: int) -> list[Packing]:
+    """For each result: in order or by limbs, as takes less work; the same for as many columns."""
+    sizes = [v.shape[1] for v in staged.outputs]
+    found = {n: _best(staged, [k for k, m in enumerate(sizes) if m == n], width) for n in {*sizes}}
+    return [found[n] for n in sizes]
+
+
+def _best(staged: Staged, results: Sequence[int], width: int) -> Packing:
+    n = staged.outputs[results[0]].shape[1]
+    patterns = [0] * n
+    for k in results:
+        for r, some in enumerate(staged.present(staged.chains[k][-1])):
+            for c in some:
+                patterns[c] |= 1 << r
+    ordered = [tuple(range(n))[c : c + width] for c in range(0, n, width)]
+    ways = ordered, packed(patterns, width)
+    return min(ways, key=lambda way: sum(_work(staged, k, way) for k in results))
+
+
+def _work(staged: Staged, result: int, packing: Packing) -> int:
+    """How many vectors are multiplied for a result."""
+    *lefts, last = staged.chains[result]
+    rows = [
+        {b for b, columns in enumerate(packing) if not some.isdisjoint(columns)}
+        for some in staged.present(last)
+    ]
+    count = 0
+    for left in reversed(lefts):
+        some = staged.present(left)
+        count += sum(len(rows[k]) for row in some for k in row)
+        rows = [set[int]().union(*(rows[k] for k in row)) for row in some]
+    return count
+
+
+def packed(patterns: Sequence[int], width: int) -> Packing:
+    """Columns together in vectors so that few rows need many of them.
+
+    patterns: the rows in which each column is not zero, as bits. Of all pairs of vectors that fit
+    into one, those are joined first that have most rows in common: columns of one limb.
+    """
+    packs: list[tuple[tuple[int, ...], int]]
+    packs = [((c,), rows) for c, rows in enumerate(patterns)]
+    while True:
+        best, pair = (-1, 0), None
+        for i, (some, rows) in enumerate(packs):
+            for j, (others, more) in enumerate(packs[i + 1 :], i + 1):
+                alike = (rows & more).bit_count(), -(rows | more).bit_count()
+                if alike > best and len(some) + len(others) <= width:
+                    best, pair = alike, (i, j)
+        if pair is None:
+            return [columns for columns, _ in packs]
+        i, j = pair
+        (some, rows), (others, more) = packs[i], packs.pop(j)
+        packs[i] = some + others, rows | more
