@@ -196,7 +196,7 @@ class _Solver:
         limits, tries = (self.bounds.lower, self.bounds.upper), (RANKED, starts.patience)
         offsets = self.task.poses
         search, beginning = self._prepared.search, self._beginning()
-        begin = beginning and beginning.alone(self._base(None), self.seed)
+        begin = None if beginning is None else beginning.alone(self._base(None), self.seed)
         alone = search.alone(constants, starts.postures, *tries, starts.table, offsets, limits)
         return alone, begin
 
@@ -354,11 +354,15 @@ class _Solver:
             some, complete[late] = self._every(closed, self.goals[late], own, count)
             q[late], residual[late] = some[0], some[1][..., [ANGLE, LENGTH]]
             solved[late], steps[late] = some[1][..., STATUS] == 1.0, some[2][:, 0]
-        lead, nq = self.lead, q.shape[-1]
-        at = sides(q, self.bounds).reshape(*lead, count, nq)
-        fields = (q.reshape(at.shape), solved.reshape(*lead, count))
-        fields += (residual.reshape(*lead, count, 2), steps.reshape(lead)[()])
-        return Solution(*fields, at, complete.reshape(lead))
+        shape = (*self.lead, count)
+        return Solution(
+            q.reshape(*shape, q.shape[-1]),
+            solved.reshape(shape),
+            residual.reshape(*shape, 2),
+            steps.reshape(self.lead)[()],
+            sides(q, self.bounds).reshape(*shape, q.shape[-1]),
+            complete.reshape(self.lead),
+        )
 
     def _listed(self, goals: np.ndarray, rows: np.ndarray | None, count: int) -> Rows:
         """Postures (n, count, nq), memories and steps (n, 1) of problems, from many starts."""

@@ -220,18 +220,29 @@ def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[l
 def _backward(state: Numbers, high: Numbers, low: Numbers, inverse: Numbers, alone: Numbers) -> Any:
     """The interval of x from which the next interval is reached."""
     (least, most), (bottom, top) = state, alone
+    tops, bottoms = [top], [bottom]
     for up, down, by in zip(high, low, inverse, strict=True):
         one, two = (most - down) * by, (least - up) * by
-        top, bottom = minimum(top, maximum(one, two)), maximum(bottom, minimum(one, two))
-    return bottom, top
+        tops.append(maximum(one, two))
+        bottoms.append(minimum(one, two))
+    return _joined(maximum, bottoms), _joined(minimum, tops)
 
 
 def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: Numbers) -> Any:
     """The largest x at the next grid point."""
-    (x,), (least, found), more = state, ends, RELAXED * SLACK
+    (x,), (least, most), more = state, ends, RELAXED * SLACK
+    found = [most]
     for up, down, by in zip(high, low, slope, strict=True):
-        found = minimum(found, up + more * (up - down) + by * x)
-    return (maximum(found, least),)
+        found.append(up + more * (up - down) + by * x)
+    return (maximum(_joined(minimum, found), least),)
+
+
+def _joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number:
+    """The least or largest of numbers, by pairs of pairs: processors compare several at a time."""
+    while len(values) > 1:
+        pairs = zip(values[::2], values[1::2], strict=False)
+        values = [*(least(a, b) for a, b in pairs), *values[len(values) & ~1 :]]
+    return values[0]
 
 
 def _newton(state: Numbers, high: Numbers, low: Numbers, slope: Numbers) -> Any:
