@@ -163,6 +163,7 @@ class _Solver:
         self.mechanism, self.bounds, self.task, self.lead = mechanism, bounds, task, lead
         self.held, self.seed, self.tries, self.threads = held, seed, tries, threads
         goals, self._weights, self._tolerances = given
+        self._tight = tight(self._weights, self._tolerances)
         rows = np.broadcast_to(goals, (*lead, goals.shape[-1]))
         self.goals = np.ascontiguousarray(rows.reshape(math.prod(lead), goals.shape[-1]))
         self._movable = np.ones((1, mechanism.nv))
@@ -173,7 +174,7 @@ class _Solver:
     def first(self, guess: np.ndarray | None, ease: Comfort | None = None) -> Solution:
         """One posture for each problem, as comfortable as the targets allow."""
         begins = self._rows(guess)
-        beginning = self._beginning() if guess is None and self._tight() else None
+        beginning = self._beginning() if guess is None and self._tight else None
         if beginning is not None:
             found = self._begun(beginning)
         elif not self.held or guess is None or guess.ndim == 1:
@@ -224,10 +225,7 @@ class _Solver:
 
     def _closed(self) -> Branches | None:
         """The closed form of the arm, where it has one for these targets."""
-        return self._branches() if self._tight() else None
-
-    def _tight(self) -> bool:
-        return tight(self._weights, self._tolerances)
+        return self._branches() if self._tight else None
 
     def _branches(self) -> Branches | None:
         lower, upper = self.bounds.lower, self.bounds.upper
