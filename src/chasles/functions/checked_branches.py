@@ -33,11 +33,12 @@ def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: L
     )
     given = 0.0 if form.given is None else base[chain.columns[form.given]]
     rows, missed, met = [], 0.0, []
+    programs: dict[tuple[str, str], Program] = {}
     for joints, found in zip(*postures(chain, form, limits, goal, given), strict=True):
         q = list(base)
         for column, position in zip(chain.columns, joints, strict=True):
             q[column] = position
-        errors, _ = Pose(None).errors(Posture(model, q, arena), frame, goal)
+        errors, _ = Pose(None).errors(Posture(model, q, arena, programs), frame, goal)
         fine: Number = found
         for error, tolerance in zip(errors, tolerances, strict=True):
             fine = fine * less_equal(absolute(error), tolerance)
