@@ -60,6 +60,9 @@ Panda and stands on the same feet otherwise."""
 TRAJECTORIES = 10.0
 """Time-optimal paths on a grid of 1000 intervals: at least so many times TOPP-RA."""
 
+DISTANCES = 1e6
+"""Postures a second on one core whose sphere model is compared with itself, of the Panda."""
+
 VIEW: dict[str, float] = {"first picture": 3.0, "updates": 30.0, "pictures": 10.0}
 """A robot of thirty joints in a browser without a graphics card: at most so many seconds to the
 first picture; updates that the server applies, and pictures, at least so many in a second."""

@@ -57,58 +57,80 @@ def measure(name: str, poses: int, sample: int, starts: int) -> Row:
     start = time.thread_time()
     found = robot.inverse_kinematics({frame: T}, threads=1)
     seconds = (time.thread_time() - start) / len(T)
-    error, lower, upper = _error(name, robot, frame), robot.limits.lower, robot.limits.upper
+    errors, lower, upper = _errors(name, robot, frame), robot.limits.lower, robot.limits.upper
     if not ((found.q >= lower) & (found.q <= upper)).all():
         raise WrongAnswer(f"{name}: a posture leaves its limits")
     chosen = rng.choice(len(T), min(sample, len(T)), replace=False)
-    gaps = np.array([_gap(error, found.q[k], T[k], lower, upper, starts, rng) for k in chosen])
-    reached = np.linalg.norm([error(q, pose) for q, pose in zip(found.q, T, strict=True)], axis=1)
+    gaps = np.array([_gap(errors, found.q[k], T[k], lower, upper, starts, rng) for k in chosen])
+    pairs = zip(found.q, T, strict=True)
+    reached = np.linalg.norm([errors.value(q, pose) for q, pose in pairs], axis=1)
     flagged = 1.0 - (found.solved & (reached > 1e-5)).mean()
     worst = float(gaps.max(initial=0.0))
     slowest = int(found.iterations.max())
     return Row(name, flagged, seconds, slowest, (gaps <= NEAR).mean(), len(chosen), worst)
 
 
-def _error(
-    name: str, robot: chasles.Robot, frame: str
-) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """The errors of a posture, by Pinocchio for robots of files."""
+Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Rotation, position and Jacobian (angular, then linear, in the world's axes) of a frame."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Weighted errors (6,) of a posture for a pose, and their derivative (6, n)."""
+
+    placed: Callable[[np.ndarray], Placed]
+    scale: float
+
+    def value(self, q: np.ndarray, T: np.ndarray) -> np.ndarray:
+        import pinocchio
+
+        R, p, _ = self.placed(q)
+        return np.concatenate([pinocchio.log3(T[:3, :3] @ R.T), self.scale * (T[:3, 3] - p)])
+
+    def derivative(self, q: np.ndarray, T: np.ndarray) -> np.ndarray:
+        import pinocchio
+
+        R, _, J = self.placed(q)
+        turned = pinocchio.Jlog3(T[:3, :3] @ R.T) @ J[:3]
+        return -np.concatenate([turned, self.scale * J[3:]])
+
+
+def _errors(name: str, robot: chasles.Robot, frame: str) -> Errors:
+    """The errors of postures, by Pinocchio for robots of files."""
     import pinocchio
 
     scale = 1.0 / size(robot.model)
-    if name in CASES:
-        model = pinocchio_model(CASES[name])
-        data, number = model.createData(), model.getFrameId(frame)
+    if name not in CASES:
 
-        def pose(q: np.ndarray) -> tuple[Any, Any]:
-            pinocchio.forwardKinematics(model, data, q)
-            placed = pinocchio.updateFramePlacement(model, data, number)
-            return placed.rotation, placed.translation
-    else:
-
-        def pose(q: np.ndarray) -> tuple[Any, Any]:
+        def own(q: np.ndarray) -> Placed:
             P = robot.forward_kinematics(q, frame=frame)
-            return P[:3, :3], P[:3, 3]
+            return P[:3, :3], P[:3, 3], robot.jacobian(q, frame=frame)
 
-    def error(q: np.ndarray, T: np.ndarray) -> np.ndarray:
-        R, p = pose(q)
-        return np.concatenate([pinocchio.log3(T[:3, :3] @ R.T), scale * (T[:3, 3] - p)])
+        return Errors(own, scale)
+    model = pinocchio_model(CASES[name])
+    data, number = model.createData(), model.getFrameId(frame)
 
-    return error
+    def other(q: np.ndarray) -> Placed:
+        axes = pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        J = pinocchio.computeFrameJacobian(model, data, q, number, axes)
+        at = pinocchio.updateFramePlacement(model, data, number)
+        return at.rotation, at.translation, np.roll(J, 3, axis=0)
+
+    return Errors(other, scale)
 
 
 def _gap(
-    error: Any, q: np.ndarray, T: np.ndarray, lower: Any, upper: Any, starts: int, rng: Any
+    errors: Errors, q: np.ndarray, T: np.ndarray, lower: Any, upper: Any, starts: int, rng: Any
 ) -> float:
     """The error of a posture above the least that SciPy finds."""
     from scipy.optimize import least_squares
 
     best, low, high = math.inf, np.maximum(lower, -math.pi), np.minimum(upper, math.pi)
+    given = {"jac": errors.derivative, "bounds": (lower, upper), "args": (T,), "max_nfev": 60}
     for k in range(starts):
         begin = rng.uniform(low, high) if k else np.clip(q, lower + 1e-9, upper - 1e-9)
-        found = least_squares(error, begin, bounds=(lower, upper), args=(T,), max_nfev=60)
-        best = min(best, math.sqrt(2.0 * found.cost))
-    return float(np.linalg.norm(error(q, T)) - best)
+        best = min(best, math.sqrt(2.0 * least_squares(errors.value, begin, **given).cost))
+    return float(np.linalg.norm(errors.value(q, T)) - best)
 
 
 def table(names: list[str], poses: int, sample: int, starts: int) -> Table:

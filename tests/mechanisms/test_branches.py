@@ -1,21 +1,19 @@
 """Closed forms of inverse kinematics: all postures, compared with brute force and known counts."""
 
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from brute_force import SAME, Chain
+from published_arms import published
 
 import chasles
 from chasles.expr import interpret
 from chasles.functions.branches import Arm, arm, chosen, forms, traced
 from chasles.functions.chains import Displacement, Joint
 from chasles.mathematics.linear import Matrix, Vector
-from chasles.robots import puma560, stanford_arm
+from chasles.robots import puma560
 from chasles.targets import Pose
 
 X, Y, Z = np.eye(3)
@@ -190,18 +188,6 @@ def test_limits_are_met_by_full_turns() -> None:
 
 
 # Robots -----------------------------------------------------------------------------------------
-
-
-@cache
-def published(name: str) -> tuple[chasles.Robot, str]:
-    """A published robot and the frame of its tool."""
-    if name in ("puma560", "stanford_arm"):
-        return {"puma560": puma560, "stanford_arm": stanford_arm}[name](), "tool"
-    found = [f for f in files("example-robot-data") or () if f.name == f"{name}.urdf"]
-    robot = chasles.load(Path(str(found[0].locate())))
-    if name == "panda":
-        return robot.lock({"panda_finger_joint1": 0.0}), "panda_hand"
-    return robot, "ee_link"
 
 
 def reached(robot: chasles.Robot, frame: str, T: np.ndarray, found: Any) -> None:

@@ -244,8 +244,8 @@ class Scene:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Distances, and with `points` nearest points and normals, of rows q (..., nq)."""
         lead, n = q.shape[:-1], len(self.pairs)
-        far = np.full((*lead, n), np.inf)
-        places, ways = np.full((*lead, n, 2, 3), np.nan), np.full((*lead, n, 3), np.nan)
+        far, shown = np.full((*lead, n), np.inf), n if points or self._cast else 0
+        places, ways = np.full((*lead, shown, 2, 3), np.nan), np.full((*lead, shown, 3), np.nan)
         which = [p for p, _ in self.groups]
         if which:
             time = () if self.mechanism.t is None else (self.mechanism.t,)

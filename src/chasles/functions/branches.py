@@ -256,24 +256,41 @@ def _solved(joints: list[Joint], form: Form, G: Displacement) -> list[Branch]:
 # Programs ---------------------------------------------------------------------------------------
 
 
+Limits = tuple[np.ndarray, np.ndarray]
+"""Lower and upper limits of the joints of a chain."""
+
+
 def traced(chain: Arm, form: Form, lower: np.ndarray, upper: np.ndarray) -> Program:
     """Return the program of a form: goal (12) and the given position (1) to postures and flags.
 
-    `q` has the joints of the chain, for each branch; `found` is 1 where a branch is real, within
-    the limits (of the chain's joints, full turns apart), and not the same as an earlier one.
+    `q` has the joints of the chain, for each branch; `found` is 1 where `postures` has one.
     """
     arena = Arena(RULES)
     goal = [arena.input("goal", k) for k in range(12)]
     inputs, given = [Variable("goal", (12,))], arena.input("given", 0)
     if form.given is not None:
         inputs.append(Variable("given", (1,)))
+    q, found = postures(chain, form, (lower, upper), goal, given)
+    shape, entries = (len(q), len(chain.joints)), [x for row in q for x in row]
+    outputs = [(Variable("q", shape), entries), (Variable("found", shape[:1]), found)]
+    return Program.from_outputs("branches", inputs, outputs)
+
+
+def postures(
+    chain: Arm, form: Form, limits: Limits, goal: Sequence[Number], given: Number
+) -> tuple[list[list[Number]], list[Number]]:
+    """Return the joint positions of each branch, and flags.
+
+    A flag is 1 where a branch is real, within the limits (full turns apart), and not the same as an
+    earlier one.
+    """
     branches = solutions(chain, form, goal, given)
-    n, q, real = len(chain.joints), [], []
+    q, real = [], []
     for branch in branches:
-        row: list[Number] = [given] * n
+        row: list[Number] = [given] * len(chain.joints)
         flag: Number = 1.0
         for joint, move in branch:
-            value, inside = _limited(joint, move, chain.size, lower, upper)
+            value, inside = _limited(joint, move, chain.size, *limits)
             row[joint.number] = value
             flag = flag * inside * move.real
         q.append(row)
@@ -284,9 +301,7 @@ def traced(chain: Arm, form: Form, lower: np.ndarray, upper: np.ndarray) -> Prog
         for before in range(k):
             new = select(found[before], new * (1.0 - _equal(branches[before], branch)), new)
         found.append(new)
-    m, entries = len(branches), [x for row in q for x in row]
-    outputs = [(Variable("q", (m, n)), entries), (Variable("found", (m,)), found)]
-    return Program.from_outputs("branches", inputs, outputs)
+    return q, found
 
 
 def _limited(

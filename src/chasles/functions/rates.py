@@ -71,7 +71,7 @@ class Task:
     def matrix(self, at: Posture) -> Rows:
         """The matrix from joint velocities to the rows."""
         if self.frame == CENTER:
-            return at.center()[1]
+            return at.center_jacobian()
         angular, linear = at.jacobian(self.frame)
         return [*(angular if self.angles else []), *(linear if self.kind != "orientation" else [])]
 

@@ -114,6 +114,14 @@ class Task:
         recipe = (name, *self.key, trace().hash if own else "")
         return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
 
+    @cached_property
+    def _programs(self) -> dict[tuple[str, str], Program]:
+        """Programs of the model's functions that the others contain."""
+        return {}
+
+    def _posture(self, q: Sequence[Number], arena: Arena) -> Posture:
+        return Posture(self.model, q, arena, self._programs)
+
     # Programs -----------------------------------------------------------------------------------
 
     def _errors(self, at: Posture, goals: Sequence[Number]) -> tuple[list[Number], Rows]:
@@ -145,7 +153,7 @@ class Task:
         """The program of `step`."""
         arena, inputs, given = self._inputs()
         q, memory, *_, movable = given
-        errors, r, K, solved = self._equations(Posture(self.model, q, arena), *given[2:5])
+        errors, r, K, solved = self._equations(self._posture(q, arena), *given[2:5])
         cost = sum((x * x for x in r), 0.0)
         damping = DAMPING * cost + memory[FIRM] * sqrt(cost) + LEAST
         dq = self._step(q, r, K, damping, movable)
@@ -160,7 +168,7 @@ class Task:
         nq, nv = self.model.nq, self.model.nv
         arena, inputs, given = self._inputs(("posture", nq), ("compliance", nv))
         q, memory, *_, movable, posture, compliance = given
-        errors, r, K, solved = self._equations(Posture(self.model, q, arena), *given[2:5])
+        errors, r, K, solved = self._equations(self._posture(q, arena), *given[2:5])
         cost = sum((x * x for x in r), 0.0)
         pair = {"q0": q, "q1": posture}
         way = program(self.model, "difference").applied(pair, arena)[0]
@@ -298,7 +306,7 @@ class Task:
 
     def _reached_program(self) -> Program:
         arena, q = Arena(RULES), Variable("q", (self.model.nq,))
-        at = Posture(self.model, [arena.input("q", k) for k in range(q.size)], arena)
+        at = self._posture([arena.input("q", k) for k in range(q.size)], arena)
         found: list[Number] = []
         for frame, target in self.targets:
             found += target.reached(at, frame) or [0.0] * target.size

@@ -67,8 +67,9 @@ def _traced(task: Task) -> Program:
     v = Variable("v", (model.nv,))
     arena = Arena(RULES)
     symbols = {x.name: [arena.input(x.name, k) for k in range(x.size)] for x in (q, goals, v)}
-    errors, rows = task._errors(Posture(model, symbols["q"], arena), symbols["goals"])
-    closing = task._loops(Posture(model, symbols["q"], arena))[1]
+    at = Posture(model, symbols["q"], arena)
+    errors, rows = task._errors(at, symbols["goals"])
+    closing = task._loops(at)[1]
     moved = program(model, "integrate").applied(symbols, arena)[0]
     whole = Variable("matrix", (len(rows) + len(closing), model.nv))
     matrix = [x for row in (*rows, *closing) for x in row]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chasles.errors import InputError
-from chasles.expr import Arena, Number, less, select, sqrt
+from chasles.expr import Arena, Number, Program, less, select, sqrt
 from chasles.functions.programs import Derivative, program
 from chasles.functions.target_numbers import FARTHEST, PART, joined, pose, rotation, sized, unit
 from chasles.mathematics.linear import Matrix, Vector
@@ -34,17 +34,28 @@ CENTER = "center of mass"
 
 
 class Posture:
-    """The robot at a symbolic configuration: poses of frames, and Jacobians in the world's axes."""
+    """The robot at a symbolic configuration: poses of frames, and Jacobians in the world's axes.
 
-    def __init__(self, model: Model, q: Sequence[Number], arena: Arena) -> None:
+    programs: those of the model's functions that were traced before, which other postures share.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        q: Sequence[Number],
+        arena: Arena,
+        programs: dict[tuple[str, str], Program] | None = None,
+    ) -> None:
         self.model, self._q, self._arena = model, q, arena
+        self._programs = {} if programs is None else programs
         self._known: dict[tuple[str, str], list[Number]] = {}
 
     def _found(self, function: str, **options: Any) -> list[Number]:
         key = (function, str(options))
         if key not in self._known:
-            made = program(self.model, function, **options)
-            self._known[key] = made.applied({"q": self._q}, self._arena)[0]
+            if key not in self._programs:
+                self._programs[key] = program(self.model, function, **options)
+            self._known[key] = self._programs[key].applied({"q": self._q}, self._arena)[0]
         return self._known[key]
 
     def pose(self, frame: str) -> tuple[Matrix, Vector]:
@@ -58,12 +69,14 @@ class Posture:
         J = self._rows(self._found("jacobian", frame=frame), 6)
         return J[:3], J[3:]
 
-    def center(self) -> tuple[Vector, Rows]:
-        """The centre of mass and its Jacobian."""
+    def center(self) -> Vector:
+        """The centre of mass."""
+        return Vector(tuple(self._found("center_of_mass")))
+
+    def center_jacobian(self) -> Rows:
+        """The rows of the velocity of the centre of mass."""
         by_q = Derivative("jacobian", ("q",))
-        place = self._found("center_of_mass")
-        J = self._found("center_of_mass", derivative=by_q)
-        return Vector(tuple(place)), self._rows(J, 3)
+        return self._rows(self._found("center_of_mass", derivative=by_q), 3)
 
     def closure(self) -> tuple[list[Number], Rows]:
         """The residual of the closed loops, and its derivative by the joint velocities."""
@@ -301,11 +314,11 @@ class CenterOfMass(Target):
         return sized("a centre of mass", self.point, 3, most=FARTHEST)
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
-        return list(at.center()[0])
+        return list(at.center())
 
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
-        place, J = at.center()
-        return [goal[k] - place[k] for k in range(3)], J
+        place = at.center()
+        return [goal[k] - place[k] for k in range(3)], at.center_jacobian()
 
 
 def stated(value: Any) -> Sequence[Target]:

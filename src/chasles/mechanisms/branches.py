@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import COMPILING, Kernel
 from chasles.expr import Program
-from chasles.functions.branches import Arm, Form, arm, chosen, traced
+from chasles.functions.branches import Arm, Form, Limits, arm, chosen, traced
+from chasles.functions.checked_branches import checked_branches
 from chasles.functions.reaching import MEMORY, STATUS, Task
 from chasles.functions.targets import Pose
 from chasles.mechanisms.distinct import Rows, sort
@@ -25,19 +28,43 @@ AT_ONCE = 1 << 12
 class Branches:
     """The closed form of an arm, compiled: all postures of its joints for poses of a frame."""
 
+    mechanism: Mechanism
+    frame: str
     chain: Arm
     form: Form
     exact: bool
     lower: np.ndarray
     upper: np.ndarray
-    kernel: Kernel
     held: int | None = None
     """The place in q of the given joint, if it does not move."""
+
+    @cached_property
+    def checking(self) -> Kernel:
+        """All postures of a pose, checked and in order (`functions.checked_branches`)."""
+        given = (self.mechanism.model, self.frame, self.chain, self.form, self.limits)
+        known = (self.mechanism.model.source, self.mechanism.model.mimics, self.frame)
+        return self.compiled(lambda: checked_branches(*given), "checked branches", *known)
 
     @property
     def redundant(self) -> bool:
         """Return True if the position of one joint has to be given."""
         return self.form.given is not None
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The goal, and the position of the given joint, to all postures within the limits."""
+        return self.compiled(lambda: traced(self.chain, self.form, *self.limits), "branches")
+
+    @property
+    def limits(self) -> Limits:
+        """Lower and upper limits of the joints of the chain."""
+        return self.lower, self.upper
+
+    def compiled(self, trace: Callable[[], Program], *name: Any) -> Kernel:
+        """A program of the closed form, by its name and whatever else it depends on."""
+        recipe = (*name, self.chain, self.form, *(a.tolist() for a in self.limits))
+        with COMPILING:
+            return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
 
     def __call__(
         self, goals: np.ndarray, given: np.ndarray | None, threads: int | None = None
@@ -102,15 +129,22 @@ class Branches:
         return np.concatenate(who), np.concatenate(postures)
 
     def _values(self, grid: int) -> np.ndarray:
-        """Positions of the given joint, evenly within its limits, and within one turn."""
-        assert self.form.given is not None
+        """Positions of the given joint, evenly within its range."""
+        low, high = self.range
+        return np.asarray(low + (high - low) * (np.arange(grid) + 0.5) / grid)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Bounds of the positions of the given joint: its limits, and one turn at most."""
+        if self.form.given is None:
+            return (0.0, 0.0)
         low, high = (float(a[self.form.given]) for a in (self.lower, self.upper))
         slides = self.chain.joints[self.form.given].slides
         reach = 2.0 * self.chain.size if slides else np.pi
         middle = max(low + reach, min(0.0, high - reach))
         if not slides or not np.isfinite(high - low):
             low, high = max(low, middle - reach), min(high, middle + reach)
-        return np.asarray(low + (high - low) * (np.arange(grid) + 0.5) / grid)
+        return low, high
 
 
 def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -123,7 +157,39 @@ def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.nd
     return owner, start[owner] + ((2 * number + 1) * total[owner]) // (2 * kept[owner])
 
 
+TIGHT = 1e-3
+"""Tolerances (rad or m) of poses up to which closed forms are used: wider ones ask for less."""
+
+
+def tight(weights: np.ndarray, tolerances: np.ndarray) -> bool:
+    """Return True if the errors of a pose all count, and are to be small."""
+    return bool(tolerances.max() <= TIGHT and weights.min() > 0.0)
+
+
 # All solutions ----------------------------------------------------------------------------------
+
+
+def checked(
+    closed: Branches,
+    goals: np.ndarray,
+    base: np.ndarray,
+    count: int,
+    tolerances: np.ndarray,
+    threads: int | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """All postures of poses: (n, count, nq), residuals (n, count, 2), how many (n,) there are.
+
+    And True (n,) for poses of which a posture is not within the tolerances.
+    """
+    n, (many, nq) = len(goals), closed.checking.interface.outputs[0].shape
+    wide = max(count, many)
+    q, residual, told = np.empty((n, wide, nq)), np.empty((n, wide, 2)), np.empty((n, 2))
+    q[:, many:], residual[:, many:] = np.nan, np.inf
+    outputs = [a.reshape(n, wide * k)[:, : many * k] for a, k in ((q, nq), (residual, 2))]
+    shared = (base, tolerances, np.array([[np.nan, np.inf]]))
+    inputs = [goals, *(np.broadcast_to(a, (n, a.shape[1])) for a in shared)]
+    closed.checking(inputs, [*outputs, told], threads)
+    return q[:, :count], residual[:, :count], told[:, 0], told[:, 1] > 0.0
 
 
 def every(
@@ -251,12 +317,5 @@ def _made(
     form, exact = chosen(chain, stopped[0] if stopped else None)
     if form is None:
         return None
-    lower, upper = lower[columns], upper[columns]
-    recipe = ("branches", chain, form, lower.tolist(), upper.tolist())
-
-    def trace() -> Program:
-        return traced(chain, form, lower, upper)
-
-    kernel = backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
     place = columns[stopped[0]] if stopped else None
-    return Branches(chain, form, exact, lower, upper, kernel, place)
+    return Branches(mechanism, frame, chain, form, exact, lower[columns], upper[columns], place)

@@ -1,12 +1,13 @@
 """Distances of postures, full turns apart, and tables of distinct ones."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from chasles.functions.reaching import MEMORY, STATUS
 from chasles.mechanisms.mechanism import Mechanism
-from chasles.mechanisms.postures import TURN
+from chasles.mechanisms.postures import TURN, Bounds
 from chasles.model.spaces import freedom_units
 
 AT_ONCE = 256
@@ -115,3 +116,52 @@ def full_turns(
         limits = _turns(q[..., k], lower[k], upper[k])
         turns[..., k] = np.clip(np.round(way[..., k] / TURN), *limits) * TURN
     return turns
+
+
+# Nearer to a posture ----------------------------------------------------------------------------
+
+CLOSER = 200
+"""Moves towards a posture that a solution is to be near to, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Approach:
+    """Moves of solutions towards postures, and back to their targets on the shortest way.
+
+    movable (1, nv): 1 for velocities that may not be zero. search: as in `listed`.
+    """
+
+    mechanism: Mechanism
+    bounds: Bounds
+    movable: np.ndarray
+    search: Callable[[np.ndarray, np.ndarray], Rows]
+
+    def __call__(
+        self,
+        goals: np.ndarray,
+        postures: np.ndarray,
+        moving: np.ndarray,
+        q: np.ndarray,
+        ends: np.ndarray,
+        far: np.ndarray,
+    ) -> None:
+        """Change q, memories and distances of the problems `moving` as long as these shrink."""
+        share = np.full(len(q), 0.5)
+        for _ in range(CLOSER):
+            if not len(moving):
+                return
+            wanted = postures[moving]
+            way = self.mechanism.difference(q[moving], wanted) * self.movable
+            begin = self.mechanism.integrate(q[moving], share[moving, None] * way)
+            begin = np.clip(begin, self.bounds.lower, self.bounds.upper)
+            trial, end, _ = self.search(goals[moving], begin)
+            nearer = distance(self.mechanism, wanted, trial)
+            better = (end[:, STATUS] == 1.0) & (nearer < far[moving])
+            chosen = moving[better]
+            gained = far[chosen] - nearer[better]
+            q[chosen], ends[chosen], far[chosen] = trial[better], end[better], nearer[better]
+            share[chosen] = np.minimum(2.0 * share[chosen], 1.0)
+            share[moving[~better]] *= 0.25
+            still = np.ones(len(moving), bool)
+            still[better] = gained > 1e-10 * far[chosen]
+            moving = moving[still & (share[moving] > 1e-6)]

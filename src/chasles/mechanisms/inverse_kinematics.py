@@ -13,39 +13,29 @@ from typing import Any, Literal
 
 import numpy as np
 
-from chasles.backends.arrays import checked_count
+from chasles.backends.arrays import COMPILING, checked_count
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import checked_frame, leading_shape, numbers
-from chasles.functions.reaching import (
-    ANGLE,
-    LENGTH,
-    STATUS,
-    Task,
-)
+from chasles.functions.reaching import ANGLE, LENGTH, STATUS, Task
 from chasles.functions.targets import CENTER, CenterOfMass, Relative, Target, stated
-from chasles.mechanisms.branches import Branches, branches, every, rescue
+from chasles.mechanisms.beginning import Beginning, BeginOne
+from chasles.mechanisms.branches import Branches, branches, checked, every, rescue, tight
 from chasles.mechanisms.comfort import Comfort, comfort_of, settled
-from chasles.mechanisms.distinct import Rows, distance, full_turns, listed
+from chasles.mechanisms.distinct import Approach, Rows, distance, full_turns, listed
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import RANKED, SEED, TRIES, Bounds, Starts, prepared
 from chasles.mechanisms.quick import Quick
 from chasles.mechanisms.solutions import Solution as Solution
-from chasles.mechanisms.solutions import wrapped
+from chasles.mechanisms.solutions import sides, wrapped
 from chasles.model.given import a_mapping, some_names
 
 PART = "inverse_kinematics"
-
-TIGHT = 1e-3
-"""Tolerances (rad or m) of poses up to which closed forms are used: wider ones ask for less."""
 
 MOST_TRIES = 1_000_000
 """Starting postures of a problem, and postures returned for it, at most."""
 
 SEVERAL = 16
 """Solutions among which the nearest to a posture is looked for."""
-
-CLOSER = 200
-"""Moves towards a posture that the solution is to be near to, at most."""
 
 
 def inverse_kinematics(
@@ -98,7 +88,7 @@ def inverse_kinematics(
         found = solver.all(posture, count)
         return wrapped(mechanism, bounds, found) if wraps else found
     if quick is not None and not lead:
-        quick.keep(targets, task, solver.alone())
+        quick.keep(targets, task, *solver.alone())
     return solver.first(posture, ease)
 
 
@@ -173,6 +163,7 @@ class _Solver:
         self.mechanism, self.bounds, self.task, self.lead = mechanism, bounds, task, lead
         self.held, self.seed, self.tries, self.threads = held, seed, tries, threads
         goals, self._weights, self._tolerances = given
+        self._tight = tight(self._weights, self._tolerances)
         rows = np.broadcast_to(goals, (*lead, goals.shape[-1]))
         self.goals = np.ascontiguousarray(rows.reshape(math.prod(lead), goals.shape[-1]))
         self._movable = np.ones((1, mechanism.nv))
@@ -183,7 +174,10 @@ class _Solver:
     def first(self, guess: np.ndarray | None, ease: Comfort | None = None) -> Solution:
         """One posture for each problem, as comfortable as the targets allow."""
         begins = self._rows(guess)
-        if not self.held or guess is None or guess.ndim == 1:
+        beginning = self._beginning() if guess is None and self._tight else None
+        if beginning is not None:
+            found = self._begun(beginning)
+        elif not self.held or guess is None or guess.ndim == 1:
             found = self._found(self.goals, begins)
         else:
             found = self._by_group(guess)
@@ -192,31 +186,54 @@ class _Solver:
             base = self._base(begins)
             rescue(closed, self.goals, base, found, missed, self._tried, self.threads)
         if ease is not None:
-            rows = self._each(ease.posture)
             inputs = [self.goals, self._weights, self._tolerances, self._movable]
-            easy = replace(ease, posture=rows)
+            easy = replace(ease, posture=self._each(ease.posture))
             found = settled(self._prepared, easy, inputs, found, self.threads)
         return self._solution(*found)
 
-    def alone(self) -> Any:
-        """The search of one problem at a time, with these weights and tolerances."""
+    def alone(self) -> tuple[Any, BeginOne | None]:
+        """The search of one problem at a time, with these weights and tolerances; its beginning."""
         starts, constants = self._starts(None), [self._weights, self._tolerances, self._movable]
         limits, tries = (self.bounds.lower, self.bounds.upper), (RANKED, starts.patience)
         offsets = self.task.poses
-        return self._prepared.search.alone(
-            constants, starts.postures, *tries, starts.table, offsets, limits
-        )
+        search, beginning = self._prepared.search, self._beginning()
+        begin = None if beginning is None else beginning.alone(self._base(None), self.seed)
+        alone = search.alone(constants, starts.postures, *tries, starts.table, offsets, limits)
+        return alone, begin
+
+    def _beginning(self) -> Beginning | None:
+        """First postures by the closed form; with fixed joints the nearest starts are used."""
+        closed = None if self.held else self._branches()
+        if closed is None:
+            return None
+        key = ("beginning", self.task.targets[0][0])
+        if key not in self.mechanism.kept:
+            with COMPILING:
+                made = Beginning(closed, self.mechanism.nq)
+                self.mechanism.kept.setdefault(key, made)
+        found: Beginning = self.mechanism.kept[key]
+        return found
+
+    def _begun(self, beginning: Beginning) -> Rows:
+        """Solutions from first postures, which most of them are themselves."""
+        begins = beginning(self.goals, self._base(None), self.seed, self.threads)
+        found = self._found(self.goals, begins, most=0)
+        late = np.flatnonzero(found[1][:, STATUS] != 1.0)
+        if len(late):
+            _put(found, late, self._found(self.goals[late], begins[late]))
+        return found
 
     def _closed(self) -> Branches | None:
         """The closed form of the arm, where it has one for these targets."""
-        if self._tolerances.max() > TIGHT or not self._weights.min() > 0.0:
-            return None
+        return self._branches() if self._tight else None
+
+    def _branches(self) -> Branches | None:
         lower, upper = self.bounds.lower, self.bounds.upper
         return branches(self.mechanism, self.task, lower, upper, self.held)
 
     def _tried(self, goals: np.ndarray, begins: np.ndarray) -> Rows:
         """Solutions from one start each."""
-        return self._found(goals, begins, only=True)
+        return self._found(goals, begins, most=1)
 
     def _rows(self, posture: np.ndarray | None) -> np.ndarray | None:
         """A posture for each problem, or one for all, within the limits."""
@@ -243,8 +260,7 @@ class _Solver:
             chosen = np.flatnonzero(group.ravel() == k)
             some = self._found(self.goals[chosen], rows[chosen])
             whole = whole or [np.empty((len(rows), *a.shape[1:]), a.dtype) for a in some]
-            for a, part in zip(whole, some, strict=True):
-                a[chosen] = part
+            _put(whole, chosen, some)
         q, ends, steps = whole or self._found(self.goals, rows)
         return q, ends, steps
 
@@ -263,14 +279,20 @@ class _Solver:
                 held += [(k, float(here[k])) for k in range(place.start, place.stop)]
         return self._prepared.starts(self.bounds, self.seed, self.tries, tuple(held))
 
-    def _found(self, goals: np.ndarray, guess: np.ndarray | None, *, only: bool = False) -> Rows:
-        """Postures, memories and (steps, try) of problems; only: from the guess alone."""
+    def _found(
+        self, goals: np.ndarray, guess: np.ndarray | None, *, most: int | None = None
+    ) -> Rows:
+        """Postures, memories and (steps, try) of problems.
+
+        most: how often a search begins again. 0: it ends with the try from the guess; 1: it goes on
+        where that has ended, to the least error.
+        """
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
-        if only:
-            patience = patience[[0, -1]]
-        else:
+        if most is None:
             ranks = search.ranked(goals, starts.table)
+        else:
+            patience = patience[[0, -1][: most + 1]]
         if guess is None:
             guess, ranks = starts.postures[ranks[:, 0]], np.ascontiguousarray(ranks[:, 1:])
         inputs = [goals, self._weights, self._tolerances, self._movable]
@@ -287,13 +309,12 @@ class _Solver:
     ) -> Solution:
         """Rows as a solution; each: the shape of the postures of one problem."""
         lead = (*self.lead, *each)
-        at = np.where(q >= self.bounds.upper, 1, 0) - np.where(q <= self.bounds.lower, 1, 0)
         return Solution(
             q.reshape(*lead, q.shape[-1]),
             (ends[..., STATUS] == 1.0).reshape(lead)[()],
             ends[..., [ANGLE, LENGTH]].reshape(*lead, 2),
             steps[..., 0].reshape(self.lead)[()],
-            at.astype(np.int8).reshape(*lead, q.shape[-1]),
+            sides(q, self.bounds).reshape(*lead, q.shape[-1]),
             np.zeros(self.lead, bool) if complete is None else complete.reshape(self.lead),
         )
 
@@ -304,14 +325,42 @@ class _Solver:
         rows, closed = self._rows(guess), self._closed()
         if closed is None:
             return self._solution(*self._listed(self.goals, rows, count), (count,))
-        given = closed, self.goals, self._base(rows), count
-        found, complete = every(self.mechanism, *given, self._tried, self.threads)
+        if closed.exact and (closed.held is not None or not closed.redundant):
+            return self._checked(closed, rows, count)
+        found, complete = self._every(closed, self.goals, self._base(rows), count)
         none = np.flatnonzero(found[1][:, 0, STATUS] != 1.0)
         if len(none) and not closed.exact:
             own = rows if rows is None or len(rows) == 1 else rows[none]
-            for whole, part in zip(found, self._listed(self.goals[none], own, count), strict=True):
-                whole[none] = part
+            _put(found, none, self._listed(self.goals[none], own, count))
         return self._solution(*found, (count,), complete)
+
+    def _every(
+        self, closed: Branches, goals: np.ndarray, base: np.ndarray, count: int
+    ) -> tuple[Rows, np.ndarray]:
+        return every(self.mechanism, closed, goals, base, count, self._tried, self.threads)
+
+    def _checked(self, closed: Branches, rows: np.ndarray | None, count: int) -> Solution:
+        """All postures of a closed form; poses of which some are not exact are searched."""
+        base = self._base(rows)
+        given = closed, self.goals, base, count, self._tolerances, self.threads
+        q, residual, many, missed = checked(*given)
+        complete, steps = many <= count, many.astype(np.int64)
+        solved = np.arange(count) < many[:, None]
+        late = np.flatnonzero(missed)
+        if len(late):
+            own = base if len(base) == 1 else base[late]
+            some, complete[late] = self._every(closed, self.goals[late], own, count)
+            q[late], residual[late] = some[0], some[1][..., [ANGLE, LENGTH]]
+            solved[late], steps[late] = some[1][..., STATUS] == 1.0, some[2][:, 0]
+        shape = (*self.lead, count)
+        return Solution(
+            q.reshape(*shape, q.shape[-1]),
+            solved.reshape(shape),
+            residual.reshape(*shape, 2),
+            steps.reshape(self.lead)[()],
+            sides(q, self.bounds).reshape(*shape, q.shape[-1]),
+            complete.reshape(self.lead),
+        )
 
     def _listed(self, goals: np.ndarray, rows: np.ndarray | None, count: int) -> Rows:
         """Postures (n, count, nq), memories and steps (n, 1) of problems, from many starts."""
@@ -321,8 +370,8 @@ class _Solver:
     def nearest(self, posture: np.ndarray) -> Solution:
         """The solution nearest to a posture, by the sum of squared coordinates.
 
-        The nearest of all that are found; then it moves towards the posture, and back to the
-        targets on the shortest way, as long as it comes nearer.
+        The nearest of all that are found. Where there may be others, it then moves towards the
+        posture, and back to the targets on the shortest way, as long as it comes nearer.
         """
         rows, found = self._rows(posture), self.all(posture, SEVERAL)
         assert rows is not None
@@ -333,28 +382,19 @@ class _Solver:
         away = distance(self.mechanism, rows[:, None], flat)
         best = np.argmin(np.where(np.isnan(away), np.inf, away), axis=1)
         every = np.arange(len(rows))
-        q, far, share = flat[every, best], away[every, best], np.full(len(rows), 0.5)
+        q, far = flat[every, best], away[every, best]
         none = ~np.isfinite(far)
-        again = self.first(posture)
-        q[none] = again.q.reshape(rows.shape)[none]
-        _, ends, steps = self._found(self.goals, np.ascontiguousarray(q), only=True)
-        moving = np.flatnonzero(~none)
-        for _ in range(CLOSER):
-            if not len(moving):
-                break
-            way = self.mechanism.difference(q[moving], rows[moving]) * self._movable
-            begin = self.mechanism.integrate(q[moving], share[moving, None] * way)
-            begin = np.clip(begin, self.bounds.lower, self.bounds.upper)
-            trial, end, _ = self._found(self.goals[moving], begin, only=True)
-            nearer = distance(self.mechanism, rows[moving], trial)
-            better = (end[:, STATUS] == 1.0) & (nearer < far[moving])
-            chosen = moving[better]
-            gained = far[chosen] - nearer[better]
-            q[chosen], ends[chosen], far[chosen] = trial[better], end[better], nearer[better]
-            share[chosen] = np.minimum(2.0 * share[chosen], 1.0)
-            share[moving[~better]] *= 0.25
-            still = np.ones(len(moving), bool)
-            still[better] = gained > 1e-10 * far[chosen]
-            moving = moving[still & (share[moving] > 1e-6)]
+        if none.any():
+            q[none] = self.first(posture).q.reshape(rows.shape)[none]
+        _, ends, steps = self._tried(self.goals, np.ascontiguousarray(q))
+        moving = np.flatnonzero(~none & ~np.ravel(found.complete))
+        way = Approach(self.mechanism, self.bounds, self._movable, self._tried)
+        way(self.goals, rows, moving, q, ends, far)
         whole = found.iterations.reshape(-1, 1) + steps[:, :1]
         return self._solution(q, ends, whole)
+
+
+def _put(whole: Sequence[np.ndarray], where: np.ndarray, part: Sequence[np.ndarray]) -> None:
+    """Replace some rows of arrays."""
+    for a, rows in zip(whole, part, strict=True):
+        a[where] = rows

@@ -14,6 +14,8 @@ import numpy as np
 
 from chasles.functions.reaching import ANGLE, LENGTH, MEMORY, STATUS, Task
 from chasles.functions.targets import Pose, Relative, Target, stated
+from chasles.mechanisms.beginning import BeginOne
+from chasles.mechanisms.branches import tight
 from chasles.mechanisms.postures import KEPT
 from chasles.mechanisms.solutions import Solution
 
@@ -31,8 +33,8 @@ def _is_pose(value: Any) -> bool:
 class Plan:
     """A search that is ready for targets of certain frames; one call at a time."""
 
-    def __init__(self, task: Task, alone: Any) -> None:
-        self.lock = threading.Lock()
+    def __init__(self, task: Task, alone: Any, begin: BeginOne | None) -> None:
+        self.lock, self.begin = threading.Lock(), begin
         self.alone, self.shape = alone, alone.guess.shape
         targets = [target for _, target in task.targets]
         self.is_pose = len(targets) == 1 and type(targets[0]) is Pose
@@ -40,6 +42,7 @@ class Plan:
         self._rows = _parts([target.angles + target.lengths for target in targets])
         self._options = [(target.weight, target.tolerance) for target in targets]
         self._weights = np.concatenate([target.each("weight") for target in targets])
+        self.tight = tight(*alone.constants[:2])
         size = alone.guess.size
         end = size + MEMORY
         self.run, self.plain, self.guessed = alone.run, alone.plain, alone.guessed
@@ -60,7 +63,7 @@ class Plan:
                 self._weights[self._rows[k]] = target.each("weight")
                 weights[0] = self._weights / (self._weights.max() or 1.0)  # ratios count alone
                 tolerances[0, self._rows[k]] = target.each("tolerance")
-                self._options[k] = options
+                self._options[k], self.tight = options, tight(weights, tolerances)
             if isinstance(target, Pose | Relative):
                 if not _is_pose(target.pose):
                     return False
@@ -88,15 +91,15 @@ class Quick:
         self.plain: dict[tuple[str, ...], Plan] = {}
         """By frames, of poses that are plain arrays."""
 
-    def keep(self, targets: Any, task: Task, alone: Any) -> None:
-        """Use a search for later calls with such targets."""
+    def keep(self, targets: Any, task: Task, alone: Any, begin: BeginOne | None) -> None:
+        """Use a search for later calls with such targets, and a closed form to begin with."""
         is_plain = len(targets) == len(task.targets) and not any(
             isinstance(value, Target | list) for value in targets.values()
         )
         plans: dict[Any, Plan] = self.plain if is_plain else self.plans
         while len(plans) >= KEPT:
             plans.pop(next(iter(plans)), None)
-        plans[tuple(targets) if is_plain else _key(task.targets)] = Plan(task, alone)
+        plans[tuple(targets) if is_plain else _key(task.targets)] = Plan(task, alone, begin)
 
     def __call__(self, targets: Any, guess: Any) -> Solution | None:
         """The solution; None where the long way is needed."""
@@ -135,6 +138,8 @@ class Quick:
                 return None
             if guess is not None:
                 plan.guess[...] = guess
+            elif plan.begin is not None and plan.tight:
+                plan.guess[...], way = plan.begin(plan.matrices[0]), plan.guessed
             if plan.run(way):
                 return None
             answer, steps, sides = plan.answer.copy(), plan.steps[0], plan.sides.copy()

@@ -40,6 +40,13 @@ class Solution:
     complete: np.ndarray | bool = False
 
 
+def sides(q: np.ndarray, bounds: Bounds) -> np.ndarray:
+    """1 where a coordinate is at its upper limit, -1 at its lower limit, else 0."""
+    at = (q >= bounds.upper).view(np.int8)
+    at -= (q <= bounds.lower).view(np.int8)
+    return at
+
+
 def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
     """Add the postures that differ from all found by full turns of limited revolute joints.
 
@@ -61,13 +68,12 @@ def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
         room = np.flatnonzero(~solved[each])
         for (at, other), to in zip(turned, room, strict=False):
             q[each, to], residual[each, to], solved[each, to] = other, residual[each, at], True
-    sides = np.where(q >= bounds.upper, 1, 0) - np.where(q <= bounds.lower, 1, 0)
     return Solution(
         q.reshape(found.q.shape),
         solved.reshape(found.solved.shape),
         residual.reshape(found.residual.shape),
         found.iterations,
-        sides.astype(np.int8).reshape(found.q.shape),
+        sides(q, bounds).reshape(found.q.shape),
         found.complete,
     )
 

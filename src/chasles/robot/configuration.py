@@ -184,7 +184,7 @@ class Configuring(Computing):
         wraps
             With `solutions="all"`, True adds postures that differ by full turns of joints.
         seed
-            Another set of starting postures.
+            Another set of starting postures; 0 by default.
         tries
             The largest number of starting postures of each problem.
         threads
@@ -205,7 +205,8 @@ class Configuring(Computing):
         With closed loops, the targets and the loops are one system of equations. All postures of
         six joints, three consecutive axes of which intersect or are parallel, are found in closed
         form (Pieper 1968; Elias and Wen 2022), as are those of seven joints for sampled positions
-        of one joint; the postures of other arms are those to which starting postures lead.
+        of one joint; the postures of other arms are those to which starting postures lead. Without
+        a guess, the search for one pose begins at a posture of the closed form, if there is one.
 
         Examples
         --------

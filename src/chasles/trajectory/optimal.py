@@ -15,7 +15,8 @@ from chasles.functions.doors import check_robot
 from chasles.robot import Robot
 from chasles.trajectory.given import all_finite, bounds
 from chasles.trajectory.moves import Array, Move, Polynomial, Timed
-from chasles.trajectory.reachable import FAR, PLACES, SLACK, Course, Speeds, along, fastest
+from chasles.trajectory.reachable import PLACES, SLACK, Course, Speeds, along, fastest
+from chasles.trajectory.speed_limits import tops
 
 CUBIC = 1.0 / 24.0
 """A parabola through three places of an interval differs from a smooth curve by 1/31 of the change
@@ -23,9 +24,6 @@ of its second difference from interval to interval at most, where that is a cubi
 
 STILL = 1e-6
 """A path stands still where its rate is less than this part of the largest one."""
-
-STEADY = 0.5
-"""Squared rates q' that change by more than this factor in an interval bound the speed as one."""
 
 SHARES = np.linspace(0.0, 1.0, PLACES)
 """Where the places are in a grid interval."""
@@ -115,7 +113,8 @@ def time_optimal(
 def _check_moving(on: "Along") -> None:
     """Refuse a path that stands still somewhere: there is no speed along it."""
     rates = on.path_rates[1]
-    rate = np.abs(np.append(rates[0], rates[-1, -1:], axis=0)).max(axis=-1)
+    columns = np.concatenate([rates[0].T, rates[-1, -1:].T], axis=1)  # longer rows are faster
+    rate = np.abs(columns).max(axis=0)
     k = int(np.argmin(rate))
     if rate[k] <= STILL * rate.max():
         problem = f"the path stands still at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
@@ -216,22 +215,10 @@ class Along:
         return np.concatenate([self.acceleration[self.bent], self.effort[self.loaded]])
 
     def top(self) -> np.ndarray:
-        """The largest Bernstein coefficients of x (PLACES, N) by the velocities' limits.
-
-        Those of (velocity / q')^2, less what a polynomial may differ from it; where q' changes
-        much within an interval, one number for all.
-        """
-        slow = (self.path_rates[1] / self.velocity) ** 2
-        high, low = slow.max(axis=0), slow.min(axis=0)
-        bend = np.abs(slow[0] - 2.0 * slow[1] + slow[2])
-        safe = 1.0 / np.maximum(high + bend, 1.0 / FAR)
-        even = low > STEADY * high
-        fast = 1.0 / np.where(even, slow, 1.0)
-        middle = 2.0 * fast[1] - 0.5 * (fast[0] + fast[2])
-        exact = np.stack([fast[0], middle, fast[2]]) - _errors(fast[0] - 2.0 * fast[1] + fast[2])
-        top = np.where(even, np.maximum(exact, safe), safe).min(axis=-1)
+        """The largest Bernstein coefficients of x (PLACES, N) by the velocities' limits."""
+        top = tops(self.path_rates[1], self.velocity, _errors)
         top[0, 1:] = np.minimum(top[0, 1:], top[2, :-1])  # of one grid point
-        return np.asarray(top) * (1.0 - SLACK)
+        return top * (1.0 - SLACK)
 
 
 def _solved(on: Along, start_speed: float, end_speed: float) -> Move:

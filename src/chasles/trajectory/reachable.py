@@ -176,7 +176,7 @@ def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> li
     return found
 
 
-def _bernstein(values: Numbers) -> list[Number]:
+def bernstein(values: Numbers) -> list[Number]:
     """Bernstein coefficients of the parabola through values at the places."""
     first, middle, last = values
     return [first, 2.0 * middle - 0.5 * (first + last), last]
@@ -187,8 +187,8 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
     lo, hi, (top, d) = given[5 * PLACES :]
     high, low, slope = [], [], []
     for k, places in enumerate(_parabolas(given, accelerations, torques)):
-        a = _bernstein([x + y * (p * d) for p, (x, y, _) in enumerate(places)])
-        b, c = (_bernstein([place[i] for place in places]) for i in (1, 2))
+        a = bernstein([x + y * (p * d) for p, (x, y, _) in enumerate(places)])
+        b, c = (bernstein([place[i] for place in places]) for i in (1, 2))
         slack = SLACK * (hi[k] - lo[k])
         for x, y, z in zip(a, b, c, strict=True):
             floor = SMALL * absolute(y) + 1e-16 * (hi[k] - lo[k])
@@ -211,7 +211,7 @@ def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[l
     peak, second = [], []
     for places in _parabolas(given, accelerations, torques):
         values = [a * u + b * at + c for (a, b, c), at in zip(places, (x, middle, y), strict=True)]
-        first, control, last = map(absolute, _bernstein(values))
+        first, control, last = map(absolute, bernstein(values))
         peak.append(maximum(maximum(first, control), last))
         second.append(values[0] - 2.0 * values[1] + values[2])
     return [peak, second]
@@ -220,18 +220,29 @@ def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[l
 def _backward(state: Numbers, high: Numbers, low: Numbers, inverse: Numbers, alone: Numbers) -> Any:
     """The interval of x from which the next interval is reached."""
     (least, most), (bottom, top) = state, alone
+    tops, bottoms = [top], [bottom]
     for up, down, by in zip(high, low, inverse, strict=True):
         one, two = (most - down) * by, (least - up) * by
-        top, bottom = minimum(top, maximum(one, two)), maximum(bottom, minimum(one, two))
-    return bottom, top
+        tops.append(maximum(one, two))
+        bottoms.append(minimum(one, two))
+    return joined(maximum, bottoms), joined(minimum, tops)
 
 
 def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: Numbers) -> Any:
     """The largest x at the next grid point."""
-    (x,), (least, found), more = state, ends, RELAXED * SLACK
+    (x,), (least, most), more = state, ends, RELAXED * SLACK
+    found = [most]
     for up, down, by in zip(high, low, slope, strict=True):
-        found = minimum(found, up + more * (up - down) + by * x)
-    return (maximum(found, least),)
+        found.append(up + more * (up - down) + by * x)
+    return (maximum(joined(minimum, found), least),)
+
+
+def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number:
+    """The least or largest of numbers, by pairs of pairs: processors compare several at a time."""
+    while len(values) > 1:
+        pairs = zip(values[::2], values[1::2], strict=False)
+        values = [*(least(a, b) for a, b in pairs), *values[len(values) & ~1 :]]
+    return values[0]
 
 
 def _newton(state: Numbers, high: Numbers, low: Numbers, slope: Numbers) -> Any:
@@ -264,7 +275,7 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
 """The step of each loop, and the sizes of its inputs; 0 stands for the number of rows."""
 
 
-def _traced(name: str, sizes: Sequence[int], body: Callable[..., Any]) -> Program:
+def traced(name: str, sizes: Sequence[int], body: Callable[..., Any]) -> Program:
     arena = Arena(RULES)
     inputs = [Variable(f"x{i}", (n,)) for i, n in enumerate(sizes)]
     found = body(*([arena.input(v.name, k) for k in range(v.size)] for v in inputs))
@@ -307,11 +318,11 @@ def _path(terms: int, n: int) -> Any:
                 found.append(values)
         return found
 
-    trace = partial(_traced, "path", [n] * terms + [2], body)
-    return _compiled(("time optimal", "path", terms, n), trace)
+    trace = partial(traced, "path", [n] * terms + [2], body)
+    return compiled(("time optimal", "path", terms, n), trace)
 
 
-def _compiled(recipe: tuple[Any, ...], trace: Callable[[], Program]) -> Any:
+def compiled(recipe: tuple[Any, ...], trace: Callable[[], Program]) -> Any:
     return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
 
 
@@ -323,9 +334,9 @@ def _kernel(name: str, accelerations: int, torques: int) -> Any:
     sizes += [r, r, 2] if name == "rows" else [3]
 
     def trace() -> Program:
-        return _traced(name, sizes, lambda *given: body(given, accelerations, torques))
+        return traced(name, sizes, lambda *given: body(given, accelerations, torques))
 
-    return _compiled(("time optimal", name, accelerations, torques), trace)
+    return compiled(("time optimal", name, accelerations, torques), trace)
 
 
 @cache
@@ -334,6 +345,6 @@ def _loop(name: str, m: int) -> Any:
     body, sizes = STEPS[name]
 
     def trace() -> Program:
-        return _traced(name, [n or m for n in sizes], lambda *given: (body(*given),))
+        return traced(name, [n or m for n in sizes], lambda *given: (body(*given),))
 
-    return backends.loop(_compiled(("time optimal", name, m), trace))
+    return backends.loop(compiled(("time optimal", name, m), trace))

@@ -1,0 +1,107 @@
+"""The first posture of a closed form within the limits, as the step of a search.
+
+A redundant arm has one posture for many positions of its given joint. Each step tries another of
+them, until one leads to a posture.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from chasles.expr import (
+    RULES,
+    Arena,
+    Number,
+    Program,
+    Variable,
+    atan2,
+    less_equal,
+    maximum,
+    minimum,
+    select,
+)
+from chasles.functions.branches import TURN, Arm, Form, solutions
+from chasles.functions.chains import Joint, Move, Slide
+
+STATUS, COST, COUNT, PART, MEMORY = range(5)
+"""The memory of the search: whether it goes on (0), has a posture (1) or is given up (2); an error,
+which is 0; the number of its step; the part of the range at which the given joint is tried."""
+
+MOST = 12
+"""Positions of the given joint that are tried."""
+
+GOLDEN = 0.5 * (5.0**0.5 - 1.0)
+"""The step of an additive sequence modulo 1, which fills the range evenly."""
+
+
+def beginning(
+    chain: Arm, form: Form, limits: Sequence[np.ndarray], given: tuple[float, float], nq: int
+) -> Program:
+    """Return the program: q (nq), memory, goal (12) -> q, memory.
+
+    limits: lower and upper ones of the joints of the chain; given: the range of the given joint.
+    Coordinates outside the chain stay. Cosines and sines are compared with the limits, so that
+    angles are computed for one branch only.
+    """
+    arena = Arena(RULES)
+    sizes = (("q", nq), ("memory", MEMORY), ("goal", 12))
+    inputs = [Variable(name, (n,)) for name, n in sizes]
+    q, memory, goal = ([arena.input(v.name, k) for k in range(v.size)] for v in inputs)
+    position = given[0] + (given[1] - given[0]) * memory[PART]
+    found: Number = 0.0
+    chosen: dict[int, list[Number]] = {}
+    for branch in reversed(solutions(chain, form, goal, position)):
+        flag: Number = 1.0
+        for joint, move in branch:
+            flag = flag * _inside(move, *_range(joint, limits, chain.size)) * move.real
+        for joint, move in branch:
+            new = [move.t] if isinstance(move, Slide) else [move.c, move.s]
+            pairs = zip(new, chosen.get(joint.number, new), strict=True)
+            chosen[joint.number] = [select(flag, a, b) for a, b in pairs]
+        found = select(flag, 1.0, found)
+    after = list(q)
+    for joint in chain.joints:
+        value = position
+        if joint.number in chosen:
+            bounds = _range(joint, limits, chain.size)
+            value = _position(joint, chosen[joint.number], *bounds, chain.size)
+        place = chain.columns[joint.number]
+        after[place] = select(found, value, q[place])
+    tried, part = memory[COUNT] + 1.0, memory[PART] + GOLDEN
+    late = 1.0 if form.given is None else less_equal(float(MOST), tried)
+    status = select(found, 1.0, select(late, 2.0, 0.0))
+    kept = [status, 0.0, tried, select(less_equal(1.0, part), part - 1.0, part)]
+    outputs = [(Variable("q", (nq,)), after), (Variable("memory", (MEMORY,)), kept)]
+    return Program.from_outputs("beginning", inputs, outputs)
+
+
+def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[float, float]:
+    """The limits of a joint, in parts of the size if it slides; of an angle, one turn at most."""
+    low, high = (float(a[joint.number]) for a in limits)
+    if joint.slides:
+        return low / size, high / size
+    if high - low > TURN:
+        middle = max(low + math.pi, min(0.0, high - math.pi))
+        return middle - math.pi, middle + math.pi
+    return low, high
+
+
+def _inside(move: Move, low: float, high: float) -> Number:
+    """1 where a position is within limits, full turns apart, else 0."""
+    if isinstance(move, Slide):
+        return less_equal(low, move.t) * less_equal(move.t, high)
+    if high - low >= TURN:
+        return 1.0
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    return less_equal(math.cos(half), move.c * math.cos(middle) + move.s * math.sin(middle))
+
+
+def _position(joint: Joint, move: Sequence[Number], low: float, high: float, size: float) -> Number:
+    """The position of a joint; an angle by its cosine and sine, within a turn about the middle."""
+    if joint.slides:
+        return maximum(low, minimum(move[0], high)) * size
+    middle, (c, s) = 0.5 * (low + high), move
+    along, across = math.cos(middle), math.sin(middle)
+    angle = middle + atan2(s * along - c * across, c * along + s * across)
+    return maximum(low, minimum(angle, high))

@@ -1,0 +1,83 @@
+"""All postures of a closed form, checked by forward kinematics and in order, as one program."""
+
+from chasles.expr import (
+    RULES,
+    Arena,
+    Number,
+    Program,
+    Variable,
+    absolute,
+    equal,
+    less_equal,
+    maximum,
+    select,
+)
+from chasles.functions.branches import Arm, Form, Limits, postures
+from chasles.functions.targets import Pose, Posture
+from chasles.model import Model
+
+
+def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: Limits) -> Program:
+    """Return the program: goal (12), base (nq), tolerances (6), absent (2) -> postures of a pose.
+
+    base: the coordinates outside the chain, and of the given joint. absent: the coordinates and
+    the residuals beyond the postures that there are. The outputs are `q` (branches, nq) and
+    `residual` (branches, 2), the largest angle and length between posture and goal; `count` and
+    `missed`, of branches that are within the tolerances and that are not.
+    """
+    arena = Arena(RULES)
+    sizes = (("goal", 12), ("base", model.nq), ("tolerances", 6), ("absent", 2))
+    inputs = [Variable(name, (n,)) for name, n in sizes]
+    goal, base, tolerances, absent = (
+        [arena.input(v.name, k) for k in range(v.size)] for v in inputs
+    )
+    given = 0.0 if form.given is None else base[chain.columns[form.given]]
+    rows, missed, met = [], 0.0, []
+    programs: dict[tuple[str, str], Program] = {}
+    for joints, found in zip(*postures(chain, form, limits, goal, given), strict=True):
+        q = list(base)
+        for column, position in zip(chain.columns, joints, strict=True):
+            q[column] = position
+        errors, _ = Pose(None).errors(Posture(model, q, arena, programs), frame, goal)
+        fine: Number = found
+        for error, tolerance in zip(errors, tolerances, strict=True):
+            fine = fine * less_equal(absolute(error), tolerance)
+        missed = missed + (found - fine)
+        met.append(fine)
+        rows.append([*q, _largest(errors[:3]), _largest(errors[3:])])
+    nothing = [absent[0]] * model.nq + [absent[1]] * 2
+    ordered, count = _gathered(rows, met, nothing)
+    n, nq = len(rows), model.nq
+    outputs = [
+        (Variable("q", (n, nq)), [x for row in ordered for x in row[:nq]]),
+        (Variable("residual", (n, 2)), [x for row in ordered for x in row[nq:]]),
+        (Variable("told", (2,)), [count, missed]),
+    ]
+    return Program.from_outputs("checked branches", inputs, outputs)
+
+
+def _largest(errors: list[Number]) -> Number:
+    found = absolute(errors[0])
+    for error in errors[1:]:
+        found = maximum(found, absolute(error))
+    return found
+
+
+def _gathered(
+    rows: list[list[Number]], flags: list[Number], nothing: list[Number]
+) -> tuple[list[list[Number]], Number]:
+    """The rows whose flag is 1, in their order, then rows of nothing; and the number of the first.
+
+    The row at place j is the one before which j others are flagged.
+    """
+    before: list[Number] = [0.0]
+    for flag in flags:
+        before.append(before[-1] + flag)
+    found = []
+    for j in range(len(rows)):
+        chosen = nothing
+        for i in range(j, len(rows)):
+            here = flags[i] * equal(before[i], float(j))
+            chosen = [select(here, new, old) for new, old in zip(rows[i], chosen, strict=True)]
+        found.append(chosen)
+    return found, before[-1]
