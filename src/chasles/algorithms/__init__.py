@@ -28,6 +28,7 @@ __all__ = [
     "KINEMATICS",
     "METHODS",
     "OPEN",
+    "SENSING",
     "Method",
     "solid_bodies",
     "that_runs",
@@ -241,6 +242,11 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
 """Functions of a robot with loops that need a closure: which equations give which freedoms. What
 users call asks them and checks how well each state is conditioned."""
 
+SENSING: dict[str, tuple[Method, ...]] = {
+    "sensor_values": (Method("spatial", "spatial.sensors:sensor_values"),),
+}
+"""What `robot.sense` asks: numbers of sensors, one after the other."""
+
 OPEN: dict[str, str] = {
     "forward_dynamics": "for derivatives use robot.linearize(q, qd, tau), for a compiled function "
     '"constrained_dynamics"',
@@ -254,7 +260,7 @@ OPEN: dict[str, str] = {
 these exert forces or take away freedoms; and what to use for it instead. All others say something
 of the tree that is true of its closed motions too."""
 
-METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS
+METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS | SENSING
 """Everything that can be traced."""
 
 KINEMATICS = frozenset((*KINEMATIC, "closing_step"))

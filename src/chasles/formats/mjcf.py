@@ -12,6 +12,7 @@ from pathlib import PurePath
 
 from chasles.errors import ModelError
 from chasles.formats.mjcf_equalities import Equalities, equalities
+from chasles.formats.mjcf_sensors import sensors
 from chasles.formats.mjcf_source import Source, opened, pose
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
@@ -73,6 +74,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         joints = _on_free_joint(source, joints)
     found = equalities(source)
     joints, rotors = _with_tendons(source, joints, found.held)
+    measured = tuple(sensors(source, set(found.held)))
     _note_unused(source, joints)
     return Description(
         source.model or PurePath(source.file).stem,
@@ -87,6 +89,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         rotors=tuple(rotors),
         shapes=tuple(_shapes(source)),
         excluded=tuple((source.bodies[a], source.bodies[b]) for a, b in source["excluded"]),
+        sensors=measured,
     )
 
 

@@ -12,7 +12,10 @@ ARRAYS = (
     *("jnt_bodyid", "jnt_qposadr", "jnt_dofadr", "jnt_pos", "jnt_axis", "jnt_limited", "jnt_range"),
     *("jnt_actfrclimited", "jnt_actfrcrange"),
     *("qpos0", "dof_armature", "dof_damping", "dof_frictionloss"),
-    *("site_bodyid", "site_pos", "site_quat"),
+    *("site_bodyid", "site_pos", "site_quat", "site_size"),
+    *("cam_bodyid", "cam_pos", "cam_quat", "cam_fovy", "cam_resolution", "cam_intrinsic"),
+    *("cam_sensorsize", "jnt_margin"),
+    *("sensor_objid", "sensor_refid", "sensor_cutoff", "sensor_noise", "sensor_dim"),
     *("eq_obj1id", "eq_obj2id", "eq_active0", "eq_data"),
     *("tendon_adr", "tendon_num", "wrap_objid", "wrap_prm"),
     *("geom_bodyid", "geom_group", "geom_dataid", "geom_size", "geom_pos", "geom_quat"),
@@ -28,6 +31,11 @@ KINDS = {
     "eq_objtype": mujoco.mjtObj,
     "wrap_type": mujoco.mjtWrap,
     "geom_type": mujoco.mjtGeom,
+    "site_type": mujoco.mjtGeom,
+    "cam_mode": mujoco.mjtCamLight,
+    "sensor_type": mujoco.mjtSensor,
+    "sensor_objtype": mujoco.mjtObj,
+    "sensor_reftype": mujoco.mjtObj,
 }
 """Arrays that are printed as words."""
 
@@ -105,8 +113,23 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
         "tendon": names(model, mujoco.mjtObj.mjOBJ_TENDON, model.ntendon),
         "armature": reflected(model, "armature"),
         "damping": reflected(model, "damping"),
+        "sensor": names(model, mujoco.mjtObj.mjOBJ_SENSOR, model.nsensor),
+        "magnetic": model.opt.magnetic.tolist(),
+        "triangles": triangles(model),
         "unused": unused(model),
     }
+
+
+def triangles(model: Any) -> dict[str, list[list[float]]]:
+    """Corners of the triangles of all meshes, in the frames of their shapes, if rays meet them."""
+    if not (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any():
+        return {}
+    found = {}
+    for k in range(model.nmesh):
+        first, face = model.mesh_vertadr[k], model.mesh_faceadr[k]
+        places = model.mesh_face[face : face + model.mesh_facenum[k]] + first
+        found[str(k)] = model.mesh_vert[places].reshape(-1, 9).astype(float).tolist()
+    return found
 
 
 def reflected(model: Any, what: str) -> dict[str, list[float]]:

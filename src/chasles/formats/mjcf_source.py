@@ -39,6 +39,7 @@ _PLACES = {
     "worldbody//freejoint": "joint",
     "worldbody//site": "site",
     "equality/*": "equality",
+    "sensor/*": "sensor",
 }
 """Where a file has the parts of each kind."""
 

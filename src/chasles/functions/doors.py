@@ -20,6 +20,8 @@ from chasles.functions.programs import spaces
 from chasles.functions.tracing import WrenchKey, rate_name
 from chasles.model import Model
 from chasles.model.given import a_name, check_hash, some_names, some_numbers
+from chasles.model.model import suggest
+from chasles.model.sensors import CLOCK, SensorData
 from chasles.model.spaces import WrenchesSpace
 
 
@@ -140,6 +142,8 @@ def checked_options(
     elif "at" in options and options["at"] not in ("world", "com"):
         problem = f"at must be 'com' or 'world', not {options['at']!r}"
         raise InputError("E-CALL-084", problem, part=function)
+    if "sensors" in known:
+        checked["sensors"] = checked_sensors(model, function, options.get("sensors"))
     if "known" in known:
         checked["known"] = checked_joints(model, function, options.get("known", ()))
     if "order" in known:
@@ -167,6 +171,24 @@ def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any
             raise InputError("E-CALL-029", "frame names no frame", remedy, part=function)
         return tuple(model.frame(name).name for name in frame)
     return model.frame(frame).name
+
+
+def checked_sensors(model: Model, function: str, names: Any) -> tuple[SensorData, ...]:
+    """Sensors by name, in the order given; all that a function can compute if names are None."""
+    known = {sensor.name: sensor for sensor in model.source.sensors}
+    if names is None:
+        return tuple(sensor for sensor in known.values() if sensor.kind != CLOCK)
+    if isinstance(names, tuple) and names and all(isinstance(s, SensorData) for s in names):
+        return names
+    chosen = [names] if isinstance(names, str) else list(some_names("sensors", names, function))
+    for name in chosen:
+        if name not in known:
+            problem, part = f"no sensor {name!r}", f"robot {model.name!r}"
+            raise InputError("E-SENSE-001", problem, suggest(name, known), part=part)
+        if known[name].kind == CLOCK:
+            problem = f"sensor {name!r} is a clock, which {function} does not compute"
+            raise InputError("E-SENSE-002", problem, "call robot.sense(t=...)", part=function)
+    return tuple(known[name] for name in dict.fromkeys(chosen))
 
 
 def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from chasles.algorithms.spatial.kinematics import (
     At,
@@ -48,11 +48,21 @@ MANY = 60
 
 
 class WrenchKey(NamedTuple):
-    """Where an external wrench acts and how its six numbers are written."""
+    """Where an external wrench acts and how its six numbers are written.
+
+    at: "contact" for the normal force of a contact: its point in the world, then the force along
+    the world's axes. slot: tells those on one frame apart, from 1 on.
+    """
 
     frame: str
     axes: Axes = "world"
-    at: At = "frame"
+    at: At | Literal["contact"] = "frame"
+    slot: int = 0
+
+    @property
+    def argument(self) -> str:
+        """The name of its array."""
+        return f"f_ext[{self.frame!r}]" + f"[{self.slot}]" * (self.slot > 0)
 
 
 @dataclass(frozen=True)
@@ -175,7 +185,7 @@ def trace(
     wrenches, entries = tuple(wrenches), []
     for name, space in sign.inputs.items():
         if isinstance(space, WrenchesSpace):
-            entries = [symbols(f"{name}[{key.frame!r}]", (6,)) for key in wrenches]
+            entries = [symbols(key.argument, (6,)) for key in wrenches]
         else:
             flat[name] = symbols(name, space.shape(model))
     (t,) = symbols("t", ()) if model.timed and algorithm not in TIMELESS else (0.0,)
@@ -320,6 +330,12 @@ def external_loads(
         if frame.body == WORLD:
             continue
         X, wrench = X0[frame.body], Force.of(*entries)
+        if key.at == "contact":
+            touched, f = Vector(tuple(entries[:3])), Vector(tuple(entries[3:]))
+            whole = X @ Force(touched.cross(f), f)
+            origin = point_in_body(frame, X, "world")
+            loads.append(Load(frame.body, whole, origin, False, False, key.frame, (touched, f)))
+            continue
         point = point_in_body(frame, X, key.at)
         moves, turns = key.at != "world", key.axes == "frame"
         if moves or turns:
@@ -327,5 +343,5 @@ def external_loads(
             f = Transform(Rotation(), point).T @ Force(E @ wrench.moment, E @ wrench.force)
         else:
             f = X @ wrench
-        loads.append(Load(frame.body, f, point, moves, turns))
+        loads.append(Load(frame.body, f, point, moves, turns, key.frame))
     return loads

@@ -11,6 +11,7 @@ from chasles.expr import Program
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.joints import JOINTS, Fixed, Joint
+from chasles.model.sensors import SensorData
 
 
 @dataclass(frozen=True)
@@ -321,7 +322,8 @@ class Description:
     closure: how dynamics solve the loops; the library's to choose.
     massless: no masses are known, so that only kinematics can be asked.
     shapes: what links look like or touch others with; only distances depend on them. excluded:
-    pairs of links that the file does not let touch.
+    pairs of links that the file does not let touch. sensors: in file order; nothing else depends on
+    them.
     precision: of the numbers, which decides whether loops are meant to close.
     """
 
@@ -341,6 +343,7 @@ class Description:
     shapes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
     excluded: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
     precision: Precision = field(default=Precision(), compare=False)
+    sensors: tuple[SensorData, ...] = field(default=(), repr=False, compare=False)
 
 
 Named = LinkData | JointData | CouplingData | RotorData | FrameData | Description

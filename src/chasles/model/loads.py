@@ -12,7 +12,9 @@ from chasles.model.model import Model
 class Load:
     """An external force f on a body, in body coordinates, whose six numbers are held fixed.
 
-    point: of the moment, in the body. moves, turns: that point and the axes follow the body.
+    point: of the moment, in the body. moves, turns: that point and the axes follow the body. frame:
+    the frame or link that it is exerted on. contact: where and how it presses, in the world, if it
+    is the normal force of a contact.
     """
 
     body: int
@@ -20,6 +22,8 @@ class Load:
     point: Vector
     moves: bool
     turns: bool
+    frame: str = ""
+    contact: tuple[Vector, Vector] | None = None
 
     def change(self, d: Motion) -> Force:
         """The change of f by a small displacement d of the body, in its own frame.
