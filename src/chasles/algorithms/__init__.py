@@ -244,8 +244,10 @@ users call asks them and checks how well each state is conditioned."""
 
 SENSING: dict[str, tuple[Method, ...]] = {
     "sensor_values": (Method("spatial", "spatial.sensors:sensor_values"),),
+    "closed_sensor_values": (Method("spatial", "closed_loops.forces:closed_sensor_values"),),
 }
-"""What `robot.sense` asks: numbers of sensors, one after the other."""
+"""Functions that `robot.sense` calls: numbers of sensors, one after the other. The second takes the
+forces of loops too, which force and torque sensors feel."""
 
 OPEN: dict[str, str] = {
     "forward_dynamics": "for derivatives use robot.linearize(q, qd, tau), for a compiled function "

@@ -166,7 +166,7 @@ def _size(kind: str, halves: list[float]) -> tuple[float, ...]:
 
 
 def _seen(source: Source, body: int) -> Iterator[Surface]:
-    """All shapes that are not invisible and not on the sensor's body, as MuJoCo's rays meet them."""
+    """All visible shapes that are not on the sensor's body, as MuJoCo's rays meet them."""
     triangles = 0
     for k, kind in enumerate(source["geom_type"]):
         owner = source["geom_bodyid"][k]

@@ -319,6 +319,12 @@ def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _pressed(frame: str, body: int, X: Transform, point: Vector, force: Vector) -> Load:
+    """The normal force of a contact, which acts at a point of the world."""
+    origin, f = X.E @ -X.r, X @ Force(point.cross(force), force)
+    return Load(body, f, origin, False, False, frame, (point, force))
+
+
 def external_loads(
     model: Model, q: dict[int, Vector], keys: tuple[WrenchKey, ...], flat: list[list[Number]]
 ) -> list[Load]:
@@ -331,10 +337,7 @@ def external_loads(
             continue
         X, wrench = X0[frame.body], Force.of(*entries)
         if key.at == "contact":
-            touched, f = Vector(tuple(entries[:3])), Vector(tuple(entries[3:]))
-            whole = X @ Force(touched.cross(f), f)
-            origin = point_in_body(frame, X, "world")
-            loads.append(Load(frame.body, whole, origin, False, False, key.frame, (touched, f)))
+            loads.append(_pressed(key.frame, frame.body, X, wrench.moment, wrench.force))
             continue
         point = point_in_body(frame, X, key.at)
         moves, turns = key.at != "world", key.axes == "frame"

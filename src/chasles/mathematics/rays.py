@@ -17,7 +17,9 @@ Ray = tuple[Vector, Vector]
 """The origin and the direction, of any length, which is the unit of distances along it."""
 
 
-def distance(ray: Ray, kind: str, size: Sequence[float], triangles: Iterable = ()) -> Number:
+def distance(
+    ray: Ray, kind: str, size: Sequence[float], triangles: Iterable[Sequence[float]] = ()
+) -> Number:
     """The distance to a shape along a ray, from outside or inside; `FAR` if it misses."""
     if kind == "mesh":
         return _nearest(_triangle(ray, corners) for corners in triangles)

@@ -60,10 +60,14 @@ def sense(
     multipliers: Any = None,
     t: Any = 0.0,
     threads: int | None = None,
+    f_ext: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Values of sensors, by name, without errors; as `robot.sense` returns them."""
+    """Values of sensors, by name, without errors; as `robot.sense` returns them.
+
+    f_ext: wrenches beside contact forces.
+    """
     traced = tuple(sensor for sensor in sensors if sensor.kind != CLOCK)
-    keys, values = exerted(mechanism.model, forces)
+    keys, values = exerted(mechanism.model, forces, f_ext)
     felt = mechanism.model.loop_rows and any(s.kind in _FORCES for s in traced)
     name = "closed_sensor_values" if felt else "sensor_values"
     loads = mechanism.loads(name, multipliers) if felt else ()
@@ -73,13 +77,15 @@ def sense(
     return {s.name: clock if s.kind == CLOCK else flat[..., places[s.name]] for s in sensors}
 
 
-def exerted(model: Model, forces: Forces) -> tuple[tuple[WrenchKey, ...], list[Any]]:
+def exerted(
+    model: Model, forces: Forces, f_ext: Mapping[str, Any] | None = None
+) -> tuple[tuple[WrenchKey, ...], list[Any]]:
     """External forces as the tracer's keys and their arrays."""
-    if forces is None or isinstance(forces, Mapping):
-        keys, values = wrench_arguments(model, forces)
-        return keys, list(values)
-    named, arrays, counts = list[WrenchKey](), list[Any](), dict[str, int]()
-    for contact in forces:
+    if isinstance(forces, Mapping):
+        forces, f_ext = None, forces
+    keys, values = wrench_arguments(model, f_ext)
+    named, arrays, counts = list(keys), list(values), dict[str, int]()
+    for contact in forces or ():
         if not isinstance(contact, ContactForce):
             problem = f"forces must be {{frame: Wrench}} or ContactForce, not {contact!r:.60}"
             raise ArgumentError("E-SENSE-005", problem, part="sense")
@@ -119,12 +125,19 @@ def with_errors(
     for sensor in sensors:
         exact, noise = np.asarray(values[sensor.name], dtype=float), sensor.noise
         added = np.array(noise.offset or 0.0)
-        added = added + noise.bias * generator.standard_normal(exact.shape[-1:])
+        added = added + noise.bias * generator.standard_normal(_once(exact.shape, dt))
         added = added + noise.deviation * generator.standard_normal(exact.shape)
         if noise.drift:
-            added = added + noise.drift * _wander(exact.shape, noise.correlation_time, dt, generator)
+            added = added + noise.drift * _wander(
+                exact.shape, noise.correlation_time, dt, generator
+            )
         found[sensor.name] = exact + added
     return found
+
+
+def _once(shape: tuple[int, ...], dt: float) -> tuple[int, ...]:
+    """The shape of what is drawn once for each run: for all states, or each member of a batch."""
+    return (*shape[:-2], 1, shape[-1]) if math.isfinite(dt) else shape[-1:]
 
 
 def _wander(
@@ -171,7 +184,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
 def _check_joint(sensor: SensorData, joint: Any) -> None:
     """Kinds of one number are on joints of one freedom; those of a ball, on spherical ones."""
     ball = sensor.kind in ("joint_quaternion", "joint_angular_velocity")
-    fits = joint.pivots if ball else joint.nq == joint.nv == 1
+    fits = joint.units == ("1",) * 4 if ball else joint.nq == joint.nv == 1
     if not fits:
         wanted = "a spherical joint" if ball else "a joint with one degree of freedom"
         problem = f"a {sensor.kind} needs {wanted}; {sensor.joint!r} is {joint.kind}"

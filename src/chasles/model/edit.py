@@ -22,8 +22,10 @@ from chasles.model.description import (
 )
 from chasles.model.given import a_flag, a_name
 from chasles.model.graph import in_series
+from chasles.model.joints import Fixed
 from chasles.model.model import WORLD, Model
 from chasles.model.passes import equivalent
+from chasles.model.sensors import SensorData
 
 _HOLDS = 1e-9
 """Locked joints may leave a coupling of no others this far from holding, as `closed` may loops."""
@@ -133,6 +135,17 @@ def drive(model: Model, motions: Mapping[str, Program]) -> Description:
         replace(joint, motion=motions.get(joint.name, joint.motion)) for joint in source.joints
     )
     return replace(source, joints=joints, independent=())
+
+
+def sensors_left(source: Description) -> tuple[SensorData, ...]:
+    """The sensors of a changed mechanism whose frames and joints it still has."""
+    frames = {link.name for link in source.links} | {frame.name for frame in source.frames}
+    joints = {joint.name for joint in source.joints if joint.kind != Fixed.kind}
+    return tuple(
+        sensor
+        for sensor in source.sensors
+        if frames.issuperset(sensor.frames) and (not sensor.joint or sensor.joint in joints)
+    )
 
 
 def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Description:

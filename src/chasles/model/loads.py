@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Force, Motion
-from chasles.model.model import Model
+from chasles.model.model import WORLD, Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Load:
 
 def by_body(model: Model, loads: Iterable[Load]) -> dict[int, Force]:
     """The sum of the external forces on each body, in body coordinates."""
-    total = {i: Force.zero() for i in range(len(model.parts))}
+    total = {i: Force.zero() for i in range(WORLD, len(model.parts))}
     for load in loads:
         total[load.body] += load.f
     return total

@@ -67,7 +67,15 @@ SENSORS: dict[str, SensorTraits] = {
 }
 """One row a kind of sensor. `algorithms.spatial.sensors` has what each measures."""
 
-SURFACES = {"sphere": 1, "capsule": 2, "ellipsoid": 3, "cylinder": 2, "box": 3, "plane": 2, "mesh": 0}
+SURFACES = {
+    "sphere": 1,
+    "capsule": 2,
+    "ellipsoid": 3,
+    "cylinder": 2,
+    "box": 3,
+    "plane": 2,
+    "mesh": 0,
+}
 """Shapes that rays meet, and how many numbers the size of each has."""  # fmt: skip
 
 

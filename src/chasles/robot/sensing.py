@@ -80,7 +80,8 @@ class Sensing(Editing):
         --------
         >>> import chasles
         >>> from chasles.model import SensorData
-        >>> robot = chasles.robots.puma560().with_sensors(SensorData("imu", "accelerometer", "tool"))
+        >>> imu = SensorData("imu", "accelerometer", "tool")
+        >>> robot = chasles.robots.puma560().with_sensors(imu)
         >>> zero = np.zeros(robot.nv)
         >>> robot.sense(robot.neutral(), zero, zero)["imu"].round(2).tolist()
         [0.0, 0.0, 9.81]

@@ -4,7 +4,7 @@ Definitions are those of MuJoCo (mujoco.readthedocs.io, "XML Reference", sensor)
 most of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -93,7 +93,7 @@ def _scene(
     return Scene(model, q, qd, X, v, a, f, loads)
 
 
-def _cut(sensor: SensorData, values: Sequence[Number]) -> list[Number]:
+def _cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:
     """Values within the cut-off."""
     most = sensor.cutoff
     if most <= 0.0 or not sensor.traits.cuts:
@@ -258,7 +258,7 @@ def _wrench(scene: Scene, sensor: SensorData) -> Force:
     f = I @ a + v.cross(I @ v)
     named = _links_of_frames(model)
     for load in scene.loads:
-        if named[load.frame] in links:
+        if named.get(load.frame) in links:
             f = f - load.f
     for i in bodies:
         f = f + model.bodies[i].joint.transform(scene.q[i]).T @ scene.f[i]
@@ -333,7 +333,7 @@ def _joint_quaternion(scene: Scene, sensor: SensorData) -> Vector:
     return q * (1.0 / sqrt(q.dot(q)))
 
 
-Reading = Callable[[Scene, SensorData], Sequence[Number] | Vector]
+Reading = Callable[[Scene, SensorData], Iterable[Number]]
 
 READINGS: dict[str, Reading] = {
     "accelerometer": lambda scene, s: _acceleration(scene, s).linear,
