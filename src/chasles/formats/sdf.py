@@ -1,7 +1,7 @@
 """SDF files (sdformat.org, versions 1.0 to 1.12): models, nested, included, in a world or alone.
 
-Sensors, plugins and physics engines' own numbers are ignored. Only `<include>` opens other
-files, by their path.
+Plugins and physics engines' own numbers are ignored. Only `<include>` opens other files, by their
+path.
 """
 
 import math
@@ -14,6 +14,7 @@ from typing import Any
 from chasles.errors import ModelError
 from chasles.formats import solids
 from chasles.formats.files import renamed
+from chasles.formats.gazebo_sensors import with_sensors
 from chasles.formats.sdf_document import GEARBOX, Document, gears, opened
 from chasles.formats.sdf_frames import WORLD, Node, direction, end, placed, relative, truth
 from chasles.formats.xml_file import MOMENTS, Inertial, Part, reflected
@@ -74,7 +75,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     joints = _floating(document, roots) + joints
     seen = tuple(shape for node in document.of("link") for shape in _shapes(node, document.file))
     made = from_graph(_name(document), links, joints, base=WORLD, loops=loops)
-    return replace(
+    described = replace(
         made,
         joints=tuple(joint for joint in made.joints if joint.child != WORLD),
         frames=tuple(_frames(document)),
@@ -84,6 +85,8 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         couplings=couplings,
         shapes=seen,
     )
+    owners = (node for tag in ("link", "joint") for node in document.of(tag))
+    return with_sensors(described, ((node.name, node.part.element) for node in owners))
 
 
 def _name(document: Document) -> str:

@@ -3,7 +3,8 @@
 The format is that of wiki.ros.org/urdf/XML. Joint types beyond it are read: spherical,
 yaw_pitch_roll, universal (`<axis>` and an optional perpendicular `<axis2>`), cylindrical,
 sphere_in_cylinder, helical (attribute `pitch`, m/rad), rack_and_pinion and rolling (attribute
-`radius`, m). Transmissions and simulator extensions are ignored; no other file is ever opened.
+`radius`, m). Of simulator extensions the sensors in `<gazebo>` are read. Transmissions are ignored;
+no other file is ever opened.
 """
 
 import math
@@ -20,6 +21,7 @@ from lxml import etree
 from chasles.errors import ModelError
 from chasles.formats import xml_file as xml
 from chasles.formats.files import load, short, words
+from chasles.formats.gazebo_sensors import with_sensors
 from chasles.formats.writable import check_writable, lacking, refusal
 from chasles.formats.xml_file import MOMENTS, Inertial, Part, Source, reflected
 from chasles.mathematics.linear import Vector
@@ -67,7 +69,8 @@ def described(
     links = tuple(map(_link, parts))
     joints = _motors(robot, tuple(map(_joint, _named(robot, "joint"))))
     colors = _materials(robot)
-    return Description(
+    extensions = [(part.get("reference", ""), part) for part in root.iterfind("{*}gazebo")]
+    made = Description(
         root.get("name") or PurePath(file).stem,
         links,
         on_free_joint(links, joints) if floating else joints,
@@ -79,6 +82,7 @@ def described(
         notes=tuple(dict.fromkeys(robot.source.notes)),
         where=file,
     )
+    return with_sensors(made, extensions)
 
 
 def _named(robot: Part, tag: str) -> Iterator[Part]:

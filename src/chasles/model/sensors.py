@@ -135,7 +135,8 @@ class SensorData:
     numbers
         Of a magnetometer the magnetic field in the world; of a camera_projection fx, fy, cx, cy in
         pixels; of a frame_quaternion its value where all joints are neutral, which chooses its
-        sign; of joint limits their margin.
+        sign; of joint limits their margin; of a range sensor the largest range, in m; of force and
+        torque sensors a factor, -1 for what the link exerts on the one before it.
     zone
         Of a touch sensor, where contacts count; of kind inside, the zone.
     seen

@@ -193,7 +193,8 @@ def _range(scene: Scene, sensor: SensorData) -> tuple[Number]:
     X = scene.seen(scene.on(sensor))
     ray = (X.r, X.E.T @ Vector.of(0.0, 0.0, 1.0))
     found = reduce(minimum, (_distance(scene, ray, shape) for shape in sensor.seen), rays.FAR)
-    return (select(less(found, rays.FAR), found, -1.0),)
+    (most,) = sensor.numbers or (rays.FAR,)
+    return (select(less(found, min(most, rays.FAR)), found, -1.0),)
 
 
 def _inside(scene: Scene, sensor: SensorData) -> tuple[Number]:
@@ -262,7 +263,8 @@ def _wrench(scene: Scene, sensor: SensorData) -> Force:
             f = f - load.f
     for i in bodies:
         f = f + model.bodies[i].joint.transform(scene.q[i]).T @ scene.f[i]
-    return at.placement @ f
+    (sign,) = sensor.numbers or (1.0,)
+    return (at.placement @ f) * sign
 
 
 def _sums(scene: Scene, link: str) -> tuple[Number, Vector, Force]:
