@@ -470,6 +470,17 @@ Reactions = Annotated[
 ]
 """One wrench a moving joint, followers included, in file order."""
 
+Controls = Annotated[
+    Vector, Listed(lambda m: (len(m.source.actuators),), lambda m, value: value.entries)
+]
+"""A number for each actuator, in file order."""
+
+Activations = Annotated[
+    Vector,
+    Listed(lambda m: (sum(x.active for x in m.source.actuators),), lambda m, value: value.entries),
+]
+"""A number for each actuator that has an activation, in file order."""
+
 Health = Annotated[Vector, Listed(lambda m: (2,), lambda m, value: value)]
 Twist = Annotated[Motion, Listed(lambda m: (6,), lambda m, value: value)]
 Wrench6 = Annotated[Force, Listed(lambda m: (6,), lambda m, value: value)]
