@@ -9,6 +9,7 @@ from chasles.formats.mjcf_source import Source, pose
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Transform
 from chasles.model import FrameData, JointData
+from chasles.model.description import some
 from chasles.model.graph import unused_name
 from chasles.model.machine import (
     UNBOUNDED,
@@ -52,9 +53,7 @@ def position(source: Source, k: int, q: Sequence[float]) -> tuple[float, ...]:
     return (*found[3:], *found[:3]) if kind == "free" else found
 
 
-def _velocity(
-    source: Source, k: int, q: Sequence[float], v: Sequence[float]
-) -> tuple[float, ...]:
+def _velocity(source: Source, k: int, q: Sequence[float], v: Sequence[float]) -> tuple[float, ...]:
     """The velocities of a joint; that of a free joint's origin along the body's axes."""
     start, kind = source["jnt_dofadr"][k], source["jnt_type"][k]
     found = tuple(v[start : start + _SIZES[kind][1]])
@@ -69,10 +68,13 @@ def unsupported(source: Source) -> Iterator[str]:
     for what, count in source["unsupported"].items():
         if count:
             yield f"{source.file}: {what} ({count}) are left out: they are not supported"
+    reasons: dict[str, list[str]] = {}
     for row in source["actuators"]:
         if row["unsupported"]:
-            what = f"actuator {row['name']!r} exerts no force"
-            yield f"{source.file}: {what}: {row['unsupported']} is not supported"
+            reasons.setdefault(row["unsupported"], []).append(row["name"])
+    for reason, names in reasons.items():
+        what = f"actuators ({len(names)}) exert no force, as {reason} is not supported"
+        yield f"{source.file}: {what}: {some(names)}"
     yield from source.left_out
 
 
@@ -131,8 +133,10 @@ class Tendons:
                 own[joint] = own.get(joint, 0.0) + ratio * ratio * tendon.armature
                 tendon = replace(tendon, armature=0.0)
             if tendon.armature or tendon.stiffness or tendon.damping or t in self._used:
-                if gears and tendon.armature and not self._on_one_path(
-                    {source["jnt_bodyid"][j] for j in gears}
+                if (
+                    gears
+                    and tendon.armature
+                    and not self._on_one_path({source["jnt_bodyid"][j] for j in gears})
                 ):
                     source.notes.append(f"{what}: {_BRANCHES}")
                 self.names[t] = source.tie(name or f"tendon{t}")
@@ -243,7 +247,9 @@ def _actuator(
     data = replace(data, target=tied.frame(first))
     if second >= 0:
         data = replace(data, reference=tied.frame(second))
-    return replace(data, rod=row["rod"]) if kind == "crank" else replace(data, gear=tuple(row["gear"]))
+    return (
+        replace(data, rod=row["rod"]) if kind == "crank" else replace(data, gear=tuple(row["gear"]))
+    )
 
 
 def _range(given: Sequence[float] | None) -> Interval:

@@ -20,6 +20,12 @@ from lxml import etree
 from chasles.errors import ModelError
 from chasles.formats import xml_file as xml
 from chasles.formats.files import load, short, words
+from chasles.formats.urdf_machine import (
+    add_springs,
+    add_transmissions,
+    transmissions,
+    with_springs,
+)
 from chasles.formats.writable import check_writable, lacking, refusal
 from chasles.formats.xml_file import MOMENTS, Inertial, Part, Source, reflected
 from chasles.mathematics.linear import Vector
@@ -66,6 +72,8 @@ def described(
         raise robot.error("E-URDF-002", "there are no links", "add a <link>")
     links = tuple(map(_link, parts))
     joints = _motors(robot, tuple(map(_joint, _named(robot, "joint"))))
+    joints = with_springs(robot, joints)
+    actuators = tuple(transmissions(robot, joints))
     colors = _materials(robot)
     return Description(
         root.get("name") or PurePath(file).stem,
@@ -78,6 +86,7 @@ def described(
         ),
         notes=tuple(dict.fromkeys(robot.source.notes)),
         where=file,
+        actuators=actuators,
     )
 
 
@@ -251,7 +260,8 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         xml.added(root, "link", name=frame.name)
         held = unused_name(f"{frame.name}.fixed", names)
         _add_joint(root, JointData(held, "fixed", frame.link, frame.name, frame.pose), world)
-    left = _add_shapes(root, description)
+    add_springs(root, source)
+    left = _add_shapes(root, description) + add_transmissions(root, source)
     store(path, xml.printed(root))
     return (*notes, *left)
 

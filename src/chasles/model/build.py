@@ -106,7 +106,8 @@ def connected(source: Description, *, mimic: bool) -> Model:
         rotors=tuple(
             x
             for data in source.rotors
-            if (x := _turning(model, data)).turned and (type(data.armature) is not float or data.armature)
+            if (x := _turning(model, data)).turned
+            and (type(data.armature) is not float or data.armature)
         ),
     )
 

@@ -228,7 +228,9 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
         frames=tuple(f for f in source.frames if f.link in kept),
         loops=tuple(x for x in source.loops if x.parent in kept and x.child in kept),
         couplings=tuple(x for x in source.couplings if inside[x.name] == {True}),
-        rotors=(turned := tuple(x for x in _turned_by(source, names.__contains__) if x not in torn)),
+        rotors=(
+            turned := tuple(x for x in _turned_by(source, names.__contains__) if x not in torn)
+        ),
         actuators=_driven_within(source, names, {x.name for x in turned}, kept),
         fluid=_around(source, kept),
         independent=(),

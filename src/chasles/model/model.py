@@ -258,6 +258,12 @@ class Model:
         )
         return replace(self, bodies=bodies)
 
+    def weightless(self) -> "Model":
+        """The same mechanism without gravity, and with joints that bear no loads."""
+        none = {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.bodies)}
+        light = replace(self, gravity_vector=Vector.zero(), load_slopes=None)
+        return light.bearing(none) if self.loaded else light
+
     @cached_property
     def loaded(self) -> bool:
         """Whether springs, tendons, compensated weight or fluid act on its joints."""

@@ -18,9 +18,7 @@ from chasles.model.spaces import Activations, Controls, Effort, Position, Veloci
 from chasles.model.transmissions import Actuator, actuators
 
 
-def actuate(
-    model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations
-) -> Effort:
+def actuate(model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations) -> Effort:
     """Joint forces of all actuators, within the ranges of actuators, tendons and joints."""
     every = actuators(model)
     moving = _world(model, q, every)
@@ -147,7 +145,11 @@ def _frame(model: Model, each: Actuator, moving: Moving) -> tuple[Number, Arms]:
     axes, linear, angular = R, Vector(gear.entries[:3]), Vector(gear.entries[3:])
     if each.reference is not None:
         (p0, axes), bodies = _at(moving, each.reference), [*bodies, (each.reference, -1.0)]
-        turn = vector_from_quaternion(quaternion_from_matrix(axes.T @ R)) if any(angular) else Vector.zero()
+        turn = (
+            vector_from_quaternion(quaternion_from_matrix(axes.T @ R))
+            if any(angular)
+            else Vector.zero()
+        )
         length = (axes.T @ (p - p0)).dot(linear) + turn.dot(angular)
     force, moment = axes @ linear, axes @ angular
     supports = [set(model.support(frame.body)) for frame, _ in bodies]
@@ -167,7 +169,11 @@ def _crank(model: Model, each: Actuator, moving: Moving) -> tuple[Number, Arms]:
     assert each.reference is not None
     p, _ = _at(moving, each.frame)
     p0, R = _at(moving, each.reference)
-    axis, v, arms = Vector(tuple(row[2] for row in R.rows)), p - p0, defaultdict[tuple[int, int], Number](float)
+    axis, v, arms = (
+        Vector(tuple(row[2] for row in R.rows)),
+        p - p0,
+        defaultdict[tuple[int, int], Number](float),
+    )
     along = v.dot(axis)
     det = along * along + each.data.rod**2 - v.dot(v)
     out = less_equal(det, 0.0)

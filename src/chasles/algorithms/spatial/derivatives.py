@@ -119,7 +119,9 @@ def inverse_dynamics_derivatives(
 
 def add_load_slopes(model: Model, dq: Blocks, dqd: Blocks) -> None:
     """Add the derivatives of the loads of joints: of springs, tendons, lifted weight and fluid."""
-    for blocks, slopes in zip((dq, dqd), model.load_slopes() if model.load_slopes else (), strict=False):
+    for blocks, slopes in zip(
+        (dq, dqd), model.load_slopes() if model.load_slopes else (), strict=False
+    ):
         for place, slope in slopes.items():
             blocks[place] = blocks[place] + slope if place in blocks else slope
 

@@ -84,7 +84,7 @@ def hybrid_dynamics_mass_matrix(
     forces = stack(given, free) - stack(C, free)
     qdd = unstack(model, solve_ltdl(*factor_ltdl(H11), forces), free)
     moved = model.followed(still | qdd)
-    weightless = replace(model, gravity_vector=Vector.zero())
+    weightless = model.weightless()
     added = model.efforts(newton_euler_vector(weightless, q, model.at_rest(), moved))
     return qdd | {i: C[i] + added[i] for i in known}
 

@@ -79,8 +79,7 @@ def lifted(model: Model) -> Model:
             moved = frame.placement.T @ RigidInertia(m, h, Symmetric(*(0.0,) * 6))
             parts[frame.body] = parts[frame.body] + moved
     bodies = tuple(
-        replace(body, inertia=inertia)
-        for body, inertia in zip(model.bodies, parts, strict=True)
+        replace(body, inertia=inertia) for body, inertia in zip(model.bodies, parts, strict=True)
     )
     return replace(model.bare(), bodies=bodies)
 
@@ -89,7 +88,9 @@ def _nothing(model: Model) -> dict[int, Vector]:
     return {i: Vector.zero(body.joint.nv) for i, body in enumerate(model.bodies)}
 
 
-def _courses(model: Model, q: Position) -> list[tuple[Tendon, Number, dict[tuple[int, int], Number]]]:
+def _courses(
+    model: Model, q: Position
+) -> list[tuple[Tendon, Number, dict[tuple[int, int], Number]]]:
     """Tendons that have a spring or a damper, their lengths and moment arms."""
     acting = [t for t in tendons(model) if t.data.stiffness or t.data.damping]
     moving = in_world(model.bare(), q, None) if any(t.path for t in acting) else None
