@@ -33,7 +33,8 @@ EVERY_SENSOR = """
       <site name="imu" pos=".05 .02 -.03" quat=".3 .8 .1 -.2"/>
       <body name="arm" pos=".2 0 .1" euler="20 30 40">
         <joint name="a" type="hinge" axis="1 2 3" range="-30 40" limited="true" margin=".05"
-          armature=".02" ref="17"/>
+          armature=".02" ref="17"
+          stiffness="30" springref="5"/>
         <joint name="b" type="slide" axis="0 1 1"/>
         <geom type="capsule" size=".05 .2" pos=".1 0 .05" mass="1.2"/>
         <site name="wrist" pos="0 0 .2" euler="10 20 30"/>
@@ -50,7 +51,18 @@ EVERY_SENSOR = """
       </body>
     </body>
   </worldbody>
-  <actuator><motor joint="b"/></actuator>
+  <tendon>
+    <fixed name="cable"><joint joint="a" coef=".3"/><joint joint="b" coef="-.7"/></fixed>
+    <spatial name="string">
+      <site site="imu"/><site site="ft"/><site site="zone"/>
+    </spatial>
+  </tendon>
+  <actuator>
+    <motor name="pull" joint="b" gear="3" ctrlrange="-.5 .5" ctrllimited="true"/>
+    <position name="servo" joint="a" kp="7" kv="2"/>
+    <general name="reel" tendon="cable" gainprm="2" biastype="affine" biasprm=".1 .2 .3"/>
+    <general name="lag" joint="b" dyntype="filter" dynprm=".3"/>
+  </actuator>
   <sensor>
     <accelerometer name="s_acc" site="imu"/><gyro name="s_gyro" site="wrist"/><velocimeter
       name="s_vel" site="ft"/>
@@ -79,6 +91,12 @@ EVERY_SENSOR = """
     <subtreecom name="s_com" body="arm"/><subtreelinvel name="s_slv" body="palm"/><subtreeangmom
       name="s_sam" body="base"/>
     <subtreecom name="s_com0" body="world"/>
+    <jointactuatorfrc name="s_jaf" joint="b"/><tendonpos name="s_tp" tendon="cable"/>
+    <tendonvel name="s_tv" tendon="string"/><tendonpos name="s_tp2" tendon="string"/>
+    <tendonactuatorfrc name="s_taf" tendon="cable"/><actuatorpos name="s_ap" actuator="reel"/>
+    <actuatorvel name="s_av" actuator="pull"/><actuatorfrc name="s_af" actuator="servo"/>
+    <actuatorfrc name="s_af2" actuator="pull" cutoff=".4"/>
+    <actuatorfrc name="s_af3" actuator="lag"/>
     <e_potential name="s_ep"/><e_kinetic name="s_ek"/><clock name="s_t"/>
     <camprojection name="s_cam" site="zone" camera="eye"/>
     <insidesite name="s_in" site="zone" objtype="site" objname="ft"/>
@@ -99,6 +117,7 @@ def states(
         data = mujoco.MjData(model)
         mujoco.mj_integratePos(model, data.qpos, 0.7 * rng.normal(size=model.nv), 1.0)
         data.qvel[:], data.ctrl[:] = rng.normal(size=model.nv), rng.normal(size=model.nu)
+        data.act[:] = rng.normal(size=model.na)
         data.time = rng.uniform(0.0, 10.0)
         mujoco.mj_forward(model, data)
         x, v, a = data.qpos, data.qvel, data.qacc
@@ -118,7 +137,7 @@ def differences(path: str | Path, count: int = 3) -> tuple[dict[str, float], lis
         robot = chasles.load(path, mimic=False, loops=False)
     model, worst = mujoco.MjModel.from_xml_path(str(path)), dict[str, float]()
     for data, motion in states(robot, model, count):
-        values = robot.sense(*motion, t=data.time)
+        values = robot.sense(*motion, ctrl=data.ctrl, act=data.act, t=data.time)
         for k in range(model.nsensor):
             name, start = model.sensor(k).name or f"sensor{k}", model.sensor_adr[k]
             if name not in values:

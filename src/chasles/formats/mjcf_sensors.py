@@ -1,8 +1,7 @@
 """Sensors of MJCF files, from the numbers of mjModel."""
 
 import math
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from chasles.formats.mjcf_source import Source, pose
@@ -26,9 +25,14 @@ class _Unsupported(Exception):
     """A reason why a sensor cannot be read."""
 
 
-def sensors(source: Source, held: set[str]) -> Iterator[SensorData]:
-    """The sensors of a file; a warning names each that is left out. held: joints that are fixed."""
-    taken = set(source["sensor"])
+def sensors(
+    source: Source, held: set[str], tendons: Mapping[int, str]
+) -> tuple[list[SensorData], list[str]]:
+    """The sensors of a file, and sentences on those that are left out.
+
+    held: joints that are fixed. tendons: names of those that are read.
+    """
+    found, left, taken = list[SensorData](), list[str](), set(source["sensor"])
     for k, name in enumerate(source["sensor"]):
         unnamed = f"sensor{k}"
         while not name and unnamed in taken:
@@ -36,15 +40,29 @@ def sensors(source: Source, held: set[str]) -> Iterator[SensorData]:
         name = name or unnamed
         taken.add(name)
         try:
-            yield _sensor(source, k, name, held)
+            found.append(_sensor(source, k, name, held, tendons))
+            if found[-1].kind in ("force", "torque") and _pulled(source):
+                what = f"{found[-1].where}: sensor {name!r} does not feel the forces of spatial"
+                left.append(f"{what} tendons, as in MuJoCo before version 4")
         except _Unsupported as reason:
             what = f"{source.where('sensor', k)}: sensor {name!r} ({source['sensor_type'][k]})"
-            message = f"{what} is left out: {reason}"
-            source.notes.append(message)
-            warnings.warn(message, stacklevel=2)
+            left.append(f"{what} is left out: {reason}")
+    return found, left
 
 
-def _sensor(source: Source, k: int, name: str, held: set[str]) -> SensorData:
+def _pulled(source: Source) -> bool:
+    """Return True if some spatial tendon exerts a force."""
+    driven = {row["ends"][0] for row in source["actuators"] if row["trn"] == "tendon"}
+    return any(
+        source["tendon_stiffness"][t] or source["damping"]["tendon"][t] or t in driven
+        for t in range(len(source["tendon"]))
+        if source.tendon(t) is None
+    )
+
+
+def _sensor(
+    source: Source, k: int, name: str, held: set[str], tendons: Mapping[int, str]
+) -> SensorData:
     word, i = source["sensor_type"][k], source["sensor_objid"][k]
     if word not in _KINDS:
         raise _Unsupported("its type is not supported")
@@ -55,6 +73,15 @@ def _sensor(source: Source, k: int, name: str, held: set[str]) -> SensorData:
         raise _Unsupported(f"it has {source['sensor_dim'][k]} numbers, not {data.traits.size}")
     if data.traits.on == "joint":
         return _on_joint(source, i, data, held)
+    if data.traits.on == "tendon":
+        if i not in tendons:
+            raise _Unsupported("its tendon is not supported")
+        return replace(data, joint=tendons[i])
+    if data.traits.on == "actuator":
+        actuator = source["actuators"][i]
+        if actuator["unsupported"]:
+            raise _Unsupported(f"its actuator has {actuator['unsupported']}")
+        return replace(data, joint=actuator["name"])
     if data.traits.on == "link":
         return replace(data, frame=source.bodies[i])
     if data.traits.on == "frame":

@@ -251,13 +251,16 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
 
 
 def _resistance(axis: Part | None) -> dict[str, Any]:
-    """Damping and friction; those of a ball stand in its `<axis>` too, as Drake has it."""
+    """Damping, friction and spring; those of a ball stand in its `<axis>` too, as Drake has it."""
     dynamics = None if axis is None else axis.find("dynamics")
     if dynamics is None:
         return {}
-    if dynamics.number("spring_stiffness", 0.0):
-        dynamics.note("the spring is not used")
-    return {tag: dynamics.number(tag, 0.0) for tag in ("damping", "friction")}
+    found: dict[str, Any] = {tag: dynamics.number(tag, 0.0) for tag in ("damping", "friction")}
+    if stiffness := dynamics.number("spring_stiffness", 0.0):
+        found |= {"stiffness": stiffness}
+        if reference := dynamics.number("spring_reference", 0.0):
+            found |= {"rest": (reference,)}
+    return found
 
 
 def _limits(axis: Part, bounds: str) -> Limits:

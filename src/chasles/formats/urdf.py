@@ -22,6 +22,12 @@ from chasles.errors import ModelError
 from chasles.formats import xml_file as xml
 from chasles.formats.files import load, short, words
 from chasles.formats.gazebo_sensors import with_sensors
+from chasles.formats.urdf_machine import (
+    add_springs,
+    add_transmissions,
+    transmissions,
+    with_springs,
+)
 from chasles.formats.writable import check_writable, lacking, refusal
 from chasles.formats.xml_file import MOMENTS, Inertial, Part, Source, reflected
 from chasles.mathematics.linear import Vector
@@ -68,6 +74,8 @@ def described(
         raise robot.error("E-URDF-002", "there are no links", "add a <link>")
     links = tuple(map(_link, parts))
     joints = _motors(robot, tuple(map(_joint, _named(robot, "joint"))))
+    joints = with_springs(robot, joints)
+    actuators = tuple(transmissions(robot, joints))
     colors = _materials(robot)
     extensions = [(part.get("reference", ""), part) for part in root.iterfind("{*}gazebo")]
     made = Description(
@@ -81,6 +89,7 @@ def described(
         ),
         notes=tuple(dict.fromkeys(robot.source.notes)),
         where=file,
+        actuators=actuators,
     )
     return with_sensors(made, extensions)
 
@@ -255,7 +264,8 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         xml.added(root, "link", name=frame.name)
         held = unused_name(f"{frame.name}.fixed", names)
         _add_joint(root, JointData(held, "fixed", frame.link, frame.name, frame.pose), world)
-    left = _add_shapes(root, description)
+    add_springs(root, source)
+    left = _add_shapes(root, description) + add_transmissions(root, source)
     store(path, xml.printed(root))
     return (*notes, *left)
 

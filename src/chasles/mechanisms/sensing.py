@@ -44,10 +44,9 @@ def chosen(model: Model, names: str | Sequence[str] | None) -> tuple[SensorData,
     """Sensors by name, in the order given; all if names are None."""
     if names is None:
         return model.source.sensors
-    clocks = {s.name for s in model.source.sensors if s.kind == CLOCK}
     some = [names] if isinstance(names, str) else list(names)
-    others = checked_sensors(model, "sense", [name for name in some if name not in clocks])
-    known = {s.name: s for s in (*model.source.sensors, *others)}
+    known = {s.name: s for s in model.source.sensors}
+    checked_sensors(model, "sense", [name for name in some if name not in known])
     return tuple(known[name] for name in dict.fromkeys(some))
 
 
@@ -61,20 +60,40 @@ def sense(
     t: Any = 0.0,
     threads: int | None = None,
     f_ext: Mapping[str, Any] | None = None,
+    controls: Sequence[Any] = (None, None),
 ) -> dict[str, Any]:
     """Values of sensors, by name, without errors; as `robot.sense` returns them.
 
-    f_ext: wrenches beside contact forces.
+    f_ext: wrenches beside contact forces. controls: of actuators, and activations.
     """
-    traced = tuple(sensor for sensor in sensors if sensor.kind != CLOCK)
+    traced = tuple(sensor for sensor in sensors if sensor.traits.of == "motion")
     keys, values = exerted(mechanism.model, forces, f_ext)
     felt = mechanism.model.loop_rows and any(s.kind in _FORCES for s in traced)
     name = "closed_sensor_values" if felt else "sensor_values"
     loads = mechanism.loads(name, multipliers) if felt else ()
     compiled = mechanism.function(name, wrenches=keys, sensors=traced)
     flat = compiled.at(mechanism.t)(*arrays, *loads, *values, threads=threads)
-    places, clock = slices(traced), np.broadcast_to(t, flat.shape[:-1])[..., None] + 0.0
-    return {s.name: clock if s.kind == CLOCK else flat[..., places[s.name]] for s in sensors}
+    found = {name: flat[..., place] for name, place in slices(traced).items()}
+    if driven := tuple(sensor for sensor in sensors if sensor.traits.of == "control"):
+        found |= _driven(mechanism, arrays[:2], controls, driven, threads)
+    clock = np.broadcast_to(t, flat.shape[:-1])[..., None] + 0.0
+    return {s.name: clock if s.kind == CLOCK else found[s.name] for s in sensors}
+
+
+def _driven(
+    mechanism: Mechanism,
+    arrays: Sequence[Any],
+    controls: Sequence[Any],
+    sensors: tuple[SensorData, ...],
+    threads: int | None,
+) -> dict[str, Any]:
+    """Values of sensors on actuators; controls and activations that are None are zero."""
+    every = mechanism.model.source.actuators
+    counts = len(every), sum(each.active for each in every)
+    given = [np.zeros(n) if x is None else x for n, x in zip(counts, controls, strict=True)]
+    compiled = mechanism.function("actuator_values", sensors=sensors)
+    flat = compiled.at(mechanism.t)(*arrays, *given, threads=threads)
+    return {name: flat[..., place] for name, place in slices(sensors).items()}
 
 
 def exerted(
@@ -164,6 +183,12 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
         model.frame(name)
     if on in ("frame", "link") and not sensor.frame:
         raise InputError("E-SENSE-007", f"a {sensor.kind} needs frame=", part=part)
+    if on in ("tendon", "actuator"):
+        parts = model.source.rotors if on == "tendon" else model.source.actuators
+        names = [part.name for part in parts]
+        if sensor.joint not in names:
+            problem = f"no {on} {sensor.joint!r}"
+            raise InputError("E-SENSE-017", problem, suggest(sensor.joint, names), part=part)
     if on == "joint":
         joints = {body.data.name: body.joint for body in model.bodies}
         if sensor.joint not in joints:

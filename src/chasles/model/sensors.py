@@ -12,10 +12,15 @@ Mount = Literal["frame", "link", "joint", "tendon", "actuator", ""]
 nothing."""
 
 
+Source = Literal["motion", "control", "time"]
+"""What the value of a sensor follows from: motion and external forces, controls, or the time."""
+
+
 class SensorTraits(NamedTuple):
     """A kind of sensor. size: how many numbers. positive: cut off on the positive side alone.
 
     cuts: whether a cut-off applies (not to unit vectors and quaternions). mjcf: its name in MJCF.
+    of: what it follows from.
     """
 
     size: int
@@ -24,6 +29,7 @@ class SensorTraits(NamedTuple):
     mjcf: str = ""
     positive: bool = False
     cuts: bool = True
+    of: Source = "motion"
 
 
 CLOCK = "clock"
@@ -61,9 +67,16 @@ SENSORS: dict[str, SensorTraits] = {
     "joint_angular_velocity": _ROWS(3, "rad/s", "joint", mjcf="ballangvel"),
     "joint_limit_position": _ROWS(1, "rad or m", "joint", mjcf="jointlimitpos"),
     "joint_limit_velocity": _ROWS(1, "rad/s or m/s", "joint", mjcf="jointlimitvel"),
+    "joint_actuator_force": _ROWS(1, "N m or N", "joint", mjcf="jointactfrc", of="control"),
+    "tendon_position": _ROWS(1, "m", "tendon", mjcf="tendonpos"),
+    "tendon_velocity": _ROWS(1, "m/s", "tendon", mjcf="tendonvel"),
+    "tendon_actuator_force": _ROWS(1, "N", "tendon", mjcf="tendonactfrc", of="control"),
+    "actuator_position": _ROWS(1, "rad or m", "actuator", mjcf="actuatorpos", of="control"),
+    "actuator_velocity": _ROWS(1, "rad/s or m/s", "actuator", mjcf="actuatorvel", of="control"),
+    "actuator_force": _ROWS(1, "N m or N", "actuator", mjcf="actuatorfrc", of="control"),
     "potential_energy": _ROWS(1, "J", "", mjcf="e_potential"),
     "kinetic_energy": _ROWS(1, "J", "", mjcf="e_kinetic"),
-    CLOCK: _ROWS(1, "s", "", mjcf="clock"),
+    CLOCK: _ROWS(1, "s", "", mjcf="clock", of="time"),
 }
 """One row a kind of sensor. `algorithms.spatial.sensors` has what each measures."""
 
@@ -127,7 +140,7 @@ class SensorData:
         Of kinds frame_*: the frame relative to which, and along whose axes, they are; the world's
         if it is "".
     joint
-        Of kinds joint_*: the joint.
+        Of kinds joint_*, tendon_* and actuator_*: the joint, tendon or actuator.
     cutoff
         The largest absolute value, 0 for none.
     noise

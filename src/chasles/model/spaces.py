@@ -482,6 +482,16 @@ Reactions = Annotated[
 
 SensorNumbers = Annotated[Sequence[Number], ReadingsSpace()]
 """Values of sensors, one after the other."""
+Controls = Annotated[
+    Vector, Listed(lambda m: (len(m.source.actuators),), lambda m, value: value.entries)
+]
+"""A number for each actuator, in file order."""
+
+Activations = Annotated[
+    Vector,
+    Listed(lambda m: (sum(x.active for x in m.source.actuators),), lambda m, value: value.entries),
+]
+"""A number for each actuator that has an activation, in file order."""
 
 Health = Annotated[Vector, Listed(lambda m: (2,), lambda m, value: value)]
 Twist = Annotated[Motion, Listed(lambda m: (6,), lambda m, value: value)]

@@ -38,6 +38,8 @@ class Sensing(Editing):
         forces: "Mapping[str, Any] | Sequence[ContactForce] | None" = None,
         *,
         sensors: str | Sequence[str] | None = None,
+        ctrl: Array = None,
+        act: Array = None,
         multipliers: Array = None,
         t: Any = 0.0,
         noise: "np.random.Generator | int | None" = None,
@@ -54,6 +56,9 @@ class Sensing(Editing):
             or a list of `ContactForce`, which touch sensors feel.
         sensors
             The names of those to compute, in order; by default all.
+        ctrl, act
+            Controls and activations of the actuators, as `actuate` takes them, for sensors of
+            actuator forces; zero by default.
         multipliers
             Of a robot with loops, as `constrained_dynamics` returns them; force and torque sensors
             feel the forces of loop joints.
@@ -87,7 +92,7 @@ class Sensing(Editing):
         [0.0, 0.0, 9.81]
         """
         asked = chosen(self.model, sensors)
-        options = {"multipliers": multipliers, "t": t, "threads": threads}
+        options = {"multipliers": multipliers, "t": t, "threads": threads, "controls": (ctrl, act)}
         values = sense(self.mechanism, (q, qd, qdd), forces, sensors=asked, **options)
         return values if noise is None else with_errors(asked, values, noise)
 

@@ -11,6 +11,8 @@ from functools import reduce
 from chasles.algorithms.spatial.kinematics import body_transforms
 from chasles.algorithms.spatial.momentum import kinetic_energy
 from chasles.algorithms.spatial.orientations import orientation
+from chasles.algorithms.spatial.passive import spring_energy
+from chasles.algorithms.spatial.tendons import Course, in_world, tendon_course
 from chasles.expr import Number, less, maximum, minimum, select, sqrt
 from chasles.mathematics import rays
 from chasles.mathematics.linear import Vector
@@ -21,6 +23,7 @@ from chasles.model.loads import Load, by_body
 from chasles.model.model import WORLD, Frame, Model
 from chasles.model.sensors import SensorData, Surface
 from chasles.model.spaces import Loads, Position, SensorNumbers, Velocity
+from chasles.model.transmissions import tendons
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def sensor_values(
 ) -> SensorNumbers:
     """Values of sensors, one after the other, in a motion under external forces."""
     scene = _scene(model, q, qd, qdd, f_ext, by_body(model, f_ext))
-    return [x for sensor in sensors for x in _cut(sensor, READINGS[sensor.kind](scene, sensor))]
+    return [x for sensor in sensors for x in cut(sensor, READINGS[sensor.kind](scene, sensor))]
 
 
 def _scene(
@@ -93,7 +96,7 @@ def _scene(
     return Scene(model, q, qd, X, v, a, f, loads)
 
 
-def _cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:
+def cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:
     """Values within the cut-off."""
     most = sensor.cutoff
     if most <= 0.0 or not sensor.traits.cuts:
@@ -298,12 +301,12 @@ def _angular_momentum(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """-g . m c of all links, those fixed to the world included."""
+    """-g . m c of all links, those fixed to the world included, and the energy of springs."""
     model, total = scene.model, Vector.zero()
     for link in model.source.links:
         X = scene.seen(model.frames[link.name])
         total = total + X.E.T @ link.inertia.h + X.r * link.inertia.m
-    return (-model.gravity_vector.dot(total),)
+    return (spring_energy(model, scene.q) - model.gravity_vector.dot(total),)
 
 
 # Joints ------------------------------------------------------------------------------------------
@@ -333,6 +336,17 @@ def _limit_velocity(scene: Scene, sensor: SensorData) -> tuple[Number]:
 def _joint_quaternion(scene: Scene, sensor: SensorData) -> Vector:
     q = scene.q[scene.joint(sensor.joint)]
     return q * (1.0 / sqrt(q.dot(q)))
+
+
+def _tendon(scene: Scene, sensor: SensorData) -> Course:
+    tendon = next(t for t in tendons(scene.model) if t.data.name == sensor.joint)
+    moving = in_world(scene.model.bare(), scene.q, None) if tendon.path else None
+    return tendon_course(scene.model, scene.q, tendon, moving)
+
+
+def _tendon_velocity(scene: Scene, sensor: SensorData) -> tuple[Number]:
+    arms = _tendon(scene, sensor).arms
+    return (sum((scene.qd[i][k] * arm for (i, k), arm in arms.items()), 0.0),)
 
 
 Reading = Callable[[Scene, SensorData], Iterable[Number]]
@@ -367,7 +381,9 @@ READINGS: dict[str, Reading] = {
     "joint_angular_velocity": lambda scene, s: scene.qd[scene.joint(s.joint)],
     "joint_limit_position": _limit_position,
     "joint_limit_velocity": _limit_velocity,
+    "tendon_position": lambda scene, s: (_tendon(scene, s).length,),
+    "tendon_velocity": _tendon_velocity,
     "potential_energy": _potential,
     "kinetic_energy": lambda scene, s: (kinetic_energy(scene.model, scene.q, scene.qd),),
 }
-"""What each kind of sensor reads; the clock is read by whoever keeps time."""
+"""What each kind of sensor reads that follows from motion and external forces."""
