@@ -1,7 +1,6 @@
 """SDF files (sdformat.org, versions 1.0 to 1.12): models, nested, included, in a world or alone.
 
-Plugins and physics engines' own numbers are ignored. Only `<include>` opens other files, by their
-path.
+Plugins and engines' own numbers are ignored. Only `<include>` opens other files, by their path.
 """
 
 import math
@@ -75,7 +74,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     joints = _floating(document, roots) + joints
     seen = tuple(shape for node in document.of("link") for shape in _shapes(node, document.file))
     made = from_graph(_name(document), links, joints, base=WORLD, loops=loops)
-    described = replace(
+    made = replace(
         made,
         joints=tuple(joint for joint in made.joints if joint.child != WORLD),
         frames=tuple(_frames(document)),
@@ -85,8 +84,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         couplings=couplings,
         shapes=seen,
     )
-    owners = (node for tag in ("link", "joint") for node in document.of(tag))
-    return with_sensors(described, ((node.name, node.part.element) for node in owners))
+    return with_sensors(made, [(x.name, x.part.element) for x in document.nodes])
 
 
 def _name(document: Document) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.doors import checked_sensors, wrench_arguments
+from chasles.functions.doors import wrench_arguments
+from chasles.functions.sensors import checked_sensors
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.model import Model
@@ -185,7 +186,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
         raise InputError("E-SENSE-007", f"a {sensor.kind} needs frame=", part=part)
     if on in ("tendon", "actuator"):
         parts = model.source.rotors if on == "tendon" else model.source.actuators
-        names = [part.name for part in parts]
+        names = {each.name: each for each in parts}
         if sensor.joint not in names:
             problem = f"no {on} {sensor.joint!r}"
             raise InputError("E-SENSE-017", problem, suggest(sensor.joint, names), part=part)

@@ -93,7 +93,7 @@ def _accelerations(
     keys, values = exerted(mechanism.model, forces, plan.f_ext)
     function = "constrained_dynamics" if mechanism.rows else "forward_dynamics"
     compiled = mechanism.function(function, wrenches=keys, dissipation=plan.dissipation)
-    found = compiled.at(run.t if mechanism.model.timed else None)(
+    found = compiled.at(mechanism.at(run.t).t)(
         run.q, run.qd, _torques(mechanism, run, plan), *values
     )
     return found[0] if mechanism.rows else found
