@@ -10,6 +10,7 @@ import pytest
 from oracles.mujoco_sensors import EVERY_SENSOR, differences, states
 
 import chasles
+from chasles import contact
 from chasles.algorithms.spatial.sensors import READINGS
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Transform
@@ -137,11 +138,11 @@ def test_touch_and_force_feel_the_contacts_of_mujoco(tmp_path: Path, condim: int
     data.qpos[:], data.qvel[:] = model.qpos0, [0.3, 0.1, -0.05, 0.4, -0.2, 0.5]
     mujoco.mj_forward(model, data)
     assert data.ncon == 1
-    wrench, contact = np.zeros(6), data.contact[0]
+    wrench, point = np.zeros(6), data.contact[0]
     mujoco.mj_contactForce(model, data, 0, wrench)
-    axes = contact.frame.reshape(3, 3)  # from the floor to the ball
-    force = chasles.contact.ContactForce(
-        "ball", contact.pos, axes[0] * wrench[0], axes[1:].T @ wrench[1:3], axes.T @ wrench[3:]
+    axes = point.frame.reshape(3, 3)  # from the floor to the ball
+    force = contact.ContactForce(
+        "ball", point.pos, axes[0] * wrench[0], axes[1:].T @ wrench[1:3], axes.T @ wrench[3:]
     )
     convention = chasles.conventions.mujoco(robot, ["free"])
     x, v = data.qpos, data.qvel
@@ -360,3 +361,20 @@ def test_a_simulation_records_sensors() -> None:
     named = robot.simulate([0.3], [0.0], duration=0.1, dt=0.01, sensors="frame_position")
     assert [*named.sensors] == ["frame_position"]
     assert not robot.simulate([0.3], [0.0], duration=0.1, dt=0.01).sensors
+
+
+def test_a_simulation_feels_soft_ground(tmp_path: Path) -> None:
+    """A ball on soft ground: the touch sensor shows the ground's force; nothing holds the ball."""
+    path = tmp_path / "ball.xml"
+    path.write_text(BALL.format(condim=1))
+    ball = chasles.load(path)
+    law = contact.SoftContact(contact.HuntCrossley(1e4, 5e4))
+    ground = contact.Pair(contact.Sphere("ball", 0.1), contact.Plane(), law)
+    q = ball.neutral()
+    q[6] = 0.1
+    run = ball.simulate(q, np.zeros(6), duration=3.0, dt=1e-3, contacts=[ground], sensors=True)
+    assert run.touching is not None
+    pressed = run.touching.forces[:, 0, 2]
+    assert pressed.max() > 19.62
+    assert np.allclose(run.sensors["all"][:, 0], pressed, atol=1e-9)
+    assert np.allclose(run.sensors["force"], 0.0, atol=1e-9)
