@@ -18,6 +18,7 @@ AREAS = {
     "URDF": "URDF files",
     "XACRO": "xacro files",
     "SRDF": "SRDF files",
+    "SENSE": "Sensors",
     "SDF": "SDF files",
     "MJCF": "MJCF files",
     "TOML": "Mechanism files and Denavit-Hartenberg files",

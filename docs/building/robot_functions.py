@@ -66,6 +66,7 @@ def method(name: str, doc: str, options: tuple[str, ...] = (), results: int = 0)
     sign = signature(ways[0].algorithm)
     results = results or len(sign.outputs)
     arrays = [f"{array}: Array" for array in sign.inputs if array not in ("f_ext", "multipliers")]
+    arrays = [f"{array} = None" if array == "act: Array" else array for array in arrays]
     if "multipliers" in sign.inputs:
         arrays += ["multipliers: Array" + " = None" * (name == "driving_forces")]
     keywords = [option(key, name, sign.handles) for key in sign.options if key in OPTIONS]
@@ -100,7 +101,9 @@ def option(key: str, name: str, several: bool) -> str:
 
 
 def argument(name: str, array: str) -> str:
-    """An array as it is passed on: forces of loops only where there are loops."""
+    """An array as it is passed on: forces of loops only where there are loops, zeros for none."""
+    if array == "act":
+        return "self.activations(act)"
     optional = array == "multipliers" and name != "loop_forces"
     return f"*self.mechanism.loads({name!r}, multipliers)" if optional else array
 

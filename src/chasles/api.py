@@ -1,6 +1,7 @@
 """The public functions beside the robot itself: load, save, from_dh, to_dh, compile, cost."""
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
@@ -10,7 +11,7 @@ import numpy as np
 from chasles import backends, formats
 from chasles.algorithms import that_runs
 from chasles.backends.arrays import check_tolerance
-from chasles.errors import InputError, ModelError
+from chasles.errors import InputError, LeftOutWarning, ModelError, shown
 from chasles.formats import is_name, registry
 from chasles.functions.compiled import Compiled
 from chasles.functions.cost import Cost, Rules, measured, recorder
@@ -27,7 +28,7 @@ from chasles.functions.programs import Derivative, program
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
 from chasles.model.dh_fields import TABLE, checked
 from chasles.model.dh_fit import dh_table
-from chasles.model.edit import opened
+from chasles.model.edit import opened, unsprung
 from chasles.model.given import some_names
 from chasles.robot import Robot
 
@@ -44,6 +45,7 @@ def load(
     loops: bool = True,
     omit: Sequence[str] = (),
     loop_tolerance: float | None = None,
+    springs: bool = True,
 ) -> Robot:
     """Read a robot from a file: .urdf, .xacro, .sdf, .toml (a mechanism, docs/mechanism-files.md,
     or a Denavit-Hartenberg table, docs/dh.md), .xml or .mjcf (a MuJoCo model, docs/mjcf.md), or
@@ -63,6 +65,10 @@ def load(
     loop_tolerance: how much the equations of a loop may contradict each other, in rad and in parts
     of the loop's size, before the loop is impossible or locked; by default 1e-4, and up to 1e-3 if
     the file prints so few digits (docs/loops.md#loops-closed-to-the-digits-of-a-file).
+
+    springs: False leaves out the springs of joints and tendons. Springs that are left out, and parts
+    of the file that exert forces and are not supported, are each a
+    `chasles.errors.LeftOutWarning`.
     """
     file = registry.find(os.fsdecode(path)) if is_name(path) else path
     source = formats.read(file, snap=snap, floating=floating, arguments=arguments, trust=trust)
@@ -73,6 +79,10 @@ def load(
         check_tolerance("load", loop_tolerance)
         precision = replace(source.precision, loops=float(loop_tolerance))
         source = replace(source, precision=precision)
+    if springs is False:
+        source = unsprung(source)
+    for what in source.unsupported:
+        warnings.warn(shown(what), LeftOutWarning, stacklevel=2)
     return Robot(source, mimic=mimic, strict=strict)
 
 

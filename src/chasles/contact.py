@@ -10,6 +10,7 @@ law = contact.SoftContact(contact.HuntCrossley(5e4, 0.3))  # forces from gap and
 Featherstone (2008), chapter 11, and Coulomb's law beyond it.
 """
 
+from chasles.mechanisms.sensing import ContactForce
 from chasles.motion.contact.dynamics import (
     ContactMotion,
     Motion,
@@ -67,6 +68,7 @@ __all__ = [
     "Box",
     "Capsule",
     "Contact",
+    "ContactForce",
     "ContactMotion",
     "ConvexMesh",
     "Cylinder",

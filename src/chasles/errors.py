@@ -218,6 +218,10 @@ class FileError(ChaslesError, OSError):
     """A file that cannot be written."""
 
 
+class LeftOutWarning(UserWarning):
+    """Part of a robot file that exerts forces and that the robot does not have."""
+
+
 class ExistingFileError(FileError, FileExistsError):
     """A file that exists already and is not overwritten."""
 

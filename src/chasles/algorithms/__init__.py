@@ -10,6 +10,7 @@ from chasles.algorithms.method import (
     floating_base,
     holonomic_joints,
     massive_joints,
+    plain_loads,
     positive_inertias,
     solid_bodies,
     solid_loops,
@@ -28,6 +29,7 @@ __all__ = [
     "KINEMATICS",
     "METHODS",
     "OPEN",
+    "SENSING",
     "Method",
     "solid_bodies",
     "that_runs",
@@ -91,6 +93,9 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
         Method("parallel-axes", "tensor.dynamics:parallel_axes", "products", SUMMED),
     ),
     "gravity_forces": (Method("composite-body", "spatial.dynamics:gravity_forces", "moments"),),
+    "spring_forces": (Method("spatial", "spatial.passive:spring_forces"),),
+    "actuate": (Method("spatial", "spatial.actuation:actuate"),),
+    "activation_rate": (Method("spatial", "spatial.actuation:activation_rate"),),
     "bias_forces": (Method("parallel-axes", "tensor.dynamics:bias_forces_parallel_axes", "products", SUMMED),),
     "coriolis_matrix": (Method("spatial", "spatial.dynamics:coriolis_matrix", needs=all_of(undriven_joints, steady_gears)),),
     "closed_form": (Method("vukobratovic", "tensor.closed_form:closed_form_vukobratovic", "moments", needs=all_of(undriven_joints, steady_gears)),),
@@ -118,10 +123,10 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
         Method("projection", "spatial.operational_space:operational_inertia_inverse", "moments", shallow=True),
         Method("propagation", "spatial.operational_space:operational_inertia_inverse_propagation", "moments", followers=False),
     ),
-    "linearize": (Method("spatial", "spatial.derivatives:linearize", "moments", needs=steady_gears),),
+    "linearize": (Method("spatial", "spatial.derivatives:linearize", "moments", needs=all_of(steady_gears, plain_loads)),),
     "inverse_dynamics_sensitivities": (
-        Method("spatial", "spatial.derivatives:inverse_dynamics_sensitivities", "moments", needs=steady_gears),
-        Method("augmented-tensor", "tensor.sensitivities:inverse_dynamics_sensitivities", "products", needs=steady_gears),
+        Method("spatial", "spatial.derivatives:inverse_dynamics_sensitivities", "moments", needs=all_of(steady_gears, plain_loads)),
+        Method("augmented-tensor", "tensor.sensitivities:inverse_dynamics_sensitivities", "products", needs=all_of(steady_gears, plain_loads)),
     ),
     "driving_forces": (Method("spatial", "closed_loops.forces:driving_forces"),),
     "joint_reactions": (Method("spatial", "spatial.dynamics:joint_reactions"),),
@@ -208,7 +213,7 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
         ASSEMBLY("assembly-inverse", "historical.assembly:forward_dynamics_assembly_inverse"),
         ASSEMBLY("divide-and-conquer", "historical.assembly:forward_dynamics_divide_and_conquer"),
     ),
-    "inverse_dynamics_sensitivities": (Method("closed-form", "historical.sensitivities:sensitivities_closed_form", steep=True, needs=steady_gears),),
+    "inverse_dynamics_sensitivities": (Method("closed-form", "historical.sensitivities:sensitivities_closed_form", steep=True, needs=all_of(steady_gears, plain_loads)),),
     "kinetic_energy": (Method("homogeneous", "historical.homogeneous:kinetic_energy"),),
     "potential_energy": (Method("homogeneous", "historical.homogeneous:potential_energy"),),
 }  # fmt: skip
@@ -241,6 +246,14 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
 """Functions of a robot with loops that need a closure: which equations give which freedoms. What
 users call asks them and checks how well each state is conditioned."""
 
+SENSING: dict[str, tuple[Method, ...]] = {
+    "sensor_values": (Method("spatial", "spatial.sensors:sensor_values"),),
+    "actuator_values": (Method("spatial", "spatial.actuation:actuator_values"),),
+    "closed_sensor_values": (Method("spatial", "closed_loops.forces:closed_sensor_values"),),
+}
+"""Functions that `robot.sense` calls: numbers of sensors, one after the other. The second is of
+sensors on actuators, the third takes the forces of loops, which force and torque sensors feel."""
+
 OPEN: dict[str, str] = {
     "forward_dynamics": "for derivatives use robot.linearize(q, qd, tau), for a compiled function "
     '"constrained_dynamics"',
@@ -254,7 +267,7 @@ OPEN: dict[str, str] = {
 these exert forces or take away freedoms; and what to use for it instead. All others say something
 of the tree that is true of its closed motions too."""
 
-METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS
+METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS | SENSING
 """Everything that can be traced."""
 
 KINEMATICS = frozenset((*KINEMATIC, "closing_step"))

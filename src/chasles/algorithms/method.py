@@ -77,6 +77,14 @@ def steady_gears(model: Model, options: Mapping[str, Any]) -> str:
     return ""
 
 
+def plain_loads(model: Model, options: Mapping[str, Any]) -> str:
+    """Springs and the like have numbers: their derivatives are taken apart from the rest."""
+    if model.loaded and (options.get("parameters") or model.timed):
+        what = "time" if model.timed else "parameters"
+        return f"it has no place for {what} beside springs, tendons, lifted weight or fluid"
+    return ""
+
+
 def solid_loops(model: Model, options: Mapping[str, Any]) -> str:
     """There are loops alone, between bodies that have an inertia."""
     for coupling in model.couplings:

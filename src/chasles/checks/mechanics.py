@@ -8,7 +8,8 @@ import numpy as np
 from chasles.checks.comparing import Comparison
 from chasles.checks.trial import Trial
 from chasles.mathematics.linear import Vector
-from chasles.model import Model
+from chasles.model import WORLD, Model
+from chasles.model.transmissions import tendons
 
 
 class Moving(NamedTuple):
@@ -66,7 +67,7 @@ def sums_over_links(trial: Trial) -> Iterator[Comparison]:
             A = trial.run("centroidal_momentum_matrix", q)
             name = "centroidal_momentum_matrix"
             yield Comparison(name, "spatial", A @ qd, about, size, units=units.wrench)
-    V = -float(first @ g)
+    V = -float(first @ g) + stored(trial) + float(lifted_moment(trial) @ g)
     weight = mass * float(np.linalg.norm(g)) * units.length
     for way in trial.ways("potential_energy"):
         found = trial.run("potential_energy", q, method=way.name)
@@ -84,6 +85,62 @@ def sums_over_links(trial: Trial) -> Iterator[Comparison]:
     if not trial.model.driven:
         M = trial.M
         yield Comparison("mass_matrix", "energy", 0.5 * qd @ M @ qd, T, 1e-6 * trial.force)
+
+
+def stored(trial: Trial) -> float:
+    """The energy of springs: half of stiffness times the square of what they are stretched by."""
+    model, V = trial.model, 0.0
+    q = model.positions(trial.q.tolist())
+    for i, body in enumerate(model.bodies):
+        V += 0.5 * body.data.stiffness * sum(float(x) ** 2 for x in body.joint.displacement(q[i]))
+    for tendon in tendons(model):
+        length = float(tendon.offset) + sum(float(q[i][k]) * r for i, k, r in tendon.geared)
+        for a, r, b, s, factor in tendon.path:
+            ends = [_place(trial, body, point) for body, point in ((a, r), (b, s))]
+            length += factor * float(np.linalg.norm(ends[1] - ends[0]))
+        lower, upper = tendon.data.rest
+        x = max(length - upper, 0.0) + min(length - lower, 0.0)
+        V += 0.5 * tendon.data.stiffness * x**2
+    return V
+
+
+def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
+    """A point of a body in the world."""
+    if i == WORLD:
+        return np.array(list(point), dtype=float)
+    body = trial.model.bodies[i]
+    T = trial.run("forward_kinematics", trial.q, frame=body.name)
+    back = trial.model.frames[body.name].placement
+    inside = back.E @ (point - back.r)
+    return T[:3, :3] @ np.array(list(inside), dtype=float) + T[:3, 3]
+
+
+def lifted_moment(trial: Trial) -> np.ndarray:
+    """The first moment of the masses whose weight is compensated, if no actuator does it."""
+    total = np.zeros(3)
+    if any(joint.lifted for joint in trial.model.source.joints):
+        return total
+    for link in trial.model.source.links:
+        if link.lifted and trial.model.frames[link.name].body != WORLD:
+            T = trial.run("forward_kinematics", trial.q, frame=link.name)
+            m, h = link.inertia.m, np.array(list(link.inertia.h), dtype=float)
+            total += link.lifted * (T[:3, :3] @ h + m * T[:3, 3])
+    return total
+
+
+def lift(trial: Trial) -> np.ndarray:
+    """Joint forces of compensated weight, by Jacobians at the centres of mass."""
+    model, total = trial.model, np.zeros(trial.model.nv)
+    g = np.array(list(model.gravity_vector))
+    for link in model.source.links:
+        if link.lifted and link.inertia.m and model.frames[link.name].body != WORLD:
+            center = tuple(float(x) / link.inertia.m for x in link.inertia.h)
+            J = trial.run("jacobian", trial.q, frame=link.name, at=center)
+            total -= link.lifted * link.inertia.m * (J[3:].T @ g)
+    for i, place in model.velocity_slices.items():
+        if model.bodies[i].data.lifted:
+            total[place] = 0.0
+    return total
 
 
 def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
@@ -161,8 +218,10 @@ def terms_of_motion(trial: Trial) -> Iterator[Comparison]:
         return
     g = trial.run("gravity_forces", q)
     rest = trial.run("bias_forces", q, 0.0 * qd)
-    yield trial.forces("gravity_forces", "at rest", g, rest)
+    bent = trial.run("spring_forces", q) - lift(trial)
+    yield trial.forces("gravity_forces", "at rest", g + bent, rest)
     C = trial.run("coriolis_matrix", q, qd)
+    h = h - bent
     yield trial.forces("coriolis_matrix", "C qd", C @ qd, h - g)
     for way in trial.ways("closed_form"):
         D, S, G = trial.run("closed_form", q, method=way.name)
@@ -240,4 +299,5 @@ def inertia_parameters(trial: Trial) -> Iterator[Comparison]:
     }
     Y = trial.run("regressor", trial.q, trial.qd, trial.qdd)
     found = Y @ np.array(numbers, dtype=float) + _efforts(model, rotors)
+    found += trial.run("spring_forces", trial.q) - lift(trial)
     yield trial.forces("regressor", "newton-euler-vector", found, trial.tau)

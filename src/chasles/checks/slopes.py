@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from chasles.checks.comparing import Comparison
+from chasles.checks.mechanics import lift
 from chasles.checks.trial import Trial, slope_at
 
 
@@ -127,11 +128,11 @@ def steps_add_up(trial: Trial) -> Iterator[Comparison]:
 
 
 def gradients(trial: Trial) -> Iterator[Comparison]:
-    """Gravity is the gradient of potential energy, and C + C' the rate of M."""
+    """Gravity and springs are the gradient of potential energy, and C + C' the rate of M."""
     q, d = trial.q, trial.direction
     climbed = trial.slope(lambda x: trial.run("potential_energy", x))
     if not trial.model.driven:
-        g = trial.run("gravity_forces", q)
+        g = trial.run("gravity_forces", q) + trial.run("spring_forces", q) - lift(trial)
         yield Comparison("gravity_forces", "dV/dq", g @ d, climbed, trial.force)
     if trial.has("coriolis_matrix"):
         C = trial.run("coriolis_matrix", q, trial.qd)

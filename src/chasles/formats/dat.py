@@ -244,8 +244,9 @@ def _serial(description: Description) -> tuple[JointData, ...]:
             raise _refused("E-DAT-012", joint, f"its type is {joint.kind}")
         if joint.parent is None or joint.parent != end:
             raise _refused("E-DAT-013", joint, "it does not start where the joint before it ends")
-        if any((joint.armature, joint.damping, joint.friction)):
-            raise _refused("E-DAT-014", joint, "it has armature, damping or friction")
+        if joint.resists:
+            problem = "it has armature, damping, friction or a spring"
+            raise _refused("E-DAT-014", joint, problem)
         if joint.mimic is not None:
             raise _refused("E-DAT-015", joint, f"it mimics {joint.mimic.joint!r}")
         if joint.child_pose != Transform.identity():

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Any, TypeVar
 
 from chasles.formats import dh
+from chasles.formats import mechanism_machine as machine
 from chasles.formats.toml_file import TomlFile
 from chasles.mathematics.angles import rotation_from_angles
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
@@ -23,7 +24,6 @@ from chasles.model import (
     LinkData,
     LoopData,
     Mimic,
-    RotorData,
     ShapeData,
     gear,
     rolling,
@@ -57,16 +57,6 @@ def _terms(value: Any) -> list[tuple[float, dict[str, int]]]:
         if any(isinstance(x, bool) or x not in range(MOST_POWERS + 1) for x in powers.values()):
             raise ValueError
     return rows
-
-
-def _bound(value: Any) -> float:
-    """A limit; `chasles.model.ranges` says which have a meaning."""
-    return float(value) if value in (-math.inf, math.inf) else number(value)
-
-
-def _bounds(value: Any) -> tuple[float, float]:
-    lower, upper = map(_bound, value)
-    return lower, upper
 
 
 def _mimic(value: Any) -> Mimic:
@@ -107,7 +97,7 @@ _KIND, _SHAPE_KIND, _ROLE, _CONTACT = (
     Field(choice(*words), f"one of {', '.join(words)}")
     for words in (("fixed", *JOINTS), SHAPES, ROLES, KINDS)
 )
-_KINDS = {"shape": {"kind": _SHAPE_KIND}, "coupling": {"kind": _CONTACT}}
+_KINDS = {"shape": {"kind": _SHAPE_KIND}, "coupling": {"kind": _CONTACT}, **machine.KINDS}
 """Tables whose `kind` has words of its own."""
 _LENGTHS = _such(lambda x: tuple(map(number, x)), lambda x: min(x) > 0.0)
 _COLOR = _such(numbers(4), lambda x: min(x) >= 0.0 and max(x) <= 1.0)
@@ -123,8 +113,8 @@ _TOP = {
 }
 _KEYS = (
     {key: FIELDS[key] for key in ("center", "inertia", "inertia_about")}
-    | {"limits": Field(_bounds, "a lower and an upper limit")}
-    | dict.fromkeys(("velocity", "effort"), Field(_bound, "a number, or inf"))
+    | {"limits": Field(machine.bounds, "a lower and an upper limit")}
+    | dict.fromkeys(("velocity", "effort"), Field(machine.bound, "a number, or inf"))
     | dict.fromkeys(("name", "link", "joint", "parent", "child", "file", "frame", "on"), _TEXT)
     | dict.fromkeys(("mass", "pitch", "radius", "offset"), _NUMBER)
     | dict.fromkeys(("armature", "damping", "friction"), _NUMBER)
@@ -143,6 +133,7 @@ _KEYS = (
         "bits": Field(_bits, "two integers: MuJoCo's contype and conaffinity"),
         "links": Field(_such(_TEXTS.convert, lambda x: len(x) == 2), "the names of two links"),
     }
+    | machine.KEYS
 )
 """The keys of rows; of a shape, `kind` has words of its own."""
 
@@ -150,10 +141,11 @@ _POSE = ("position", "rpy", "rotation")
 _MOVES = (
     *("parent", *_POSE, *(f"child_{key}" for key in _POSE), "axis", "second_axis", "pitch"),
     *("radius", "reversed", "limits", "velocity", "effort", "armature", "damping", "friction"),
+    *machine.JOINT_KEYS,
 )
 _ROLLS = ("on", "radius", "axis", "touching")
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "link": (("name",), ("mass", "center", "inertia", "inertia_about", "massless")),
+    "link": (("name",), ("mass", "center", "inertia", "inertia_about", "massless", "lifted")),
     "joint": (("name", "kind", "child"), (*_MOVES, "mimic")),
     "loop": (("name", "kind", "child"), _MOVES),
     "frame": (("name", "link"), _POSE),
@@ -161,11 +153,14 @@ _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "excluded": (("links",), ()),
     "gear": (("name", "joint"), ("ratios", "offset")),
     "coupling": (("name",), ("terms", "kind", "frame", *_ROLLS)),
-    "rotor": (("name", "ratios", "armature"), ()),
+    **machine.TABLES,
 }
 """The keys that each row of a table must have, and those that it may have."""
 
-SAME = ("pitch", "radius", "reversed", "armature", "damping", "friction", "mimic")
+SAME = (
+    *("pitch", "radius", "reversed", "armature", "damping", "friction", "mimic"),
+    *machine.JOINT_KEYS,
+)
 """Keys of a joint that are fields of `JointData`, with the same value."""
 
 Kind = TypeVar("Kind", bound=JointData)
@@ -191,7 +186,13 @@ def described(source: TomlFile, *, floating: bool) -> Description:
     top = source.top(_TOP, _TABLES)
     about = top.pop("inertia_about", "center")
     links = tuple(
-        LinkData(row["name"], _inertia(row, about), where, row.get("massless", False))
+        LinkData(
+            row["name"],
+            _inertia(row, about),
+            where,
+            row.get("massless", False),
+            row.get("lifted", 0.0),
+        )
         for row, where in _rows(source, "link")
     )
     if not links:
@@ -215,10 +216,13 @@ def described(source: TomlFile, *, floating: bool) -> Description:
         top.get("independent", ()),
         massless=top.get("massless", False),
         couplings=tuple(_couplings(source)),
-        rotors=tuple(_rotors(source)),
+        rotors=tuple(machine.rotors(_rows(source, "rotor"))),
         shapes=tuple(_shapes(source, {link.name for link in links})),
         excluded=tuple(row["links"] for row, _ in _rows(source, "excluded")),
         precision=top.get("precision", Precision()),
+        actuators=machine.actuators(_rows(source, "actuator")),
+        keyframes=machine.keyframes(_rows(source, "keyframe")),
+        fluid=machine.fluid(_rows(source, "fluid"), _rows(source, "box"), _pose),
     )
 
 
@@ -244,17 +248,11 @@ def _couplings(source: TomlFile) -> Iterator[CouplingData]:
             raise source.error("E-TOML-320", problem, remedy, "coupling", i)
 
 
-def _rotors(source: TomlFile) -> Iterator[RotorData]:
-    for row, where in _rows(source, "rotor"):
-        freedoms, ratios = tuple(row["ratios"]), tuple(row["ratios"].values())
-        yield RotorData(row["name"], freedoms, ratios, row["armature"], where)
-
-
 def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
     """The rows of a table with their places; none lacks what it must have."""
     required, optional = _TABLES[table]
-    known = {key: _KEYS[key] for key in (*required, *optional)}
-    known |= _KINDS.get(table, {})
+    keys = _KEYS | _KINDS.get(table, {})
+    known = {key: keys[key] for key in (*required, *optional)}
     rows = source.rows(table, known)
     for i, row in enumerate(rows):
         for key in required:

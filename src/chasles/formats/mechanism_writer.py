@@ -2,12 +2,11 @@
 
 import math
 import os
-from dataclasses import fields
 from itertools import takewhile
-from typing import Any
 
 from chasles.errors import ModelError
 from chasles.formats.mechanism import MOST_POWERS, SAME
+from chasles.formats.mechanism_machine import Row, tables, unusual
 from chasles.formats.toml_file import lines, word
 from chasles.formats.writable import check_joint
 from chasles.mathematics.linear import Matrix
@@ -16,17 +15,12 @@ from chasles.model import (
     CouplingData,
     Description,
     JointData,
-    Limits,
     LinkData,
     RollingData,
-    RotorData,
     ShapeData,
 )
 from chasles.model.couplings import linear, polynomial_rows
 from chasles.writing import store
-
-Row = dict[str, Any]
-"""The values of a table, by key; None stands for what is not said."""
 
 
 def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -55,7 +49,7 @@ def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
         ("excluded", ({"links": pair} for pair in source.excluded)),
         ("gear", gears),
         ("coupling", map(_coupling_row, others)),
-        ("rotor", map(_rotor_row, source.rotors)),
+        *tables(source),
     ):
         for row in rows:
             text += ["", f"[[{table}]]", *lines(row)]
@@ -67,7 +61,8 @@ def _link_row(link: LinkData) -> Row:
     m, h, I = link.inertia.m, link.inertia.h, tuple(link.inertia.I)
     body = {"mass": m, "center": [x / m for x in h]} if m else {}
     inertia = I if any(I) else None
-    return {"name": link.name, "massless": link.massless or None, **body, "inertia": inertia}
+    named = {"name": link.name, "massless": link.massless or None}
+    return {**named, **body, "inertia": inertia, "lifted": link.lifted or None}
 
 
 def _pose_row(pose: Transform, end: str = "") -> Row:
@@ -92,17 +87,11 @@ def _joint_row(joint: JointData) -> Row:
         {"name": joint.name, "kind": joint.kind, "parent": joint.parent, "child": joint.child}
         | _pose_row(joint.pose)
         | _pose_row(joint.child_pose, "child_")
-        | _unusual(joint, "axis", "second_axis")
+        | unusual(joint, "axis", "second_axis")
         | {"limits": ends if ends != (-math.inf, math.inf) else None}
-        | _unusual(joint.limits, "velocity", "effort")
-        | _unusual(joint, *SAME)
+        | unusual(joint.limits, "velocity", "effort")
+        | unusual(joint, *SAME)
     )
-
-
-def _unusual(part: JointData | Limits | RollingData, *keys: str) -> Row:
-    """The fields of a part that are not as they are without being said."""
-    usual = {known.name: known.default for known in fields(part)}
-    return {key: getattr(part, key) for key in keys if getattr(part, key) != usual[key]}
 
 
 def _gear_row(data: CouplingData) -> Row:
@@ -116,17 +105,12 @@ def _gear_row(data: CouplingData) -> Row:
     return {"name": data.name, "joint": data.freedoms[0], "ratios": ratios, "offset": offset}
 
 
-def _rotor_row(rotor: RotorData) -> Row:
-    ratios = dict(zip(rotor.freedoms, rotor.ratios, strict=True))
-    return {"name": rotor.name, "ratios": ratios, "armature": rotor.armature}
-
-
 def _coupling_row(data: CouplingData) -> Row:
     """The row of a coupling that is no gear."""
     if isinstance(data, RollingData):
         frame, on = (*data.frames, None)[:2]
         row = {"name": data.name, "kind": data.kind, "frame": frame, "on": on}
-        return row | _unusual(data, "radius", "axis", "touching")
+        return row | unusual(data, "radius", "axis", "touching")
     rows = polynomial_rows(data)
     if rows is None or max(max(row.values(), default=0) for _, row in rows) > MOST_POWERS:
         problem = f"coupling {data.name!r} is not a polynomial with powers up to {MOST_POWERS}"

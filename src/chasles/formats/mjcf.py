@@ -6,12 +6,21 @@ of mujoco.readthedocs.io, "Computation" and "XML Reference".
 """
 
 import os
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
 from chasles.errors import ModelError
 from chasles.formats.mjcf_equalities import Equalities, equalities
+from chasles.formats.mjcf_machine import (
+    Tendons,
+    actuators,
+    fluid,
+    keyframes,
+    position,
+    unsupported,
+)
+from chasles.formats.mjcf_sensors import sensors
 from chasles.formats.mjcf_source import Source, opened, pose
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import matrix_from_axis_angle
@@ -24,12 +33,11 @@ from chasles.model import (
     JointData,
     Limits,
     LinkData,
-    RotorData,
     ShapeData,
-    StretchData,
 )
 from chasles.model.build import compose
 from chasles.model.description import as_bounded, spelled
+from chasles.model.machine import UNBOUNDED
 
 WORLD = "world"
 """MuJoCo's name of body 0, which carries all others and never moves."""
@@ -41,13 +49,6 @@ _SHOWN = (0, 1, 2)
 """Groups that MuJoCo's viewer shows; shapes for contact only are by custom in others."""
 
 
-_BRANCHES = (
-    "its armature couples joints of different branches; MuJoCo's mass matrix leaves these entries "
-    "out"
-)
-"""The note on a tendon whose inertia MuJoCo does not have as its documentation says."""
-
-
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read an MJCF file as MuJoCo's compiler understands it; the package mujoco is needed.
 
@@ -56,8 +57,9 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     joints. Between several joints of one body stand massless links "body.joint". Equalities connect
     and weld close loops; of those between joints, linear ones make mimic joints, constant ones
     fixed joints, others (and those of fixed tendons) couplings. The armature of actuators belongs
-    to their joints; that of a fixed tendon over several joints is a rotor. Inactive equalities,
-    forces of actuators and tendons, springs and contacts are left out; notes say so.
+    to their joints; that of a fixed tendon over several joints is a rotor. Springs, tendons,
+    actuators, gravity compensation, fluid and keyframes are read as MuJoCo has them. Inactive
+    equalities and contacts are left out, which notes say; other parts are left out with a warning.
 
     snap: nothing is left to do, MuJoCo has read the angles. floating: put the one body that
     worldbody holds without a joint on a free one, named root_joint.
@@ -72,13 +74,16 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     if floating:
         joints = _on_free_joint(source, joints)
     found = equalities(source)
-    joints, rotors = _with_tendons(source, joints, found.held)
+    frames, tied = tuple(_frames(source)), Tendons(source, found.held)
+    joints, rotors = tied.read(joints)
+    driven = actuators(source, tied, found.held)
+    measured, unread = sensors(source, set(found.held), tied.names)
     _note_unused(source, joints)
     return Description(
         source.model or PurePath(source.file).stem,
         tuple(links),
         tuple(_tied(joint, found) for joint in joints),
-        tuple(_frames(source)),
+        (*frames, *tied.sites),
         gravity=Vector(tuple(source["gravity"])),
         notes=tuple(source.notes),
         where=source.file,
@@ -87,6 +92,11 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         rotors=tuple(rotors),
         shapes=tuple(_shapes(source)),
         excluded=tuple((source.bodies[a], source.bodies[b]) for a, b in source["excluded"]),
+        sensors=tuple(measured),
+        actuators=driven,
+        keyframes=tuple(keyframes(source, driven)),
+        fluid=fluid(source),
+        unsupported=(*unsupported(source), *unread),
     )
 
 
@@ -101,7 +111,8 @@ def _link(source: Source, i: int) -> LinkData:
     xx, yy, zz = source["body_inertia"][i]
     tensor = axes.E.T @ Symmetric(xx, yy, zz, 0.0, 0.0, 0.0)
     inertia = RigidInertia.from_center(source["body_mass"][i], axes.r, tensor)
-    return LinkData(source.bodies[i], inertia, source.where("body", i))
+    lifted = source["body_gravcomp"][i]
+    return LinkData(source.bodies[i], inertia, source.where("body", i), lifted=lifted)
 
 
 # Joints ----------------------------------------------------------------------------------------
@@ -132,8 +143,10 @@ def _joint(source: Source, k: int, data: JointData) -> JointData:
     if limited:
         lower, upper = source["jnt_range"][k]
         limits = Limits(lower, upper)
+    forces = UNBOUNDED
     if source["jnt_actfrclimited"][k]:
-        limits = replace(limits, effort=max(map(abs, source["jnt_actfrcrange"][k])))
+        lower, upper = forces = tuple(source["jnt_actfrcrange"][k])
+        limits = replace(limits, effort=max(abs(lower), abs(upper)))
     data = replace(
         data,
         name=source.joints[k],
@@ -143,6 +156,11 @@ def _joint(source: Source, k: int, data: JointData) -> JointData:
         armature=source["dof_armature"][dof] + source["armature"]["joint"][k],
         damping=source["dof_damping"][dof] + source["damping"]["joint"][k],
         friction=source["dof_frictionloss"][dof],
+        stiffness=source["jnt_stiffness"][k],
+        rest=position(source, k, source["qpos_spring"]) if source["jnt_stiffness"][k] else (),
+        start=position(source, k, source["qpos0"]),
+        forces=forces,
+        lifted=bool(source["jnt_actgravcomp"][k]),
     )
     if data.traits.floating:  # its numbers are the body's pose in the world
         return replace(data, pose=Transform.identity())
@@ -186,74 +204,6 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
     return [free if joint is held[0] else joint for joint in joints]
 
 
-# Tendons with inertia --------------------------------------------------------------------------
-
-
-def _with_tendons(
-    source: Source, joints: list[JointData], held: Container[str]
-) -> tuple[list[JointData], list[RotorData]]:
-    """The joints with the armature of tendons over one joint, and rotors of those over several."""
-    own, rotors = dict[str, float](), list[RotorData]()
-    for t, armature in enumerate(source["armature"]["tendon"]):
-        gears, what = source.tendon(t), f"{source.file}: tendon {source['tendon'][t] or t!r}"
-        if not armature:
-            continue
-        if gears is None:
-            rotors += _spatial(source, t, armature, what)
-            continue
-        gears = {j: x for j, x in gears.items() if source.joints[j] not in held}
-        if len(gears) == 1:
-            [(j, ratio)] = gears.items()
-            own[source.joints[j]] = own.get(source.joints[j], 0.0) + ratio * ratio * armature
-        elif gears:
-            name = source.tie(source["tendon"][t] or f"tendon{t}")
-            freedoms = tuple(source.joints[j] for j in gears)
-            rotors.append(RotorData(name, freedoms, tuple(gears.values()), armature, source.file))
-            if not _on_one_path(source, {source["jnt_bodyid"][j] for j in gears}):
-                source.notes.append(f"{what}: {_BRANCHES}")
-    return [replace(x, armature=x.armature + own.get(x.name, 0.0)) for x in joints], rotors
-
-
-def _spatial(source: Source, t: int, armature: float, what: str) -> Iterator[RotorData]:
-    """The rotor of a spatial tendon; behind a pulley a length counts by one over its divisor."""
-    start, factor, path, bodies = -1, 1.0, list[StretchData](), set[int]()
-    for w in range(source["tendon_adr"][t], source["tendon_adr"][t] + source["tendon_num"][t]):
-        kind, site = source["wrap_type"][w], source["wrap_objid"][w]
-        if kind not in ("site", "pulley"):
-            source.notes.append(
-                f"{what}: its armature {armature:g} kg is left out of the mass matrix: it wraps "
-                f"around a {kind}"
-            )
-            return
-        if kind == "pulley":
-            start, factor = -1, 1.0 / source["wrap_prm"][w]
-            continue
-        if start >= 0:
-            path.append(StretchData(*_at(source, start), *_at(source, site), factor))
-        bodies.add(source["site_bodyid"][site])
-        start = site
-    if not _on_one_path(source, bodies):
-        source.notes.append(f"{what}: {_BRANCHES}")
-    yield RotorData(
-        source.tie(source["tendon"][t] or f"tendon{t}"), (), (), armature, path=tuple(path)
-    )
-
-
-def _at(source: Source, site: int) -> tuple[str, Vector]:
-    """The link and the place of a site."""
-    body = source["site_bodyid"][site]
-    return source.bodies[body], Vector(tuple(source["site_pos"][site]))
-
-
-def _on_one_path(source: Source, bodies: set[int]) -> bool:
-    """Return True if one of these bodies carries, or hangs on, each of the others."""
-    last, path = max(bodies, default=0), {0}
-    while last > 0:
-        path.add(last)
-        last = source["body_parentid"][last]
-    return bodies <= path
-
-
 # Shapes, frames and notes ---------------------------------------------------------------------
 
 
@@ -288,6 +238,7 @@ def _frames(source: Source) -> Iterator[FrameData]:
     for k, site in enumerate(source["site"]):
         if site:
             name = source.link(site if site not in source.links else f"{site}_site")
+            source.frames[k] = name
             if name != site:
                 what = f"site {site!r}: a link has this name; the frame is {name!r}"
                 source.notes.append(f"{source.where('site', k)}: {what}")

@@ -11,8 +11,14 @@ ARRAYS = (
     *("body_mass", "body_ipos", "body_iquat", "body_inertia"),
     *("jnt_bodyid", "jnt_qposadr", "jnt_dofadr", "jnt_pos", "jnt_axis", "jnt_limited", "jnt_range"),
     *("jnt_actfrclimited", "jnt_actfrcrange"),
-    *("qpos0", "dof_armature", "dof_damping", "dof_frictionloss"),
-    *("site_bodyid", "site_pos", "site_quat"),
+    *("site_bodyid", "site_pos", "site_quat", "site_size"),
+    *("cam_bodyid", "cam_pos", "cam_quat", "cam_fovy", "cam_resolution", "cam_intrinsic"),
+    *("cam_sensorsize", "jnt_margin"),
+    *("sensor_objid", "sensor_refid", "sensor_cutoff", "sensor_noise", "sensor_dim"),
+    *("qpos0", "qpos_spring", "jnt_actgravcomp", "body_gravcomp"),
+    *("dof_armature", "dof_frictionloss", "tendon_lengthspring"),
+    *("tendon_actfrclimited", "tendon_actfrcrange"),
+    *("key_qpos", "key_qvel", "key_act", "key_ctrl"),
     *("eq_obj1id", "eq_obj2id", "eq_active0", "eq_data"),
     *("tendon_adr", "tendon_num", "wrap_objid", "wrap_prm"),
     *("geom_bodyid", "geom_group", "geom_dataid", "geom_size", "geom_pos", "geom_quat"),
@@ -28,6 +34,11 @@ KINDS = {
     "eq_objtype": mujoco.mjtObj,
     "wrap_type": mujoco.mjtWrap,
     "geom_type": mujoco.mjtGeom,
+    "site_type": mujoco.mjtGeom,
+    "cam_mode": mujoco.mjtCamLight,
+    "sensor_type": mujoco.mjtSensor,
+    "sensor_objtype": mujoco.mjtObj,
+    "sensor_reftype": mujoco.mjtObj,
 }
 """Arrays that are printed as words."""
 
@@ -104,9 +115,31 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
         "mesh_file": [path(model, int(start)) for start in model.mesh_pathadr],
         "tendon": names(model, mujoco.mjtObj.mjOBJ_TENDON, model.ntendon),
         "armature": reflected(model, "armature"),
-        "damping": reflected(model, "damping"),
+        "sensor": names(model, mujoco.mjtObj.mjOBJ_SENSOR, model.nsensor),
+        "magnetic": model.opt.magnetic.tolist(),
+        "triangles": triangles(model),
+        "damping": damped(model, reflected(model, "damping")),
+        "dof_damping": damped(model, model.dof_damping.tolist()),
+        "jnt_stiffness": sprung(model, model.jnt_stiffness),
+        "tendon_stiffness": sprung(model, model.tendon_stiffness),
+        "key": names(model, mujoco.mjtObj.mjOBJ_KEY, model.nkey),
+        "actuators": [actuator(model, k) for k in range(len(model.actuator_trntype))],
+        "fluid": fluid(model),
         "unused": unused(model),
+        "unsupported": unsupported(model),
     }
+
+
+def triangles(model: Any) -> dict[str, list[list[float]]]:
+    """Corners of the triangles of all meshes, in the frames of their shapes, if rays meet them."""
+    if not (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any():
+        return {}
+    found = {}
+    for k in range(model.nmesh):
+        first, face = model.mesh_vertadr[k], model.mesh_faceadr[k]
+        places = model.mesh_face[face : face + model.mesh_facenum[k]] + first
+        found[str(k)] = model.mesh_vert[places].reshape(-1, 9).astype(float).tolist()
+    return found
 
 
 def reflected(model: Any, what: str) -> dict[str, list[float]]:
@@ -162,22 +195,153 @@ def word(member: Any) -> str:
 
 def unused(model: Any) -> dict[str, int]:
     """Count the parts that move a mechanism in MuJoCo and that a robot here does not have."""
-    ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
     touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
-    stiff = count(model, "jnt_stiffness"), count(model, "jnt_stiffnesspoly")
     return {
-        "actuators": int(model.nu),
-        "tendons": int(model.ntendon),
-        "flexible parts": int(model.nflex),
-        "springs of joints": max(stiff),
-        "dampers that are not linear": count(model, "dof_dampingpoly")
-        + count(model, "actuator_dampingpoly"),
-        "limits of ball joints": int((ball & (model.jnt_limited != 0)).sum()),
-        "bodies with gravity compensation": count(model, "body_gravcomp"),
         "bodies moved by the user (mocap), held where they start": int(model.nmocap),
         "shapes that touch others": int(touching.sum()),
-        "surrounding fluid": int(model.opt.density != 0.0 or model.opt.viscosity != 0.0),
     }
+
+
+def unsupported(model: Any) -> dict[str, int]:
+    """Count the parts that exert forces in MuJoCo and that a robot here does not have."""
+    ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
+    loss = "dof_dampingpoly", "actuator_dampingpoly", "tendon_dampingpoly"
+    return {
+        "flexible parts": int(model.nflex),
+        "plugins": int(model.nplugin),
+        "springs that are not linear": count(model, "jnt_stiffnesspoly")
+        + count(model, "tendon_stiffnesspoly"),
+        "dampers that are not linear": sum(count(model, name) for name in loss),
+        "limits of ball joints": int((ball & (model.jnt_limited != 0)).sum()),
+        "limits of tendons": int((model.tendon_limited != 0).sum()),
+        "friction losses of tendons": count(model, "tendon_frictionloss"),
+        "shapes with the ellipsoid model of fluid": int((model.geom_fluid[:, 0] > 0).sum())
+        if fluid(model)
+        else 0,
+    }
+
+
+def disabled(model: Any, *words: str) -> bool:
+    """Return True if the file disables all of these effects."""
+    bits = (getattr(mujoco.mjtDisableBit, f"mjDSBL_{word}", 0) for word in words)
+    return all(model.opt.disableflags & bit for bit in bits)
+
+
+def passive(model: Any, word: str) -> bool:
+    """Return True if the file disables springs or dampers, by their word in MuJoCo."""
+    single = hasattr(mujoco.mjtDisableBit, f"mjDSBL_{word}")  # before 3.4 one bit is for both
+    return disabled(model, word if single else "PASSIVE")
+
+
+def sprung(model: Any, stiffness: Any) -> list[float]:
+    """Stiffnesses, none where the file disables springs."""
+    return [0.0] * len(stiffness) if passive(model, "SPRING") else stiffness.ravel().tolist()
+
+
+def damped(model: Any, found: Any) -> Any:
+    """Damping coefficients, none where the file disables dampers."""
+    if not passive(model, "DAMPER"):
+        return found
+    if isinstance(found, dict):
+        return {key: [0.0] * len(entries) for key, entries in found.items()}
+    return [0.0] * len(found)
+
+
+def fluid(model: Any) -> dict[str, Any]:
+    """The surrounding fluid, and for each body the edges of its box; empty if there is none."""
+    idle = passive(model, "SPRING") and passive(model, "DAMPER")
+    if idle or not (model.opt.density or model.opt.viscosity):
+        return {}
+    boxes: list[Any] = []
+    for body, (mass, moments) in enumerate(zip(model.body_mass, model.body_inertia, strict=True)):
+        first = model.body_geomadr[body]
+        shapes = model.geom_fluid[first : first + model.body_geomnum[body]]
+        if body == 0 or mass < mujoco.mjMINVAL or (shapes[:, 0] > 0).any():
+            boxes.append(None)
+            continue
+        edges = np.maximum(mujoco.mjMINVAL, moments.sum() - 2.0 * moments) / mass * 6.0
+        boxes.append(np.sqrt(edges).tolist())
+    opt = model.opt
+    return {
+        "density": float(opt.density),
+        "viscosity": float(opt.viscosity),
+        "wind": opt.wind.tolist(),
+        "boxes": boxes,
+    }
+
+
+# Actuators --------------------------------------------------------------------------------------
+
+
+def actuator(model: Any, k: int) -> dict[str, Any]:
+    """One actuator; unsupported: why it has no place here, "" if it has one."""
+    out = int(model.actuator_outadr[k]) if hasattr(model, "actuator_outadr") else k
+    ctrl = int(model.actuator_ctrladr[k]) if hasattr(model, "actuator_ctrladr") else k
+    words = {
+        what: word(kind(getattr(model, f"actuator_{what}type")[k]))
+        for what, kind in (
+            ("trn", mujoco.mjtTrn),
+            ("gain", mujoco.mjtGain),
+            ("bias", mujoco.mjtBias),
+            ("dyn", mujoco.mjtDyn),
+        )
+    }
+    found = {
+        "name": mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_ACTUATOR, k) or "",
+        **words,
+        "ends": model.actuator_trnid[k].tolist(),
+        "gear": model.actuator_gear[out].tolist(),
+        "gainprm": model.actuator_gainprm[k][:3].tolist(),
+        "biasprm": model.actuator_biasprm[k][:3].tolist(),
+        "constant": float(model.actuator_dynprm[k][0]),
+        "rod": float(model.actuator_cranklength[out]),
+        "unsupported": lacking(model, k, words),
+        "disabled": disabled(model, "ACTUATION") or group_disabled(model, k),
+    }
+    clamped = not disabled(model, "CLAMPCTRL")
+    for what, row in (("ctrl", ctrl), ("force", k), ("act", k)):
+        limited = getattr(model, f"actuator_{what}limited")[row] and (what != "ctrl" or clamped)
+        found[what] = getattr(model, f"actuator_{what}range")[row].tolist() if limited else None
+    return found
+
+
+def group_disabled(model: Any, k: int) -> bool:
+    """Return True if the file disables an actuator by its group."""
+    group = int(model.actuator_group[k])
+    return 0 <= group < 31 and bool(model.opt.disableactuator & (1 << group))
+
+
+def lacking(model: Any, k: int, words: dict[str, str]) -> str:
+    """What an actuator has that is not supported; "" if nothing."""
+    known = {
+        "trn": ("joint", "jointinparent", "tendon", "site", "slidercrank"),
+        "gain": ("fixed", "affine"),
+        "bias": ("none", "affine"),
+        "dyn": ("none", "integrator", "filter", "filterexact"),
+    }
+    for what, allowed in known.items():
+        if words[what] not in allowed:
+            return f"{what}type {words[what]!r}"
+    if model.actuator_plugin[k] >= 0:
+        return "a plugin"
+    if model.actuator_actearly[k]:
+        return "actearly"
+    if hasattr(model, "actuator_delay") and model.actuator_delay[k]:
+        return "a delay"
+    return "a position servo of a rotation, whose set point turns" if turns(model, k, words) else ""
+
+
+def turns(model: Any, k: int, words: dict[str, str]) -> bool:
+    """Return True if MuJoCo takes a set point nearest on the circle (since 3.5)."""
+    servo = words["gain"] == "fixed" and words["bias"] == "affine"
+    servo = servo and model.actuator_gainprm[k][0] == -model.actuator_biasprm[k][1] != 0.0
+    servo = servo and words["dyn"] in ("none", "integrator")
+    if not servo or not hasattr(model, "actuator_outadr"):
+        return False
+    gear, ends = model.actuator_gear[model.actuator_outadr[k]], model.actuator_trnid[k]
+    ball = words["trn"].startswith("joint")
+    ball = ball and model.jnt_type[ends[0]] == mujoco.mjtJoint.mjJNT_BALL
+    return bool(ball or (words["trn"] == "site" and ends[1] >= 0 and not gear[:3].any()))
 
 
 def count(model: Any, name: str) -> int:

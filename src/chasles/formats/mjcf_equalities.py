@@ -1,6 +1,6 @@
 """Equalities of MJCF files, read and written: loops, mimic joints, held joints and couplings."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from chasles.mathematics.rotations import (
     quaternion_from_matrix,
 )
 from chasles.mathematics.spatial import Transform
-from chasles.model import CouplingData, Description, LoopData, Mimic, RotorData, coupling
+from chasles.model import CouplingData, Description, LoopData, Mimic, coupling
 from chasles.model.build import compose
 from chasles.model.couplings import linear, terms
 from chasles.model.description import spelled, spelling
@@ -222,20 +222,9 @@ def add_equalities(root: etree._Element, source: Description, bodies: Bodies) ->
             added(tendon, "joint", joint=freedom, coef=words([slope]))
         c = words([-constant, 0.0, 0.0, 0.0, 0.0])
         added(equalities, "tendon", name=data.name, tendon1=data.name, polycoef=c)
-    for rotor in source.rotors:
-        _add_rotor(tendons, rotor, named)
     for empty in (tendons, equalities):
         if not len(empty):
             root.remove(empty)
-
-
-def _add_rotor(tendons: etree._Element, rotor: RotorData, joints: Container[str]) -> None:
-    """A fixed tendon with armature."""
-    if not all(freedom in joints for freedom in rotor.freedoms):
-        raise refusal("E-MJCF-220", rotor, "is turned by a ball or free joint", _ELSE)
-    tendon = added(tendons, "fixed", name=rotor.name, armature=words([rotor.armature]))
-    for freedom, ratio in zip(rotor.freedoms, rotor.ratios, strict=True):
-        added(tendon, "joint", joint=freedom, coef=words([ratio]))
 
 
 def _add_loop(

@@ -39,6 +39,7 @@ _PLACES = {
     "worldbody//freejoint": "joint",
     "worldbody//site": "site",
     "equality/*": "equality",
+    "sensor/*": "sensor",
 }
 """Where a file has the parts of each kind."""
 
@@ -49,7 +50,8 @@ class Source:
 
     numbers: those of the compiled model, by their names in mjModel. model: the file's name for the
     whole, "" if it has none. lines: of parts in the file, by kind and name. bodies, joints: names
-    of all, those without one by MuJoCo's number: body3, joint0.
+    of all, those without one by MuJoCo's number: body3, joint0. left_out: parts that are not
+    supported. frames: of sites, by number.
     """
 
     file: str
@@ -57,6 +59,8 @@ class Source:
     model: str
     lines: dict[tuple[str, str], Any]
     notes: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    frames: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.links, self.ties = set(self["body"]), {*self["joint"], *self["equality"]}

@@ -12,6 +12,14 @@ from lxml import etree
 from chasles.errors import ModelError
 from chasles.formats.files import renamed, words
 from chasles.formats.mjcf_equalities import add_equalities, placed
+from chasles.formats.mjcf_machine_writer import (
+    add_actuators,
+    add_fluid,
+    add_keyframes,
+    add_tendons,
+    spring,
+    start_of,
+)
 from chasles.formats.registry import mesh_file
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
 from chasles.formats.xml_file import added, each, printed
@@ -21,6 +29,7 @@ from chasles.model import SHAPE_TRAITS, Description, JointData, LinkData, ShapeD
 from chasles.model.build import compose
 from chasles.model.description import some, spelling
 from chasles.model.graph import at_children, in_series, unused_name
+from chasles.model.machine import UNBOUNDED
 from chasles.writing import store
 
 WORLD = "world"
@@ -61,11 +70,14 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     root = added(None, "mujoco", model=description.name)
     massive = {"inertiafromgeom": "false"} if description.shapes else {}
     added(root, "compiler", angle="radian", **massive)
-    added(root, "option", gravity=words(description.gravity))
+    add_fluid(added(root, "option", gravity=words(description.gravity)), description)
     # MuJoCo's equalities are soft: as stiff as can be
     added(added(root, "default"), "equality", solimp="0.9999 0.9999 0.001")
     bodies = writer.bodies(added(root, "worldbody"))
     add_equalities(root, source, bodies)
+    add_tendons(root, source, bodies)
+    notes += add_actuators(root, source)
+    notes += add_keyframes(root, source, writer.written)
     notes += _add_shapes(root, bodies, description.shapes, os.fsdecode(path))
     named = [pair for pair in description.excluded if bodies.keys() >= {*pair}]
     for pair in named:
@@ -158,7 +170,10 @@ class _Writer:
             place = compose(inverted(joint.child_pose), compose(joint.pose, place))
         if any(joint.traits.floating for joint in moving):
             parent, place = found[None], self._floats(series[0], place)
+            place = compose(start_of(series[0]), place)
         body = added(parent, "body", name=name, **placed(place))
+        if self.links[name].lifted:
+            body.set("gravcomp", words([self.links[name].lifted]))
         frames = _frames(series)
         for joint, at in zip(series, frames, strict=True):
             if joint.kind != "fixed":
@@ -201,13 +216,14 @@ class _Writer:
             given["axis"] = words(at.R @ joint.axis)
             if (limits.lower, limits.upper) != (-math.inf, math.inf):
                 given |= self._range(joint, "range", limits.lower, limits.upper)
-            if limits.effort != math.inf:
+            if limits.effort != math.inf and joint.forces == UNBOUNDED:
                 given |= self._range(joint, "actuatorfrcrange", -limits.effort, limits.effort)
         if kind in ("hinge", "ball") and at.r != Vector.zero():
             given["pos"] = words(at.r)
         resistance = {"armature": joint.armature, "damping": joint.damping}
         resistance |= {"frictionloss": joint.friction}
-        added(body, "joint", **given, **each({k: x for k, x in resistance.items() if x}))
+        given |= each({k: x for k, x in resistance.items() if x})
+        added(body, "joint", **given, **spring(joint))
         self.written.append(joint.name)
 
     def _range(self, joint: JointData, key: str, lower: float, upper: float) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """SDF files (sdformat.org, versions 1.0 to 1.12): models, nested, included, in a world or alone.
 
-Sensors, plugins and physics engines' own numbers are ignored. Only `<include>` opens other
-files, by their path.
+Plugins and engines' own numbers are ignored. Only `<include>` opens other files, by their path.
 """
 
 import math
@@ -14,6 +13,7 @@ from typing import Any
 from chasles.errors import ModelError
 from chasles.formats import solids
 from chasles.formats.files import renamed
+from chasles.formats.gazebo_sensors import with_sensors
 from chasles.formats.sdf_document import GEARBOX, Document, gears, opened
 from chasles.formats.sdf_frames import WORLD, Node, direction, end, placed, relative, truth
 from chasles.formats.xml_file import MOMENTS, Inertial, Part, reflected
@@ -74,7 +74,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     joints = _floating(document, roots) + joints
     seen = tuple(shape for node in document.of("link") for shape in _shapes(node, document.file))
     made = from_graph(_name(document), links, joints, base=WORLD, loops=loops)
-    return replace(
+    made = replace(
         made,
         joints=tuple(joint for joint in made.joints if joint.child != WORLD),
         frames=tuple(_frames(document)),
@@ -84,6 +84,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         couplings=couplings,
         shapes=seen,
     )
+    return with_sensors(made, [(x.name, x.part.element) for x in document.nodes])
 
 
 def _name(document: Document) -> str:
@@ -248,13 +249,16 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
 
 
 def _resistance(axis: Part | None) -> dict[str, Any]:
-    """Damping and friction; those of a ball stand in its `<axis>` too, as Drake has it."""
+    """Damping, friction and spring; those of a ball stand in its `<axis>` too, as Drake has it."""
     dynamics = None if axis is None else axis.find("dynamics")
     if dynamics is None:
         return {}
-    if dynamics.number("spring_stiffness", 0.0):
-        dynamics.note("the spring is not used")
-    return {tag: dynamics.number(tag, 0.0) for tag in ("damping", "friction")}
+    found: dict[str, Any] = {tag: dynamics.number(tag, 0.0) for tag in ("damping", "friction")}
+    if stiffness := dynamics.number("spring_stiffness", 0.0):
+        found |= {"stiffness": stiffness}
+        if reference := dynamics.number("spring_reference", 0.0):
+            found |= {"rest": (reference,)}
+    return found
 
 
 def _limits(axis: Part, bounds: str) -> Limits:

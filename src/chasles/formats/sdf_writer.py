@@ -13,7 +13,7 @@ from chasles.formats import xml_file as xml
 from chasles.formats.files import short, words
 from chasles.formats.sdf_document import GEARBOX, REFERENCE
 from chasles.formats.sdf_frames import MODEL, WORLD
-from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
+from chasles.formats.writable import ball_limits, check_writable, lacking, refusal, single_rest
 from chasles.formats.xml_file import MOMENTS
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
@@ -269,8 +269,11 @@ def _add_axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
     bounds = Limits() if _is_ball(joint) else joint.limits
     if limits := {key: x for key, x in vars(bounds).items() if math.isfinite(x)}:
         xml.add_texts(xml.added(element, "limit"), **xml.each(limits))
-    if joint.damping or joint.friction:
+    if joint.damping or joint.friction or joint.stiffness:
         numbers = {"damping": joint.damping, "friction": joint.friction}
+        if joint.stiffness:
+            numbers |= {"spring_reference": single_rest(joint, "SDF")}
+            numbers |= {"spring_stiffness": joint.stiffness}
         xml.add_texts(xml.added(element, "dynamics"), **xml.each(numbers))
     if joint.mimic is not None:
         mimic = xml.added(element, "mimic", joint=joint.mimic.joint, axis="axis")

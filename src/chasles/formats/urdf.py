@@ -3,7 +3,8 @@
 The format is that of wiki.ros.org/urdf/XML. Joint types beyond it are read: spherical,
 yaw_pitch_roll, universal (`<axis>` and an optional perpendicular `<axis2>`), cylindrical,
 sphere_in_cylinder, helical (attribute `pitch`, m/rad), rack_and_pinion and rolling (attribute
-`radius`, m). Transmissions and simulator extensions are ignored; no other file is ever opened.
+`radius`, m). Of simulator extensions the sensors in `<gazebo>` are read. Transmissions are ignored;
+no other file is ever opened.
 """
 
 import math
@@ -20,6 +21,13 @@ from lxml import etree
 from chasles.errors import ModelError
 from chasles.formats import xml_file as xml
 from chasles.formats.files import load, short, words
+from chasles.formats.gazebo_sensors import with_sensors
+from chasles.formats.urdf_machine import (
+    add_springs,
+    add_transmissions,
+    transmissions,
+    with_springs,
+)
 from chasles.formats.writable import check_writable, lacking, refusal
 from chasles.formats.xml_file import MOMENTS, Inertial, Part, Source, reflected
 from chasles.mathematics.linear import Vector
@@ -66,8 +74,11 @@ def described(
         raise robot.error("E-URDF-002", "there are no links", "add a <link>")
     links = tuple(map(_link, parts))
     joints = _motors(robot, tuple(map(_joint, _named(robot, "joint"))))
+    joints = with_springs(robot, joints)
+    actuators = tuple(transmissions(robot, joints))
     colors = _materials(robot)
-    return Description(
+    extensions = [(part.get("reference", ""), part) for part in root.iterfind("{*}gazebo")]
+    made = Description(
         root.get("name") or PurePath(file).stem,
         links,
         on_free_joint(links, joints) if floating else joints,
@@ -78,7 +89,9 @@ def described(
         ),
         notes=tuple(dict.fromkeys(robot.source.notes)),
         where=file,
+        actuators=actuators,
     )
+    return with_sensors(made, extensions)
 
 
 def _named(robot: Part, tag: str) -> Iterator[Part]:
@@ -251,7 +264,8 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         xml.added(root, "link", name=frame.name)
         held = unused_name(f"{frame.name}.fixed", names)
         _add_joint(root, JointData(held, "fixed", frame.link, frame.name, frame.pose), world)
-    left = _add_shapes(root, description)
+    add_springs(root, source)
+    left = _add_shapes(root, description) + add_transmissions(root, source)
     store(path, xml.printed(root))
     return (*notes, *left)
 

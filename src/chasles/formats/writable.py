@@ -1,7 +1,7 @@
 """Limits of robot files, of all formats or of some, checked before anything is written."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +20,6 @@ def writable(source: Description) -> tuple[Description, list[str]]:
         _check_inertia(link)
     for shape in source.shapes:
         _check_shape(shape)
-    for rotor in (rotor for rotor in source.rotors if rotor.path):
-        remedy = "keep it in MJCF, or leave its armature out"
-        raise refusal("E-FILE-221", rotor, "is turned by a spatial tendon", remedy, "chasles")
     made = admitted(replace(source, notes=()))
     return replace(made, notes=source.notes), list(made.notes)
 
@@ -75,10 +72,24 @@ def check_writable(description: Description, format: str) -> list[str]:
         raise refusal("E-FILE-031", description, "has no masses at all", "save it as .toml", format)
     for joint in description.joints:
         check_joint(joint, format)
+    remedy = "save it as .toml or .xml"
     for rotor in description.rotors if format != "MJCF" else ():
-        remedy = "save it as .toml or .xml"
-        raise refusal("E-FILE-220", rotor, "is turned by several joints", remedy, format)
+        if rotor.armature or rotor.stiffness or rotor.damping:
+            raise refusal("E-FILE-220", rotor, "is turned by several joints", remedy, format)
+    for link in description.links if format != "MJCF" else ():
+        if link.lifted:
+            raise refusal("E-FILE-400", link, "has its weight compensated", remedy, format)
+    if description.fluid is not None and format != "MJCF":
+        raise refusal("E-FILE-401", description, "moves in a fluid", remedy, format)
     notes = []
+    if format != "MJCF":
+        left: dict[str, Sequence[object]] = {"keyframes": description.keyframes}
+        if format != "URDF":
+            left["actuators"] = description.actuators
+        left["coordinates of the start"] = [x for x in description.joints if any(x.start)]
+        notes += [
+            f"{what} have no place in {format}; .toml has one" for what, x in left.items() if x
+        ]
     if description.independent:
         choice = f"the choice of {', '.join(map(repr, description.independent))} as independent"
         notes.append(f"{choice} has no place in {format}; .toml has one")
@@ -94,6 +105,19 @@ def check_joint(joint: JointData, format: str = "a file") -> None:
     if joint.motion is not None:
         remedy = "save the robot before it is, and keep the motion in Python, with robot.drive"
         raise refusal("E-FILE-033", joint, "is driven in time", remedy, format)
+
+
+def single_rest(joint: JointData, format: str) -> float:
+    """Where the spring of a joint with one freedom is at rest; others are at zero, or refused."""
+    if len(joint.rest) <= 1:
+        return joint.rest[0] if joint.rest else 0.0
+    if joint.rest in (_UNTURNED, (*_UNTURNED, 0.0, 0.0, 0.0)) or not any(joint.rest):
+        return 0.0
+    problem = "has a spring that rests elsewhere than at zero"
+    raise refusal("E-FILE-402", joint, problem, "save it as .toml", format)
+
+
+_UNTURNED = (1.0, 0.0, 0.0, 0.0)
 
 
 def lacking(joint: JointData) -> str:

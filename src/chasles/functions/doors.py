@@ -17,6 +17,7 @@ from chasles.backends.objects import places
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
 from chasles.functions.programs import spaces
+from chasles.functions.sensors import checked_sensors
 from chasles.functions.tracing import WrenchKey, rate_name
 from chasles.model import Model
 from chasles.model.given import a_name, check_hash, some_names, some_numbers
@@ -140,6 +141,8 @@ def checked_options(
     elif "at" in options and options["at"] not in ("world", "com"):
         problem = f"at must be 'com' or 'world', not {options['at']!r}"
         raise InputError("E-CALL-084", problem, part=function)
+    if "sensors" in known:
+        checked["sensors"] = checked_sensors(model, function, options.get("sensors"))
     if "known" in known:
         checked["known"] = checked_joints(model, function, options.get("known", ()))
     if "order" in known:

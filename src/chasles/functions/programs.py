@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
-from chasles.algorithms.method import massive_joints, steady_gears
+from chasles.algorithms.method import massive_joints, plain_loads, steady_gears
 from chasles.algorithms.spatial.kinematics import integrate
 from chasles.errors import InputError, ModelError
 from chasles.expr import (
@@ -129,7 +129,8 @@ def runnable(
         return _fewest_operations(ways, record)
     inputs = spaces(function).inputs.items()
     positions = frozenset(name for name, space in inputs if isinstance(space, PositionSpace))
-    if _has_recursion(function, method, derivative) and not steady_gears(model, given):
+    unfit = steady_gears(model, given) or plain_loads(model, given)
+    if _has_recursion(function, method, derivative) and not unfit:
         way = DERIVATIVES[function]
         _, grouped = _passes(way, dissipation=dissipation, alone=_is_alone(model, given))
         known = Candidate(way, ("frames", *grouped)).staged(

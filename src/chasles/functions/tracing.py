@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from chasles.algorithms.spatial.kinematics import (
     At,
@@ -16,8 +16,10 @@ from chasles.algorithms.spatial.kinematics import (
     integrate,
     point_in_body,
 )
+from chasles.algorithms.spatial.passive import loads
 from chasles.algorithms.spatial.tendons import stretched
 from chasles.expr import RULES, UNIFORM, Arena, Number, Program, Staged, Variable
+from chasles.mathematics.derivatives import by_step
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.products import Product
 from chasles.mathematics.rotations import Rotation
@@ -26,7 +28,7 @@ from chasles.model import WORLD, Model
 from chasles.model.build import connected
 from chasles.model.limbs import Alike
 from chasles.model.loads import Load, by_body
-from chasles.model.model import Handles
+from chasles.model.model import Handles, LoadSlopes
 from chasles.model.parameters import shape, substituted
 from chasles.model.spaces import (
     FactorSpace,
@@ -48,11 +50,21 @@ MANY = 60
 
 
 class WrenchKey(NamedTuple):
-    """Where an external wrench acts and how its six numbers are written."""
+    """Where an external wrench acts and how its six numbers are written.
+
+    at: "contact" for the normal force of a contact: its point in the world, then the force along
+    the world's axes. slot: tells those on one frame apart, from 1 on.
+    """
 
     frame: str
     axes: Axes = "world"
-    at: At = "frame"
+    at: At | Literal["contact"] = "frame"
+    slot: int = 0
+
+    @property
+    def argument(self) -> str:
+        """The name of its array."""
+        return f"f_ext[{self.frame!r}]" + f"[{self.slot}]" * (self.slot > 0)
 
 
 @dataclass(frozen=True)
@@ -161,7 +173,7 @@ def trace(
     sign = signature(algorithm, order)
     arena = record() if record else _arena(model)
     variables: list[Variable] = []
-    coupled = parameters or model.timed or model.rotors
+    coupled = parameters or model.timed or model.rotors or model.loaded
     fixed = staged is not None and not (coupled or arena.ordered)
     alike = Alike.of(prepare(model)) if fixed else Alike(model, ())
     seats = alike.seats() if alike.kinds else {}
@@ -175,7 +187,7 @@ def trace(
     wrenches, entries = tuple(wrenches), []
     for name, space in sign.inputs.items():
         if isinstance(space, WrenchesSpace):
-            entries = [symbols(f"{name}[{key.frame!r}]", (6,)) for key in wrenches]
+            entries = [symbols(key.argument, (6,)) for key in wrenches]
         else:
             flat[name] = symbols(name, space.shape(model))
     (t,) = symbols("t", ()) if model.timed and algorithm not in TIMELESS else (0.0,)
@@ -184,8 +196,11 @@ def trace(
     if symbolic:
         described = connected(substituted(model.source, symbolic), mimic=model.mimics)
     given = alike.model if fixed else prepare(described.at(t))
-    values, here = split(sign, model.at(t), flat, described.at(t))
-    given = replace(given, rotors=here.rotors)
+    bearing = replace(described.at(t), lossless=given.lossless)
+    values, here = split(sign, model.at(t), flat, bearing)
+    given = replace(given, rotors=here.rotors, load_slopes=here.load_slopes)
+    if model.loaded:
+        given = given.bearing({i: body.joint.load for i, body in enumerate(here.bodies)})
     differences = alike.differences() if alike.kinds else []
     if differences:
         variables.append(Variable(_DIFFERENCES, (len(differences),)))
@@ -236,7 +251,8 @@ def split(
 ) -> tuple[dict[str, Any], Model]:
     """The arguments of an algorithm from flat arrays, and the model in that position.
 
-    described: the same model, as its parameters have it; the gears of tendons are of its bodies.
+    described: the same model, as its parameters have it; the gears of tendons and the loads of
+    joints are of its bodies.
     """
     values: dict[str, Any] = {}
     model = replace(model, rotors=described.rotors)
@@ -246,7 +262,45 @@ def split(
         if has_tendons and name in ("q", "qd"):
             rotors = stretched(described, values["q"], values.get("qd")).rotors
             model = replace(model, rotors=rotors)
+    if described.loaded and "q" in values:
+        q, qd = values["q"], values.get("qd", model.at_rest())
+        slopes = partial(load_slopes, described, flat["q"], flat.get("qd", [0.0] * model.nv))
+        model = replace(model.bearing(loads(described, q, qd)), load_slopes=slopes)
     return values, model
+
+
+def load_slopes(model: Model, q: Sequence[Number], qd: Sequence[Number]) -> LoadSlopes:
+    """How the loads of joints change with a step of q, and with qd; the model has numbers."""
+
+    def borne(step: Vector, push: Vector, q: Vector, qd: Vector) -> list[Number]:
+        at = integrate(model.bare(), model.positions(q), model.velocities(step))
+        found = model.efforts(loads(model, at, model.velocities(qd + push, 1)))
+        return [x for i in model.movers for x in found[i]]
+
+    places, rest, n = model.velocity_slices, Vector.zero(model.nv), model.nv
+    given = Vector(tuple(q)), Vector(tuple(qd))
+    by_q = by_step(lambda step, *x: borne(step, rest, *x), n, *given)
+    by_qd = by_step(lambda push, *x: borne(rest, push, *x), n, *given)
+    dq, dqd = (
+        {
+            (i, j): block
+            for i, rows in places.items()
+            for j, columns in places.items()
+            if _acts(block := _block(found, rows, columns))
+        }
+        for found in (by_q, by_qd)
+    )
+    return dq, dqd
+
+
+def _acts(block: Matrix) -> bool:
+    """Return True if some entry is not the number zero."""
+    return any(type(x) is not float or x != 0.0 for row in block.rows for x in row)
+
+
+def _block(columns: Sequence[Sequence[Number]], rows: slice, among: slice) -> Matrix:
+    """A part of a matrix that is given by columns."""
+    return Matrix(tuple(zip(*(tuple(column[rows]) for column in columns[among]), strict=True)))
 
 
 def with_limbs(program: Program, model: Model) -> Program:
@@ -309,6 +363,12 @@ def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _pressed(frame: str, body: int, X: Transform, point: Vector, force: Vector) -> Load:
+    """The normal force of a contact, which acts at a point of the world."""
+    origin, f = X.E @ -X.r, X @ Force(point.cross(force), force)
+    return Load(body, f, origin, False, False, frame, (point, force))
+
+
 def external_loads(
     model: Model, q: dict[int, Vector], keys: tuple[WrenchKey, ...], flat: list[list[Number]]
 ) -> list[Load]:
@@ -320,6 +380,9 @@ def external_loads(
         if frame.body == WORLD:
             continue
         X, wrench = X0[frame.body], Force.of(*entries)
+        if key.at == "contact":
+            loads.append(_pressed(key.frame, frame.body, X, wrench.moment, wrench.force))
+            continue
         point = point_in_body(frame, X, key.at)
         moves, turns = key.at != "world", key.axes == "frame"
         if moves or turns:
@@ -327,5 +390,5 @@ def external_loads(
             f = Transform(Rotation(), point).T @ Force(E @ wrench.moment, E @ wrench.force)
         else:
             f = X @ wrench
-        loads.append(Load(frame.body, f, point, moves, turns))
+        loads.append(Load(frame.body, f, point, moves, turns, key.frame))
     return loads

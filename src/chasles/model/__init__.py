@@ -24,11 +24,13 @@ from chasles.model.description import (
 from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint, Steady
 from chasles.model.model import WORLD, Body, Frame, Loop, Model
 from chasles.model.rolling import rolling
+from chasles.model.sensors import SENSORS, NoiseData, SensorData, Surface
 
 __all__ = [
     "JOINTS",
     "LOOP_JOINTS",
     "ROLES",
+    "SENSORS",
     "SHAPES",
     "SHAPE_TRAITS",
     "WORLD",
@@ -48,11 +50,14 @@ __all__ = [
     "Mimic",
     "Model",
     "ModelError",
+    "NoiseData",
     "RollingData",
     "RotorData",
+    "SensorData",
     "ShapeData",
     "Steady",
     "StretchData",
+    "Surface",
     "build",
     "coupling",
     "gear",

@@ -32,10 +32,9 @@ from chasles.model.model import (
     Loop,
     Model,
     Passage,
-    Share,
-    Stretch,
     suggest,
 )
+from chasles.model.transmissions import check_actuators, freedoms, tendon_of
 
 _ROUNDING = 1e-15
 """Entries of constant rotations and positions this near to 0 or +-1 are rounding, not data."""
@@ -49,6 +48,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
         return replace(model, notes=(*source.notes, "no masses are given: kinematics only"))
     odd = validate.check_inertias(source, model, strict=strict)
     idle, lossy = validate.check_regular(model)
+    check_actuators(model)
     notes = odd + validate.check_unused(source) + validate.check_frames(model) + lossy
     return replace(model, notes=source.notes + notes, idle=idle)
 
@@ -103,7 +103,12 @@ def connected(source: Description, *, mimic: bool) -> Model:
         model,
         loops=tuple(_closed(model, loop) for loop in source.loops),
         couplings=tuple(_coupled(model, data) for data in source.couplings),
-        rotors=tuple(x for data in source.rotors if (x := _turning(model, data)).turned),
+        rotors=tuple(
+            x
+            for data in source.rotors
+            if (x := _turning(model, data)).turned
+            and (type(data.armature) is not float or data.armature)
+        ),
     )
 
 
@@ -130,7 +135,7 @@ def _closed(model: Model, data: LoopData) -> Loop:
 
 def _coupled(model: Model, data: CouplingData) -> Coupling:
     """A coupling, each coordinate and velocity by its body and which of the joint's it is."""
-    known, speeds = dict[str, tuple[int, int]](), _freedoms(model)
+    known, speeds = dict[str, tuple[int, int]](), freedoms(model)
     for i, body in enumerate(model.bodies):
         names = freedom_names(body.data.name, body.joint.nv)
         if not body.joint.additive:
@@ -158,42 +163,11 @@ def _coupled(model: Model, data: CouplingData) -> Coupling:
 
 def _turning(model: Model, data: RotorData) -> Body:
     """A rotor: a body without inertia on a joint of its own, which the freedoms turn."""
-    known = _freedoms(model)
-    for name in data.freedoms:
-        if name not in known:
-            problem = f"no joint {name!r} that moves"
-            raise faulty("E-MODEL-220", data, problem, suggest(name, known))
-    for link in (end for part in data.path for end in (part.start, part.end)):
-        if link not in model.frames:
-            raise faulty("E-MODEL-222", data, f"no link {link!r}", suggest(link, model.frames))
-    if not (data.freedoms or data.path) or len(data.freedoms) != len(data.ratios):
-        problem = f"{len(data.ratios)} ratios are given for {len(data.freedoms)} freedoms"
-        raise faulty("E-MODEL-221", data, problem, "give each freedom its ratio")
+    tendon = tendon_of(model, data)
     hinge = JointData(data.name, Revolute.kind, None, data.name, armature=data.armature)
-    geared = (Share(*known[name], r) for name, r in zip(data.freedoms, data.ratios, strict=True))
     made = _make_joint(hinge, Transform.identity())
-    path = tuple(
-        Stretch(*_point(model, a, start), *_point(model, b, end), factor)
-        for a, start, b, end, factor in data.path
-        if model.frames[a].body != model.frames[b].body
-    )
     body = Body(data.name, WORLD, made, RigidInertia.zero(), hinge)
-    return replace(body, geared=tuple(geared), path=path)
-
-
-def _point(model: Model, link: str, point: Vector) -> tuple[int, Vector]:
-    """A point of a link, by its body."""
-    frame = model.frames[link]
-    return frame.body, frame.placement.locate(point)
-
-
-def _freedoms(model: Model) -> dict[str, tuple[int, int]]:
-    """The body and the number of each freedom of a joint, by its name."""
-    return {
-        name: (i, k)
-        for i, body in enumerate(model.bodies)
-        for k, name in enumerate(freedom_names(body.data.name, body.joint.nv))
-    }
+    return replace(body, geared=tendon.geared, path=tendon.path)
 
 
 def compose(second: Transform, first: Transform) -> Transform:
@@ -305,10 +279,15 @@ def _make_joint(joint: JointData, placement: Transform) -> Joint:
         made = joint.traits(**{name: getattr(joint, name) for name in joint.traits.data})
     if joint.reversed:
         made = Reversed(inner=made)
-    armature, damping, friction = (
-        Vector((value,) * made.nv) for value in (joint.armature, joint.damping, joint.friction)
-    )
-    return replace(made, placement=placement, armature=armature, damping=damping, friction=friction)
+    each = {
+        name: Vector((getattr(joint, name),) * made.nv)
+        for name in ("armature", "damping", "friction", "stiffness")
+    }
+    rest = Vector(joint.rest) if joint.rest else made.neutral()
+    if len(rest) != made.nq:
+        problem = f"its spring rests at {len(rest)} numbers, and it has {made.nq} coordinates"
+        raise faulty("E-MODEL-400", joint, problem, "give as many")
+    return replace(made, placement=placement, rest=rest, load=Vector.zero(made.nv), **each)
 
 
 def _driven(data: JointData, joint: Joint) -> Drive | None:

@@ -11,6 +11,16 @@ from chasles.expr import Program
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.joints import JOINTS, Fixed, Joint
+from chasles.model.machine import (
+    UNBOUNDED,
+    ActuatorData,
+    FluidData,
+    Interval,
+    KeyframeData,
+    RotorData,
+)
+from chasles.model.machine import StretchData as StretchData
+from chasles.model.sensors import SensorData
 
 
 @dataclass(frozen=True)
@@ -34,12 +44,16 @@ class Mimic:
 
 @dataclass(frozen=True)
 class LinkData:
-    """A link and its inertia in its own frame. where: "file:line". massless: by intention."""
+    """A link and its inertia in its own frame. where: "file:line". massless: by intention.
+
+    lifted: the part of its weight that is compensated (MuJoCo's gravcomp), 1 for all.
+    """
 
     name: str
     inertia: RigidInertia
     where: str = ""
     massless: bool = False
+    lifted: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,7 +68,10 @@ class JointData:
     rolling sphere, in m. reversed: the joint's motion is that of the parent against the child.
     custom: a joint of a type of your own (then kind is "custom"); its own numbers count, all others
     are those given here. motion: what the joint does in time, made by `chasles.model.motion`; it
-    then has no coordinates.
+    then has no coordinates. stiffness: of a spring in each freedom, at rest where the coordinates
+    are `rest` (none given: zero displacement). start: coordinates of `robot.neutral()`. forces: the
+    range of all actuators' force on it; lifted: actuators exert its share of the compensated
+    weight, too.
     """
 
     name: str
@@ -76,6 +93,11 @@ class JointData:
     custom: Joint | None = None
     child_pose: Transform = field(default_factory=Transform.identity)
     motion: Program | None = None
+    stiffness: float = 0.0
+    rest: tuple[float, ...] = ()
+    start: tuple[float, ...] = ()
+    forces: Interval = UNBOUNDED
+    lifted: bool = False
 
     @property
     def traits(self) -> type[Joint]:
@@ -85,7 +107,7 @@ class JointData:
     @property
     def resists(self) -> bool:
         """Whether forces of its own act along its freedoms: such a joint needs coordinates."""
-        return any((self.armature, self.damping, self.friction))
+        return any((self.armature, self.damping, self.friction, self.stiffness))
 
 
 def freedom_names(joint: str, count: int) -> tuple[str, ...]:
@@ -149,38 +171,6 @@ class RollingData(CouplingData):
     radius: float = 0.0
     axis: Vector = Vector.of(0.0, 1.0, 0.0)
     touching: bool = False
-
-
-class StretchData(NamedTuple):
-    """A straight piece of a tendon, between points of two links (in m, in their frames).
-
-    factor: how much its length counts, below 1 behind a pulley.
-    """
-
-    start: str
-    start_point: Vector
-    end: str
-    end_point: Vector
-    factor: float = 1.0
-
-
-@dataclass(frozen=True)
-class RotorData:
-    """Inertia that several joints turn together, such as that of a motor on a tendon.
-
-    It has the kinetic energy armature/2 (sum of ratio * velocity)^2 and no other effect; the mass
-    matrix gains armature times the outer product of the ratios with themselves. freedoms: the
-    velocities it is geared to, as `robot.independent` names them: joints, with [k] where a joint
-    has several. armature: kg m2 if the sum is in rad/s, kg if it is in m/s. path: in place of the
-    freedoms, a tendon between points of links, with the rate of its length as velocity.
-    """
-
-    name: str
-    freedoms: tuple[str, ...]
-    ratios: tuple[float, ...]
-    armature: float
-    where: str = ""
-    path: tuple[StretchData, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -321,8 +311,11 @@ class Description:
     closure: how dynamics solve the loops; the library's to choose.
     massless: no masses are known, so that only kinematics can be asked.
     shapes: what links look like or touch others with; only distances depend on them. excluded:
-    pairs of links that the file does not let touch.
+    pairs of links that the file does not let touch. sensors: in file order; nothing else depends on
+    them.
     precision: of the numbers, which decides whether loops are meant to close.
+    actuators: in file order, which is that of controls. fluid: around the links. unsupported: parts
+    of the file that act on the machine and are left out.
     """
 
     name: str
@@ -341,9 +334,14 @@ class Description:
     shapes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
     excluded: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
     precision: Precision = field(default=Precision(), compare=False)
+    sensors: tuple[SensorData, ...] = field(default=(), repr=False, compare=False)
+    actuators: tuple[ActuatorData, ...] = ()
+    keyframes: tuple[KeyframeData, ...] = field(default=(), compare=False)
+    fluid: FluidData | None = None
+    unsupported: tuple[str, ...] = field(default=(), compare=False)
 
 
-Named = LinkData | JointData | CouplingData | RotorData | FrameData | Description
+Named = LinkData | JointData | CouplingData | RotorData | ActuatorData | FrameData | Description
 """Parts that errors are about: each has a name and, but for a frame, its place in a file."""
 
 

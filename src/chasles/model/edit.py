@@ -1,6 +1,6 @@
 """Changed mechanisms: each function takes a description and gives a new one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 
 from chasles.errors import ModelError
@@ -22,8 +22,11 @@ from chasles.model.description import (
 )
 from chasles.model.given import a_flag, a_name
 from chasles.model.graph import in_series
+from chasles.model.joints import Fixed
+from chasles.model.machine import ActuatorData, FluidData
 from chasles.model.model import WORLD, Model
 from chasles.model.passes import equivalent
+from chasles.model.sensors import SensorData
 
 _HOLDS = 1e-9
 """Locked joints may leave a coupling of no others this far from holding, as `closed` may loops."""
@@ -52,19 +55,50 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
     )
     coupled = (_coupled_still(model, data, locked) for data in model.source.couplings)
     left = tuple(data for data in coupled if data is not None)
-    turned = _turned_by(model.source, lambda joint: joint not in locked)
-    return replace(model.source, joints=joints, couplings=left, rotors=turned, independent=())
+    turned = _turned_by(model.source, lambda joint: joint not in locked, locked)
+    driven = _driven_still(model.source, set(locked), {x.name for x in turned})
+    return replace(
+        model.source,
+        joints=joints,
+        couplings=left,
+        rotors=turned,
+        independent=(),
+        actuators=driven,
+    )
 
 
-def _turned_by(source: Description, moves: Callable[[str], bool]) -> tuple[RotorData, ...]:
-    """The rotors as those joints turn them that still move, the others at rest."""
-    found = []
+def _driven_still(
+    source: Description, locked: Container[str], tendons: Container[str]
+) -> tuple[ActuatorData, ...]:
+    """The actuators; those of joints that are locked, and of their tendons, exert no force."""
+    return tuple(
+        replace(data, kind="", target="", reference="")
+        if (data.kind == "joint" and data.target in locked)
+        or (data.kind == "tendon" and data.target not in tendons)
+        else data
+        for data in source.actuators
+    )
+
+
+def _turned_by(
+    source: Description,
+    moves: Callable[[str], bool],
+    positions: Mapping[str, Vector] | None = None,
+) -> tuple[RotorData, ...]:
+    """The rotors as those joints turn them that still move, the others at rest, at positions."""
+    found, places = [], positions or {}
     for rotor in source.rotors:
         pairs = zip(rotor.freedoms, rotor.ratios, strict=True)
         kept = [(name, ratio) for name, ratio in pairs if moves(name.partition("[")[0])]
         if kept:
             freedoms, ratios = zip(*kept, strict=True)
-            found.append(replace(rotor, freedoms=freedoms, ratios=ratios))
+            still = (
+                r * float(places[name][0])
+                for name, r in zip(rotor.freedoms, rotor.ratios, strict=True)
+                if name in places
+            )
+            offset = rotor.offset + sum(still)
+            found.append(replace(rotor, freedoms=freedoms, ratios=ratios, offset=offset))
         elif rotor.path:
             found.append(rotor)
     return tuple(found)
@@ -107,6 +141,7 @@ def _held(model: Model, i: int, q: Vector) -> JointData:
     parent = body.data.parent
     start = Transform.identity() if parent is None else model.frames[parent].placement
     fixed = replace(body.data, kind="fixed", mimic=None, reversed=False, custom=None)
+    fixed = replace(fixed, stiffness=0.0, rest=(), start=(), lifted=False)
     return replace(fixed, pose=compose(child, inverted(start)), child_pose=Transform.identity())
 
 
@@ -133,6 +168,19 @@ def drive(model: Model, motions: Mapping[str, Program]) -> Description:
         replace(joint, motion=motions.get(joint.name, joint.motion)) for joint in source.joints
     )
     return replace(source, joints=joints, independent=())
+
+
+def sensors_left(source: Description) -> tuple[SensorData, ...]:
+    """The sensors of a changed mechanism whose frames and joints it still has."""
+    frames = {link.name for link in source.links} | {frame.name for frame in source.frames}
+    joints = {joint.name for joint in source.joints if joint.kind != Fixed.kind}
+    joints |= {rotor.name for rotor in source.rotors}
+    joints |= {actuator.name for actuator in source.actuators if actuator.kind}
+    return tuple(
+        sensor
+        for sensor in source.sensors
+        if frames.issuperset(sensor.frames) and (not sensor.joint or sensor.joint in joints)
+    )
 
 
 def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Description:
@@ -195,11 +243,51 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
         frames=tuple(f for f in source.frames if f.link in kept),
         loops=tuple(x for x in source.loops if x.parent in kept and x.child in kept),
         couplings=tuple(x for x in source.couplings if inside[x.name] == {True}),
-        rotors=tuple(x for x in _turned_by(source, names.__contains__) if x not in torn),
+        rotors=(
+            turned := tuple(x for x in _turned_by(source, names.__contains__) if x not in torn)
+        ),
+        actuators=_driven_within(source, names, {x.name for x in turned}, kept),
+        fluid=_around(source, kept),
         independent=(),
         notes=source.notes + notes,
         shapes=tuple(x for x in source.shapes if x.link in kept),
         excluded=tuple(pair for pair in source.excluded if kept.issuperset(pair)),
+    )
+
+
+def _driven_within(
+    source: Description, joints: set[str], tendons: set[str], links: Container[str]
+) -> tuple[ActuatorData, ...]:
+    """The actuators of a part of a mechanism; those of parts outside are left out."""
+    frames = {frame.name for frame in source.frames if frame.link in links}
+    frames |= {link.name for link in source.links if link.name in links}
+    parts = {"joint": joints, "tendon": tendons, "": {""}}
+    return tuple(
+        data
+        for data in source.actuators
+        if {data.target, data.reference or data.target} <= parts.get(data.kind, frames)
+    )
+
+
+def _around(source: Description, links: Container[str]) -> FluidData | None:
+    """The fluid around some links."""
+    if source.fluid is None:
+        return None
+    boxes = tuple(box for box in source.fluid.boxes if box.link in links)
+    return replace(source.fluid, boxes=boxes)
+
+
+def unsprung(source: Description) -> Description:
+    """Without the springs of joints and tendons, which are named among what is left out."""
+    parts = [part for part in (*source.joints, *source.rotors) if part.stiffness]
+    if not parts:
+        return source
+    what = f"{source.where}: springs ({len(parts)}) are left out, as asked: "
+    return replace(
+        source,
+        joints=tuple(replace(joint, stiffness=0.0, rest=()) for joint in source.joints),
+        rotors=tuple(replace(rotor, stiffness=0.0) for rotor in source.rotors),
+        unsupported=(*source.unsupported, what + some(part.name for part in parts)),
     )
 
 

@@ -311,6 +311,7 @@ def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
     """The joints in series, in the order of the tree; not yet linked."""
     axes, series = natural_axes(joint).rows, joint.traits.series
     names = iter(freedom_names(joint.name, sum(not part.ratio for part in series)))
+    rest, first = iter(joint.rest), iter(joint.start)
     parts = []
     for part in series:
         own = replace(joint, kind=part.kind, axis=Vector(axes[part.axis]), second_axis=None)
@@ -327,7 +328,11 @@ def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
                 )
             )
         else:
-            parts.append(replace(own, name=next(names)))
+            placed = {
+                "rest": tuple(itertools.islice(rest, 1)),
+                "start": tuple(itertools.islice(first, 1)),
+            }
+            parts.append(replace(own, name=next(names), **placed))
     return parts[::-1] if joint.reversed else parts
 
 

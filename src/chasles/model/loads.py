@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Force, Motion
-from chasles.model.model import Model
+from chasles.model.model import WORLD, Model
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
     """An external force f on a body, in body coordinates, whose six numbers are held fixed.
 
-    point: of the moment, in the body. moves, turns: that point and the axes follow the body.
+    point: of the moment, in the body. moves, turns: that point and the axes follow the body. frame:
+    the frame or link that it is exerted on. contact: where and how it presses, in the world, if it
+    is the normal force of a contact.
     """
 
     body: int
@@ -20,6 +22,8 @@ class Load:
     point: Vector
     moves: bool
     turns: bool
+    frame: str = ""
+    contact: tuple[Vector, Vector] | None = None
 
     def change(self, d: Motion) -> Force:
         """The change of f by a small displacement d of the body, in its own frame.
@@ -33,7 +37,7 @@ class Load:
 
 def by_body(model: Model, loads: Iterable[Load]) -> dict[int, Force]:
     """The sum of the external forces on each body, in body coordinates."""
-    total = {i: Force.zero() for i in range(len(model.parts))}
+    total = {i: Force.zero() for i in range(WORLD, len(model.parts))}
     for load in loads:
         total[load.body] += load.f
     return total

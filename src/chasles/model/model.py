@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from chasles.errors import ArgumentError, ModelError
 from chasles.expr import Number
-from chasles.mathematics.linear import Vector
+from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
 from chasles.model.constraints import Coupling
 from chasles.model.couplings import Drive
@@ -30,6 +30,10 @@ class Follow(NamedTuple):
     leader: int
     ratio: float
     offset: float
+
+
+LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
+"""Derivatives of loads by a step of q, and by qd: blocks by body."""
 
 
 class Share(NamedTuple):
@@ -180,6 +184,10 @@ class Model:
     """For bodies that turn against another one than their parent: which (`passes.py`)"""
     mimic: bool = field(default=True, compare=False)
     """Whether joints that mimic others were to follow them, if there are any"""
+    lossless: bool = False
+    """Whether damping and friction are left out, those of tendons and fluid too"""
+    load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
+    """In a position: how the loads of joints change with positions and velocities"""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
     """Called before each body that an algorithm meets on its way outward or inward"""
 
@@ -240,7 +248,33 @@ class Model:
             joint, none = body.joint, Vector.zero(body.joint.nv)
             damping = joint.damping if damped else none
             bodies.append(replace(body, joint=replace(joint, damping=damping, friction=none)))
-        return replace(self, bodies=tuple(bodies))
+        return replace(self, bodies=tuple(bodies), lossless=not damped)
+
+    def bearing(self, loads: Mapping[int, Vector]) -> "Model":
+        """The model in a position in which its joints bear loads (`Joint.load`), by body."""
+        bodies = tuple(
+            replace(body, joint=replace(body.joint, load=loads[i]))
+            for i, body in enumerate(self.bodies)
+        )
+        return replace(self, bodies=bodies)
+
+    def weightless(self) -> "Model":
+        """The same mechanism without gravity, and with joints that bear no loads."""
+        none = {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.bodies)}
+        light = replace(self, gravity_vector=Vector.zero(), load_slopes=None)
+        return light.bearing(none) if self.loaded else light
+
+    @cached_property
+    def loaded(self) -> bool:
+        """Whether springs, tendons, compensated weight or fluid act on its joints."""
+        source = self.source
+        springs = (each.stiffness for each in (*source.joints, *source.rotors))
+        return (
+            any(not isinstance(k, float | int) or k != 0.0 for k in springs)
+            or any(rotor.damping for rotor in source.rotors)
+            or any(link.lifted for link in source.links)
+            or source.fluid is not None
+        )
 
     def bare(self) -> "Model":
         """The same mechanism without rotors."""

@@ -6,6 +6,7 @@
 | `<link>.center` | (3,) | centre of mass in the link's frame, m |
 | `<link>.inertia` | (3, 3) | rotational inertia about the centre of mass, link axes, kg m2 |
 | `<joint>.placement` | (4, 4) | pose of the joint's frame in the parent link's frame |
+| `<joint>.stiffness` | () | stiffness of the joint's spring, N m/rad or N/m |
 | `gravity` | (3,) | acceleration of gravity, world axes, m/s2 |
 
 `edited` also takes `<joint>.armature`, `<joint>.damping` and `<joint>.friction`, which are numbers
@@ -28,6 +29,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
     "center": (3,),
     "inertia": (3, 3),
     "placement": (4, 4),
+    "stiffness": (),
     "gravity": (3,),
 }
 
@@ -41,8 +43,9 @@ def shape(source: Description, name: str) -> tuple[int, ...]:
         "gravity": {""},
     }
     known["center"] = known["inertia"] = known["mass"]
+    known["stiffness"] = known["placement"]
     if what not in SHAPES or part not in known[what]:
-        remedy = "it has <link>.mass, .center and .inertia, <joint>.placement, gravity"
+        remedy = "it has <link>.mass, .center, .inertia, <joint>.placement, .stiffness, gravity"
         raise ModelError("E-MODEL-038", f"robot {source.name!r} has no parameter {name!r}", remedy)
     return SHAPES[what]
 
@@ -53,6 +56,8 @@ def nominal(source: Description, name: str) -> list[float]:
     part, _, what = name.rpartition(".")
     if what == "gravity":
         return list(source.gravity)
+    if what == "stiffness":
+        return [next(joint.stiffness for joint in source.joints if joint.name == part)]
     if what == "placement":
         pose = next(joint.pose for joint in source.joints if joint.name == part)
         return [float(x) for row in pose.homogeneous.rows for x in row]
@@ -118,6 +123,9 @@ def _link(link: LinkData, values: Mapping[str, Sequence[Number]]) -> LinkData:
 
 
 def _joint(joint: JointData, values: Mapping[str, Sequence[Number]]) -> JointData:
+    if f"{joint.name}.stiffness" in values:
+        (k,) = values[f"{joint.name}.stiffness"]
+        joint = replace(joint, stiffness=k)  # type: ignore[arg-type]
     flat = values.get(f"{joint.name}.placement")
     if flat is None:
         return joint

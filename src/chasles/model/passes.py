@@ -233,7 +233,7 @@ def still_rotors(model: Model) -> Model:
     for i, _, joint, inertia in model.outward():
         if isinstance(joint, Revolute) and not model.children[i] and is_round(inertia):
             parts = joint.placement, joint.armature, joint.damping, joint.friction
-            bodies[i] = replace(bodies[i], joint=Rotor(*parts))
+            bodies[i] = replace(bodies[i], joint=Rotor(*parts, load=joint.load))
     return replace(model, bodies=tuple(bodies), frames={}, loops=())
 
 

@@ -96,6 +96,10 @@ RANGES: dict[str, Range] = {
     "joint.armature": Range("kg m2 or kg", **_LOSS),
     "joint.damping": Range("N m s/rad or N s/m", **_LOSS),
     "joint.friction": Range("N m or N", **_LOSS),
+    "joint.stiffness": Range("N m/rad or N/m"),
+    "joint.rest": Range("rad or m"),
+    "joint.start": Range("rad or m"),
+    "joint.forces": Range("N m or N", endless=True),
     "limits.lower": Range("rad or m", **_BOUND),
     "limits.upper": Range("rad or m", **_BOUND),
     "limits.velocity": Range("rad/s or m/s", **_MOST),
@@ -106,6 +110,24 @@ RANGES: dict[str, Range] = {
     "rotor.armature": Range("kg m2 or kg", 0.0),
     "rotor.ratios": _ANY,
     "rotor.path": _ANY,
+    "rotor.offset": Range("rad or m"),
+    "rotor.stiffness": Range("N m/rad or N/m"),
+    "rotor.rest": Range("rad or m"),
+    "rotor.damping": Range("N m s/rad or N s/m"),
+    "rotor.forces": Range("N m or N", endless=True),
+    "actuator.gear": _ANY,
+    "actuator.gain": _ANY,
+    "actuator.bias": _ANY,
+    "actuator.constant": Range("s"),
+    "actuator.rod": Range("m", 0.0),
+    "actuator.controls": Range(endless=True),
+    "actuator.forces": Range("N m or N", endless=True),
+    "actuator.activations": Range(endless=True),
+    "link.lifted": _ANY,
+    "robot.density": Range("kg/m3", 0.0),
+    "robot.viscosity": Range("Pa s", 0.0),
+    "robot.wind": Range("m/s"),
+    "robot.boxes": Range("m", 0.0),
     "robot.gravity": Range("m/s2"),
     "gear.ratio": _ANY,
     "gear.offset": Range("rad or m"),
@@ -214,14 +236,36 @@ def entries(source: Description) -> Iterator[Entry]:
         yield Entry(rotor, "rotor.ratios", "ratios", rotor.ratios)
         for _, start, _, end, factor in rotor.path:
             yield Entry(rotor, "rotor.path", "path", (*start, *end, factor))
+        for name in ("offset", "stiffness", "damping", "rest", "forces"):
+            yield _entry(rotor, "rotor", name)
+    for actuator in source.actuators:
+        for name in ("gear", "gain", "bias", "constant", "rod", *_ACTED):
+            yield _entry(actuator, "actuator", name)
+    if source.fluid is not None:
+        for name in ("density", "viscosity", "wind"):
+            numbers = getattr(source.fluid, name)
+            given = tuple(numbers) if name == "wind" else (numbers,)
+            yield Entry(source, f"robot.{name}", name, given)
+        for box in source.fluid.boxes:
+            yield Entry(source, "robot.boxes", f"box of {box.link!r}", box.size)
     for frame in source.frames:
         yield Entry(frame, "frame.pose", "pose", _pose(frame.pose))
+
+
+_ACTED = ("controls", "forces", "activations")
+
+
+def _entry(part: Named, kind: str, name: str) -> Entry:
+    """A field of a part, a number or several."""
+    found = getattr(part, name)
+    return Entry(part, f"{kind}.{name}", name, found if isinstance(found, tuple) else (found,))
 
 
 def _link_entries(link: LinkData) -> Iterator[Entry]:
     yield Entry(link, "link.mass", "mass", (link.inertia.m,))
     yield Entry(link, "link.center", "mass times centre", tuple(link.inertia.h))
     yield Entry(link, "link.inertia", "inertia", tuple(link.inertia.I))
+    yield Entry(link, "link.lifted", "lifted", (link.lifted,))
 
 
 def _joint_entries(joint: JointData) -> Iterator[Entry]:
@@ -229,7 +273,9 @@ def _joint_entries(joint: JointData) -> Iterator[Entry]:
         yield Entry(joint, f"joint.{name}", name, _pose(getattr(joint, name)))
     for name in ("axis", "second_axis"):
         yield Entry(joint, f"joint.{name}", name, tuple(getattr(joint, name) or ()))
-    for name in ("pitch", "radius", "armature", "damping", "friction"):
+    for name in ("rest", "start", "forces"):
+        yield _entry(joint, "joint", name)
+    for name in ("pitch", "radius", "armature", "damping", "friction", "stiffness"):
         yield Entry(joint, f"joint.{name}", name, (getattr(joint, name),))
     for name in Limits.__match_args__:
         yield Entry(joint, f"limits.{name}", f"{name} limit", (getattr(joint.limits, name),))

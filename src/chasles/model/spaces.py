@@ -208,6 +208,16 @@ class FactorSpace(TreeSpace):
         return sorted(found)
 
 
+class ReadingsSpace(Space):
+    """Numbers, as many as the sensors that were asked for give."""
+
+    def shape_of(self, model: Model, value: Sequence[Number]) -> tuple[int, ...]:
+        return (len(value),)
+
+    def join(self, model: Model, value: Sequence[Number]) -> list[Number]:
+        return list(value)
+
+
 class WrenchesSpace(Space):
     """External forces by body; the tracer makes them from the wrenches a caller names."""
 
@@ -469,6 +479,19 @@ Reactions = Annotated[
     Listed(lambda m: (len(m.bodies), 6), lambda m, value: _flat(value[i] for i in m.in_file_order)),
 ]
 """One wrench a moving joint, followers included, in file order."""
+
+SensorNumbers = Annotated[Sequence[Number], ReadingsSpace()]
+"""Values of sensors, one after the other."""
+Controls = Annotated[
+    Vector, Listed(lambda m: (len(m.source.actuators),), lambda m, value: value.entries)
+]
+"""A number for each actuator, in file order."""
+
+Activations = Annotated[
+    Vector,
+    Listed(lambda m: (sum(x.active for x in m.source.actuators),), lambda m, value: value.entries),
+]
+"""A number for each actuator that has an activation, in file order."""
 
 Health = Annotated[Vector, Listed(lambda m: (2,), lambda m, value: value)]
 Twist = Annotated[Motion, Listed(lambda m: (6,), lambda m, value: value)]

@@ -78,11 +78,16 @@ class Closing:
 
 @dataclass(frozen=True)
 class Output:
-    """The states that are kept: at times (n,) in s, or one of so many and the last; a bar."""
+    """The states that are kept: at times (n,) in s, or one of so many and the last; a bar.
+
+    sensors: their values at these states, of all or of those named; noise: a seed of their errors.
+    """
 
     times: Array = None
     every: int = 1
     progress: bool = False
+    sensors: bool | str | Sequence[str] = False
+    noise: "np.random.Generator | int | None" = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,8 @@ class Options(TypedDict, total=False):
     times: Array
     every: int
     progress: bool
+    sensors: bool | str | Sequence[str]
+    noise: np.random.Generator | int | None
     events: Event | Sequence[Event]
     span: Span | None
     stepping: Stepping | None

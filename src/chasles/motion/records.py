@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,7 +113,8 @@ class Trajectory:
     contact, where `contacts` were given. end: where the motion stopped, to go on from. compiled:
     all steps were taken in machine code; why: what prevented that. unstable (...): with soft
     contacts, the step from which on velocities at contacts reverse from step to step, so that the
-    motion is not that of the ground; -1 where there is none.
+    motion is not that of the ground; -1 where there is none. sensors: {name: (..., n, size)}, where
+    `sensors` were asked for.
     """
 
     t: np.ndarray
@@ -126,3 +127,4 @@ class Trajectory:
     compiled: bool = False
     why: str = ""
     unstable: np.ndarray | None = None
+    sensors: Mapping[str, np.ndarray] = field(default_factory=dict)

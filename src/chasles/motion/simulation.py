@@ -26,6 +26,7 @@ from chasles.motion.drivers.compiled import DONE, WATCH, Course, Rollout, checke
 from chasles.motion.drivers.interpreted import interpreted, rigid_contacts, step_count
 from chasles.motion.drivers.running import other_motion, resumed
 from chasles.motion.keywords import renamed, shown
+from chasles.motion.measuring import measured
 from chasles.motion.options import DT, GROUPS, NAMES, Options, Plan, planned
 from chasles.motion.records import End, Trajectory
 from chasles.motion.steps.integrators import known
@@ -80,7 +81,8 @@ def simulate(
     events: of one state, not of a batch; see `chasles.Event`. Where one does something, the state
     before and the state after are both kept. times: keep the states at these times (n,), which
     increase, by interpolation within the steps, instead of those after each step. every: keep one
-    state of so many, and the last. progress: show a bar.
+    state of so many, and the last. progress: show a bar. sensors: True, or names of sensors, whose
+    values at these states `Trajectory.sensors` has; noise: a seed, to add their errors.
 
     contacts: pairs of shapes, `contact.Pair(body, surface, law)`, all with soft laws or all with
     rigid ones. Soft, `SoftContact(...)`: contact_states (..., states) are those of surfaces and of
@@ -133,11 +135,13 @@ def simulate(
         except InputError as error:
             raise error.at(part="simulate") from None
     if not why:
-        return watching.told("simulate", _run(robot, made, q, qd, plan, dt, total, device, threads))
+        run = _run(robot, made, q, qd, plan, dt, total, device, threads)
+        return watching.told("simulate", measured(robot.mechanism, run, plan))
     if compiled or device == "cuda":
         raise ModelError("E-MOTION-093", f"this motion cannot be compiled: {why}", part="simulate")
     _check_interpreted(plan, why, threads, q, qd)
-    return watching.told("simulate", replace(interpreted(robot.mechanism, q, qd, plan), why=why))
+    run = replace(interpreted(robot.mechanism, q, qd, plan), why=why)
+    return watching.told("simulate", measured(robot.mechanism, run, plan))
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:

@@ -21,6 +21,7 @@ from chasles.algorithms.homogeneous import (
     loop_matrix,
     loop_residual,
 )
+from chasles.algorithms.spatial.passive import loads
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.tracing import WrenchKey, clock, external_loads
 from chasles.mathematics.linear import Matrix, Vector, absent, diagonal
@@ -107,7 +108,8 @@ def equations(
     driven = model.undriven(2)
     v, tree, M = {WORLD: Motion.zero()}, list[Bridge](), Entries()
     f = {i: f_ext.get(i, Force.zero()) for i in range(len(model.parts))}
-    for i, p, joint, I in model.outward():
+    bent = model.bearing(loads(model, x, xd)) if model.loaded else model
+    for i, p, joint, I in bent.outward():
         X, S = joint.transform(x[i]), joint.subspace(x[i])
         vJ = S @ xd[i]
         v[i] = X @ v[p] + vJ

@@ -21,18 +21,19 @@ from chasles.model.given import a_generator
 from chasles.model.spaces import rate_places
 from chasles.robot.functions import Computing
 from chasles.robot.identity import Array
+from chasles.robot.machine import start
 
 
 class Configuring(Computing):
     """Positions, and what loops leave of their freedoms."""
 
     def neutral(self, *, within: bool = False) -> np.ndarray:
-        """Return the configuration in which every joint's two frames coincide: (nq,).
+        """Return the configuration of the file (MuJoCo's qpos0): (nq,).
 
-        It may lie outside of the joint limits. within=True moves each coordinate to the nearest
+        A joint for which the file has none is where its two frames coincide. It may lie outside of the joint limits. within=True moves each coordinate to the nearest
         position inside its limits, and then closes the loops of a robot that has any.
         """
-        q = self.mechanism.neutral()
+        q = start(self.model)
         if not within:
             return q
         inside = self.clip(q)

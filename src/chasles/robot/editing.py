@@ -227,6 +227,7 @@ class Editing(Deriving):
     def _changed(self, source: Description | None = None, **fields: Any) -> Self:
         """The robot of another description, or of its own with other fields."""
         changed = replace(source or self.model.source, **fields)
+        changed = replace(changed, sensors=edit.sensors_left(changed))
         return rebuilt(type(self), changed, self.mimic, self.mechanism.t)
 
 

@@ -367,6 +367,52 @@ class Computing(Identity):
         """
         return self._call("gravity_forces", (q,), (), None, out, threads)
 
+    def spring_forces(
+        self, q: Array, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
+        """Joint forces that hold the robot still against its springs, those of tendons too: (..., nv).
+
+        They are the derivative of the springs' part of `potential_energy`, and a part of `bias_forces`,
+        `inverse_dynamics` and `forward_dynamics`.
+        """
+        return self._call("spring_forces", (q,), (), None, out, threads)
+
+    def actuate(
+        self,
+        q: Array,
+        qd: Array,
+        ctrl: Array,
+        act: Array = None,
+        *,
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """Joint forces of the actuators of the file: (..., nv).
+
+        ctrl: a control for each of `robot.actuators` (..., nu), clamped to its range. act: an activation
+        for each actuator that has one, in the same order (..., na); zero by default. Forces are within
+        the ranges of actuators, tendons and joints. `activation_rate` has the rates of activations.
+        """
+        return self._call("actuate", (q, qd, ctrl, self.activations(act)), (), None, out, threads)
+
+    def activation_rate(
+        self,
+        q: Array,
+        qd: Array,
+        ctrl: Array,
+        act: Array = None,
+        *,
+        out: Array = None,
+        threads: int | None = None,
+    ) -> np.ndarray:
+        """The rate of each activation: (..., na), per second; arguments as in `actuate`.
+
+        It is a function of its own so that both have one array, and derivatives that are matrices.
+        """
+        return self._call(
+            "activation_rate", (q, qd, ctrl, self.activations(act)), (), None, out, threads
+        )
+
     def bias_forces(
         self,
         q: Array,
@@ -377,7 +423,7 @@ class Computing(Identity):
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
-        """h in tau = M qdd + h: Coriolis, centrifugal and gravity forces, less J'F: (..., nv).
+        """h in tau = M qdd + h: Coriolis, centrifugal, gravity and spring forces, less J'F: (..., nv).
 
         method: "newton-euler-vector", "lagrange" (Legnani et al. 1996), "augmented-tensor"
         (Balafoutis, Patel 1991), or "fastest".
@@ -642,7 +688,9 @@ class Computing(Identity):
     def potential_energy(
         self, q: Array, *, method: str = "fastest", out: Array = None, threads: int | None = None
     ) -> np.ndarray:
-        """Energy in the field of gravity: (...), in J; zero with the mass at the world's origin.
+        """Energy in the field of gravity and in springs: (...), in J.
+
+        That of gravity is zero with the mass at the world's origin.
 
         method: "spatial", "homogeneous" (traces), or "fastest".
         """

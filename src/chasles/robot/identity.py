@@ -18,6 +18,7 @@ from chasles.mechanisms import Cluster, Mechanism, Named, clusters
 from chasles.model import Description, JointData, ModelError, build
 from chasles.model.given import a_name
 from chasles.model.parameters import nominal, shape
+from chasles.robot.machine import Actuators, Keyframe, keyframes
 
 Array = Any
 """An array of NumPy, PyTorch, JAX or CuPy, or anything NumPy can make one of. Results are of the
@@ -140,6 +141,20 @@ class Identity(Named):
                 q[:, model.position_slices[i]] = [[given.lower], [given.upper]]
                 v[:, model.velocity_slices[i]] = [[given.velocity], [given.effort]]
         return Limits(*q, *v)
+
+    @cached_property
+    def actuators(self) -> Actuators:
+        """The actuators' names, in file order, which is that of controls; with their ranges."""
+        return Actuators(self.model.source.actuators)
+
+    def activations(self, act: Array = None) -> Array:
+        """Return activations as they are given, or zero for each that there is: (na,)."""
+        return np.zeros(len(self.actuators.active)) if act is None else act
+
+    @cached_property
+    def keyframes(self) -> Mapping[str, Keyframe]:
+        """States that the file has under a name: q, qd, ctrl and act of each."""
+        return keyframes(self.model)
 
     def joint(self, name: str) -> JointData:
         """The data of a joint in the file: type, axis, limits, damping, friction, mimic."""

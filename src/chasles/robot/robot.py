@@ -8,8 +8,8 @@ from chasles.entry_points import entry_point
 from chasles.functions.cost import Explanation, explain
 from chasles.model.given import a_name
 from chasles.motion.simulation import rollout, rollout_pullback, simulate
-from chasles.robot.editing import Editing
 from chasles.robot.identity import Array
+from chasles.robot.sensing import Sensing
 
 if TYPE_CHECKING:  # leaves, loaded by their entry points
     from chasles.checks import Verification
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # leaves, loaded by their entry points
     from chasles.plots import Plots
 
 
-class Robot(Editing):
+class Robot(Sensing):
     """A mechanism and everything that can be computed of it.
 
     Arrays have the coordinates last: q is (..., nq), velocities, accelerations and

@@ -1,6 +1,6 @@
 """Forces of actuators, loops and joints of closed mechanisms."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from chasles.algorithms.closed_loops.dynamics import (
@@ -24,18 +24,23 @@ from chasles.algorithms.spatial.dynamics import (
     joint_reactions,
     newton_euler_vector,
 )
+from chasles.algorithms.spatial.sensors import sensor_values
 from chasles.mathematics.linear import Matrix, Vector, solve_symmetric
 from chasles.mathematics.spatial import Force
+from chasles.model.loads import Load
 from chasles.model.model import WORLD, Model
+from chasles.model.sensors import SensorData
 from chasles.model.spaces import (
     ABSENT,
     DrivenEffort,
     Health,
+    Loads,
     LoopForces,
     LoopJointMatrix,
     LoopNumbers,
     Position,
     Reactions,
+    SensorNumbers,
     TreeVector,
     Velocity,
     Wrenches,
@@ -130,12 +135,34 @@ def closed_joint_reactions(
 ) -> Reactions:
     """The loop joints push their two bodies apart, by equal and opposite forces (section 8.2)."""
     loads = {WORLD: Force.zero()} | {i: f_ext[i] for i in range(len(model.parts))}
+    for load in _loop_loads(model, q, multipliers):
+        loads[load.body] += load.f
+    return joint_reactions(model, q, qd, qdd, loads)
+
+
+def closed_sensor_values(
+    model: Model,
+    q: Position,
+    qd: Velocity,
+    qdd: Velocity,
+    multipliers: LoopNumbers,
+    f_ext: Loads = (),
+    *,
+    sensors: tuple[SensorData, ...],
+) -> SensorNumbers:
+    """Values of sensors, one after the other, in a motion under external forces and loop forces."""
+    loads = [*f_ext, *_loop_loads(model, q, multipliers)]
+    return sensor_values(model, q, qd, qdd, loads, sensors=sensors)
+
+
+def _loop_loads(model: Model, q: Position, multipliers: LoopNumbers) -> Iterator[Load]:
+    """The forces of loop joints on both of their links."""
     for loop, f in zip(model.loops, loop_forces(model, q, multipliers), strict=True):
         P, S = loop.predecessor, loop.successor
         X = across(loop, around(model, loop, q)).transform()  # from P to S
-        loads[S.body] += S.placement.T @ f
-        loads[P.body] -= P.placement.T @ (X.T @ f)
-    return joint_reactions(model, q, qd, qdd, loads)
+        on_both = ((S, loop.data.child, f), (P, loop.data.parent, -(X.T @ f)))
+        for end, link, force in on_both:
+            yield Load(end.body, end.placement.T @ force, Vector.zero(), True, True, link or "")
 
 
 def driving_forces(

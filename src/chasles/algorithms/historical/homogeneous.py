@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from chasles.algorithms.spatial.dynamics import accelerations
+from chasles.algorithms.spatial.momentum import energy_of_lifted
+from chasles.algorithms.spatial.passive import spring_energy
 from chasles.expr import Number
 from chasles.mathematics import homogeneous
 from chasles.mathematics.homogeneous import Acceleration, Action, Block, Inertia, Screw, action
@@ -197,4 +199,5 @@ def potential_energy(model: Model, q: Position) -> Energy:
     """The sum of -trace(Hg J) over all bodies (part I, section 4.5), in the base frame."""
     rest = model.at_rest()
     Hg, J = Acceleration.uniform(model.gravity_vector), chain(model, q, rest, rest).J
-    return sum((homogeneous.potential_energy(Hg, J[i]) for i, *_ in model.outward()), 0.0)
+    weight = sum((homogeneous.potential_energy(Hg, J[i]) for i, *_ in model.outward()), 0.0)
+    return weight - energy_of_lifted(model, q) + spring_energy(model, q)

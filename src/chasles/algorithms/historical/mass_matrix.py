@@ -1,7 +1,5 @@
 """Mass matrices and forward dynamics of the book's section 6.2."""
 
-from dataclasses import replace
-
 from chasles.algorithms.spatial.dynamics import accelerations, net_forces
 from chasles.algorithms.tensor.dynamics import (
     augmented_tensor,
@@ -39,7 +37,7 @@ def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
 
     Walker and Orin's first methods (1982; Balafoutis and Patel 1991, Eq 6.2.4), by algorithm 5.7.
     """
-    still, rest = replace(model, gravity_vector=Vector.zero()), model.at_rest()
+    still, rest = model.weightless(), model.at_rest()
     M = Blocks()
     for i, _, joint, _ in model.outward():
         units = map(Vector, Matrix.identity(joint.nv).rows)
@@ -199,7 +197,7 @@ def forward_dynamics_conjugate_gradient(
     without rounding only, and with it n steps leave errors of 1e-6 on an arm, 1e-2 on a tree.
     """
     order, rest = model.in_tree_order, model.at_rest()
-    still = replace(model, gravity_vector=Vector.zero())
+    still = model.weightless()
 
     def product(p: Vector) -> Vector:
         qdd = model.followed(unstack(model, p, order))

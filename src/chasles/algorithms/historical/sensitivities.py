@@ -1,6 +1,6 @@
 """Derivatives of joint forces in closed form, each entry by itself."""
 
-from chasles.algorithms.spatial.derivatives import load_efforts
+from chasles.algorithms.spatial.derivatives import add_load_slopes, load_efforts
 from chasles.algorithms.spatial.kinematics import body_transforms
 from chasles.algorithms.tensor.dynamics import augmented, chain, transmitted
 from chasles.algorithms.tensor.sensitivities import Change, changes, generalised
@@ -71,6 +71,7 @@ def sensitivities_closed_form(
         P[i, i] += Matrix(tuple(tuple(dS.T @ F[i]) for dS in slopes)).T
     for place, slope in load_efforts(model, q, f_ext)[1].items():
         P[place] -= slope
+    add_load_slopes(model, P, V)
     return D, V, P
 
 

@@ -113,7 +113,17 @@ def inverse_dynamics_derivatives(
             dqd[i, j] = BS.T @ S[j] + IS.T @ R[j]
     for place, slope in load_efforts(model, q, f_ext)[1].items():
         dq[place] -= slope
+    add_load_slopes(model, dq, dqd)
     return dq, dqd, mass_matrix(model, q)
+
+
+def add_load_slopes(model: Model, dq: Blocks, dqd: Blocks) -> None:
+    """Add the derivatives of the loads of joints: of springs, tendons, lifted weight and fluid."""
+    for blocks, slopes in zip(
+        (dq, dqd), model.load_slopes() if model.load_slopes else (), strict=False
+    ):
+        for place, slope in slopes.items():
+            blocks[place] = blocks[place] + slope if place in blocks else slope
 
 
 def inverse_dynamics_sensitivities(
@@ -196,8 +206,9 @@ def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[
     g, h = gravity_forces(model, q), {}
     external, _ = load_efforts(model, q, f_ext)
     for i, _, joint, _ in model.outward():
-        h[i] = g[i] - external[i] + joint.losses(qd[i])
-    _, C, _ = inverse_dynamics_derivatives(model.frictionless(), q, qd, model.at_rest())
+        h[i] = g[i] - external[i] + joint.losses(qd[i]) + joint.load
+    free = replace(model.frictionless(), load_slopes=None)
+    _, C, _ = inverse_dynamics_derivatives(free, q, qd, model.at_rest())
     for (i, j), block in C.items():
         h[i] += (block @ qd[j]) * 0.5
     driven = model.undriven(2)

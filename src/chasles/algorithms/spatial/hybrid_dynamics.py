@@ -1,7 +1,5 @@
 """Joint forces where accelerations are known, and accelerations where forces are known."""
 
-from dataclasses import replace
-
 from chasles.algorithms.spatial.dynamics import mass_matrix, newton_euler_vector
 from chasles.mathematics.linear import (
     Vector,
@@ -84,7 +82,7 @@ def hybrid_dynamics_mass_matrix(
     forces = stack(given, free) - stack(C, free)
     qdd = unstack(model, solve_ltdl(*factor_ltdl(H11), forces), free)
     moved = model.followed(still | qdd)
-    weightless = replace(model, gravity_vector=Vector.zero())
+    weightless = model.weightless()
     added = model.efforts(newton_euler_vector(weightless, q, model.at_rest(), moved))
     return qdd | {i: C[i] + added[i] for i in known}
 

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from chasles.algorithms.spatial.kinematics import body_transforms
+from chasles.algorithms.spatial.passive import lifted, spring_energy
 from chasles.errors import ModelError
 from chasles.expr import Number
 from chasles.mathematics.linear import Vector
@@ -71,6 +72,18 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """-g . m c of all moving bodies: zero when their centre of mass is at the world's origin."""
-    _, h = first_moment(model, q)
-    return -model.gravity_vector.dot(h)
+    """-g . m c of all moving bodies, and the energy of springs.
+
+    That of weight is zero when the centre of mass is at the world's origin. Weight that is
+    compensated has none, unless actuators compensate it, which store no energy.
+    """
+    weight = -model.gravity_vector.dot(first_moment(model, q)[1])
+    return weight - energy_of_lifted(model, q) + spring_energy(model, q)
+
+
+def energy_of_lifted(model: Model, q: Position) -> Number:
+    """-g . m c of the weight that is compensated, if no actuator does it."""
+    by_actuators = any(joint.lifted for joint in model.source.joints)
+    if by_actuators or not any(link.lifted for link in model.source.links):
+        return 0.0
+    return -model.gravity_vector.dot(first_moment(lifted(model), q)[1])

@@ -1,4 +1,4 @@
-"""Tendons with inertia: how fast the joints lengthen them, in a position.
+"""Tendons: their lengths, and how fast the joints lengthen them, in a position.
 
 A tendon of straight stretches has the kinetic energy armature/2 (dL/dt)^2. Its rotor turns at
 dL/dt = J qd, and has the acceleration J qdd + dJ/dt qd, so the mass matrix gains armature J'J and
@@ -6,6 +6,7 @@ the bias armature J' (dJ/dt qd) (mujoco.readthedocs.io, XML reference, tendon/sp
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,17 +14,18 @@ from chasles.algorithms.spatial.kinematics import body_transforms
 from chasles.expr import Number, sqrt
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import Motion, Motions, Transform
-from chasles.model.model import WORLD, Body, Model, Share
+from chasles.model.model import WORLD, Body, Model, Share, Stretch
 from chasles.model.spaces import Position, Velocity
+from chasles.model.transmissions import Tendon
 
 
 def stretched(model: Model, q: Position, qd: Velocity | None = None) -> Model:
     """The model with the gears of its tendons in a position, and with velocities their drift."""
-    moving = _in_world(model.bare(), q, qd)
+    moving = in_world(model.bare(), q, qd)
     return replace(model, rotors=tuple(_stretched(model, body, moving) for body in model.rotors))
 
 
-class _Moving(NamedTuple):
+class Moving(NamedTuple):
     """Of every body, in world coordinates: S, velocity, and acceleration with all qdd zero."""
 
     X0: dict[int, Transform]
@@ -32,13 +34,14 @@ class _Moving(NamedTuple):
     a: dict[int, Motion]
 
     def velocity(self, i: int, point: Vector) -> Vector:
-        return _at(self.v[i], point)
+        return at_point(self.v[i], point)
 
     def acceleration(self, i: int, point: Vector) -> Vector:
-        return _at(self.a[i], point) + self.v[i].angular.cross(_at(self.v[i], point))
+        return at_point(self.a[i], point) + self.v[i].angular.cross(at_point(self.v[i], point))
 
 
-def _in_world(model: Model, q: Position, qd: Velocity | None) -> _Moving:
+def in_world(model: Model, q: Position, qd: Velocity | None) -> Moving:
+    """How all bodies of a model without rotors stand and move."""
     X0, S = body_transforms(model, q), {}
     v, a, speeds = {WORLD: Motion.zero()}, {WORLD: Motion.zero()}, qd or model.at_rest()
     for i, p, joint, _ in model.outward():
@@ -47,13 +50,25 @@ def _in_world(model: Model, q: Position, qd: Velocity | None) -> _Moving:
         vJ = S[i] @ speeds[i]
         v[i] = v[p] + vJ
         a[i] = a[p] + back @ joint.bias(q[i], speeds[i]) + v[i].cross(vJ)
-    return _Moving(X0, S, v, a)
+    return Moving(X0, S, v, a)
 
 
-def _stretched(model: Model, body: Body, moving: _Moving) -> Body:
-    """A rotor; along a stretch d of length L and direction u, dL/dt = u . dd/dt."""
-    J, drift = defaultdict[tuple[int, int], Number](float), 0.0
-    for a, r, b, s, factor in body.path:
+Arms = dict[tuple[int, int], Number]
+"""How much freedom k of the joint of body i adds to a velocity: its moment arm."""
+
+
+class Course(NamedTuple):
+    """A path in a position: its length, moment arms, and acceleration with all qdd zero."""
+
+    length: Number
+    arms: Arms
+    drift: Number
+
+
+def course(model: Model, path: Sequence[Stretch], moving: Moving) -> Course:
+    """Along a stretch d of length L and direction u, dL/dt = u . dd/dt."""
+    length, J, drift = 0.0, defaultdict[tuple[int, int], Number](float), 0.0
+    for a, r, b, s, factor in path:
         ends = (a, moving.X0[a].locate(r), -factor), (b, moving.X0[b].locate(s), factor)
         d = ends[1][1] - ends[0][1]
         L = sqrt(d.dot(d))
@@ -63,13 +78,35 @@ def _stretched(model: Model, body: Body, moving: _Moving) -> Body:
             change += moving.acceleration(end, point) * sign
             for i in model.support(end):
                 for k, freedom in enumerate(moving.S[i].columns):
-                    J[i, k] += u.dot(_at(freedom, point)) * sign
+                    J[i, k] += u.dot(at_point(freedom, point)) * sign
         across = rate.dot(rate) - u.dot(rate) * u.dot(rate)
         drift = drift + u.dot(change) + across * (1.0 / (factor * L))
-    geared = tuple(Share(i, k, ratio) for (i, k), ratio in J.items())
-    return replace(body, geared=geared, drift=drift) if body.path else body
+        length = length + L * factor
+    return Course(length, dict(J), drift)
 
 
-def _at(motion: Motion, point: Vector) -> Vector:
+def tendon_course(model: Model, q: Position, tendon: Tendon, moving: Moving | None) -> Course:
+    """Length and moment arms of a tendon; `moving` is for those that have a path."""
+    if tendon.path:
+        assert moving is not None
+        found = course(model, tendon.path, moving)
+        return found._replace(length=found.length + tendon.offset)
+    length, arms = tendon.offset, defaultdict[tuple[int, int], Number](float)
+    for i, k, ratio in tendon.geared:
+        length = length + q[i][k] * ratio
+        arms[i, k] += ratio
+    return Course(length, dict(arms), 0.0)
+
+
+def _stretched(model: Model, body: Body, moving: Moving) -> Body:
+    """A rotor, with its gears if it has a path."""
+    if not body.path:
+        return body
+    found = course(model, body.path, moving)
+    geared = tuple(Share(i, k, ratio) for (i, k), ratio in found.arms.items())
+    return replace(body, geared=geared, drift=found.drift)
+
+
+def at_point(motion: Motion, point: Vector) -> Vector:
     """The velocity of a point of a body."""
     return motion.linear + motion.angular.cross(point)

@@ -181,7 +181,8 @@ def efforts(
         total[a] += symbol * (qd[b.i][b.k] * qd[c.i][c.k])  # (C of 5.2.17)
     tau, external = by_joint(model, total), external_efforts(model, q, f_ext)
     return {
-        i: tau[i] + G[i] + joint.losses(qd[i]) - external[i] for i, _, joint, _ in model.outward()
+        i: tau[i] + G[i] + joint.losses(qd[i]) + joint.load - external[i]
+        for i, _, joint, _ in model.outward()
     }  # (G of 5.2.17)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from chasles.algorithms.spatial.derivatives import load_efforts
+from chasles.algorithms.spatial.derivatives import add_load_slopes, load_efforts
 from chasles.algorithms.tensor.dynamics import Chain, augmented, chain, transmitted
 from chasles.mathematics.linear import Matrix, Vector, diagonal
 from chasles.mathematics.spatial import Force, Motion, RigidInertia, shift_of_inertia
@@ -156,6 +156,7 @@ def inverse_dynamics_sensitivities(
             P[j, i] = _columns(G, steps[j])  # (7.3.19m)
     for place, slope in load_efforts(model, q, f_ext)[1].items():
         P[place] -= slope
+    add_load_slopes(model, P, V)
     return D, V, P
 
 

@@ -6,7 +6,7 @@ by a type's name. The tests in tests/model/test_joints.py hold it to the contrac
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chasles.expr import cos, sin
 from chasles.mathematics.derivatives import leibniz
@@ -163,6 +163,9 @@ class Reversed(Joint):
         for name in (*traits, *same):
             object.__setattr__(self, name, getattr(self.inner, name))
         object.__setattr__(self, "kind", f"reversed {self.inner.kind}")
+
+    def displacement(self, q: Vector) -> Vector:
+        return replace(self.inner, rest=self.rest).displacement(q)
 
     def motion(self, q: Vector) -> Transform:
         return inverted(self.inner.motion(q))

@@ -78,13 +78,18 @@ class Joint:
 
     placement: the joint's own frame in the parent body's frame, at q = neutral.
     armature: rotor inertia added to each freedom's diagonal of the mass matrix.
-    damping, friction: viscous coefficient and dry friction of each freedom.
+    damping, friction: viscous coefficient and dry friction of each freedom. stiffness: of a spring
+    in each freedom, at rest at coordinates `rest`. load: what springs, tendons, compensated weight
+    and fluid take of each freedom's force in the position that an algorithm is at.
     """
 
     placement: Transform = field(default_factory=Transform.identity)
     armature: Vector = _NONE
     damping: Vector = _NONE
     friction: Vector = _NONE
+    stiffness: Vector = _NONE
+    rest: Vector = _NONE
+    load: Vector = _NONE
 
     kind: ClassVar[str] = "custom"
     nq: ClassVar[int]
@@ -262,14 +267,19 @@ class Joint:
         return Matrix.zero(self.nv, self.nv)
 
     def resistance(self, qd: Vector) -> Vector:
-        """The force that keeps the joint moving: `losses`, and that which turns the rotor."""
-        return self.losses(qd) + self.turning(qd) @ qd
+        """The force that keeps the joint moving: `losses`, `load`, and what turns the rotor."""
+        return self.losses(qd) + self.turning(qd) @ qd + self.load
 
     def resistance_slopes(self, qd: Vector) -> Matrix:
-        """The derivative of `resistance` with respect to qd; dry friction has none."""
+        """The derivative of `resistance` by qd, without that of the load; dry friction has none."""
         units = Matrix.identity(self.nv).rows
         turned = Matrix(tuple((self.turning(Vector(unit)) @ qd).entries for unit in units)).T
         return diagonal(self.damping) + self.turning(qd) + turned
+
+    def displacement(self, q: Vector) -> Vector:
+        """How far its spring is from rest, along each freedom: its energy is stiffness/2 times the
+        square, which makes its force stiffness times this."""
+        return self.difference(self.rest, q)
 
     def losses(self, qd: Vector) -> Vector:
         """Viscous damping and dry friction."""

@@ -179,6 +179,12 @@ class Planar(Natural):
         x, y, _ = rotations.screw_of_translation(Z * angle, step)
         return Vector.of(angle, x, y)
 
+    def displacement(self, q: Vector) -> Vector:
+        """The angle, and the way of the origin, along the body's axes."""
+        away = Vector.of(q[1] - self.rest[1], q[2] - self.rest[2], 0.0)
+        x, y, _ = about(2, q[0]) @ away
+        return Vector.of(q[0] - self.rest[0], x, y)
+
 
 @dataclass(frozen=True)
 class Free(Natural):
@@ -216,6 +222,11 @@ class Free(Natural):
         w = _turn(q0, q1)
         step = _orientation(q0) @ (Vector(q1.entries[4:]) - Vector(q0.entries[4:]))
         return Vector((*w, *rotations.screw_of_translation(w, step)))
+
+    def displacement(self, q: Vector) -> Vector:
+        """The rotation vector, and the way of the origin, along the body's axes."""
+        away = Vector(q.entries[4:]) - Vector(self.rest.entries[4:])
+        return Vector((*_turn(self.rest, q), *(_orientation(q) @ away)))
 
 
 @dataclass(frozen=True)

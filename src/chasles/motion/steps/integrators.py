@@ -261,7 +261,11 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
         middle, qd = mechanism.integrate(q, 0.5 * d), d / h
         qdd = local.accelerate(local.t + 0.5 * h, middle, qd)
         slope = mechanism.derivatives("kinetic_energy", middle, qd, wrt="q")
-        f = slope - mechanism.gravity_forces(middle) + mechanism.inverse_dynamics(middle, qd, qdd)
+        if mechanism.model.loaded:
+            pull = mechanism.derivatives("potential_energy", middle, wrt="q")
+        else:
+            pull = mechanism.gravity_forces(middle)
+        f = slope - pull + mechanism.inverse_dynamics(middle, qd, qdd)
         return middle, mechanism.integrate(q, d), f
 
     p = _applied(mass(q), local.velocity(y))

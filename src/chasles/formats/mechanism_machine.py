@@ -1,0 +1,180 @@
+"""Tendons, actuators, keyframes and fluid in mechanism files: their keys, read and written."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import MISSING, fields
+from typing import Any
+
+from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.spatial import Transform
+from chasles.model import Description, RotorData, StretchData
+from chasles.model.dh_fields import FIELDS, Field, choice, number, numbers
+from chasles.model.machine import (
+    DYNAMICS,
+    TRANSMISSIONS,
+    ActuatorData,
+    BoxData,
+    FluidData,
+    KeyframeData,
+    Named,
+)
+
+Row = dict[str, Any]
+"""The values of a table, by key; None stands for what is not said."""
+
+Rows = Iterable[tuple[Row, str]]
+"""Rows with their places in the file."""
+
+
+def bound(value: Any) -> float:
+    """A limit; `chasles.model.ranges` says which have a meaning."""
+    return float(value) if value in (-math.inf, math.inf) else number(value)
+
+
+def bounds(value: Any) -> tuple[float, float]:
+    """A lower and an upper limit."""
+    lower, upper = map(bound, value)
+    return lower, upper
+
+
+def _several(value: Any) -> tuple[float, ...]:
+    if isinstance(value, str | bytes | dict):
+        raise TypeError
+    return tuple(map(number, value))
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _path(value: Any) -> tuple[StretchData, ...]:
+    text, point = FIELDS["name"].convert, numbers(3)
+    return tuple(
+        StretchData(text(a), Vector(point(r)), text(b), Vector(point(s)), number(factor))
+        for a, r, b, s, factor in value
+    )
+
+
+def _named(value: Any) -> Named:
+    return tuple((FIELDS["name"].convert(name), _several(x)) for name, x in dict.items(value))
+
+
+_RANGE = Field(bounds, "a lower and an upper limit")
+_NUMBERS = Field(_several, "a list of finite numbers")
+_THREE = Field(numbers(3), "three finite numbers")
+_PARTS = Field(_named, "a table of a list of numbers for each joint or actuator")
+
+JOINT_KEYS = ("stiffness", "rest", "start", "forces", "lifted")
+"""Keys of a joint that are fields of `JointData`."""
+
+KEYS: dict[str, Field] = (
+    dict.fromkeys(("forces", "controls", "activations"), _RANGE)
+    | dict.fromkeys(("stiffness", "constant", "rod", "density", "viscosity"), FIELDS["theta"])
+    | dict.fromkeys(("rest", "start", "gear"), _NUMBERS)
+    | dict.fromkeys(("gain", "bias", "wind"), _THREE)
+    | dict.fromkeys(("target", "reference"), FIELDS["name"])
+    | dict.fromkeys(("in_parent", "lifted"), Field(_flag, "true or false"))
+    | {
+        "path": Field(_path, "a list of [link, point, link, point, factor]"),
+        "dynamics": Field(choice(*DYNAMICS), f"one of {', '.join(DYNAMICS)}"),
+        "edges": Field(numbers(3), "three positive numbers"),
+    }
+)
+"""The keys of these tables that no other has."""
+
+KINDS: dict[str, dict[str, Field]] = {
+    "actuator": {"kind": Field(choice(*TRANSMISSIONS), "joint, tendon, site, crank or nothing")},
+    "keyframe": dict.fromkeys(("positions", "velocities", "controls", "activations"), _PARTS),
+    "link": {"lifted": FIELDS["theta"]},
+}
+"""Keys that have a meaning of their own in a table."""
+
+_TENDON = ("offset", "stiffness", "rest", "damping", "forces")
+_ACTUATOR = tuple(f.name for f in fields(ActuatorData) if f.name not in ("name", "kind", "where"))
+
+TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "rotor": (("name",), ("ratios", "armature", "path", *_TENDON)),
+    "actuator": (("name", "kind"), _ACTUATOR),
+    "keyframe": (("name",), tuple(KINDS["keyframe"])),
+    "fluid": (("density", "viscosity"), ("wind",)),
+    "box": (("link", "edges"), ("position", "rpy", "rotation")),
+}
+"""The keys that each row of a table must have, and those that it may have."""
+
+
+def rotors(rows: Rows) -> Iterator[RotorData]:
+    """Tendons, and rotors that several joints turn."""
+    for row, where in rows:
+        ratios = row.pop("ratios", {})
+        given = row | {"freedoms": tuple(ratios), "ratios": tuple(ratios.values())}
+        if "rest" in given:
+            lower, upper = given["rest"] if len(given["rest"]) == 2 else given["rest"] * 2
+            given["rest"] = (lower, upper)
+        yield RotorData(**given, where=where)
+
+
+def actuators(rows: Rows) -> tuple[ActuatorData, ...]:
+    """The actuators, in the order of controls."""
+    return tuple(ActuatorData(**row, where=where) for row, where in rows)
+
+
+def keyframes(rows: Rows) -> tuple[KeyframeData, ...]:
+    """States under a name."""
+    return tuple(KeyframeData(**row) for row, _ in rows)
+
+
+def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform]) -> FluidData | None:
+    """The fluid, and the boxes that links are in it."""
+    found = tuple(BoxData(row["link"], pose(row), row["edges"]) for row, _ in boxes)
+    for row, _ in rows:
+        wind = Vector(row.get("wind", (0.0, 0.0, 0.0)))
+        return FluidData(row["density"], row["viscosity"], wind, found)
+    return None
+
+
+# Writing ----------------------------------------------------------------------------------------
+
+
+def tables(source: Description) -> Iterator[tuple[str, Iterable[Row]]]:
+    """The tables of a mechanism, and their rows."""
+    yield "rotor", map(_rotor_row, source.rotors)
+    yield (
+        "actuator",
+        ({"name": x.name, "kind": x.kind} | unusual(x, *_ACTUATOR) for x in source.actuators),
+    )
+    yield "keyframe", map(_key_row, source.keyframes)
+    if source.fluid is not None:
+        flow = source.fluid
+        wind = flow.wind if any(flow.wind) else None
+        yield "fluid", [{"density": flow.density, "viscosity": flow.viscosity, "wind": wind}]
+        yield "box", map(_box_row, flow.boxes)
+
+
+def unusual(part: Any, *keys: str) -> Row:
+    """The fields of a part that are not as they are without being said."""
+    usual = {f.name: f.default for f in fields(part) if f.default is not MISSING}
+    return {key: getattr(part, key) for key in keys if getattr(part, key) != usual.get(key)}
+
+
+def _rotor_row(rotor: RotorData) -> Row:
+    ratios = dict(zip(rotor.freedoms, rotor.ratios, strict=True))
+    path = [[a, r, b, s, factor] for a, r, b, s, factor in rotor.path]
+    row = {"name": rotor.name, "ratios": ratios or None, "path": path or None}
+    return row | unusual(rotor, "armature", *_TENDON)
+
+
+def _key_row(key: KeyframeData) -> Row:
+    parts = ("positions", "velocities", "controls", "activations")
+    return {"name": key.name} | {part: dict(getattr(key, part)) or None for part in parts}
+
+
+def _box_row(box: BoxData) -> Row:
+    turned = Matrix.identity() != box.pose.R
+    place = {"position": box.pose.r if any(box.pose.r) else None}
+    return (
+        {"link": box.link, "edges": box.size}
+        | place
+        | {"rotation": box.pose.R.rows if turned else None}
+    )

@@ -1,0 +1,28 @@
+"""Check which sensors a function is asked for."""
+
+from typing import Any
+
+from chasles.errors import InputError
+from chasles.model import Model
+from chasles.model.given import some_names
+from chasles.model.model import suggest
+from chasles.model.sensors import SensorData
+
+
+def checked_sensors(model: Model, function: str, names: Any) -> tuple[SensorData, ...]:
+    """Sensors by name, in the order given; all that a function can compute if names are None."""
+    known = {sensor.name: sensor for sensor in model.source.sensors}
+    of = "control" if function == "actuator_values" else "motion"
+    if names is None:
+        return tuple(sensor for sensor in known.values() if sensor.traits.of == of)
+    if isinstance(names, tuple) and names and all(isinstance(s, SensorData) for s in names):
+        return names
+    chosen = [names] if isinstance(names, str) else list(some_names("sensors", names, function))
+    for name in chosen:
+        if name not in known:
+            problem, part = f"no sensor {name!r}", f"robot {model.name!r}"
+            raise InputError("E-SENSE-001", problem, suggest(name, known), part=part)
+        if known[name].traits.of != of:
+            problem = f"sensor {name!r} is a {known[name].kind}, which {function} does not compute"
+            raise InputError("E-SENSE-002", problem, "call robot.sense", part=function)
+    return tuple(known[name] for name in dict.fromkeys(chosen))

@@ -1,0 +1,217 @@
+"""Values of a mechanism's sensors, from its compiled functions, and the errors of sensors."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import ArgumentError, InputError
+from chasles.functions.doors import wrench_arguments
+from chasles.functions.sensors import checked_sensors
+from chasles.functions.tracing import WrenchKey
+from chasles.mechanisms.mechanism import Mechanism
+from chasles.model import Model
+from chasles.model.given import a_generator, some_numbers
+from chasles.model.model import suggest
+from chasles.model.sensors import CLOCK, SENSORS, SensorData, slices
+
+_FORCES = ("force", "torque", "force_torque")
+"""Kinds that feel the forces of loop joints."""
+
+
+@dataclass(frozen=True)
+class ContactForce:
+    """The force of one contact on a link, in the world: arrays (..., 3), in m and N.
+
+    normal: the part of the force along the contact's normal, which pushes the link away; touch
+    sensors feel this part. friction: the rest of the force. moment: of torsional and rolling
+    friction, in N m. A contact between two links is two of these, with opposite forces.
+    """
+
+    link: str
+    point: Any
+    normal: Any
+    friction: Any = None
+    moment: Any = None
+
+
+Forces = Mapping[str, Any] | Sequence[ContactForce] | None
+"""External forces: wrenches by frame, or contacts."""
+
+
+def chosen(model: Model, names: str | Sequence[str] | None) -> tuple[SensorData, ...]:
+    """Sensors by name, in the order given; all if names are None."""
+    if names is None:
+        return model.source.sensors
+    some = [names] if isinstance(names, str) else list(names)
+    known = {s.name: s for s in model.source.sensors}
+    checked_sensors(model, "sense", [name for name in some if name not in known])
+    return tuple(known[name] for name in dict.fromkeys(some))
+
+
+def sense(
+    mechanism: Mechanism,
+    arrays: Sequence[Any],
+    forces: Forces = None,
+    *,
+    sensors: Sequence[SensorData],
+    multipliers: Any = None,
+    t: Any = 0.0,
+    threads: int | None = None,
+    f_ext: Mapping[str, Any] | None = None,
+    controls: Sequence[Any] = (None, None),
+) -> dict[str, Any]:
+    """Values of sensors, by name, without errors; as `robot.sense` returns them.
+
+    f_ext: wrenches beside contact forces. controls: of actuators, and activations.
+    """
+    traced = tuple(sensor for sensor in sensors if sensor.traits.of == "motion")
+    keys, values = exerted(mechanism.model, forces, f_ext)
+    felt = mechanism.model.loop_rows and any(s.kind in _FORCES for s in traced)
+    name = "closed_sensor_values" if felt else "sensor_values"
+    loads = mechanism.loads(name, multipliers) if felt else ()
+    compiled = mechanism.function(name, wrenches=keys, sensors=traced)
+    flat = compiled.at(mechanism.t)(*arrays, *loads, *values, threads=threads)
+    found = {name: flat[..., place] for name, place in slices(traced).items()}
+    if driven := tuple(sensor for sensor in sensors if sensor.traits.of == "control"):
+        found |= _driven(mechanism, arrays[:2], controls, driven, threads)
+    clock = np.broadcast_to(t, flat.shape[:-1])[..., None] + 0.0
+    return {s.name: clock if s.kind == CLOCK else found[s.name] for s in sensors}
+
+
+def _driven(
+    mechanism: Mechanism,
+    arrays: Sequence[Any],
+    controls: Sequence[Any],
+    sensors: tuple[SensorData, ...],
+    threads: int | None,
+) -> dict[str, Any]:
+    """Values of sensors on actuators; controls and activations that are None are zero."""
+    every = mechanism.model.source.actuators
+    counts = len(every), sum(each.active for each in every)
+    given = [np.zeros(n) if x is None else x for n, x in zip(counts, controls, strict=True)]
+    compiled = mechanism.function("actuator_values", sensors=sensors)
+    flat = compiled.at(mechanism.t)(*arrays, *given, threads=threads)
+    return {name: flat[..., place] for name, place in slices(sensors).items()}
+
+
+def exerted(
+    model: Model, forces: Forces, f_ext: Mapping[str, Any] | None = None
+) -> tuple[tuple[WrenchKey, ...], list[Any]]:
+    """External forces as the tracer's keys and their arrays."""
+    if isinstance(forces, Mapping):
+        forces, f_ext = None, forces
+    keys, values = wrench_arguments(model, f_ext)
+    named, arrays, counts = list(keys), list(values), dict[str, int]()
+    for contact in forces or ():
+        if not isinstance(contact, ContactForce):
+            problem = f"forces must be {{frame: Wrench}} or ContactForce, not {contact!r:.60}"
+            raise ArgumentError("E-SENSE-005", problem, part="sense")
+        name = model.frame(contact.link).name
+        point, normal = (
+            some_numbers(f"{word} of a contact", getattr(contact, word), "sense")
+            for word in ("point", "normal")
+        )
+        for at, array in _contact(contact, point, normal):
+            counts[name] = counts.get(name, 0) + 1
+            named.append(WrenchKey(name, "world", at, counts[name]))
+            arrays.append(array)
+    return tuple(named), arrays
+
+
+def _contact(contact: ContactForce, point: Any, normal: Any) -> Any:
+    """The normal force of a contact, and a wrench about the world's origin for the rest of it."""
+    point, normal = np.broadcast_arrays(point, normal)
+    yield "contact", np.concatenate([point, normal], axis=-1)
+    if contact.friction is None and contact.moment is None:
+        return
+    none = np.zeros(3)
+    along, turn = (
+        none if part is None else some_numbers("friction of a contact", part, "sense")
+        for part in (contact.friction, contact.moment)
+    )
+    point, along, turn = np.broadcast_arrays(point, along, turn)
+    yield "world", np.concatenate([np.cross(point, along) + turn, along], axis=-1)
+
+
+def with_errors(
+    sensors: Sequence[SensorData], values: Mapping[str, Any], rng: Any, dt: float = math.inf
+) -> dict[str, np.ndarray]:
+    """Values with the errors of each sensor; a drift runs along the last batch axis, by dt each."""
+    generator = a_generator(rng, "sense")
+    found = {}
+    for sensor in sensors:
+        exact, noise = np.asarray(values[sensor.name], dtype=float), sensor.noise
+        added = np.array(noise.offset or 0.0)
+        added = added + noise.bias * generator.standard_normal(_once(exact.shape, dt))
+        added = added + noise.deviation * generator.standard_normal(exact.shape)
+        if noise.drift:
+            added = added + noise.drift * _wander(
+                exact.shape, noise.correlation_time, dt, generator
+            )
+        found[sensor.name] = exact + added
+    return found
+
+
+def _once(shape: tuple[int, ...], dt: float) -> tuple[int, ...]:
+    """The shape of what is drawn once for each run: for all states, or each member of a batch."""
+    return (*shape[:-2], 1, shape[-1]) if math.isfinite(dt) else shape[-1:]
+
+
+def _wander(
+    shape: tuple[int, ...], correlation_time: float, dt: float, generator: np.random.Generator
+) -> np.ndarray:
+    """A Gauss-Markov process of standard deviation 1 along the axis before the last."""
+    steps = generator.standard_normal(shape)
+    keeps = math.exp(-dt / correlation_time) if math.isfinite(dt) else 0.0
+    for k in range(1, shape[-2] if len(shape) > 1 else 1):
+        steps[..., k, :] = (
+            keeps * steps[..., k - 1, :] + math.sqrt(1.0 - keeps * keeps) * steps[..., k, :]
+        )
+    return steps
+
+
+def checked(model: Model, sensor: SensorData) -> SensorData:
+    """A sensor that a user gives, each of its frames and its joint found."""
+    part = f"sensor {sensor.name!r}"
+    if sensor.kind not in SENSORS:
+        problem = f"there is no kind {sensor.kind!r}"
+        raise InputError("E-SENSE-006", problem, suggest(sensor.kind, SENSORS), part=part)
+    on = sensor.traits.on
+    for name in sensor.frames:
+        model.frame(name)
+    if on in ("frame", "link") and not sensor.frame:
+        raise InputError("E-SENSE-007", f"a {sensor.kind} needs frame=", part=part)
+    if on in ("tendon", "actuator"):
+        parts = model.source.rotors if on == "tendon" else model.source.actuators
+        names = {each.name: each for each in parts}
+        if sensor.joint not in names:
+            problem = f"no {on} {sensor.joint!r}"
+            raise InputError("E-SENSE-017", problem, suggest(sensor.joint, names), part=part)
+    if on == "joint":
+        joints = {body.data.name: body.joint for body in model.bodies}
+        if sensor.joint not in joints:
+            problem = f"no joint {sensor.joint!r} that moves"
+            raise InputError("E-SENSE-008", problem, suggest(sensor.joint, joints), part=part)
+        _check_joint(sensor, joints[sensor.joint])
+    if sensor.kind in ("touch", "inside") and sensor.zone is None:
+        raise InputError("E-SENSE-010", f"a {sensor.kind} sensor needs zone=", part=part)
+    wanted = {"magnetometer": 3, "camera_projection": 4}.get(sensor.kind)
+    if wanted is not None and len(sensor.numbers) != wanted:
+        problem = f"a {sensor.kind} needs {wanted} numbers, not {len(sensor.numbers)}"
+        raise InputError("E-SENSE-011", problem, part=part)
+    if not (sensor.cutoff >= 0.0 and math.isfinite(sensor.cutoff)):
+        raise InputError("E-SENSE-012", f"cutoff must be 0 or more, not {sensor.cutoff}", part=part)
+    return sensor
+
+
+def _check_joint(sensor: SensorData, joint: Any) -> None:
+    """Kinds of one number are on joints of one freedom; those of a ball, on spherical ones."""
+    ball = sensor.kind in ("joint_quaternion", "joint_angular_velocity")
+    fits = joint.units == ("1",) * 4 if ball else joint.nq == joint.nv == 1
+    if not fits:
+        wanted = "a spherical joint" if ball else "a joint with one degree of freedom"
+        problem = f"a {sensor.kind} needs {wanted}; {sensor.joint!r} is {joint.kind}"
+        raise InputError("E-SENSE-009", problem, part=f"sensor {sensor.name!r}")

@@ -1,0 +1,192 @@
+"""Sensors of a mechanism: what each measures, where, and its errors; one table of their kinds."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from chasles.mathematics.spatial import Transform
+
+Mount = Literal["frame", "link", "joint", "tendon", "actuator", ""]
+"""What a sensor is on: a frame, a link with all that it carries, a joint, a tendon, an actuator, or
+nothing."""
+
+
+Source = Literal["motion", "control", "time"]
+"""What the value of a sensor follows from: motion and external forces, controls, or the time."""
+
+
+class SensorTraits(NamedTuple):
+    """A kind of sensor. size: how many numbers. positive: cut off on the positive side alone.
+
+    cuts: whether a cut-off applies (not to unit vectors and quaternions). mjcf: its name in MJCF.
+    of: what it follows from.
+    """
+
+    size: int
+    unit: str
+    on: Mount = "frame"
+    mjcf: str = ""
+    positive: bool = False
+    cuts: bool = True
+    of: Source = "motion"
+
+
+CLOCK = "clock"
+"""The kind that whoever keeps time reads; all others are functions of a motion and forces."""
+
+_ROWS = SensorTraits
+
+SENSORS: dict[str, SensorTraits] = {
+    "accelerometer": _ROWS(3, "m/s2", mjcf="accelerometer"),
+    "gyroscope": _ROWS(3, "rad/s", mjcf="gyro"),
+    "velocimeter": _ROWS(3, "m/s", mjcf="velocimeter"),
+    "magnetometer": _ROWS(3, "T", mjcf="magnetometer"),
+    "force": _ROWS(3, "N", mjcf="force"),
+    "torque": _ROWS(3, "N m", mjcf="torque"),
+    "force_torque": _ROWS(6, "N m, N"),
+    "touch": _ROWS(1, "N", mjcf="touch", positive=True),
+    "range": _ROWS(1, "m", mjcf="rangefinder"),
+    "inside": _ROWS(1, "1", mjcf="insidesite"),
+    "camera_projection": _ROWS(2, "pixel", mjcf="camprojection"),
+    "frame_position": _ROWS(3, "m", mjcf="framepos"),
+    "frame_quaternion": _ROWS(4, "1", mjcf="framequat", cuts=False),
+    "frame_x_axis": _ROWS(3, "1", mjcf="framexaxis", cuts=False),
+    "frame_y_axis": _ROWS(3, "1", mjcf="frameyaxis", cuts=False),
+    "frame_z_axis": _ROWS(3, "1", mjcf="framezaxis", cuts=False),
+    "frame_linear_velocity": _ROWS(3, "m/s", mjcf="framelinvel"),
+    "frame_angular_velocity": _ROWS(3, "rad/s", mjcf="frameangvel"),
+    "frame_linear_acceleration": _ROWS(3, "m/s2", mjcf="framelinacc"),
+    "frame_angular_acceleration": _ROWS(3, "rad/s2", mjcf="frameangacc"),
+    "subtree_center_of_mass": _ROWS(3, "m", "link", mjcf="subtreecom"),
+    "subtree_linear_velocity": _ROWS(3, "m/s", "link", mjcf="subtreelinvel"),
+    "subtree_angular_momentum": _ROWS(3, "N m s", "link", mjcf="subtreeangmom"),
+    "joint_position": _ROWS(1, "rad or m", "joint", mjcf="jointpos"),
+    "joint_velocity": _ROWS(1, "rad/s or m/s", "joint", mjcf="jointvel"),
+    "joint_quaternion": _ROWS(4, "1", "joint", mjcf="ballquat", cuts=False),
+    "joint_angular_velocity": _ROWS(3, "rad/s", "joint", mjcf="ballangvel"),
+    "joint_limit_position": _ROWS(1, "rad or m", "joint", mjcf="jointlimitpos"),
+    "joint_limit_velocity": _ROWS(1, "rad/s or m/s", "joint", mjcf="jointlimitvel"),
+    "joint_actuator_force": _ROWS(1, "N m or N", "joint", mjcf="jointactfrc", of="control"),
+    "tendon_position": _ROWS(1, "m", "tendon", mjcf="tendonpos"),
+    "tendon_velocity": _ROWS(1, "m/s", "tendon", mjcf="tendonvel"),
+    "tendon_actuator_force": _ROWS(1, "N", "tendon", mjcf="tendonactfrc", of="control"),
+    "actuator_position": _ROWS(1, "rad or m", "actuator", mjcf="actuatorpos", of="control"),
+    "actuator_velocity": _ROWS(1, "rad/s or m/s", "actuator", mjcf="actuatorvel", of="control"),
+    "actuator_force": _ROWS(1, "N m or N", "actuator", mjcf="actuatorfrc", of="control"),
+    "potential_energy": _ROWS(1, "J", "", mjcf="e_potential"),
+    "kinetic_energy": _ROWS(1, "J", "", mjcf="e_kinetic"),
+    CLOCK: _ROWS(1, "s", "", mjcf="clock", of="time"),
+}
+"""One row a kind of sensor. `algorithms.spatial.sensors` has what each measures."""
+
+SURFACES = {
+    "sphere": 1,
+    "capsule": 2,
+    "ellipsoid": 3,
+    "cylinder": 2,
+    "box": 3,
+    "plane": 2,
+    "mesh": 0,
+}
+"""Shapes that rays meet, and how many numbers the size of each has."""  # fmt: skip
+
+
+class Surface(NamedTuple):
+    """A shape that a ray can meet, or the zone of a sensor, in a frame.
+
+    size: as of `ShapeData`; that of a plane z = 0 its lengths along x and y, infinite where it has
+    no edge. triangles: of a mesh, nine numbers each, in m.
+    """
+
+    frame: str
+    kind: str
+    size: tuple[float, ...]
+    pose: Transform = Transform.identity()
+    triangles: tuple[tuple[float, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class NoiseData:
+    """Errors of a sensor, for each of its numbers, in its unit.
+
+    deviation: standard deviation of white noise. offset: a constant error. bias: standard deviation
+    of an error that is drawn once for each run. drift: standard deviation of an error that varies
+    slowly, with a correlation time in s (a Gauss-Markov process).
+    """
+
+    deviation: float = 0.0
+    offset: tuple[float, ...] = ()
+    bias: float = 0.0
+    drift: float = 0.0
+    correlation_time: float = math.inf
+
+
+@dataclass(frozen=True)
+class SensorData:
+    """A sensor, and where it is.
+
+    Parameters
+    ----------
+    name
+        By which its values are found.
+    kind
+        A row of `SENSORS`.
+    frame
+        The link or frame that it is on; of kinds on a joint, `joint` names that instead.
+    pose
+        Of the sensor in that frame; values along axes are along the sensor's.
+    reference, reference_pose
+        Of kinds frame_*: the frame relative to which, and along whose axes, they are; the world's
+        if it is "".
+    joint
+        Of kinds joint_*, tendon_* and actuator_*: the joint, tendon or actuator.
+    cutoff
+        The largest absolute value, 0 for none.
+    noise
+        Its errors, which `robot.sense` adds if it is given a seed.
+    numbers
+        Of a magnetometer the magnetic field in the world; of a camera_projection fx, fy, cx, cy in
+        pixels; of a frame_quaternion its value where all joints are neutral, which chooses its
+        sign; of joint limits their margin; of a range sensor the largest range, in m; of force and
+        torque sensors a factor, -1 for what the link exerts on the one before it.
+    zone
+        Of a touch sensor, where contacts count; of kind inside, the zone.
+    seen
+        Of a range sensor, the shapes that its ray, along the sensor's z, can meet.
+    """
+
+    name: str
+    kind: str
+    frame: str = ""
+    pose: Transform = field(default_factory=Transform.identity)
+    reference: str = ""
+    reference_pose: Transform = field(default_factory=Transform.identity)
+    joint: str = ""
+    cutoff: float = 0.0
+    noise: NoiseData = NoiseData()
+    numbers: tuple[float, ...] = ()
+    zone: Surface | None = None
+    seen: tuple[Surface, ...] = ()
+    where: str = field(default="", compare=False, repr=False)
+
+    @property
+    def traits(self) -> SensorTraits:
+        """The row of its kind."""
+        return SENSORS[self.kind]
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """All links and frames that it names."""
+        others = (self.zone, *self.seen) if self.zone else self.seen
+        named = (self.frame, self.reference, *(part.frame for part in others))
+        return tuple(dict.fromkeys(filter(None, named)))
+
+
+def slices(sensors: Iterable[SensorData]) -> dict[str, slice]:
+    """Where the numbers of each sensor lie, sensor after sensor."""
+    found, start = {}, 0
+    for sensor in sensors:
+        stop = start + sensor.traits.size
+        found[sensor.name], start = slice(start, stop), stop
+    return found

@@ -1,0 +1,120 @@
+"""Tendons and actuators of a model: each part of the description by the bodies it acts on."""
+
+import math
+from typing import NamedTuple
+
+from chasles.expr import Number
+from chasles.mathematics.linear import Vector
+from chasles.model.description import faulty, freedom_names
+from chasles.model.machine import DYNAMICS, TRANSMISSIONS, ActuatorData, RotorData
+from chasles.model.model import Frame, Model, Share, Stretch, suggest
+
+
+class Tendon(NamedTuple):
+    """A tendon by the freedoms that lengthen it, or by its path. offset: length at zero of both."""
+
+    data: RotorData
+    geared: tuple[Share, ...]
+    path: tuple[Stretch, ...]
+    offset: Number
+
+
+def freedoms(model: Model) -> dict[str, tuple[int, int]]:
+    """The body and the number of each freedom of a joint, by its name."""
+    return {
+        name: (i, k)
+        for i, body in enumerate(model.bodies)
+        for k, name in enumerate(freedom_names(body.data.name, body.joint.nv))
+    }
+
+
+def tendons(model: Model) -> tuple[Tendon, ...]:
+    """All tendons, in file order."""
+    return tuple(tendon_of(model, data) for data in model.source.rotors)
+
+
+def tendon_of(model: Model, data: RotorData) -> Tendon:
+    """One tendon; pieces between points of one body are part of its offset."""
+    known = freedoms(model)
+    for name in data.freedoms:
+        if name not in known:
+            problem = f"no joint {name!r} that moves"
+            raise faulty("E-MODEL-220", data, problem, suggest(name, known))
+    for link in (end for part in data.path for end in (part.start, part.end)):
+        if link not in model.frames:
+            raise faulty("E-MODEL-222", data, f"no link {link!r}", suggest(link, model.frames))
+    if not (data.freedoms or data.path) or len(data.freedoms) != len(data.ratios):
+        problem = f"{len(data.ratios)} ratios are given for {len(data.freedoms)} freedoms"
+        raise faulty("E-MODEL-221", data, problem, "give each freedom its ratio")
+    geared = (Share(*known[name], r) for name, r in zip(data.freedoms, data.ratios, strict=True))
+    path, offset = [], data.offset
+    for a, start, b, end, factor in data.path:
+        r, s = _point(model, a, start), _point(model, b, end)
+        if r[0] == s[0]:
+            d = s[1] - r[1]
+            offset += factor * math.sqrt(d.dot(d))
+        else:
+            path.append(Stretch(*r, *s, factor))
+    return Tendon(data, tuple(geared), tuple(path), offset)
+
+
+def _point(model: Model, link: str, point: Vector) -> tuple[int, Vector]:
+    """A point of a link, by its body."""
+    frame = model.frames[link]
+    return frame.body, frame.placement.locate(point)
+
+
+class Actuator(NamedTuple):
+    """An actuator by the part that it drives. body: of a joint. activation: its place, or -1."""
+
+    data: ActuatorData
+    body: int = -1
+    tendon: Tendon | None = None
+    frame: Frame | None = None
+    reference: Frame | None = None
+    activation: int = -1
+
+
+def actuators(model: Model) -> tuple[Actuator, ...]:
+    """All actuators, in the order of controls; activations are those of the active ones."""
+    bodies = {body.data.name: i for i, body in enumerate(model.bodies)}
+    known, found, active = {t.data.name: t for t in tendons(model)}, list[Actuator](), 0
+    for data in model.source.actuators:
+        place, active = (active, active + 1) if data.active else (-1, active)
+        given: Actuator = Actuator(data, activation=place)
+        if data.kind == "joint":
+            given = given._replace(body=bodies[data.target])
+        elif data.kind == "tendon":
+            given = given._replace(tendon=known[data.target])
+        elif data.kind:
+            second = model.frames[data.reference] if data.reference else None
+            given = given._replace(frame=model.frames[data.target], reference=second)
+        found.append(given)
+    return tuple(found)
+
+
+def check_actuators(model: Model) -> None:
+    """Refuse actuators of parts that are not there, and those without meaning."""
+    named: dict[str, object] = {body.data.name: None for body in model.bodies}
+    parts = {"joint": named, "tendon": {data.name: None for data in model.source.rotors}}
+    seen: set[str] = set()
+    for data in model.source.actuators:
+        if data.name in seen:
+            raise faulty("E-MODEL-401", data, "another actuator has this name", "rename one")
+        seen.add(data.name)
+        if data.kind not in TRANSMISSIONS or data.dynamics not in DYNAMICS:
+            problem = f"no actuator of {data.kind!r} with {data.dynamics!r} dynamics"
+            remedy = f"give one of {TRANSMISSIONS[:-1]}, and of {DYNAMICS}"
+            raise faulty("E-MODEL-402", data, problem, remedy)
+        known = parts.get(data.kind, dict.fromkeys(model.frames))
+        for name in filter(None, (data.target, data.reference)) if data.kind else ():
+            if name not in known:
+                problem = f"it drives {name!r}, which is not there"
+                raise faulty("E-MODEL-403", data, problem, suggest(name, known))
+        wanted = 1 if data.kind in ("tendon", "crank") else 6
+        if data.kind == "joint":
+            nv = next(b.joint.nv for b in model.bodies if b.data.name == data.target)
+            wanted = 1 if nv == 1 else 6
+        if data.kind and len(data.gear) != wanted:
+            problem = f"its gear has {len(data.gear)} numbers, not {wanted}"
+            raise faulty("E-MODEL-404", data, problem, f"give {wanted}")

@@ -1,0 +1,126 @@
+"""Sensors along a motion: their values at the states that a trajectory keeps."""
+
+from dataclasses import replace
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.arrays import call
+from chasles.errors import InputError
+from chasles.expr import RULES, Arena, Program, Variable
+from chasles.functions.doors import library_of
+from chasles.mechanisms import Mechanism
+from chasles.mechanisms.sensing import ContactForce, chosen, exerted, sense, with_errors
+from chasles.model.sensors import SensorData
+from chasles.motion.contact.pairs import Contacts
+from chasles.motion.controllers import BUILT_IN, controlled
+from chasles.motion.geometry.kinematics import symbols
+from chasles.motion.options import Plan
+from chasles.motion.records import Trajectory
+
+_OF_FORCES = ("accelerometer", "force", "torque", "force_torque", "touch")
+"""Kinds that depend on accelerations or contact forces, beside those of `acceleration` by name."""
+
+
+def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:
+    """The trajectory with the values of the sensors that its plan asks for."""
+    if plan.sensors is False:
+        return run
+    names = None if plan.sensors is True else plan.sensors
+    sensors = chosen(mechanism.model, names)
+    if any(library_of(array) for array in (run.q, run.qd)):
+        problem = "sensors are of motions on the CPU, in arrays of NumPy"
+        raise InputError("E-SENSE-013", problem, "call robot.sense with run.q", part="simulate")
+    qdd, forces = np.zeros_like(run.qd), None
+    if any(map(_feels, sensors)):
+        forces = _contacts(mechanism, run, plan)
+        qdd = _accelerations(mechanism, run, plan, forces)
+    arrays, moved = (run.q, run.qd, qdd), mechanism.at(run.t)
+    values = sense(moved, arrays, [*(forces or ())], sensors=sensors, t=run.t, f_ext=plan.f_ext)
+    if plan.noise is not None:
+        step = float(np.min(np.diff(run.t), initial=np.inf, where=np.diff(run.t) > 0.0))
+        values = with_errors(sensors, values, plan.noise, step)
+    return replace(run, sensors=values)
+
+
+def _feels(sensor: SensorData) -> bool:
+    """Return True if a sensor depends on accelerations or contact forces."""
+    return sensor.kind in _OF_FORCES or "acceleration" in sensor.kind
+
+
+def _contacts(mechanism: Mechanism, run: Trajectory, plan: Plan) -> list[ContactForce]:
+    """The forces of soft contacts at the states of a trajectory, on both sides."""
+    pairs = tuple(plan.contacts or ())
+    if not pairs or run.touching is None:
+        return []
+    if any(pair.varies or not hasattr(pair.law, "states") for pair in pairs):
+        problem = "sensors of accelerations and forces do not follow rigid contacts"
+        remedy = "name sensors of positions and velocities"
+        raise InputError("E-SENSE-014", problem, remedy, part="simulate")
+    points, normals = _spots(Contacts(mechanism.model, pairs), run.q)
+    sides = [pair.frames for pair in pairs for _ in range(pair.points)]
+    found = []
+    for k, ends in enumerate(sides):
+        force, n = run.touching.forces[..., k, :], normals[..., k, :]
+        normal = np.sum(force * n, axis=-1, keepdims=True) * n
+        for frame, sign in zip(ends, (1.0, -1.0), strict=True):
+            if frame is not None:
+                rest = sign * (force - normal)
+                found.append(ContactForce(frame, points[..., k, :], sign * normal, rest))
+    return found
+
+
+def _spots(contacts: Contacts, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Points and normals of all spots (..., points, 3), in the world."""
+    arena, model = Arena(RULES), contacts.model
+    spots = contacts.spots(arena, symbols(arena, "q", (model.nq,)), np.zeros(model.nv))
+    shape = (len(spots), 3)
+    outputs = [
+        (Variable("points", shape), np.ravel([spot.point for spot in spots]).tolist()),
+        (Variable("normals", shape), np.ravel([spot.axes[2] for spot in spots]).tolist()),
+    ]
+    made = Program.from_outputs("spots", [Variable("q", (model.nq,))], outputs)
+    points, normals = call(backends.compile(made, "numpy"), "simulate", (q,))
+    return points, normals
+
+
+def _accelerations(
+    mechanism: Mechanism, run: Trajectory, plan: Plan, forces: list[ContactForce]
+) -> np.ndarray:
+    """Joint accelerations at the states of a trajectory."""
+    keys, values = exerted(mechanism.model, forces, plan.f_ext)
+    function = "constrained_dynamics" if mechanism.rows else "forward_dynamics"
+    compiled = mechanism.function(function, wrenches=keys, dissipation=plan.dissipation)
+    found = compiled.at(mechanism.at(run.t).t)(
+        run.q, run.qd, _torques(mechanism, run, plan), *values
+    )
+    return found[0] if mechanism.rows else found
+
+
+def _torques(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
+    """Joint torques (..., n, nv) of the control of a plan, at the states of a trajectory."""
+    control: Any = plan.control
+    if control is None:
+        return np.zeros(mechanism.nv)
+    if not callable(control):
+        tau = np.asarray(control, dtype=float)
+        if tau.ndim > run.qd.ndim - 1 and tau.ndim > 1:
+            problem = "sensors of accelerations and forces do not follow a row of tau for each step"
+            remedy = "give a function of time, or sensors of positions and velocities"
+            raise InputError("E-SENSE-015", problem, remedy, part="simulate")
+        return tau if tau.ndim < 2 else tau[..., None, :]
+    if isinstance(control, BUILT_IN):
+        control = controlled(mechanism, control)
+    elif not isinstance(control, FunctionType):
+        problem = "sensors of accelerations and forces need a control that does not remember"
+        remedy = "give a function of t, q and qd, or sensors of positions and velocities"
+        raise InputError("E-SENSE-016", problem, remedy, part="simulate")
+    extra = () if plan.parameters is None else (np.asarray(plan.parameters, dtype=float),)
+    rows = [
+        np.broadcast_to(control(float(t), run.q[..., k, :], run.qd[..., k, :], *extra), shape)
+        for k, t in enumerate(run.t)
+        for shape in [run.qd[..., k, :].shape]
+    ]
+    return np.stack(rows, axis=-2)

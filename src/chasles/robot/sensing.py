@@ -1,0 +1,117 @@
+"""Sensors of a robot: their values in a motion, errors included if asked for."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from chasles.errors import ArgumentError, InputError
+from chasles.mechanisms.sensing import ContactForce, checked, chosen, sense, with_errors
+from chasles.model.given import a_name
+from chasles.model.model import suggest
+from chasles.model.sensors import SensorData
+from chasles.robot.editing import Editing
+from chasles.robot.identity import Array
+
+
+class Sensing(Editing):
+    """Sensors."""
+
+    @property
+    def sensors(self) -> tuple[str, ...]:
+        """Names of the sensors, in file order."""
+        return tuple(sensor.name for sensor in self.model.source.sensors)
+
+    def sensor(self, name: str) -> SensorData:
+        """Return the data of a sensor: kind, frame or joint, cut-off and noise."""
+        known = {sensor.name: sensor for sensor in self.model.source.sensors}
+        if a_name("a sensor", name, "sensor") not in known:
+            problem, part = f"no sensor {name!r}", f"robot {self.name!r}"
+            raise InputError("E-SENSE-003", problem, suggest(name, known), part=part)
+        return known[name]
+
+    def sense(
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        forces: "Mapping[str, Any] | Sequence[ContactForce] | None" = None,
+        *,
+        sensors: str | Sequence[str] | None = None,
+        ctrl: Array = None,
+        act: Array = None,
+        multipliers: Array = None,
+        t: Any = 0.0,
+        noise: "np.random.Generator | int | None" = None,
+        threads: int | None = None,
+    ) -> dict[str, Any]:
+        """Return the values of the sensors in a motion: {name: array (..., size)}.
+
+        Parameters
+        ----------
+        q, qd, qdd
+            Positions (..., nq), velocities and accelerations (..., nv).
+        forces
+            External forces on the robot: {frame: Wrench}, as `inverse_dynamics(f_ext=)` takes them,
+            or a list of `ContactForce`, which touch sensors feel.
+        sensors
+            The names of those to compute, in order; by default all.
+        ctrl, act
+            Controls and activations of the actuators, as `actuate` takes them, for sensors of
+            actuator forces; zero by default.
+        multipliers
+            Of a robot with loops, as `constrained_dynamics` returns them; force and torque sensors
+            feel the forces of loop joints.
+        t
+            The time (...) that a clock shows, in s.
+        noise
+            A seed or generator: add the noise of each sensor and its errors. By default none.
+        threads
+            The number of threads; by default all, for large batches.
+
+        Returns
+        -------
+        dict
+            In the order of the sensors. Values along axes are along those of the sensor, unless its
+            kind says otherwise; sizes and units are those of `chasles.model.SENSORS`.
+
+        Notes
+        -----
+        Definitions are those of MuJoCo. One compiled function computes all sensors; it is
+        `chasles.compile(robot, "sensor_values")`, whose result has the numbers of all sensors one
+        after the other.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles.model import SensorData
+        >>> imu = SensorData("imu", "accelerometer", "tool")
+        >>> robot = chasles.robots.puma560().with_sensors(imu)
+        >>> zero = np.zeros(robot.nv)
+        >>> robot.sense(robot.neutral(), zero, zero)["imu"].round(2).tolist()
+        [0.0, 0.0, 9.81]
+        """
+        asked = chosen(self.model, sensors)
+        options = {"multipliers": multipliers, "t": t, "threads": threads, "controls": (ctrl, act)}
+        values = sense(self.mechanism, (q, qd, qdd), forces, sensors=asked, **options)
+        return values if noise is None else with_errors(asked, values, noise)
+
+    def with_sensors(self, *sensors: SensorData) -> Self:
+        """Return the robot with more sensors, or others in place of those of the same name.
+
+        `SensorData("imu", "gyroscope", "tool")` is a gyroscope on frame "tool";
+        `chasles.model.SENSORS` has all kinds.
+        """
+        known = {sensor.name: sensor for sensor in self.model.source.sensors}
+        for sensor in sensors:
+            if not isinstance(sensor, SensorData):
+                problem = f"give SensorData(...), not {type(sensor).__name__}"
+                raise ArgumentError("E-SENSE-004", problem, part="with_sensors")
+            known[sensor.name] = checked(self.model, sensor)
+        return self._changed(sensors=tuple(known.values()))
+
+    def without_sensors(self, *names: str) -> Self:
+        """Return the robot without some sensors; without any if none is named."""
+        gone = {self.sensor(name).name for name in names} if names else {*self.sensors}
+        kept = tuple(s for s in self.model.source.sensors if s.name not in gone)
+        return self._changed(sensors=kept)
