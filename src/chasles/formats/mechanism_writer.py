@@ -15,7 +15,6 @@ from chasles.model import (
     CouplingData,
     Description,
     JointData,
-    Limits,
     LinkData,
     RollingData,
     ShapeData,

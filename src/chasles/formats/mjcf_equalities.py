@@ -1,6 +1,6 @@
 """Equalities of MJCF files, read and written: loops, mimic joints, held joints and couplings."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from chasles.mathematics.rotations import (
     quaternion_from_matrix,
 )
 from chasles.mathematics.spatial import Transform
-from chasles.model import CouplingData, Description, LoopData, Mimic, RotorData, coupling
+from chasles.model import CouplingData, Description, LoopData, Mimic, coupling
 from chasles.model.build import compose
 from chasles.model.couplings import linear, terms
 from chasles.model.description import spelled, spelling

@@ -20,8 +20,8 @@ from chasles.mechanisms.quick import Quick
 from chasles.model.given import a_generator
 from chasles.model.spaces import rate_places
 from chasles.robot.functions import Computing
-from chasles.robot.machine import start
 from chasles.robot.identity import Array
+from chasles.robot.machine import start
 
 
 class Configuring(Computing):
@@ -30,8 +30,9 @@ class Configuring(Computing):
     def neutral(self, *, within: bool = False) -> np.ndarray:
         """Return the configuration of the file (MuJoCo's qpos0): (nq,).
 
-        A joint for which the file has none is where its two frames coincide. It may lie outside of the joint limits. within=True moves each coordinate to the nearest
-        position inside its limits, and then closes the loops of a robot that has any.
+        A joint for which the file has none is where its two frames coincide. The configuration may
+        lie outside of the joint limits. within=True moves each coordinate to the nearest position
+        inside its limits, and then closes the loops of a robot that has any.
         """
         q = start(self.model)
         if not within:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from chasles.algorithms.spatial.dynamics import accelerations
-from chasles.expr import Number
 from chasles.algorithms.spatial.momentum import energy_of_lifted
 from chasles.algorithms.spatial.passive import spring_energy
+from chasles.expr import Number
 from chasles.mathematics import homogeneous
 from chasles.mathematics.homogeneous import Acceleration, Action, Block, Inertia, Screw, action
 from chasles.mathematics.linear import Matrix, Vector, diagonal

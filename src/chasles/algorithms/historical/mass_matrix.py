@@ -1,7 +1,5 @@
 """Mass matrices and forward dynamics of the book's section 6.2."""
 
-from dataclasses import replace
-
 from chasles.algorithms.spatial.dynamics import accelerations, net_forces
 from chasles.algorithms.tensor.dynamics import (
     augmented_tensor,

@@ -1,7 +1,5 @@
 """Joint forces where accelerations are known, and accelerations where forces are known."""
 
-from dataclasses import replace
-
 from chasles.algorithms.spatial.dynamics import mass_matrix, newton_euler_vector
 from chasles.mathematics.linear import (
     Vector,
