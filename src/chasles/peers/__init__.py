@@ -87,8 +87,9 @@ def compare(
     library: "pinocchio", "mujoco" or "drake". path: the file that it reads; without one, the robot
     is written in a format that it knows. Joint orders, quaternions and velocities of floating bases
     are translated (`chasles.conventions`). In the order placements, masses and inertias, Jacobians,
-    mass matrix, gravity and bias forces, accelerations, loops, of which each is a reason for the next to differ,
-    the first difference is named with its likely cause. tolerance: relative to the largest entry.
+    mass matrix, gravity and bias forces, accelerations, loops, of which each is a reason for the
+    next to differ, the first difference is named with its likely cause. Accelerations are those of
+    the whole machine, with its actuators; MuJoCo has them. tolerance: relative to the largest entry.
     """
     check_robot("compare", robot)
     check_tolerance("compare", tolerance)
