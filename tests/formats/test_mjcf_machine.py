@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.machines import TOLERANCE, compared
 
 import chasles
-from benchmarks.machines import TOLERANCE, compared
 from chasles.checks.floats import evaluate
 from chasles.errors import LeftOutWarning
 

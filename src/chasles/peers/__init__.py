@@ -89,7 +89,7 @@ def compare(
     are translated (`chasles.conventions`). In the order placements, masses and inertias, Jacobians,
     mass matrix, gravity and bias forces, accelerations, loops, of which each is a reason for the
     next to differ, the first difference is named with its likely cause. Accelerations are those of
-    the whole machine, with its actuators; MuJoCo has them. tolerance: relative to the largest entry.
+    the whole machine, with actuators, of MuJoCo alone. tolerance: relative to the largest entry.
     """
     check_robot("compare", robot)
     check_tolerance("compare", tolerance)
