@@ -66,8 +66,8 @@ def load(
     of the loop's size, before the loop is impossible or locked; by default 1e-4, and up to 1e-3 if
     the file prints so few digits (docs/loops.md#loops-closed-to-the-digits-of-a-file).
 
-    springs: False leaves out the springs of joints and tendons. Springs that are left out, and parts
-    of the file that exert forces and are not supported, are each a
+    springs: False leaves out the springs of joints and tendons. Springs that are left out, and
+    parts of the file that exert forces and are not supported, are each a
     `chasles.errors.LeftOutWarning`.
     """
     file = registry.find(os.fsdecode(path)) if is_name(path) else path

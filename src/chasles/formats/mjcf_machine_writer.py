@@ -27,7 +27,8 @@ def spring(joint: JointData) -> dict[str, str]:
     found = {}
     if joint.stiffness:
         found["stiffness"] = words([joint.stiffness])
-        if rest := single_rest(joint, "MJCF"):
+        at_start = joint.traits.floating and joint.rest == joint.start  # as MuJoCo has it
+        if not at_start and (rest := single_rest(joint, "MJCF")):
             found["springref"] = words([rest])
     if joint.forces != UNBOUNDED:
         found["actuatorfrcrange"] = _ends(joint, joint.forces)

@@ -77,6 +77,8 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     add_equalities(root, source, bodies)
     add_tendons(root, source, bodies)
     notes += add_actuators(root, source)
+    if description.fluid is not None:
+        notes.append("MuJoCo takes the boxes of links in the fluid from their principal axes")
     notes += add_keyframes(root, source, writer.written)
     notes += _add_shapes(root, bodies, description.shapes, os.fsdecode(path))
     named = [pair for pair in description.excluded if bodies.keys() >= {*pair}]

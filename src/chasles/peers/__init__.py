@@ -3,7 +3,7 @@
 import importlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,10 @@ LIBRARIES: dict[str, Library] = {
 
 @dataclass(frozen=True)
 class Agreement:
-    """The worst of each term of two libraries; first: the first difference, cause: why."""
+    """The worst of each term of two libraries; first: the first difference, cause: why.
+
+    uncompared: parts of the robot, or of its file, that no term is about.
+    """
 
     robot: str
     library: str
@@ -63,6 +66,7 @@ class Agreement:
     terms: tuple[tuple[str, Term], ...]
     first: str = ""
     cause: str = ""
+    uncompared: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -83,8 +87,9 @@ def compare(
     library: "pinocchio", "mujoco" or "drake". path: the file that it reads; without one, the robot
     is written in a format that it knows. Joint orders, quaternions and velocities of floating bases
     are translated (`chasles.conventions`). In the order placements, masses and inertias, Jacobians,
-    mass matrix, gravity and bias forces, loops, of which each is a reason for the next to differ,
-    the first difference is named with its likely cause. tolerance: relative to the largest entry.
+    mass matrix, gravity and bias forces, accelerations, loops, of which each is a reason for the
+    next to differ, the first difference is named with its likely cause. Accelerations are those of
+    the whole machine, with actuators, of MuJoCo alone. tolerance: relative to the largest entry.
     """
     check_robot("compare", robot)
     check_tolerance("compare", tolerance)
@@ -178,12 +183,24 @@ def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed
     sides = [side(seed + k, by_name) for k in range(2)]
     each = {name: list(compared(sides[0])) for name, compared in TERMS.items()}
     terms = ((name, max(x, key=lambda term: term.error)) for name, x in each.items() if x)
-    found = replace(found, terms=tuple(terms))
+    found = replace(found, terms=tuple(terms), uncompared=_uncompared(robot, each))
     beyond = [term for x in each.values() for term in x if not term.error <= found.tolerance]
     if not beyond:
         return found
     cause = cause_of(sides, beyond[0], in_order)
     return replace(found, first=str(beyond[0]), cause=cause)
+
+
+def _uncompared(robot: Robot, terms: Mapping[str, Sequence[Term]]) -> tuple[str, ...]:
+    """Parts that exert forces and that no term is about."""
+    source, whole = robot.model.source, bool(terms["accelerations"])
+    parts = {
+        "damping": any(x.damping for x in (*source.joints, *source.rotors)) and not whole,
+        "actuators": bool(source.actuators) and not whole,
+        "fluid": source.fluid is not None and not whole,
+        "dry friction": any(joint.friction for joint in source.joints),
+    }
+    return (*(what for what, there in parts.items() if there), *source.unsupported)
 
 
 def _opened(library: Library, file: Path, robot: Robot) -> Any:

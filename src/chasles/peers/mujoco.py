@@ -9,7 +9,7 @@ from lxml import etree
 from chasles.errors import InputError
 from chasles.formats.files import load
 from chasles.formats.xml_file import parse
-from chasles.peers.terms import Answers, ten
+from chasles.peers.terms import Answers, Machine, ten
 
 
 class MuJoCo:
@@ -50,6 +50,8 @@ class MuJoCo:
             mujoco.mj_jacBody(model, data, linear, angular, b)
             jacobians[name] = np.concatenate([angular, linear])
         moved = [name for name, b in names.items() if model.body_weldid[b]]
+        lifted = np.where(model.jnt_actgravcomp[model.dof_jntid], 0.0, data.qfrc_gravcomp)
+        bias = np.array(data.qfrc_bias - data.qfrc_spring - lifted)
         equality = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
         return Answers(
             poses,
@@ -57,9 +59,19 @@ class MuJoCo:
             jacobians,
             M,
             gravity,
-            np.array(data.qfrc_bias),
+            bias,
             np.array(data.efc_pos[equality]),
+            self._machine(),
         )
+
+    def _machine(self) -> Machine:
+        """Accelerations with controls and activations between -1 and 1."""
+        model, data = self.model, self.data
+        data.ctrl[:], data.act[:] = np.cos(np.arange(model.nu)), np.sin(np.arange(model.na))
+        self._mujoco.mj_forward(model, data)
+        found = Machine(np.array(data.ctrl), np.array(data.act), np.array(data.qacc_smooth))
+        data.ctrl[:], data.act[:] = 0.0, 0.0
+        return found
 
     def _inertia(self, body: int) -> np.ndarray:
         """Inertia of a body and all that is welded to it, in the body's frame."""

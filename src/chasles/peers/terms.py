@@ -21,7 +21,8 @@ class Answers:
     inertias: ten numbers for each moving link and all that is fixed to it, in the link's frame:
     mass, first moment, inertia about the frame's origin (xx, yy, zz, xy, xz, yz). bias_forces: with
     gravity, without damping. loops: how far its loops are from closed, empty if it has none; None
-    if the library does not say.
+    if the library does not say. bias_forces has springs and compensated weight where the library
+    has them. machine: what the library says of the whole machine, None if it does not.
     """
 
     poses: Mapping[str, np.ndarray]
@@ -31,6 +32,18 @@ class Answers:
     gravity_forces: np.ndarray
     bias_forces: np.ndarray
     loops: np.ndarray | None
+    machine: "Machine | None" = None
+
+
+class Machine(NamedTuple):
+    """Accelerations of a tree with springs, tendons, damping and actuators at some controls.
+
+    Contacts, limits, dry friction and equations of loops are not among its forces.
+    """
+
+    controls: np.ndarray
+    activations: np.ndarray
+    accelerations: np.ndarray
 
 
 class Peer(Protocol):
@@ -174,6 +187,25 @@ def biases(side: Side) -> Iterator[Term]:
     yield term("bias forces", "", here, there, size)
 
 
+def machines(side: Side) -> Iterator[Term]:
+    """Accelerations with all forces but those of contacts, limits, dry friction and loops."""
+    found, convention = side.answers.machine, side.convention
+    fits = found is not None and (
+        len(found.controls) == len(side.robot.actuators)
+        and len(found.activations) == len(side.robot.actuators.active)
+    )
+    if found is None or not fits or not side.at.has("forward_dynamics"):
+        return
+    model = side.at.whole.frictionless(damped=True)
+    state = side.q, side.at.qd
+    tau = side.at.ask(model, "actuate", *state, found.controls, found.activations)
+    way = side.at.ways("forward_dynamics")[0].name
+    here = side.at.ask(model, "forward_dynamics", *state, tau, method=way)
+    v = convention.to_velocity(*state)
+    there = convention.from_acceleration(side.x, v, found.accelerations)
+    yield term("accelerations", "", here, there)
+
+
 def loops(side: Side) -> Iterator[Term]:
     """Residuals there of loops that are closed here, if the library tells them.
 
@@ -195,6 +227,7 @@ TERMS: dict[str, Callable[[Side], Iterator[Term]]] = {
     "mass matrix": mass_matrices,
     "gravity forces": gravities,
     "bias forces": biases,
+    "accelerations": machines,
     "loops": loops,
 }
 """Terms to compare, in the order in which one difference causes the next."""

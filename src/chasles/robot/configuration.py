@@ -30,8 +30,9 @@ class Configuring(Computing):
     def neutral(self, *, within: bool = False) -> np.ndarray:
         """Return the configuration of the file (MuJoCo's qpos0): (nq,).
 
-        A joint for which the file has none is where its two frames coincide. It may lie outside of the joint limits. within=True moves each coordinate to the nearest
-        position inside its limits, and then closes the loops of a robot that has any.
+        A joint for which the file has none is where its two frames coincide. The configuration may
+        lie outside of the joint limits. within=True moves each coordinate to the nearest position
+        inside its limits, and then closes the loops of a robot that has any.
         """
         q = start(self.model)
         if not within:

@@ -370,10 +370,12 @@ class Computing(Identity):
     def spring_forces(
         self, q: Array, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
-        """Joint forces that hold the robot still against its springs, those of tendons too: (..., nv).
+        """Joint forces that hold the robot still against its springs: (..., nv).
 
-        They are the derivative of the springs' part of `potential_energy`, and a part of `bias_forces`,
-        `inverse_dynamics` and `forward_dynamics`.
+        Springs of joints and of tendons count.
+
+        They are the derivative of the springs' part of `potential_energy`, and part of
+        `bias_forces`, `inverse_dynamics` and `forward_dynamics`.
         """
         return self._call("spring_forces", (q,), (), None, out, threads)
 
@@ -389,9 +391,10 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Joint forces of the actuators of the file: (..., nv).
 
-        ctrl: a control for each of `robot.actuators` (..., nu), clamped to its range. act: an activation
-        for each actuator that has one, in the same order (..., na); zero by default. Forces are within
-        the ranges of actuators, tendons and joints. `activation_rate` has the rates of activations.
+        ctrl: a control for each of `robot.actuators` (..., nu), clamped to its range. act: an
+        activation for each of `robot.actuators.active` (..., na), zero by default. Forces are
+        within the ranges of actuators, tendons and joints. `activation_rate` has the rates of
+        activations.
         """
         return self._call("actuate", (q, qd, ctrl, self.activations(act)), (), None, out, threads)
 
@@ -423,7 +426,7 @@ class Computing(Identity):
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
-        """h in tau = M qdd + h: Coriolis, centrifugal, gravity and spring forces, less J'F: (..., nv).
+        """h in tau = M qdd + h: Coriolis, gravity and spring forces, less J'F: (..., nv).
 
         method: "newton-euler-vector", "lagrange" (Legnani et al. 1996), "augmented-tensor"
         (Balafoutis, Patel 1991), or "fastest".

@@ -27,7 +27,7 @@ def compare(
 ) -> Answer:
     """Compare a robot with another library, term by term.
 
-    Placements, masses, Jacobians, mass matrix, gravity, bias forces and loops.
+    Placements, masses, Jacobians, mass matrix, gravity, bias forces, accelerations and loops.
 
     The first difference is named with its likely cause; exit status 1 then.
 
@@ -60,6 +60,8 @@ def _show(found: Agreement, console: Console) -> None:
         console.print(rows)
     if found.ok:
         console.print(f"All terms agree to {found.tolerance:g} of the largest entry.")
+        if found.uncompared:
+            console.print(f"[bold]not compared[/] {escape('; '.join(found.uncompared))}")
     else:
         console.print(f"[bold]first difference[/] {escape(found.first)}")
         console.print(f"[bold]likely cause[/] {escape(found.cause)}")

@@ -1,5 +1,7 @@
 """The joint contract: what every joint type provides, and what follows from its motion by itself.
 
+Long because the contract is read as a whole.
+
 A joint lets its body move against its parent. `transform(q)` takes motion coordinates of the parent
 body's frame to those of the body's frame; `subspace(q)` is S with joint velocity S @ qd, written in
 the body's frame; `subspace_rates(q, rates)` are S and its derivatives in that frame; `bias(q, qd)`
