@@ -64,12 +64,16 @@ class Rigid:
     friction: Coulomb's coefficient mu, while touching. restitution: e of Newton's law of impact,
     with the same friction, at all points between bodies that approach each other together, then
     between those that approach by then: Newton's cradle passes the blow on. impact: a law of one
-    point in its place, which acts at the points in turn.
+    point in its place, which acts at the points in turn. torsion, rolling: friction of spinning and
+    of rolling, in m: the largest moments about the normal and the tangents are these lengths times
+    the normal force; the integrator "stepping" has them.
     """
 
     friction: float = 0.0
     restitution: float = 0.0
     impact: ImpactLaw | None = None
+    torsion: float = 0.0
+    rolling: float = 0.0
 
     def __post_init__(self) -> None:
         if fault := fault_of(self):
