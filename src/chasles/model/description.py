@@ -202,7 +202,8 @@ class ShapeData:
     holds, which is named as the robot's file names it. color: red, green, blue, opacity, 0 to 1.
     role: one of `ROLES`; what is for collision is looked at only where nothing else is there. bits:
     MuJoCo's contype and conaffinity, where the file has them: they say what the shape touches,
-    whatever its role.
+    whatever its role. friction: coefficients of sliding (1), spinning and rolling (m), where the
+    file has them; directions: how many of them act, MuJoCo's condim.
     """
 
     link: str
@@ -213,6 +214,8 @@ class ShapeData:
     color: tuple[float, ...] | None = None
     role: str = "visual"
     bits: tuple[int, int] | None = None
+    friction: tuple[float, float, float] | None = None
+    directions: int = 3
 
     @property
     def collides(self) -> bool:
@@ -320,7 +323,8 @@ class Description:
     `robot.independent` names them; none lets the library choose.
     closure: how dynamics solve the loops; the library's to choose.
     massless: no masses are known, so that only kinematics can be asked.
-    shapes: what links look like or touch others with; only distances depend on them. excluded:
+    shapes: what links look like or touch others with; only distances and contact depend on them.
+    planes: infinite ones, solid below z = 0 of their pose, of kind "plane". excluded:
     pairs of links that the file does not let touch.
     precision: of the numbers, which decides whether loops are meant to close.
     """
@@ -339,6 +343,7 @@ class Description:
     couplings: tuple[CouplingData, ...] = ()
     rotors: tuple[RotorData, ...] = ()
     shapes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
+    planes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
     excluded: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
     precision: Precision = field(default=Precision(), compare=False)
 

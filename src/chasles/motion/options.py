@@ -42,7 +42,7 @@ class Span:
 class Stepping:
     """The integrator, its longest step dt in s, and the error that an adaptive one allows."""
 
-    integrator: str = "rk4"
+    integrator: str | None = None
     dt: float | None = None
     rtol: float = 1e-6
     atol: float = 1e-9
@@ -63,7 +63,7 @@ class Loads:
 class Touch:
     """Pairs of shapes that may touch, states of soft ones at the start, joint limits that stop."""
 
-    contacts: Sequence[Any] = ()
+    contacts: Sequence[Any] | str = ()
     contact_states: Array = None
     limits: bool = False
 
@@ -97,9 +97,9 @@ class Options(TypedDict, total=False):
 
     duration: float | None
     dt: float | None
-    integrator: str
+    integrator: str | None
     control: Forces
-    contacts: Sequence[Any]
+    contacts: Sequence[Any] | str
     start: float | None
     steps: int | None
     resume: End | None

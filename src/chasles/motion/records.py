@@ -113,7 +113,9 @@ class Trajectory:
     contact, where `contacts` were given. end: where the motion stopped, to go on from. compiled:
     all steps were taken in machine code; why: what prevented that. unstable (...): with soft
     contacts, the step from which on velocities at contacts reverse from step to step, so that the
-    motion is not that of the ground; -1 where there is none.
+    motion is not that of the ground; -1 where there is none. iterations, unsolved (...): of
+    integrator "time-stepping", the mean number of iterations of a step, and the number of steps
+    that did not converge.
     """
 
     t: np.ndarray
@@ -126,3 +128,5 @@ class Trajectory:
     compiled: bool = False
     why: str = ""
     unstable: np.ndarray | None = None
+    iterations: np.ndarray | None = None
+    unsolved: np.ndarray | None = None

@@ -66,7 +66,7 @@ class Rigid:
     between those that approach by then: Newton's cradle passes the blow on. impact: a law of one
     point in its place, which acts at the points in turn. torsion, rolling: friction of spinning and
     of rolling, in m: the largest moments about the normal and the tangents are these lengths times
-    the normal force; the integrator "stepping" has them.
+    the normal force. Only the integrator "time-stepping" has them.
     """
 
     friction: float = 0.0

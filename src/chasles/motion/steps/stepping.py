@@ -324,8 +324,8 @@ class Steps:
             if not e:
                 found.append(touch)
                 continue
-            row = _rows(carriers[touch.carrier], touch)[2]
-            before, ahead = row @ v, row @ ahead_all
+            row = _normal_row(carriers[touch.carrier], touch)
+            before, ahead = _dot(row, v), _dot(row, ahead_all)
             u, a = 0.5 * (before + ahead), (ahead - before) / dt
             root = sqrt(maximum(u * u - 2.0 * a * gap, 0.0))
             when = 2.0 * maximum(gap, 0.0) / maximum(root - u, 1e-12)
@@ -749,6 +749,13 @@ def _solved(
     found = _zeros(n)
     found[places] = x
     return found
+
+
+def _normal_row(J: np.ndarray, touch: Touch) -> np.ndarray:
+    """The Jacobian (nv,) of the velocity along the normal of a slot."""
+    n = touch.axes[2]
+    wrench = np.concatenate([cross(touch.point, n), n])
+    return np.array([_dot(wrench, J[:, k]) for k in range(J.shape[1])], dtype=object)
 
 
 def _range(model: Model, body: int) -> tuple[int, int]:
