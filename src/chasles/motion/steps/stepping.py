@@ -35,6 +35,7 @@ from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps.impulses import (
     IMPACT,
     NORMAL,
+    SLOW,
     TANGENT,
     Disc,
     Huber,
@@ -53,8 +54,11 @@ FLOOR = 1e-9
 MOST = 40
 """Iterations of a step, at most."""
 
-TRIES = 4
-"""Points of the line search."""
+TRIES = 8
+"""Points of the line search, secants and halves in turn."""
+
+ENOUGH = 0.1
+"""A whole step is taken where the slope there is at most this part of that at its start."""
 
 PIVOT = 1e-9
 """The least pivot of the Hessian, as a part of the diagonal of M."""
@@ -600,40 +604,84 @@ class Newton:
         g: np.ndarray,
     ) -> Number:
         """The part of a direction at which the potential is least, between 0 and 1, by secants."""
-        p, along = self.p, self.velocities(d)
-        first = _dot(g, d)
+        p, first = self.p, _dot(g, d)
         Hd = np.array([_dot(row, d) for row in p.H], dtype=object)
-        smooth, curved = _dot(Hd, v) - _dot(p.p, d), _dot(Hd, d)
+        parts = [_Straight(_dot(Hd, v) - _dot(p.p, d), _dot(Hd, d))]
+        for touch, f, u, du in zip(p.touches, held, at, self.velocities(d), strict=True):
+            parts += self._along(touch, f, u, du)
+        for stop in p.stops:
+            term, k = Normal(stop.bound, 1.0 / (NORMAL * stop.weight)), stop.place
+            parts.append(_Push(term, stop.sign * v[k], stop.sign * d[k]))
+        for k, limit, stiff in p.dry:
+            parts.append(_Rub.of(limit, stiff, v[k : k + 1], d[k : k + 1]))
 
         def slope(alpha: Number) -> Number:
-            total = smooth + alpha * curved
-            for touch, f, (u, w), (du, dw) in zip(p.touches, held, at, along, strict=True):
-                linear, turning = self._impulse(touch, f, u + alpha * du, w + alpha * dw)
-                total = total - _dot(linear, du)
-                if touch.law.torsion or touch.law.rolling:
-                    total = total - _dot(turning, dw)
-            for stop in p.stops:
-                term, k = Normal(stop.bound, 1.0 / (NORMAL * stop.weight)), stop.place
-                push = term.impulse(stop.sign * (v[k] + alpha * d[k]))
-                total = total - stop.sign * push * d[k]
-            for k, limit, stiff in p.dry:
-                total = total - Huber(limit, stiff).impulse(v[k] + alpha * d[k]) * d[k]
-            return total
+            return _total([part(alpha) for part in parts])
 
         low, below, high, above = 0.0, first, 1.0, slope(1.0)
-        whole = less_equal(above, -0.1 * first)
+        whole = less_equal(above, -ENOUGH * first)
         alpha: Number = 1.0
-        for _ in range(TRIES):
-            part = below / minimum(below - above, -1e-300)
-            alpha = low + (high - low) * minimum(maximum(part, 0.02), 0.98)
+        for turn in range(TRIES):
+            part = below / minimum(below - above, -1e-300) if turn % 2 == 0 else 0.5
+            alpha = low + (high - low) * part
             value = slope(alpha)
             left = less(value, 0.0)
             low, high = select(left, alpha, low), select(left, high, alpha)
-            below, above = (
-                select(left, value, 0.5 * below),
-                select(left, 0.5 * above, value),
-            )
+            below, above = select(left, value, below), select(left, above, value)
         return select(whole, 1.0, alpha)
+
+    def _along(self, touch: Touch, held: Number, at: Any, along: Any) -> list[Any]:
+        """The parts of the potential's slope that a slot has."""
+        law, stiff, (u, w), (du, dw) = touch.law, 1.0 / (TANGENT * touch.weight), at, along
+        found: list[Any] = [_Push(self._normal(touch), u[2], du[2])]
+        if law.friction:
+            found.append(_Rub.of(law.friction * held, stiff, u[:2], du[:2]))
+        if law.torsion:
+            limit, k = law.torsion * held, stiff * law.torsion**2
+            found.append(_Rub.of(limit, k, w[2:], dw[2:]))
+        if law.rolling:
+            found.append(_Rub.of(law.rolling * held, stiff * law.rolling**2, w[:2], dw[:2]))
+        return found
+
+
+class _Straight(NamedTuple):
+    """The slope of a quadratic potential along a line."""
+
+    first: Number
+    rate: Number
+
+    def __call__(self, alpha: Number) -> Number:
+        return self.first + alpha * self.rate
+
+
+class _Push(NamedTuple):
+    """The slope of a normal impulse's potential along a line on which v goes with dv."""
+
+    law: Normal
+    v: Number
+    dv: Number
+
+    def __call__(self, alpha: Number) -> Number:
+        return -self.law.impulse(self.v + alpha * self.dv) * self.dv
+
+
+class _Rub(NamedTuple):
+    """The slope of friction's potential along a line on which the speed is sqrt(a + 2 b x + c x^2)."""
+
+    limit: Number
+    stiffness: Number
+    a: Number
+    b: Number
+    c: Number
+
+    @staticmethod
+    def of(limit: Number, stiffness: Number, v: np.ndarray, dv: np.ndarray) -> "_Rub":
+        return _Rub(limit, stiffness, _dot(v, v) + SLOW, _dot(v, dv), _dot(dv, dv))
+
+    def __call__(self, alpha: Number) -> Number:
+        rate = self.b + alpha * self.c
+        square = maximum(self.a + alpha * (self.b + rate), SLOW)
+        return minimum(self.limit / sqrt(square), self.stiffness) * rate
 
 
 # Small parts --------------------------------------------------------------------------------------
