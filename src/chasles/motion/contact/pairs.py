@@ -131,7 +131,7 @@ class Pair:
             problem = f"{shapes} has no fixed points of contact, which soft laws need"
             remedy = "give a Point, a Sphere, or a Plane or Ground below any shape but a Cylinder"
             raise InputError("E-CONTACT-046", problem, remedy, part="Pair")
-        if not self.traced and not self.varies and not isinstance(self.body, Point | Sphere):
+        if not (self.traced or self.varies or self.round or isinstance(self.body, Point | Sphere)):
             problem = f"{shapes} is not known in motion"
             remedy = "give a ConvexMesh (of a Cylinder: its balls()), and the Capsule as body"
             raise InputError("E-CONTACT-047", problem, remedy, part="Pair")
@@ -143,6 +143,11 @@ class Pair:
             return False
         flat = isinstance(self.surface, Plane | Ground) and not isinstance(self.body, Cylinder)
         return flat or isinstance(self.body, Point | Sphere)
+
+    @property
+    def round(self) -> bool:
+        """Return True for a capsule on a sphere or capsule, which time stepping alone has."""
+        return isinstance(self.body, Capsule) and isinstance(self.surface, Sphere | Capsule)
 
     @property
     def varies(self) -> bool:

@@ -4,7 +4,7 @@ All derive from a convex potential of the velocities at the end of the step, in 
 impulse that bounds friction is held (Castro and others 2024, *Irrotational contact fields*):
 
     normal    (bound - v_n)+ / R_n
-    friction  -min(limit / |v_t|, 1 / R_t) v_t, limit = mu times the held normal impulse
+    friction  -limit v_t / sqrt(v_t^2 + (limit R_t)^2), limit = mu times the held normal impulse
 
 A bound is the velocity at which a gap closes within the step, so that nothing penetrates; where
 shapes overlap, one at which a part of the overlap is released. Compliances R are parts of the
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.expr import Number
-from chasles.motion.geometry.closed_forms import absolute, less, maximum, minimum, select, sqrt
+from chasles.motion.geometry.closed_forms import less, maximum, minimum, select, sqrt
 
 NORMAL, TANGENT = 1e-4, 1e-3
 """Compliance of a contact, normal and tangential, as parts of its inverse mass."""
@@ -52,38 +52,33 @@ class Normal(NamedTuple):
         return select(less(v, self.bound), self.stiffness, 0.0)
 
 
-class Huber(NamedTuple):
-    """Friction along one direction: at most `limit`, with stiffness near rest."""
+class Friction(NamedTuple):
+    """Friction against a velocity of one or two entries: at most `limit`, with stiffness at rest.
+
+    Its potential limit sqrt(v^2 + s^2), s = limit / stiffness, has all derivatives, so that Newton's
+    method does not run to and fro where sticking begins.
+    """
 
     limit: Number
     stiffness: Number
 
-    def impulse(self, v: Number) -> Number:
-        """What opposes a velocity."""
-        return -maximum(minimum(self.stiffness * v, self.limit), -self.limit)
-
-    def slope(self, v: Number) -> Number:
-        """The decrease of the impulse with the velocity."""
-        return select(less(absolute(v) * self.stiffness, self.limit), self.stiffness, 0.0)
-
-
-class Disc(NamedTuple):
-    """Friction in a plane: at most `limit` against the direction of motion."""
-
-    limit: Number
-    stiffness: Number
-
-    def factor(self, v: Any) -> tuple[Number, Number]:
-        """k of the impulse -k v, and the inverse of the speed."""
-        inverse = 1.0 / sqrt(v[0] * v[0] + v[1] * v[1] + SLOW)
-        return minimum(self.limit * inverse, self.stiffness), inverse
+    def factor(self, square: Number) -> tuple[Number, Number]:
+        """k of the impulse -k v and 1 / (v^2 + s^2), of the square of the speed."""
+        slow = self.limit / self.stiffness
+        inverse = 1.0 / (square + slow * slow + SLOW)
+        return self.limit * sqrt(inverse), inverse
 
     def impulse(self, v: Any) -> np.ndarray:
-        """What opposes a velocity (2,)."""
-        return -self.factor(v)[0] * np.asarray(v)
+        """What opposes a velocity."""
+        return -self.factor(_square(v))[0] * np.asarray(v)
 
-    def slope(self, v: Any) -> tuple[Number, Number, np.ndarray]:
-        """k, s and t of the slope k I - s t t', t the direction of motion."""
-        k, inverse = self.factor(v)
-        slides = select(less(k, self.stiffness), k, 0.0)
-        return k, slides, np.asarray(v) * inverse
+    def slope(self, v: Any) -> tuple[Number, Number]:
+        """k and c of the slope k (I - c v v')."""
+        return self.factor(_square(v))
+
+
+def _square(v: Any) -> Number:
+    total: Number = 0.0
+    for x in v:
+        total = total + x * x
+    return total

@@ -21,7 +21,6 @@ from chasles.functions.programs import Derivative, program
 from chasles.model import Model
 from chasles.motion.contact.pairs import Pair, Rigid
 from chasles.motion.geometry.closed_forms import (
-    absolute,
     contact_axes,
     cross,
     less,
@@ -37,25 +36,38 @@ from chasles.motion.steps.impulses import (
     NORMAL,
     SLOW,
     TANGENT,
-    Disc,
-    Huber,
+    Friction,
     Normal,
     bound,
 )
 from chasles.motion.steps.slots import Placed, Spot, meeting
 from chasles.motion.steps.stiction import dry_friction
 
-TOLERANCE = 1e-7
-"""The residual of the momentum balance at which a step has converged, relative to the momentum."""
+TOLERANCE = 1e-6
+"""The residual of the momentum balance at which a convex problem is solved, of the momentum."""
+
+CONSISTENT = 3e-3
+"""That with friction by the new normal impulses, below which these are not held anew, as a part of
+the impulse of all smooth forces in the step."""
+
+HELD_ANEW = 3
+"""How often normal impulses that bound friction are held anew in a step, at most."""
 
 FLOOR = 1e-9
 """Added to that momentum: of a velocity of this many m/s or rad/s."""
 
+MEMORY = 5
+"""Numbers of a memory before the impulses that are held: status, iterations, residual, times held,
+and 1 where the next step is a cautious one.
+
+Status: 0 while it goes on, 1 solved, 2 not solved."""
+
 MOST = 40
 """Iterations of a step, at most."""
 
-TRIES = 8
-"""Points of the line search, secants and halves in turn."""
+TURNS = ("newton", "kink", "newton", "kink", "newton", "half", "newton", "newton")
+"""Points of the line search: Newton's from the last point, the slowest point of the friction that
+bends most between the ends of the bracket, or the middle."""
 
 ENOUGH = 0.1
 """A whole step is taken where the slope there is at most this part of that at its start."""
@@ -169,6 +181,7 @@ class Problem(NamedTuple):
     p: np.ndarray
     inverse: np.ndarray
     scale: Number
+    weight: Number
     carriers: list[np.ndarray]
     touches: list[Touch]
     stops: list[Stop]
@@ -289,12 +302,12 @@ class Steps:
         diagonal = np.array([M[k, k] for k in range(model.nv)], dtype=object)
         inverse = 1.0 / diagonal
         moved = p - H @ v  # what smooth forces would add
-        scale = np.sum(p * p * inverse) + np.sum(moved * moved * inverse)
-        scale = scale + FLOOR * FLOOR * np.sum(diagonal)
+        weight = np.sum(moved * moved * inverse) + FLOOR * FLOOR * np.sum(diagonal)
+        scale = np.sum(p * p * inverse) + weight
         self._problem = Problem(
-            H, p, inverse, scale, carriers, touches, stops, dry, tuple(places)
+            H, p, inverse, scale, weight, carriers, touches, stops, dry, tuple(places)
         )
-        for part in (H, p, inverse, scale, *carriers, self.early):
+        for part in (H, p, inverse, scale, weight, *carriers, self.early):
             self._carried.put(part)
         for touch in touches:
             self._carried.put([*touch.point, *touch.axes.ravel(), touch.bound])
@@ -350,7 +363,7 @@ class Steps:
         n = self.model.nv
         outputs = [
             (Variable("point", (n,)), list(self._given["qd"])),
-            (Variable("memory", (3,)), [0.0, 0.0, 0.0]),
+            (Variable("memory", (MEMORY + self.slots,)), [0.0] * (MEMORY + self.slots)),
             (Variable("data", (len(self._carried.entries),)), self._carried.entries),
         ]
         return Program.from_outputs("begin", self.inputs, outputs)
@@ -372,6 +385,7 @@ class Steps:
             p=seen(data, known.p),
             inverse=seen(data, known.inverse),
             scale=seen(data, known.scale).item(),
+            weight=seen(data, known.weight).item(),
             carriers=[seen(data, J) for J in known.carriers],
             touches=touches,
             stops=stops,
@@ -379,25 +393,33 @@ class Steps:
 
     @property
     def _between(self) -> list[Variable]:
-        sizes = {"point": self.model.nv, "memory": 3, "data": len(self._carried.entries)}
+        sizes = {"point": self.model.nv, "memory": MEMORY + self.slots}
+        sizes |= {"data": len(self._carried.entries)}
         return [Variable(name, (n,)) for name, n in sizes.items()]
 
     # The iteration ------------------------------------------------------------------------------
 
     @property
     def refine(self) -> Program:
-        """Newton's step with a line search; memory: converged, iterations, residual."""
+        """Newton's step with a line search."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
-        found = Newton(self._elsewhere(data), self.dt).step(v)
-        done, count = memory[0], memory[1] + 1.0
-        over = maximum(less_equal(found.residual, TOLERANCE), 2.0 * less_equal(MOST, count))
+        (done, count, _, times, careful), held = memory[:MEMORY], memory[MEMORY:]
+        newton = Newton(self._elsewhere(data), self.dt)
+        start = newton.held(newton.velocities(v))
+        held = [select(less(0.5, count), old, new) for old, new in zip(held, start, strict=True)]
+        found = newton.step(v, held, careful)
+        solved = less_equal(found.residual, TOLERANCE)
+        enough = maximum(less_equal(found.rest, CONSISTENT), less_equal(HELD_ANEW, times))
+        over = maximum(solved * enough, 2.0 * less_equal(MOST, count + 1.0))
+        anew = less_equal(found.residual, CONSISTENT) * (1.0 - enough)
+        later = [over, count + 1.0, found.residual, times + anew, 1.0 - careful]
+        # From the second time on half of the change: alternating impulses meet.
+        part = anew * select(less(0.5, times), 0.5, 1.0)
+        later += [old + part * (new - old) for old, new in zip(held, found.held, strict=True)]
         kept = [select(done, old, new) for old, new in zip(v, found.v, strict=True)]
-        later = [
-            select(done, old, new)
-            for old, new in zip(memory, (over, count, found.residual), strict=True)
-        ]
-        outputs = [(Variable("point", v.shape), kept), (Variable("memory", (3,)), later)]
+        later = [select(done, old, new) for old, new in zip(memory, later, strict=True)]
+        outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), later)]
         return Program.from_outputs("refine", self._between, outputs)
 
     # The end ------------------------------------------------------------------------------------
@@ -418,7 +440,7 @@ class Steps:
         there, last = _moved(model, arena, q, way, v)
         newton = Newton(self._elsewhere(data), dt)
         results = {"q": list(there), "qd": list(last)}
-        results["forces"] = (newton.forces(v) / dt).ravel().tolist() if self.slots else []
+        results["forces"] = (newton.forces(v, given["memory"][MEMORY:]) / dt).ravel().tolist() if self.slots else []
         failed = less(1.5, given["memory"][0])
         effort = given["effort"] + np.array([given["memory"][1], failed], dtype=object)
         results["effort"] = list(effort)
@@ -430,10 +452,15 @@ class Steps:
 
 
 class Refined(NamedTuple):
-    """Velocities after a step of Newton's method, and the residual there."""
+    """Velocities after a step of Newton's method; residuals there, and new normal impulses.
+
+    residual: with friction by the impulses that were held; rest: by the new ones.
+    """
 
     v: np.ndarray
     residual: Number
+    rest: Number
+    held: list[Number]
 
 
 class Newton:
@@ -465,7 +492,7 @@ class Newton:
     def _normal(self, touch: Touch) -> Normal:
         return Normal(touch.bound, 1.0 / (NORMAL * touch.weight))
 
-    def _held(self, at: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[Number]:
+    def held(self, at: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[Number]:
         """Normal impulses, which bound friction while a convex problem is solved."""
         return [
             self._normal(touch).impulse(u[2]) for touch, (u, _) in zip(self.p.touches, at, strict=True)
@@ -479,11 +506,11 @@ class Newton:
         linear = np.array([0.0, 0.0, self._normal(touch).impulse(u[2])], dtype=object)
         turning = _zeros(3)
         if law.friction:
-            linear[:2] = Disc(law.friction * held, stiff).impulse(u[:2])
+            linear[:2] = Friction(law.friction * held, stiff).impulse(u[:2])
         if law.torsion:
-            turning[2] = Huber(law.torsion * held, stiff * law.torsion**2).impulse(w[2])
+            turning[2:] = Friction(law.torsion * held, stiff * law.torsion**2).impulse(w[2:])
         if law.rolling:
-            turning[:2] = Disc(law.rolling * held, stiff * law.rolling**2).impulse(w[:2])
+            turning[:2] = Friction(law.rolling * held, stiff * law.rolling**2).impulse(w[:2])
         return linear, turning
 
     def _impulses(
@@ -494,10 +521,9 @@ class Newton:
             for touch, f, (u, w) in zip(self.p.touches, held, at, strict=True)
         ]
 
-    def forces(self, v: np.ndarray) -> np.ndarray:
+    def forces(self, v: np.ndarray, held: Sequence[Number]) -> np.ndarray:
         """Impulses on the bodies along the world's axes (k, 3)."""
-        at = self.velocities(v)
-        found = self._impulses(at, self._held(at))
+        found = self._impulses(self.velocities(v), held)
         each = [linear @ t.axes for (linear, _), t in zip(found, self.p.touches, strict=True)]
         return np.array(each, dtype=object).reshape(-1, 3)
 
@@ -521,17 +547,21 @@ class Newton:
             term = Normal(stop.bound, 1.0 / (NORMAL * stop.weight))
             g[stop.place] = g[stop.place] - stop.sign * term.impulse(stop.sign * v[stop.place])
         for k, limit, stiff in p.dry:
-            g[k] = g[k] - Huber(limit, stiff).impulse(v[k])
+            g[k] = g[k] - Friction(limit, stiff).impulse(v[k : k + 1])[0]
         return g
 
     def _hessian(
-        self, v: np.ndarray, at: Sequence[tuple[np.ndarray, np.ndarray]], held: Sequence[Number]
+        self,
+        v: np.ndarray,
+        at: Sequence[tuple[np.ndarray, np.ndarray]],
+        held: Sequence[Number],
+        exact: Number,
     ) -> np.ndarray:
         p = self.p
         n, H = len(v), p.H.copy()
         spatial = [_zeros(6, 6) for _ in p.carriers]
         for touch, f, (u, w) in zip(p.touches, held, at, strict=True):
-            spatial[touch.carrier] = spatial[touch.carrier] + self._stiffness(touch, f, u, w)
+            spatial[touch.carrier] = spatial[touch.carrier] + self._stiffness(touch, f, u, w, exact)
         signed = [_columns(p.carriers, k) for k in range(n)]
         sums: dict[Any, np.ndarray] = {}
         for i in range(n):
@@ -557,43 +587,52 @@ class Newton:
             k = stop.place
             H[k, k] = H[k, k] + term.slope(stop.sign * v[k])
         for k, limit, stiff in p.dry:
-            H[k, k] = H[k, k] + Huber(limit, stiff).slope(v[k])
+            slope, inverse = Friction(limit, stiff).slope(v[k : k + 1])
+            H[k, k] = H[k, k] + slope * (1.0 - exact * inverse * v[k] * v[k])
         return H
 
-    def _stiffness(self, touch: Touch, held: Number, u: np.ndarray, w: np.ndarray) -> np.ndarray:
+    def _stiffness(
+        self, touch: Touch, held: Number, u: np.ndarray, w: np.ndarray, exact: Number
+    ) -> np.ndarray:
         """The spatial stiffness (6, 6) of a slot about the origin, angular part first."""
         law, stiff, E = touch.law, 1.0 / (TANGENT * touch.weight), touch.axes
         n = E[2]
         normal = self._normal(touch).slope(u[2])
         G = normal * np.outer(n, n)
         if law.friction:
-            k, s, t = Disc(law.friction * held, stiff).slope(u[:2])
-            tangent = t @ E[:2]
-            G = G + k * (np.eye(3) - np.outer(n, n)) - s * np.outer(tangent, tangent)
+            k, c = Friction(law.friction * held, stiff).slope(u[:2])
+            t = u[:2] @ E[:2]
+            G = G + k * (np.eye(3) - np.outer(n, n) - exact * c * np.outer(t, t))
         P = _skew(touch.point)
         A = P @ G
         B = A @ P.T
         if law.torsion:
-            slope = Huber(law.torsion * held, stiff * law.torsion**2).slope(w[2])
-            B = B + slope * np.outer(n, n)
+            k, c = Friction(law.torsion * held, stiff * law.torsion**2).slope(w[2:])
+            B = B + k * (1.0 - exact * c * w[2] * w[2]) * np.outer(n, n)
         if law.rolling:
-            k, s, t = Disc(law.rolling * held, stiff * law.rolling**2).slope(w[:2])
-            tangent = t @ E[:2]
-            B = B + k * (np.eye(3) - np.outer(n, n)) - s * np.outer(tangent, tangent)
+            k, c = Friction(law.rolling * held, stiff * law.rolling**2).slope(w[:2])
+            t = w[:2] @ E[:2]
+            B = B + k * (np.eye(3) - np.outer(n, n) - exact * c * np.outer(t, t))
         return np.block([[B, A], [A.T, G]])
 
-    def step(self, v: np.ndarray) -> Refined:
-        """A step of Newton's method, and the residual after it."""
+    def step(self, v: np.ndarray, held: Sequence[Number], careful: Number) -> Refined:
+        """A step of Newton's method with normal impulses held, and the residuals after it.
+
+        careful: 1 takes friction to grow with the speed along the slip too, a bound from above of
+        the potential. Such steps find what sticks, others what slides; they are taken in turn.
+        """
         at = self.velocities(v)
-        held = self._held(at)
         g = self._gradient(v, self._impulses(at, held))
         floor = PIVOT / self.p.inverse
-        d = -_solved(self._hessian(v, at, held), g, self.p.order, floor)
-        alpha = self._line(v, d, at, held, g)
-        new = v + alpha * d
+        d = -_solved(self._hessian(v, at, held, 1.0 - careful), g, self.p.order, floor)
+        new = v + self._line(v, d, at, held, g) * d
         there = self.velocities(new)
-        rest = self._gradient(new, self._impulses(there, self._held(there)))
-        return Refined(new, sqrt(np.sum(rest * rest * self.p.inverse) / self.p.scale))
+        later = self.held(there)
+        residuals = []
+        for which, scale in ((held, self.p.scale), (later, self.p.weight)):
+            rest = self._gradient(new, self._impulses(there, which))
+            residuals.append(sqrt(np.sum(rest * rest * self.p.inverse) / scale))
+        return Refined(new, *residuals, later)
 
     def _line(
         self,
@@ -603,7 +642,7 @@ class Newton:
         held: Sequence[Number],
         g: np.ndarray,
     ) -> Number:
-        """The part of a direction at which the potential is least, between 0 and 1, by secants."""
+        """The part of a direction at which the potential is least, between 0 and 1."""
         p, first = self.p, _dot(g, d)
         Hd = np.array([_dot(row, d) for row in p.H], dtype=object)
         parts = [_Straight(_dot(Hd, v) - _dot(p.p, d), _dot(Hd, d))]
@@ -613,34 +652,44 @@ class Newton:
             term, k = Normal(stop.bound, 1.0 / (NORMAL * stop.weight)), stop.place
             parts.append(_Push(term, stop.sign * v[k], stop.sign * d[k]))
         for k, limit, stiff in p.dry:
-            parts.append(_Rub.of(limit, stiff, v[k : k + 1], d[k : k + 1]))
+            parts.append(_Rub.of(Friction(limit, stiff), v[k : k + 1], d[k : k + 1]))
 
-        def slope(alpha: Number) -> Number:
-            return _total([part(alpha) for part in parts])
+        def slope(alpha: Number) -> np.ndarray:
+            return _total([np.array(part(alpha), dtype=object) for part in parts])
 
-        low, below, high, above = 0.0, first, 1.0, slope(1.0)
-        whole = less_equal(above, -ENOUGH * first)
-        alpha: Number = 1.0
-        for turn in range(TRIES):
-            part = below / minimum(below - above, -1e-300) if turn % 2 == 0 else 0.5
-            alpha = low + (high - low) * part
-            value = slope(alpha)
-            left = less(value, 0.0)
-            low, high = select(left, alpha, low), select(left, high, alpha)
-            below, above = select(left, value, below), select(left, above, value)
-        return select(whole, 1.0, alpha)
+        low, high = (0.0, *slope(0.0)), (1.0, *slope(1.0))
+        whole, now = less_equal(high[1], -ENOUGH * first), high
+        for turn in TURNS:
+            alpha: Number = 0.5 * (low[0] + high[0])
+            if turn == "kink":
+                alpha = _sharpest(parts, low[0], high[0], alpha)
+            elif turn == "newton":
+                guess = now[0] - now[1] / maximum(now[2], 1e-300)
+                inside = less(low[0], guess) * less(guess, high[0])
+                alpha = select(inside, guess, alpha)
+            now = (alpha, *slope(alpha))
+            left = less(now[1], 0.0)
+            low, high = (
+                tuple(select(left, new, old) for new, old in zip(now, low, strict=True)),
+                tuple(select(left, old, new) for new, old in zip(now, high, strict=True)),
+            )
+        low, above, high = low[0], high[1], high[0]
+        # Beyond a kink, so that the next Hessian knows of it, unless that is too far.
+        last = select(less_equal(above, -first) + less_equal(low, 0.0), high, low)
+        return select(whole, 1.0, last)
 
     def _along(self, touch: Touch, held: Number, at: Any, along: Any) -> list[Any]:
         """The parts of the potential's slope that a slot has."""
         law, stiff, (u, w), (du, dw) = touch.law, 1.0 / (TANGENT * touch.weight), at, along
         found: list[Any] = [_Push(self._normal(touch), u[2], du[2])]
         if law.friction:
-            found.append(_Rub.of(law.friction * held, stiff, u[:2], du[:2]))
+            found.append(_Rub.of(Friction(law.friction * held, stiff), u[:2], du[:2]))
         if law.torsion:
-            limit, k = law.torsion * held, stiff * law.torsion**2
-            found.append(_Rub.of(limit, k, w[2:], dw[2:]))
+            spin = Friction(law.torsion * held, stiff * law.torsion**2)
+            found.append(_Rub.of(spin, w[2:], dw[2:]))
         if law.rolling:
-            found.append(_Rub.of(law.rolling * held, stiff * law.rolling**2, w[:2], dw[:2]))
+            roll = Friction(law.rolling * held, stiff * law.rolling**2)
+            found.append(_Rub.of(roll, w[:2], dw[:2]))
         return found
 
 
@@ -650,8 +699,8 @@ class _Straight(NamedTuple):
     first: Number
     rate: Number
 
-    def __call__(self, alpha: Number) -> Number:
-        return self.first + alpha * self.rate
+    def __call__(self, alpha: Number) -> tuple[Number, Number]:
+        return self.first + alpha * self.rate, self.rate
 
 
 class _Push(NamedTuple):
@@ -661,27 +710,39 @@ class _Push(NamedTuple):
     v: Number
     dv: Number
 
-    def __call__(self, alpha: Number) -> Number:
-        return -self.law.impulse(self.v + alpha * self.dv) * self.dv
+    def __call__(self, alpha: Number) -> tuple[Number, Number]:
+        v = self.v + alpha * self.dv
+        return -self.law.impulse(v) * self.dv, self.law.slope(v) * self.dv * self.dv
 
 
 class _Rub(NamedTuple):
-    """The slope of friction's potential along a line on which the speed is sqrt(a + 2 b x + c x^2)."""
+    """The slope of friction's potential along a line on which v^2 is a + 2 b x + c x^2."""
 
-    limit: Number
-    stiffness: Number
+    law: Friction
     a: Number
     b: Number
     c: Number
 
     @staticmethod
-    def of(limit: Number, stiffness: Number, v: np.ndarray, dv: np.ndarray) -> "_Rub":
-        return _Rub(limit, stiffness, _dot(v, v) + SLOW, _dot(v, dv), _dot(dv, dv))
+    def of(law: Friction, v: np.ndarray, dv: np.ndarray) -> "_Rub":
+        return _Rub(law, _dot(v, v), _dot(v, dv), _dot(dv, dv))
 
-    def __call__(self, alpha: Number) -> Number:
+    def __call__(self, alpha: Number) -> tuple[Number, Number]:
         rate = self.b + alpha * self.c
-        square = maximum(self.a + alpha * (self.b + rate), SLOW)
-        return minimum(self.limit / sqrt(square), self.stiffness) * rate
+        k, inverse = self.law.factor(maximum(self.a + alpha * (self.b + rate), 0.0))
+        return k * rate, k * (self.c - rate * rate * inverse)
+
+
+def _sharpest(parts: Sequence[Any], low: Number, high: Number, middle: Number) -> Number:
+    """Where friction turns round that has the largest jump, inside a bracket; else its middle."""
+    best: Number = 0.0
+    place = middle
+    for part in parts:
+        if isinstance(part, _Rub):
+            at, jump = -part.b / maximum(part.c, SLOW), part.law.limit * part.law.limit * part.c
+            better = less(low, at) * less(at, high) * less(best, jump)
+            best, place = select(better, jump, best), select(better, at, place)
+    return place
 
 
 # Small parts --------------------------------------------------------------------------------------
