@@ -20,8 +20,8 @@ from chasles.backends.llvm.code import load
 from chasles.backends.llvm.kernel import Kernel, Machine, assemble
 from chasles.expr import Interface
 
-CHUNK = 32
-"""States that are refined together: their data stay in the second cache."""
+CHUNK = 8
+"""States that are refined together: a vector of the widest registers, so that few wait for others."""
 
 USUAL_REFINEMENTS = 2
 """Iterations of a state, about: for the estimate of the work."""

@@ -50,6 +50,9 @@ CONSISTENT = 3e-3
 """That with friction by the new normal impulses, below which these are not held anew, as a part of
 the impulse of all smooth forces in the step."""
 
+NEARLY = 1e-1
+"""The residual of the convex problem from which on they are held anew."""
+
 HELD_ANEW = 3
 """How often normal impulses that bound friction are held anew in a step, at most."""
 
@@ -65,7 +68,7 @@ Status: 0 while it goes on, 1 solved, 2 not solved."""
 MOST = 40
 """Iterations of a step, at most."""
 
-TURNS = ("newton", "kink", "newton", "kink", "newton", "half", "newton", "newton")
+TURNS = ("newton", "kink", "newton", "kink", "newton", "newton")
 """Points of the line search: Newton's from the last point, the slowest point of the friction that
 bends most between the ends of the bracket, or the middle."""
 
@@ -412,7 +415,7 @@ class Steps:
         solved = less_equal(found.residual, TOLERANCE)
         enough = maximum(less_equal(found.rest, CONSISTENT), less_equal(HELD_ANEW, times))
         over = maximum(solved * enough, 2.0 * less_equal(MOST, count + 1.0))
-        anew = less_equal(found.residual, CONSISTENT) * (1.0 - enough)
+        anew = less_equal(found.residual, NEARLY) * (1.0 - enough)
         later = [over, count + 1.0, found.residual, times + anew, 1.0 - careful]
         # From the second time on half of the change: alternating impulses meet.
         part = anew * select(less(0.5, times), 0.5, 1.0)
@@ -657,7 +660,7 @@ class Newton:
         def slope(alpha: Number) -> np.ndarray:
             return _total([np.array(part(alpha), dtype=object) for part in parts])
 
-        low, high = (0.0, *slope(0.0)), (1.0, *slope(1.0))
+        low, high = (0.0, first, 0.0), (1.0, *slope(1.0))
         whole, now = less_equal(high[1], -ENOUGH * first), high
         for turn in TURNS:
             alpha: Number = 0.5 * (low[0] + high[0])
