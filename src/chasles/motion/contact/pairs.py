@@ -6,7 +6,7 @@ Forces of soft contact, and the states of surfaces, are expressions that a step 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -87,6 +87,27 @@ class Rigid:
         return self.impact or Newton(self.restitution, self.friction)
 
 
+@dataclass(frozen=True)
+class Compliant:
+    """Ground that gives way, for the integrator "time-stepping", which is stable at any step.
+
+    The normal force is stiffness (d + relaxation ddot) at a depth d, never pulling: stiffness in
+    N/m, relaxation in s. friction, torsion, rolling: as in `Rigid`.
+    """
+
+    stiffness: float
+    relaxation: float = 0.0
+    friction: float = 0.0
+    torsion: float = 0.0
+    rolling: float = 0.0
+
+    restitution: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        if fault := fault_of(self):
+            raise InputError("E-CONTACT-090", fault, part=type(self).__name__)
+
+
 class Spot(NamedTuple):
     """A point C where a body may touch another, and how it moves past it.
 
@@ -111,12 +132,13 @@ class Pair:
 
     body: Body
     surface: Surface
-    law: Rigid | SoftContact
+    law: Rigid | SoftContact | Compliant
 
     def __post_init__(self) -> None:
         check_shapes("Pair", self.body, self.surface)
-        if not isinstance(self.law, Rigid | SoftContact):
-            problem = f"the law must be Rigid(...) or SoftContact(...), not {self.law!r:.60}"
+        if not isinstance(self.law, Rigid | SoftContact | Compliant):
+            wanted = "Rigid(...), Compliant(...) or SoftContact(...)"
+            problem = f"the law must be {wanted}, not {self.law!r:.60}"
             raise ArgumentError("E-CONTACT-043", problem, part="Pair")
         if isinstance(self.law, SoftContact) and self.law.tangents != 2:
             problem = "a law with tangents=1 is for points in a plane"
@@ -210,7 +232,7 @@ class Contacts:
         for pair in self.pairs:
             if not isinstance(getattr(pair, "law", None), SoftContact):
                 problem = f"{pair!r:.80} has no soft law"
-                remedy = "give contact.SoftContact(...), or use chasles.simulate for rigid ones"
+                remedy = "give contact.SoftContact(...), or simulate with 'time-stepping'"
                 raise ModelError("E-MOTION-007", problem, remedy, part="contacts")
             for frame in pair.frames:
                 if frame is not None:

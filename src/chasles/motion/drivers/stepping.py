@@ -19,7 +19,7 @@ from chasles.functions.doors import leading_shape
 from chasles.mechanisms import require_tree
 from chasles.model import Description, Model
 from chasles.model.given import check_hash
-from chasles.motion.contact.pairs import Pair, Rigid, given_pairs
+from chasles.motion.contact.pairs import Compliant, Pair, Rigid, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import parameter_count, traced
 from chasles.motion.drivers.compiled import (
@@ -207,9 +207,9 @@ def scene_of(robot: Machine, plan: Plan) -> Scene:
     """What acts on a robot in a plan."""
     pairs = given_pairs("simulate", plan.contacts)
     for pair in pairs:
-        if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid):
-            problem = f"{pair!r:.80} has no rigid law"
-            remedy = "give contact.Rigid(...), or another integrator"
+        if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid | Compliant):
+            problem = f"{pair!r:.80} has no law of time stepping"
+            remedy = "give contact.Rigid(...) or contact.Compliant(...), or another integrator"
             raise ModelError("E-MOTION-133", problem, remedy, part="simulate")
         for frame in pair.frames:
             if frame is not None:

@@ -19,7 +19,7 @@ import numpy as np
 from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, interpret, jacobian
 from chasles.functions.programs import Derivative, program
 from chasles.model import Model
-from chasles.motion.contact.pairs import Pair, Rigid
+from chasles.motion.contact.pairs import Compliant, Pair, Rigid
 from chasles.motion.geometry.closed_forms import (
     contact_axes,
     cross,
@@ -164,7 +164,8 @@ class Touch(NamedTuple):
     point: np.ndarray
     axes: np.ndarray
     bound: Number
-    law: Rigid
+    stiffness: float
+    law: Rigid | Compliant
     weight: float
 
 
@@ -285,7 +286,8 @@ class Steps:
         for (pair, spot), weight in zip(spots, weights, strict=True):
             axes = contact_axes(np.asarray(spot.normal))
             which = keys.index((pair.body.frame, pair.surface.frame))
-            touch = Touch(which, spot.point - origin, axes, bound(spot.gap, dt), pair.law, weight)
+            ends = _normal(spot.gap, pair.law, weight, dt)
+            touch = Touch(which, spot.point - origin, axes, *ends, pair.law, weight)
             touches.append(touch)
             gaps.append(spot.gap)
         self.early: Number = 0.0
@@ -493,7 +495,7 @@ class Newton:
         return found
 
     def _normal(self, touch: Touch) -> Normal:
-        return Normal(touch.bound, 1.0 / (NORMAL * touch.weight))
+        return Normal(touch.bound, touch.stiffness)
 
     def held(self, at: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[Number]:
         """Normal impulses, which bound friction while a convex problem is solved."""
@@ -774,6 +776,16 @@ def _total(parts: Sequence[np.ndarray]) -> np.ndarray:
     for part in parts[1:]:
         whole = whole + part
     return whole
+
+
+def _normal(
+    gap: Number, law: Rigid | Compliant, weight: float, dt: float
+) -> tuple[Number, float]:
+    """Bound and stiffness of a normal impulse: at the end of the step, implicit."""
+    if isinstance(law, Compliant):
+        time = dt + law.relaxation
+        return (-1.0 / time) * gap, dt * law.stiffness * time
+    return bound(gap, dt), 1.0 / (NORMAL * weight)
 
 
 def _symmetric(A: np.ndarray) -> np.ndarray:
