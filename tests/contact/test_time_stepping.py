@@ -1,5 +1,6 @@
 """Closed forms of contact at 2 ms by the compiled time-stepping integrator."""
 
+import itertools
 import math
 
 import numpy as np
@@ -123,7 +124,7 @@ def stack(robot, masses, duration, dt=DT):
     law = contact.Rigid(friction=0.6)
     shapes = [contact.Box(f"b{k}", edges) for k in range(len(masses))]
     pairs = [contact.Pair(shapes[0], contact.Plane(), law)]
-    pairs += [contact.Pair(b, a, law) for a, b in zip(shapes, shapes[1:], strict=False)]
+    pairs += [contact.Pair(b, a, law) for a, b in itertools.pairwise(shapes)]
     q = posed(*((0.0, 0.0, 0.05 + 0.1 * k) for k in range(len(masses))))
     return q, stepped(made, q, pairs, duration, dt=dt, every=100)
 

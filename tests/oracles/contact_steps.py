@@ -146,7 +146,7 @@ class Problem:
         self.early = min(dt, float(np.min(when[strikes]))) if strikes.any() else 0.0
 
 
-def lagged(p, tolerance=1e-10, most=200, refresh=True):
+def lagged(p, tolerance=1e-10, most=200):
     """Velocities, impulses (k, 3) and iterations, by Newton's method with an exact line search."""
     Rn, Rt = NORMAL * p.w, TANGENT * p.w
     v = p.v0.copy()
@@ -167,11 +167,10 @@ def lagged(p, tolerance=1e-10, most=200, refresh=True):
         vc = p.J @ v
         return p.M @ (v - p.free) - np.einsum("kin,ki->n", p.J, impulses(vc, f)), vc
 
-    f = normal(p.J @ v)
     scale = np.linalg.norm(size * p.free) + np.linalg.norm(size * p.v0) + 1e-12
-    for count in range(most):
-        if refresh:
-            f = normal(p.J @ v)
+    count = -1
+    while (count := count + 1) < most:
+        f = normal(p.J @ v)
         g, vc = gradient(v, f)
         if np.linalg.norm(g / size) <= tolerance * scale:
             break
@@ -209,9 +208,7 @@ def associated(p, most=100):
         r, yn = np.linalg.norm(y[:, :2], axis=1), y[:, 2]
         m = p.mu * Rt / Rn  # the polar cone in the metric of R
         gn = (yn + p.mu * (Rt / Rn) * r) / (1.0 + p.mu**2 * Rt / Rn)
-        slide = np.column_stack(
-            [(p.mu * gn / np.maximum(r, 1e-300))[:, None] * y[:, :2], gn]
-        )
+        slide = np.column_stack([(p.mu * gn / np.maximum(r, 1e-300))[:, None] * y[:, :2], gn])
         stick = r <= p.mu * yn
         apart = yn < -m * r
         return np.where(stick[:, None], y, np.where(apart[:, None], 0.0, slide))
@@ -221,7 +218,8 @@ def associated(p, most=100):
     def gradient(v):
         return p.M @ (v - p.free) - np.einsum("kin,ki->n", p.J, impulses(p.J @ v))
 
-    for count in range(most):
+    count = -1
+    while (count := count + 1) < most:
         g = gradient(v)
         if np.linalg.norm(g) < 1e-11 * (1.0 + np.linalg.norm(p.M @ p.free)):
             break

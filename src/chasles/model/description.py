@@ -343,9 +343,9 @@ class Description:
     couplings: tuple[CouplingData, ...] = ()
     rotors: tuple[RotorData, ...] = ()
     shapes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
-    planes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
     excluded: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
     precision: Precision = field(default=Precision(), compare=False)
+    planes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
 
 
 Named = LinkData | JointData | CouplingData | RotorData | FrameData | Description

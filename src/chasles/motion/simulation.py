@@ -24,16 +24,16 @@ from chasles.motion.contact.from_file import file_pairs
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, follows
-from chasles.motion.drivers.compiled import DONE, WATCH, Course, Rollout, checked_steps, prepared
 from chasles.motion.drivers import stepping
+from chasles.motion.drivers.compiled import DONE, WATCH, Course, Rollout, checked_steps, prepared
 from chasles.motion.drivers.interpreted import (
     host_forces,
     interpreted,
     rigid_contacts,
     step_count,
 )
-from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.drivers.running import other_motion, resumed
+from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.keywords import renamed, shown
 from chasles.motion.options import DT, GROUPS, NAMES, Options, Plan, planned
 from chasles.motion.records import End, Trajectory
@@ -195,7 +195,7 @@ def _stepped(
             raise ModelError("E-MOTION-135", problem, "use another integrator", part="simulate")
     dt, total = _steps(plan)
     control, host, why = plan.control, None, ""
-    if callable(control) and not isinstance(control, BUILT_IN) or follows(control):
+    if (callable(control) and not isinstance(control, BUILT_IN)) or follows(control):
         made, why = _traced_step(robot, plan, dt, compiled, batch=np.ndim(q) > 1)
         if why and compiled:
             problem = f"this motion cannot be compiled: {why}"
@@ -236,7 +236,10 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
     remembers = callable(control) and not isinstance(control, FunctionType | BUILT_IN)
     for found, words in (
         *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
-        (not known(plan.integrator or USUAL).traced, "the integrator is implicit or chooses its steps"),
+        (
+            not known(plan.integrator or USUAL).traced,
+            "the integrator is implicit or chooses its steps",
+        ),
         (plan.free != "body", "free='mixed'"),
         (plan.f_ext, "f_ext"),
         (plan.events, "events"),

@@ -21,7 +21,7 @@ from chasles.backends.llvm.kernel import Kernel, Machine, assemble
 from chasles.expr import Interface
 
 CHUNK = 8
-"""States that are refined together: a vector of the widest registers, so that few wait for others."""
+"""States that are refined together: a vector of the widest registers, so that few wait."""
 
 USUAL_REFINEMENTS = 2
 """Iterations of a state, about: for the estimate of the work."""
@@ -66,9 +66,7 @@ class _Layout:
     inputs, outputs: how many the whole has. rows: bytes of a state's point, memory and data.
     """
 
-    def __init__(
-        self, inputs: int, outputs: int, rows: Sequence[int], own: int, size: int
-    ) -> None:
+    def __init__(self, inputs: int, outputs: int, rows: Sequence[int], own: int, size: int) -> None:
         self.inputs, self.outputs, self.rows, self.own = inputs, outputs, rows, _even(own)
         self.kind = {8: "double", 4: "float"}[size]
         self.size, self.tables = size, [_even(8 * (inputs + 3)), _even(8 * outputs)]

@@ -92,9 +92,7 @@ def _tell(left: list[tuple[Any, Any]]) -> None:
         warnings.warn(f"contacts of the file: {problem}", stacklevel=4)
 
 
-def _law(
-    a: ShapeData, b: ShapeData, friction: float | None, restitution: float
-) -> Rigid:
+def _law(a: ShapeData, b: ShapeData, friction: float | None, restitution: float) -> Rigid:
     """Friction of a pair: the larger of each, in as many directions as one of them has."""
     given = [s.friction for s in (a, b) if s.friction is not None] or [FRICTION]
     slide, spin, roll = (max(values) for values in zip(*given, strict=True))
@@ -131,9 +129,7 @@ def _allowed(model: Model, a: ShapeData, b: ShapeData) -> bool:
         return False
     i, j = _body(model, a), _body(model, b)
     parents = {k: model.bodies[k].parent for k in (i, j) if k != WORLD}
-    return not (
-        (parents.get(i) == j and j != WORLD) or (parents.get(j) == i and i != WORLD)
-    )
+    return not ((parents.get(i) == j and j != WORLD) or (parents.get(j) == i and i != WORLD))
 
 
 def _plane(shape: ShapeData) -> Plane:

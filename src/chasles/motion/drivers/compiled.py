@@ -246,7 +246,9 @@ class Rollout:
         names = (*self._sizes, "parameters") if m else tuple(self._sizes)
         lead = leading_shape(place.function, **{name: given[name] for name in names})
         states = [place.flat(given[name], lead, (n,)) for name, n in self._sizes.items()]
-        controls = [] if self.control is not None else [joint_forces(place, lead, steps, self.model.nv)]
+        controls = (
+            [] if self.control is not None else [joint_forces(place, lead, steps, self.model.nv)]
+        )
         if m:
             own = given["parameters"]
             shared = own.ndim == 1
@@ -263,7 +265,9 @@ class Rollout:
             return None
         found, target = self._touching, (place.backend, place.dtype)
         if target not in self._touchers:
-            self._touchers[target] = compiled_kernel(("contacts", found.hash), lambda: found, *target)
+            self._touchers[target] = compiled_kernel(
+                ("contacts", found.hash), lambda: found, *target
+            )
         states = records[2] if len(records) > 2 else records[0][..., :0]
         arguments = (*records[:2], states)
         forces, gaps, _ = place.call(self._touchers[target], arguments, threads)

@@ -166,8 +166,7 @@ class Stepped:
         names = ("q", "qd", "parameters") if m else ("q", "qd")
         lead = leading_shape(place.function, **{name: given[name] for name in names})
         states = [
-            place.flat(given[name], lead, (n,))
-            for name, n in (("q", self.model.nq), ("qd", nv))
+            place.flat(given[name], lead, (n,)) for name, n in (("q", self.model.nq), ("qd", nv))
         ]
         count = len(states[0])
         if self.slots:

@@ -55,8 +55,8 @@ class Normal(NamedTuple):
 class Friction(NamedTuple):
     """Friction against a velocity of one or two entries: at most `limit`, with stiffness at rest.
 
-    Its potential limit sqrt(v^2 + s^2), s = limit / stiffness, has all derivatives, so that Newton's
-    method does not run to and fro where sticking begins.
+    Its potential limit sqrt(v^2 + s^2), s = limit / stiffness, has all derivatives, so that
+    Newton's method does not run to and fro where sticking begins.
     """
 
     limit: Number

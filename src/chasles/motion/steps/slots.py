@@ -103,9 +103,7 @@ def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed)
     return found
 
 
-def hull_on_plane(
-    body: ConvexMesh | Box, over: Placed, plane: Plane, under: Placed
-) -> list[Spot]:
+def hull_on_plane(body: ConvexMesh | Box, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
     """The corners of a box or small hull; of others the lowest in four leaning directions."""
     if isinstance(body, Box) or len(body.points) <= MOST_CORNERS:
         return balls_on_surface(body, over, plane, under)
@@ -245,9 +243,7 @@ def _crossing(
         facing = sign * applied(frame.R.T, normal)
         half = 0.5 * np.array(shape.size)
         small = absolute(facing)
-        corner = half * select(
-            less(small, 1e-6), 0.0, select(less(facing, 0.0), -1.0, 1.0)
-        )
+        corner = half * select(less(small, 1e-6), 0.0, select(less(facing, 0.0), -1.0, 1.0))
         near.append(frame.out(corner + np.array(shape.center)))
     return 0.5 * (near[0] + near[1])
 
@@ -285,5 +281,3 @@ def check_pairs(function: str, pairs: Sequence[Pair]) -> None:
 def _names(kinds: Any) -> str:
     each = getattr(kinds, "__args__", (kinds,))
     return "/".join(kind.__name__ for kind in each)
-
-
