@@ -40,9 +40,12 @@ class Span:
 
 @dataclass(frozen=True)
 class Stepping:
-    """The integrator, its longest step dt in s, and the error that an adaptive one allows."""
+    """The integrator, its longest step dt in s, and the error that an adaptive one allows.
 
-    integrator: str | None = None
+    integrator: "" is "rk4", and "time-stepping" where contacts are those of the file.
+    """
+
+    integrator: str = ""
     dt: float | None = None
     rtol: float = 1e-6
     atol: float = 1e-9
@@ -97,7 +100,7 @@ class Options(TypedDict, total=False):
 
     duration: float | None
     dt: float | None
-    integrator: str | None
+    integrator: str
     control: Forces
     contacts: Sequence[Any] | str
     start: float | None

@@ -165,9 +165,11 @@ def _chosen(robot: Machine, plan: Plan) -> Plan:
             kept["contacts of the file"] = tuple(file_pairs(robot))
         found = kept["contacts of the file"]
         integrator = plan.integrator or TIME_STEPPING
-        own = {"limits": True, "dissipation": True} if integrator == TIME_STEPPING else {}
-        return replace(plan, contacts=found, integrator=integrator, **own)
-    return plan if plan.integrator is not None else replace(plan, integrator=USUAL)
+        own = integrator == TIME_STEPPING
+        limits, dissipation = plan.limits or own, plan.dissipation or own
+        chosen = {"contacts": found, "limits": limits, "dissipation": dissipation}
+        return Plan(**vars(plan) | chosen | {"integrator": integrator})
+    return plan if plan.integrator != "" else replace(plan, integrator=USUAL)
 
 
 def _stepped(
@@ -211,7 +213,8 @@ def _traced_step(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
 ) -> tuple[stepping.Stepped, str]:
     """The step with its controller traced, or the step that is given joint forces, and why."""
-    control, why = plan.control, ""
+    control: Any = plan.control
+    why = ""
     if follows(control):
         why = "control follows a trajectory"
     elif not isinstance(control, FunctionType) and not compiled:
@@ -237,7 +240,7 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
     for found, words in (
         *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
         (
-            not known(plan.integrator or USUAL).traced,
+            not known(plan.integrator).traced,
             "the integrator is implicit or chooses its steps",
         ),
         (plan.free != "body", "free='mixed'"),

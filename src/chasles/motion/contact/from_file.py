@@ -1,5 +1,6 @@
 """Contacts of a robot's file: its collision shapes, planes, pairs, masks and friction."""
 
+import importlib
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -8,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from chasles.formats import meshes as mesh_files
 from chasles.formats.registry import mesh_file
 from chasles.model import WORLD, Model, ShapeData
 from chasles.motion.contact.pairs import Pair, Rigid
@@ -59,7 +59,8 @@ def file_pairs(
     def pair(a: tuple[ShapeData, Any], b: tuple[ShapeData, Any]) -> Pair:
         return Pair(a[1], b[1], _law(a[0], b[0], friction, restitution))
 
-    found, left = [], []
+    found: list[Pair] = []
+    left: list[tuple[Any, Any]] = []
     for shape in shapes:
         for plane in planes:
             if _moves(model, shape[0], plane[0]) and _masks(shape[0], plane[0]):
@@ -178,6 +179,7 @@ def _around(half: np.ndarray) -> np.ndarray:
 
 def _mesh(model: Model, shape: ShapeData, R: np.ndarray, r: np.ndarray) -> Iterator[ConvexMesh]:
     """The hull of a mesh file."""
+    readers: Any = importlib.import_module("chasles.formats.meshes")  # with lxml
     path = mesh_file(shape.file, model.source.where)
     if path is None:
         warnings.warn(
@@ -185,6 +187,6 @@ def _mesh(model: Model, shape: ShapeData, R: np.ndarray, r: np.ndarray) -> Itera
             stacklevel=5,
         )
         return
-    points = np.concatenate([np.asarray(m.vertices, dtype=float) for m in mesh_files.loaded(path)])
+    points = np.concatenate([np.asarray(m.vertices, dtype=float) for m in readers.loaded(path)])
     hull = _hull(shape.link, points * np.array(shape.size), R, r)
     yield replace(hull, vertices=tuple(place(p) for p in hull.points))

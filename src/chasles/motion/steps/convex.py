@@ -130,14 +130,14 @@ class Newton:
         return linear, turning
 
     def _impulses(
-        self, at: Sequence[tuple[np.ndarray, np.ndarray]], held: Sequence[Number]
+        self, at: Sequence[tuple[np.ndarray, np.ndarray]], held: Any
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         return [
             self._impulse(touch, f, u, w)
             for touch, f, (u, w) in zip(self.p.touches, held, at, strict=True)
         ]
 
-    def forces(self, v: np.ndarray, held: Sequence[Number]) -> np.ndarray:
+    def forces(self, v: np.ndarray, held: Any) -> np.ndarray:
         """Impulses on the bodies along the world's axes (k, 3)."""
         found = self._impulses(self.velocities(v), held)
         each = [linear @ t.axes for (linear, _), t in zip(found, self.p.touches, strict=True)]
@@ -169,7 +169,7 @@ class Newton:
         self,
         v: np.ndarray,
         at: Sequence[tuple[np.ndarray, np.ndarray]],
-        held: Sequence[Number],
+        held: Any,
         exact: Number,
     ) -> np.ndarray:
         p = self.p
@@ -230,7 +230,7 @@ class Newton:
             B = B + k * (np.eye(3) - np.outer(n, n) - exact * c * np.outer(t, t))
         return np.block([[B, A], [A.T, G]])
 
-    def step(self, v: np.ndarray, held: Sequence[Number], careful: Number) -> Refined:
+    def step(self, v: np.ndarray, held: Any, careful: Number) -> Refined:
         """A step of Newton's method with normal impulses held, and the residuals after it.
 
         careful: 1 takes friction to grow with the speed along the slip too, a bound from above of
@@ -247,20 +247,20 @@ class Newton:
         for which, scale in ((held, self.p.scale), (later, self.p.weight)):
             rest = self._gradient(new, self._impulses(there, which))
             residuals.append(sqrt(np.sum(rest * rest * self.p.inverse) / scale))
-        return Refined(new, *residuals, later)
+        return Refined(new, residuals[0], residuals[1], later)
 
     def _line(
         self,
         v: np.ndarray,
         d: np.ndarray,
         at: Sequence[tuple[np.ndarray, np.ndarray]],
-        held: Sequence[Number],
+        held: Any,
         g: np.ndarray,
     ) -> Number:
         """The part of a direction at which the potential is least, between 0 and 1."""
         p, first = self.p, dot(g, d)
         Hd = np.array([dot(row, d) for row in p.H], dtype=object)
-        parts = [_Straight(dot(Hd, v) - dot(p.p, d), dot(Hd, d))]
+        parts: list[Any] = [_Straight(dot(Hd, v) - dot(p.p, d), dot(Hd, d))]
         for touch, f, u, du in zip(p.touches, held, at, self.velocities(d), strict=True):
             parts += self._along(touch, f, u, du)
         for stop in p.stops:
@@ -272,7 +272,8 @@ class Newton:
         def slope(alpha: Number) -> np.ndarray:
             return total([np.array(part(alpha), dtype=object) for part in parts])
 
-        low, high = (0.0, first, 0.0), (1.0, *slope(1.0))
+        low: Any = (0.0, first, 0.0)
+        high: Any = (1.0, *slope(1.0))
         whole, now = less_equal(high[1], -ENOUGH * first), high
         for turn in TURNS:
             alpha: Number = 0.5 * (low[0] + high[0])
@@ -288,9 +289,9 @@ class Newton:
                 tuple(select(left, new, old) for new, old in zip(now, low, strict=True)),
                 tuple(select(left, old, new) for new, old in zip(now, high, strict=True)),
             )
-        low, above, high = low[0], high[1], high[0]
+        least, above, most = low[0], high[1], high[0]
         # Beyond a kink, so that the next Hessian knows of it, unless that is too far.
-        last = select(less_equal(above, -first) + less_equal(low, 0.0), high, low)
+        last = select(less_equal(above, -first) + less_equal(least, 0.0), most, least)
         return select(whole, 1.0, last)
 
     def _along(self, touch: Touch, held: Number, at: Any, along: Any) -> list[Any]:

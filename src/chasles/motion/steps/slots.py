@@ -112,7 +112,8 @@ def hull_on_plane(body: ConvexMesh | Box, over: Placed, plane: Plane, under: Pla
     found = []
     for a, b in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
         down = applied(over.R.T, normal + TILT * (a * axes[0] + b * axes[1]))
-        best, at = None, None
+        best: Any = None
+        at: Any = None
         for corner in body.points:
             level = np.sum(down * corner)
             if best is None:

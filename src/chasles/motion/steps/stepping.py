@@ -326,10 +326,10 @@ class Steps:
         """Newton's step with a line search."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
-        (done, count, _, times, careful), held = memory[:MEMORY], memory[MEMORY:]
+        (done, count, _, times, careful), known = memory[:MEMORY], memory[MEMORY:]
         newton = Newton(self._elsewhere(data), self.dt)
         start = newton.held(newton.velocities(v))
-        held = [select(less(0.5, count), old, new) for old, new in zip(held, start, strict=True)]
+        held = [select(less(0.5, count), old, new) for old, new in zip(known, start, strict=True)]
         found = newton.step(v, held, careful)
         solved = less_equal(found.residual, TOLERANCE)
         enough = maximum(less_equal(found.rest, CONSISTENT), less_equal(HELD_ANEW, times))
