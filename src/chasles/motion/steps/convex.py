@@ -69,7 +69,8 @@ class Problem(NamedTuple):
 class Refined(NamedTuple):
     """Velocities after a step of Newton's method; residuals there, and new normal impulses.
 
-    residual: with friction by the impulses that were held; rest: by the new ones.
+    residual: with friction by the impulses that were held. rest: how much it changes by the new
+    ones, as a part of the impulse of smooth forces.
     """
 
     v: np.ndarray
@@ -242,12 +243,15 @@ class Newton:
         d = -solved(self._hessian(v, at, held, 1.0 - careful), g, self.p.order, floor)
         new = v + self._line(v, d, at, held, g) * d
         there = self.velocities(new)
-        later = self.held(there)
-        residuals = []
-        for which, scale in ((held, self.p.scale), (later, self.p.weight)):
-            rest = self._gradient(new, self._impulses(there, which))
-            residuals.append(sqrt(np.sum(rest * rest * self.p.inverse) / scale))
-        return Refined(new, residuals[0], residuals[1], later)
+        later, now = self.held(there), self._impulses(there, held)
+        rest = self._gradient(new, now)
+        residual = sqrt(np.sum(rest * rest * self.p.inverse) / self.p.scale)
+        changed: Number = 0.0
+        for touch, f, at_end, old in zip(self.p.touches, later, there, now, strict=True):
+            new_one = self._impulse(touch, f, *at_end)
+            change = new_one[0][:2] - old[0][:2]
+            changed = changed + touch.weight * dot(change, change)
+        return Refined(new, residual, sqrt(changed / self.p.weight), later)
 
     def _line(
         self,
