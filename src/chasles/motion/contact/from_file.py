@@ -1,6 +1,5 @@
 """Contacts of a robot's file: its collision shapes, planes, pairs, masks and friction."""
 
-import importlib
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chasles.formats import meshes as mesh_files
 from chasles.formats.registry import mesh_file
 from chasles.model import WORLD, Model, ShapeData
 from chasles.motion.contact.pairs import Pair, Rigid
@@ -179,7 +179,6 @@ def _around(half: np.ndarray) -> np.ndarray:
 
 def _mesh(model: Model, shape: ShapeData, R: np.ndarray, r: np.ndarray) -> Iterator[ConvexMesh]:
     """The hull of a mesh file."""
-    readers: Any = importlib.import_module("chasles.formats.meshes")  # with lxml
     path = mesh_file(shape.file, model.source.where)
     if path is None:
         warnings.warn(
@@ -187,6 +186,6 @@ def _mesh(model: Model, shape: ShapeData, R: np.ndarray, r: np.ndarray) -> Itera
             stacklevel=5,
         )
         return
-    points = np.concatenate([np.asarray(m.vertices, dtype=float) for m in readers.loaded(path)])
+    points = np.concatenate([np.asarray(m.vertices, dtype=float) for m in mesh_files.loaded(path)])
     hull = _hull(shape.link, points * np.array(shape.size), R, r)
     yield replace(hull, vertices=tuple(place(p) for p in hull.points))
