@@ -23,9 +23,10 @@ from chasles.motion.contact.dynamics import (
     solve,
     state,
 )
+from chasles.motion.contact.from_file import file_pairs
 from chasles.motion.contact.impact import Impact, impact, impact_derivatives, velocity_step
 from chasles.motion.contact.modes import Event, Sets, events, held, new_sets, without
-from chasles.motion.contact.pairs import Pair, Rigid
+from chasles.motion.contact.pairs import Compliant, Pair, Rigid
 from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Plane, Point, Sphere
 from chasles.motion.geometry.features import minimal
 from chasles.motion.geometry.kinematics import Contact
@@ -67,6 +68,7 @@ __all__ = [
     "AzadFeatherstone",
     "Box",
     "Capsule",
+    "Compliant",
     "Contact",
     "ContactForce",
     "ContactMotion",
@@ -114,6 +116,7 @@ __all__ = [
     "convex",
     "coulomb",
     "events",
+    "file_pairs",
     "forces_program",
     "gauss_seidel",
     "held",

@@ -154,6 +154,7 @@ LAWS: dict[str, Callable[..., Any]] = {
         **{"coefficient": 1.0, "stiffness": 1.0, "damping": 1.0} | x
     ),
     "Rigid": contact.Rigid,
+    "Compliant": lambda **x: contact.Compliant(**{"stiffness": 1.0} | x),
     "Moreau": lambda **x: contact.Moreau(**{"restitution": 0.5} | x),
     "Newton": lambda **x: contact.Newton(**{"restitution": 0.5} | x),
     "Poisson": lambda **x: contact.Poisson(**{"restitution": 0.5, "friction": 0.5} | x),

@@ -2,7 +2,7 @@
 
 import functools
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from chasles.backends.arrays import Kernel, Target
@@ -154,6 +154,11 @@ def described(backend: str) -> str:
 def loop(kernel: Kernel, backend: str = USUAL) -> Any:
     """A kernel of machine code repeated: its outputs are its first inputs (`llvm_loop.Loop`)."""
     return importlib.import_module(BACKENDS[backend].loop).Loop(kernel)
+
+
+def iterated(kernels: Sequence[Kernel]) -> Any:
+    """A beginning, an iteration until convergence and an end as one kernel (`llvm.iterated`)."""
+    return importlib.import_module("chasles.backends.llvm.iterated").iterated(kernels)
 
 
 def search(kernel: Kernel) -> Any:

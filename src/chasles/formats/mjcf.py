@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
+from typing import Any
 
 from chasles.errors import ModelError
 from chasles.formats.mjcf_equalities import Equalities, equalities
@@ -91,6 +92,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         couplings=tuple(found.couplings),
         rotors=tuple(rotors),
         shapes=tuple(_shapes(source)),
+        planes=tuple(_planes(source)),
         excluded=tuple((source.bodies[a], source.bodies[b]) for a, b in source["excluded"]),
         sensors=tuple(measured),
         actuators=driven,
@@ -229,8 +231,26 @@ def _shapes(source: Source) -> Iterator[ShapeData]:
         visual, link = source["geom_group"][k] in _SHOWN, source.bodies[source["geom_bodyid"][k]]
         color = tuple(source["geom_color"][k]) if visual else None
         role = "visual" if visual else "collision"
-        bits = (source["geom_contype"][k], source["geom_conaffinity"][k])
-        yield ShapeData(link, kind, tuple(size[: SHAPES[kind]]), place, file, color, role, bits)
+        made = ShapeData(link, kind, tuple(size[: SHAPES[kind]]), place, file, color, role)
+        yield replace(made, **_touch(source, k))
+
+
+def _planes(source: Source) -> Iterator[ShapeData]:
+    """Planes of all bodies; MuJoCo draws a part of them, and lets all of it touch."""
+    for k, kind in enumerate(source["geom_type"]):
+        if kind == "plane":
+            place = pose(source["geom_pos"][k], source["geom_quat"][k])
+            link = source.bodies[source["geom_bodyid"][k]]
+            yield ShapeData(link, kind, (), place, role="collision", **_touch(source, k))
+
+
+def _touch(source: Source, k: int) -> dict[str, Any]:
+    """What a shape touches, and with which friction."""
+    return {
+        "bits": (source["geom_contype"][k], source["geom_conaffinity"][k]),
+        "friction": tuple(source["geom_friction"][k]),
+        "directions": source["geom_condim"][k],
+    }
 
 
 def _frames(source: Source) -> Iterator[FrameData]:

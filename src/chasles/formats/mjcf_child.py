@@ -22,7 +22,7 @@ ARRAYS = (
     *("eq_obj1id", "eq_obj2id", "eq_active0", "eq_data"),
     *("tendon_adr", "tendon_num", "wrap_objid", "wrap_prm"),
     *("geom_bodyid", "geom_group", "geom_dataid", "geom_size", "geom_pos", "geom_quat"),
-    *("geom_contype", "geom_conaffinity"),
+    *("geom_contype", "geom_conaffinity", "geom_friction", "geom_condim"),
     *("mesh_pos", "mesh_quat", "mesh_scale"),
 )
 """What is printed of mjModel under its own name; MuJoCo's documentation says what each is."""

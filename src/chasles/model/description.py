@@ -192,7 +192,8 @@ class ShapeData:
     holds, which is named as the robot's file names it. color: red, green, blue, opacity, 0 to 1.
     role: one of `ROLES`; what is for collision is looked at only where nothing else is there. bits:
     MuJoCo's contype and conaffinity, where the file has them: they say what the shape touches,
-    whatever its role.
+    whatever its role. friction: coefficients of sliding (1), spinning and rolling (m), where the
+    file has them; directions: how many of them act, MuJoCo's condim.
     """
 
     link: str
@@ -203,6 +204,8 @@ class ShapeData:
     color: tuple[float, ...] | None = None
     role: str = "visual"
     bits: tuple[int, int] | None = None
+    friction: tuple[float, float, float] | None = None
+    directions: int = 3
 
     @property
     def collides(self) -> bool:
@@ -310,9 +313,9 @@ class Description:
     `robot.independent` names them; none lets the library choose.
     closure: how dynamics solve the loops; the library's to choose.
     massless: no masses are known, so that only kinematics can be asked.
-    shapes: what links look like or touch others with; only distances depend on them. excluded:
-    pairs of links that the file does not let touch. sensors: in file order; nothing else depends on
-    them.
+    shapes: what links look like or touch others with; only distances and contact depend on them.
+    planes: infinite ones, solid below z = 0 of their pose, of kind "plane". excluded: pairs of
+    links that the file does not let touch. sensors: in file order; nothing else depends on them.
     precision: of the numbers, which decides whether loops are meant to close.
     actuators: in file order, which is that of controls. fluid: around the links. unsupported: parts
     of the file that act on the machine and are left out.
@@ -339,6 +342,7 @@ class Description:
     keyframes: tuple[KeyframeData, ...] = field(default=(), compare=False)
     fluid: FluidData | None = None
     unsupported: tuple[str, ...] = field(default=(), compare=False)
+    planes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
 
 
 Named = LinkData | JointData | CouplingData | RotorData | ActuatorData | FrameData | Description

@@ -40,9 +40,12 @@ class Span:
 
 @dataclass(frozen=True)
 class Stepping:
-    """The integrator, its longest step dt in s, and the error that an adaptive one allows."""
+    """The integrator, its longest step dt in s, and the error that an adaptive one allows.
 
-    integrator: str = "rk4"
+    integrator: "" is "rk4", and "time-stepping" where contacts are those of the file.
+    """
+
+    integrator: str = ""
     dt: float | None = None
     rtol: float = 1e-6
     atol: float = 1e-9
@@ -63,7 +66,7 @@ class Loads:
 class Touch:
     """Pairs of shapes that may touch, states of soft ones at the start, joint limits that stop."""
 
-    contacts: Sequence[Any] = ()
+    contacts: Sequence[Any] | str = ()
     contact_states: Array = None
     limits: bool = False
 
@@ -104,7 +107,7 @@ class Options(TypedDict, total=False):
     dt: float | None
     integrator: str
     control: Forces
-    contacts: Sequence[Any]
+    contacts: Sequence[Any] | str
     start: float | None
     steps: int | None
     resume: End | None

@@ -113,8 +113,9 @@ class Trajectory:
     contact, where `contacts` were given. end: where the motion stopped, to go on from. compiled:
     all steps were taken in machine code; why: what prevented that. unstable (...): with soft
     contacts, the step from which on velocities at contacts reverse from step to step, so that the
-    motion is not that of the ground; -1 where there is none. sensors: {name: (..., n, size)}, where
-    `sensors` were asked for.
+    motion is not that of the ground; -1 where there is none. iterations, unsolved (...): of
+    integrator "time-stepping", the mean number of iterations of a step, and the number of steps
+    that did not converge. sensors: {name: (..., n, size)}, where `sensors` were asked for.
     """
 
     t: np.ndarray
@@ -128,3 +129,5 @@ class Trajectory:
     why: str = ""
     unstable: np.ndarray | None = None
     sensors: Mapping[str, np.ndarray] = field(default_factory=dict)
+    iterations: np.ndarray | None = None
+    unsolved: np.ndarray | None = None

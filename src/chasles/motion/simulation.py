@@ -5,6 +5,7 @@ Long because `simulate` documents every option of a motion.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from types import FunctionType
 from typing import Any, Required, TypedDict, Unpack
 
@@ -19,12 +20,20 @@ from chasles.model import Model
 from chasles.model.given import some_numbers
 from chasles.motion.apart import MayRemember, apart
 from chasles.motion.contact import watch as watching
+from chasles.motion.contact.from_file import file_pairs
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, follows
+from chasles.motion.drivers import stepping
 from chasles.motion.drivers.compiled import DONE, WATCH, Course, Rollout, checked_steps, prepared
-from chasles.motion.drivers.interpreted import interpreted, rigid_contacts, step_count
+from chasles.motion.drivers.interpreted import (
+    host_forces,
+    interpreted,
+    rigid_contacts,
+    step_count,
+)
 from chasles.motion.drivers.running import other_motion, resumed
+from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.keywords import renamed, shown
 from chasles.motion.measuring import measured
 from chasles.motion.options import DT, GROUPS, NAMES, Options, Plan, planned
@@ -34,6 +43,9 @@ from chasles.motion.steps.traced import RolloutGradient
 
 DEFAULTS = NAMES | dict.fromkeys(["tau", *GROUPS])
 """Options of `simulate` that are not given."""
+
+USUAL = "rk4"
+"""The integrator where none is given, and contacts are not those of the file."""
 
 WHOLE = 1e-9
 """A duration is a whole number of steps dt if it is so to this part of a step."""
@@ -122,7 +134,9 @@ def simulate(
         a if library_of(a) else some_numbers(name, a, "simulate")
         for name, a in (("q", q), ("qd", qd))
     )
-    plan = planned(options)
+    plan = _chosen(robot, planned(options))
+    if plan.integrator == TIME_STEPPING:
+        return _stepped(robot, plan, q, qd, compiled, device, threads)
     why = "compiled=False was given" if compiled is False else obstacle(robot, plan, compiled)
     if not why:
         dt, total = _steps(plan)
@@ -144,13 +158,95 @@ def simulate(
     return watching.told("simulate", measured(robot.mechanism, run, plan))
 
 
+def _chosen(robot: Machine, plan: Plan) -> Plan:
+    """The plan with the contacts of the robot's file, and with an integrator."""
+    if isinstance(plan.contacts, str):
+        if plan.contacts != "file":
+            problem = f"contacts must be pairs or 'file', not {plan.contacts!r:.60}"
+            raise ArgumentError("E-MOTION-134", problem, part="simulate")
+        kept = robot.mechanism.kept
+        if "contacts of the file" not in kept:
+            kept["contacts of the file"] = tuple(file_pairs(robot))
+        found = kept["contacts of the file"]
+        integrator = plan.integrator or TIME_STEPPING
+        own = integrator == TIME_STEPPING
+        limits, dissipation = plan.limits or own, plan.dissipation or own
+        chosen = {"contacts": found, "limits": limits, "dissipation": dissipation}
+        return Plan(**vars(plan) | chosen | {"integrator": integrator})
+    return plan if plan.integrator != "" else replace(plan, integrator=USUAL)
+
+
+def _stepped(
+    robot: Machine,
+    plan: Plan,
+    q: Array,
+    qd: Array,
+    compiled: bool | None,
+    device: str | None,
+    threads: int | None,
+) -> Trajectory:
+    """The motion by time stepping; a controller that cannot be traced is called at each step."""
+    for found, words in (
+        *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
+        (compiled is False, "compiled=False"),
+        (device == "cuda", "device='cuda'"),
+        (plan.free != "body", "free='mixed'"),
+        (plan.f_ext, "f_ext"),
+        (plan.events, "events"),
+        (plan.times is not None, "times"),
+        ((plan.closure, plan.stabilization) != (None, None), "closure or stabilization"),
+    ):
+        if found:
+            problem = f"integrator {TIME_STEPPING!r} does not support: {words}"
+            raise ModelError("E-MOTION-135", problem, "use another integrator", part="simulate")
+    dt, total = _steps(plan)
+    control, host, why = plan.control, None, ""
+    if (callable(control) and not isinstance(control, BUILT_IN)) or follows(control):
+        made, why = _traced_step(robot, plan, dt, compiled, batch=np.ndim(q) > 1)
+        if why and compiled:
+            problem = f"this motion cannot be compiled: {why}"
+            raise ModelError("E-MOTION-136", problem, part="simulate")
+        host = host_forces(robot.mechanism, control, qd) if why else None
+    else:
+        made = stepping.prepared(robot, plan, dt, control)
+    run = partial(made, host=host)
+    return replace(_run(robot, run, q, qd, plan, dt, total, device, threads), why=why)
+
+
+def _traced_step(
+    robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
+) -> tuple[stepping.Stepped, str]:
+    """The step with its controller traced, or the step that is given joint forces, and why."""
+    control: Any = plan.control
+    why = ""
+    if follows(control):
+        why = "control follows a trajectory"
+    elif not isinstance(control, FunctionType) and not compiled:
+        why = "control is an object, which may remember"
+    else:
+        try:
+            alone = control if compiled else apart(control)
+            made = stepping.prepared(robot, plan, dt, alone, again=True)
+            why = "" if compiled else _changes(robot, alone, made, batch=batch)
+        except (MayRemember, ModelError) as error:
+            if compiled:
+                raise
+            why = str(error)
+    if why:
+        made = stepping.prepared(robot, replace(plan, parameters=None), dt, None)
+    return made, why
+
+
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
     """What of a plan has no compiled form, a function for control apart; "" if nothing."""
     control, resume = plan.control, plan.resume
     remembers = callable(control) and not isinstance(control, FunctionType | BUILT_IN)
     for found, words in (
         *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
-        (not known(plan.integrator).traced, "the integrator is implicit or chooses its steps"),
+        (
+            not known(plan.integrator).traced,
+            "the integrator is implicit or chooses its steps",
+        ),
         (plan.free != "body", "free='mixed'"),
         (plan.f_ext, "f_ext"),
         (plan.events, "events"),
@@ -186,7 +282,7 @@ def _made(
     return made, _changes(robot, apart(control), made, batch=batch)
 
 
-def _changes(robot: Machine, control: FunctionType, made: Rollout, *, batch: bool) -> str:
+def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
     """Why a traced function is not the given one, "" if it is: it may remember, or draw.
 
     It is called with two states, one after the other or, for a batch, together.
@@ -217,7 +313,7 @@ def _changes(robot: Machine, control: FunctionType, made: Rollout, *, batch: boo
 
 def _run(
     robot: Machine,
-    made: Rollout,
+    made: Callable[..., Trajectory],
     q: Array,
     qd: Array,
     plan: Plan,

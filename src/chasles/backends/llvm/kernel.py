@@ -170,6 +170,10 @@ class Kernel:
         self.interface, self.dtype = artifact.interface, np.dtype(artifact.dtype)
         with arrays.COMPILING:
             self.code = load(artifact.object_code, _exact(), ("one", "batch"))
+        self._finish()
+
+    def _finish(self) -> None:
+        """Look up the functions of the loaded code."""
         self.one_address, self.batch_address = self.code.address("one"), self.code.address("batch")
         one = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(self.one_address)
         self._one = checked.ends(one) if checked.ON else one

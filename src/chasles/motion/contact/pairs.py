@@ -6,7 +6,7 @@ Forces of soft contact, and the states of surfaces, are expressions that a step 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -64,12 +64,16 @@ class Rigid:
     friction: Coulomb's coefficient mu, while touching. restitution: e of Newton's law of impact,
     with the same friction, at all points between bodies that approach each other together, then
     between those that approach by then: Newton's cradle passes the blow on. impact: a law of one
-    point in its place, which acts at the points in turn.
+    point in its place, which acts at the points in turn. torsion, rolling: friction of spinning and
+    of rolling, in m: the largest moments about the normal and the tangents are these lengths times
+    the normal force. Only the integrator "time-stepping" has them.
     """
 
     friction: float = 0.0
     restitution: float = 0.0
     impact: ImpactLaw | None = None
+    torsion: float = 0.0
+    rolling: float = 0.0
 
     def __post_init__(self) -> None:
         if fault := fault_of(self):
@@ -81,6 +85,27 @@ class Rigid:
     def impact_law(self) -> ImpactLaw:
         """The law of impact."""
         return self.impact or Newton(self.restitution, self.friction)
+
+
+@dataclass(frozen=True)
+class Compliant:
+    """Ground that gives way, for the integrator "time-stepping", which is stable at any step.
+
+    The normal force is stiffness (d + relaxation ddot) at a depth d, never pulling: stiffness in
+    N/m, relaxation in s. friction, torsion, rolling: as in `Rigid`.
+    """
+
+    stiffness: float
+    relaxation: float = 0.0
+    friction: float = 0.0
+    torsion: float = 0.0
+    rolling: float = 0.0
+
+    restitution: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        if fault := fault_of(self):
+            raise InputError("E-CONTACT-090", fault, part=type(self).__name__)
 
 
 class Spot(NamedTuple):
@@ -107,12 +132,13 @@ class Pair:
 
     body: Body
     surface: Surface
-    law: Rigid | SoftContact
+    law: Rigid | SoftContact | Compliant
 
     def __post_init__(self) -> None:
         check_shapes("Pair", self.body, self.surface)
-        if not isinstance(self.law, Rigid | SoftContact):
-            problem = f"the law must be Rigid(...) or SoftContact(...), not {self.law!r:.60}"
+        if not isinstance(self.law, Rigid | SoftContact | Compliant):
+            wanted = "Rigid(...), Compliant(...) or SoftContact(...)"
+            problem = f"the law must be {wanted}, not {self.law!r:.60}"
             raise ArgumentError("E-CONTACT-043", problem, part="Pair")
         if isinstance(self.law, SoftContact) and self.law.tangents != 2:
             problem = "a law with tangents=1 is for points in a plane"
@@ -127,7 +153,7 @@ class Pair:
             problem = f"{shapes} has no fixed points of contact, which soft laws need"
             remedy = "give a Point, a Sphere, or a Plane or Ground below any shape but a Cylinder"
             raise InputError("E-CONTACT-046", problem, remedy, part="Pair")
-        if not self.traced and not self.varies and not isinstance(self.body, Point | Sphere):
+        if not (self.traced or self.varies or self.round or isinstance(self.body, Point | Sphere)):
             problem = f"{shapes} is not known in motion"
             remedy = "give a ConvexMesh (of a Cylinder: its balls()), and the Capsule as body"
             raise InputError("E-CONTACT-047", problem, remedy, part="Pair")
@@ -139,6 +165,11 @@ class Pair:
             return False
         flat = isinstance(self.surface, Plane | Ground) and not isinstance(self.body, Cylinder)
         return flat or isinstance(self.body, Point | Sphere)
+
+    @property
+    def round(self) -> bool:
+        """Return True for a capsule on a sphere or capsule, which time stepping alone has."""
+        return isinstance(self.body, Capsule) and isinstance(self.surface, Sphere | Capsule)
 
     @property
     def varies(self) -> bool:
@@ -201,7 +232,7 @@ class Contacts:
         for pair in self.pairs:
             if not isinstance(getattr(pair, "law", None), SoftContact):
                 problem = f"{pair!r:.80} has no soft law"
-                remedy = "give contact.SoftContact(...), or use chasles.simulate for rigid ones"
+                remedy = "give contact.SoftContact(...), or simulate with 'time-stepping'"
                 raise ModelError("E-MOTION-007", problem, remedy, part="contacts")
             for frame in pair.frames:
                 if frame is not None:

@@ -118,7 +118,7 @@ class Rollout:
         key = (*target, WATCH) if watch else target
         if key not in self._loops:
             recipe = (self.recipe, WATCH) if watch else self.recipe
-            kernel = _kernel(recipe, partial(self._program, watch=watch), *target)
+            kernel = compiled_kernel(recipe, partial(self._program, watch=watch), *target)
             self._loops[key] = backends.loop(kernel, target[0])
         return self._loops[key]
 
@@ -147,7 +147,7 @@ class Rollout:
         often = math.gcd(every, done)
         with place.device:
             lead, states, controls = self._start(place, course)
-            numbers = _kept(steps, often) + done
+            numbers = kept_steps(steps, often) + done
             records = place.records(states, len(numbers))
             rest, seen = [record[:, 1:] for record in records], None
             if watch:
@@ -190,7 +190,7 @@ class Rollout:
         check_holonomic(self.model)
         lead, states, controls = self._start(self._place(course), course)
         steps, every = course.steps, course.every
-        records = len(_kept(steps, every))
+        records = len(kept_steps(steps, every))
         weights = checked_weights(covectors, lead, records, self.model.nv)
         weights += [np.zeros((1, records, a.shape[1])) for a in states[2:]]
         names = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
@@ -214,7 +214,7 @@ class Rollout:
     def _adjoint(self, along: tuple[str, ...]) -> Any:
         """The step backward, repeated; along: inputs that differ from step to step."""
         if along not in self._adjoints:
-            kernel = _kernel(
+            kernel = compiled_kernel(
                 ("adjoint", self.recipe, along),
                 lambda: adjoint_program(self.model, self._program(), along),
             )
@@ -246,7 +246,9 @@ class Rollout:
         names = (*self._sizes, "parameters") if m else tuple(self._sizes)
         lead = leading_shape(place.function, **{name: given[name] for name in names})
         states = [place.flat(given[name], lead, (n,)) for name, n in self._sizes.items()]
-        controls = [] if self.control is not None else [_forces(place, lead, steps, self.model.nv)]
+        controls = (
+            [] if self.control is not None else [joint_forces(place, lead, steps, self.model.nv)]
+        )
         if m:
             own = given["parameters"]
             shared = own.ndim == 1
@@ -263,14 +265,16 @@ class Rollout:
             return None
         found, target = self._touching, (place.backend, place.dtype)
         if target not in self._touchers:
-            self._touchers[target] = _kernel(("contacts", found.hash), lambda: found, *target)
+            self._touchers[target] = compiled_kernel(
+                ("contacts", found.hash), lambda: found, *target
+            )
         states = records[2] if len(records) > 2 else records[0][..., :0]
         arguments = (*records[:2], states)
         forces, gaps, _ = place.call(self._touchers[target], arguments, threads)
         return Touching(forces, gaps, states)
 
 
-def _kernel(
+def compiled_kernel(
     recipe: object, trace: Callable[[], Program], backend: str = "llvm", dtype: str = "float64"
 ) -> Any:
     """The kernel of a recipe, whose program is traced where it is not known."""
@@ -333,13 +337,13 @@ def checked_steps(
     return step, *counts, begin, threads
 
 
-def _kept(steps: int, every: int) -> np.ndarray:
+def kept_steps(steps: int, every: int) -> np.ndarray:
     """The numbers of the steps after which a state is kept; 0 is the start."""
     numbers = np.arange(0, steps + 1, every)
     return numbers if numbers[-1] == steps else np.append(numbers, steps)
 
 
-def _forces(place: Place, lead: tuple[int, ...], steps: int, nv: int) -> Any:
+def joint_forces(place: Place, lead: tuple[int, ...], steps: int, nv: int) -> Any:
     """Joint forces as (count or 1, steps or 1, nv)."""
     array = place.given["tau"]
     if array is None:

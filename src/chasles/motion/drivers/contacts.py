@@ -226,6 +226,10 @@ def check_rigid(
             problem = f"beside limits and rigid contacts {pair!r:.80} must be rigid too"
             remedy = "give contact.Pair(body, surface, contact.Rigid(...)) for all of them"
             raise ArgumentError("E-MOTION-070", problem, remedy, part="simulate")
+        if pair.round or pair.law.torsion or pair.law.rolling:
+            what = "a Capsule on this shape" if pair.round else "torsion and rolling"
+            problem = f"{what} needs integrator 'time-stepping', not {name!r}"
+            raise InputError("E-MOTION-137", problem, part="simulate")
     if q.ndim > 1:
         problem = f"rigid contacts and limits need one state, not a batch {q.shape[:-1]}"
         remedy = "simulate them one by one, or take robot.rollout with soft contacts"

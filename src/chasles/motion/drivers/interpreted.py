@@ -59,7 +59,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         problem = "contact_states are of contacts, and there are none"
         raise InputError("E-MOTION-064", problem, part="simulate")
     dynamics = _dynamics(mechanism, plan, () if soft is None else soft.contacts.frames)
-    force = _joint_forces(mechanism, plan.control, qd)
+    force = host_forces(mechanism, plan.control, qd)
     dry: Dry | None = None
     rigid: RigidContact | None = None
     if firm:
@@ -188,7 +188,7 @@ def step_count(whole: float, longest: float) -> int:
 # Forces -----------------------------------------------------------------------------------------
 
 
-def _joint_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
+def host_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
     """The function tau(t, q, qd), for states with velocities like qd, its results checked."""
     if isinstance(tau, BUILT_IN):
         return controlled(mechanism, tau)

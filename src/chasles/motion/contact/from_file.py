@@ -1,0 +1,191 @@
+"""Contacts of a robot's file: its collision shapes, planes, pairs, masks and friction."""
+
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from chasles.formats import meshes as mesh_files
+from chasles.formats.registry import mesh_file
+from chasles.model import WORLD, Model, ShapeData
+from chasles.motion.contact.pairs import Pair, Rigid
+from chasles.motion.contract import Machine
+from chasles.motion.geometry.closed_forms import Box, Capsule, Plane, Sphere
+from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, place
+from chasles.motion.steps.slots import meeting
+
+FRICTION = (1.0, 0.005, 0.0001)
+"""Sliding, spinning (m) and rolling (m) of shapes whose file does not say: MuJoCo's defaults."""
+
+MOST_OWN = 12
+"""Pairs of a robot's own shapes that are compiled into its step, at most."""
+
+
+def file_pairs(
+    robot: Machine,
+    *,
+    ground: Plane | None = None,
+    friction: float | None = None,
+    restitution: float = 0.0,
+    own: bool = True,
+) -> list[Pair]:
+    """Return the pairs of shapes that touch, as the robot's file has them.
+
+    Shapes of links touch planes and other shapes of the file, by MuJoCo's rules: masks (contype and
+    conaffinity), excluded pairs, and no contact between a body and its parent. Friction of a pair
+    is the larger of its two shapes.
+
+    Parameters
+    ----------
+    ground : a plane that all collision shapes touch, for files without one, such as URDF.
+    friction : the coefficient of sliding of all pairs; by default that of the file, or 1.
+    restitution : of all pairs.
+    own : let shapes of the robot touch each other.
+
+    Warns
+    -----
+    UserWarning
+        Where pairs have no compiled form, or are too many; those do not touch.
+    """
+    model = robot.model
+    shapes = [(s, made) for s in model.source.shapes if s.collides for made in _shape(model, s)]
+    planes = [(s, _plane(s)) for s in model.source.planes if s.collides]
+    if ground is not None:
+        planes.append((ShapeData(ground.frame or "", "plane", ()), ground))
+
+    def pair(a: tuple[ShapeData, Any], b: tuple[ShapeData, Any]) -> Pair:
+        return Pair(a[1], b[1], _law(a[0], b[0], friction, restitution))
+
+    found: list[Pair] = []
+    left: list[tuple[Any, Any]] = []
+    for shape in shapes:
+        for plane in planes:
+            if _moves(model, shape[0], plane[0]) and _masks(shape[0], plane[0]):
+                if meeting(shape[1], plane[1]):
+                    found.append(pair(shape, plane))
+                else:
+                    left.append((shape[1], plane[1]))
+    among = []
+    for a, b in combinations(shapes, 2) if own else ():
+        if not (_moves(model, a[0], b[0]) and _masks(a[0], b[0]) and _allowed(model, a[0], b[0])):
+            continue
+        ends = next(((x, y) for x, y in ((a, b), (b, a)) if meeting(x[1], y[1])), None)
+        if ends is None:
+            left.append((a[1], b[1]))
+        else:
+            among.append(pair(*ends))
+    if len(among) > MOST_OWN:
+        left += [(p.body, p.surface) for p in among]
+        among = []
+    _tell(left)
+    return found + among
+
+
+def _tell(left: list[tuple[Any, Any]]) -> None:
+    """Warn about pairs that do not touch."""
+    if left:
+        kinds = dict.fromkeys(f"{type(a).__name__} on {type(b).__name__}" for a, b in left)
+        words = ", ".join([*kinds][:4]) + (", ..." if len(kinds) > 4 else "")
+        problem = f"{len(left)} pairs of shapes are left out and do not touch: {words}"
+        warnings.warn(f"contacts of the file: {problem}", stacklevel=4)
+
+
+def _law(a: ShapeData, b: ShapeData, friction: float | None, restitution: float) -> Rigid:
+    """Friction of a pair: the larger of each, in as many directions as one of them has."""
+    given = [s.friction for s in (a, b) if s.friction is not None] or [FRICTION]
+    slide, spin, roll = (max(values) for values in zip(*given, strict=True))
+    slide = slide if friction is None else friction
+    many = max(s.directions for s in (a, b) if s.kind != "plane" or s.friction is not None)
+    return Rigid(
+        friction=slide if many > 1 else 0.0,
+        restitution=restitution,
+        torsion=spin if many > 3 else 0.0,
+        rolling=roll if many > 4 else 0.0,
+    )
+
+
+def _body(model: Model, shape: ShapeData) -> int:
+    return model.frame(shape.link).body if shape.link else WORLD
+
+
+def _moves(model: Model, a: ShapeData, b: ShapeData) -> bool:
+    """Return True if two shapes move relative to each other."""
+    return _body(model, a) != _body(model, b)
+
+
+def _masks(a: ShapeData, b: ShapeData) -> bool:
+    """MuJoCo's rule of masks; shapes without any touch."""
+    if a.bits is None or b.bits is None:
+        return True
+    return bool(a.bits[0] & b.bits[1] or b.bits[0] & a.bits[1])
+
+
+def _allowed(model: Model, a: ShapeData, b: ShapeData) -> bool:
+    """Return True unless the file excludes a pair, or one body carries the other."""
+    without = {frozenset(pair) for pair in model.source.excluded}
+    if frozenset((a.link, b.link)) in without:
+        return False
+    i, j = _body(model, a), _body(model, b)
+    parents = {k: model.bodies[k].parent for k in (i, j) if k != WORLD}
+    return not ((parents.get(i) == j and j != WORLD) or (parents.get(j) == i and i != WORLD))
+
+
+def _plane(shape: ShapeData) -> Plane:
+    R, r = np.array(shape.pose.R.rows, dtype=float), np.array([*shape.pose.r], dtype=float)
+    return Plane(shape.link, place(R[:, 2]), place(r))
+
+
+def _shape(model: Model, shape: ShapeData) -> Iterator[Any]:
+    """The shape of contact of a shape of the file; nothing where there is no such."""
+    R, r = np.array(shape.pose.R.rows, dtype=float), np.array([*shape.pose.r], dtype=float)
+    size = tuple(map(float, shape.size))
+    if shape.kind == "sphere":
+        yield Sphere(shape.link, size[0], place(r))
+    elif shape.kind in ("capsule", "cylinder"):
+        half = 0.5 * size[1] * R[:, 2]
+        kind = Capsule if shape.kind == "capsule" else Cylinder
+        yield kind(shape.link, size[0], place(r - half), place(r + half))
+    elif shape.kind == "box":
+        yield _box(shape.link, size, R, r)
+    elif shape.kind == "ellipsoid":
+        yield _hull(shape.link, _around(np.array(size)), R, r)
+    else:
+        yield from _mesh(model, shape, R, r)
+
+
+def _box(link: str, size: Iterable[float], R: np.ndarray, r: np.ndarray) -> Box | ConvexMesh:
+    """A box along the axes of its link, or the hull of its corners."""
+    edges = np.array([*size])
+    if np.allclose(np.abs(R).max(axis=0), 1.0, atol=1e-9):
+        return Box(link, place(np.abs(R) @ edges), place(r))
+    signs = np.array(np.meshgrid(*[(-0.5, 0.5)] * 3)).reshape(3, -1).T
+    return _hull(link, signs * edges, R, r)
+
+
+def _hull(link: str, points: np.ndarray, R: np.ndarray, r: np.ndarray) -> ConvexMesh:
+    return ConvexMesh(link, tuple(place(p) for p in points @ R.T + r))
+
+
+def _around(half: np.ndarray) -> np.ndarray:
+    """Points (n, 3) of an ellipsoid with half axes, about equally spaced."""
+    n = 60
+    z = 1.0 - (2.0 * np.arange(n) + 1.0) / n
+    angle, wide = np.pi * (3.0 - 5.0**0.5) * np.arange(n), np.sqrt(1.0 - z * z)
+    return np.stack([wide * np.cos(angle), wide * np.sin(angle), z], axis=-1) * half
+
+
+def _mesh(model: Model, shape: ShapeData, R: np.ndarray, r: np.ndarray) -> Iterator[ConvexMesh]:
+    """The hull of a mesh file."""
+    path = mesh_file(shape.file, model.source.where)
+    if path is None:
+        warnings.warn(
+            f"contacts of the file: mesh {shape.file!r} is not found and does not touch",
+            stacklevel=5,
+        )
+        return
+    points = np.concatenate([np.asarray(m.vertices, dtype=float) for m in mesh_files.loaded(path)])
+    hull = _hull(shape.link, points * np.array(shape.size), R, r)
+    yield replace(hull, vertices=tuple(place(p) for p in hull.points))

@@ -1,0 +1,121 @@
+"""Algebra on arrays of expressions, without operations on zeros."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.expr import Number, Scalar
+from chasles.motion.geometry.closed_forms import maximum
+
+
+def absent(x: Any) -> bool:
+    """Return True for a number that is zero, which no symbol is."""
+    return not isinstance(x, Scalar) and x == 0.0
+
+
+def zeros(*shape: int) -> np.ndarray:
+    """An array of numbers that may become expressions."""
+    return np.full(shape, 0.0, dtype=object)
+
+
+def dot(a: Any, b: Any) -> Number:
+    total: Number = 0.0
+    for x, y in zip(a, b, strict=True):
+        if not absent(x) and not absent(y):
+            total = total + x * y
+    return total
+
+
+def total(parts: Sequence[np.ndarray]) -> np.ndarray:
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole + part
+    return whole
+
+
+def symmetric(A: np.ndarray) -> np.ndarray:
+    return 0.5 * (A + A.T)
+
+
+def skew(r: np.ndarray) -> np.ndarray:
+    x, y, z = r
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]], dtype=object)
+
+
+def columns(carriers: Sequence[np.ndarray], k: int) -> list[Any]:
+    """Column k of each carrier as (shared column, sign), None where it is zero.
+
+    Columns that are equal, or opposite, are one object.
+    """
+    found: list[Any] = []
+    unique: list[np.ndarray] = []
+    for J in carriers:
+        column = J[:, k]
+        if all(absent(x) for x in column):
+            found.append(None)
+            continue
+        for known in unique:
+            if _same(known, column):
+                found.append((known, 1.0))
+                break
+            if _same(known, -column):
+                found.append((known, -1.0))
+                break
+        else:
+            unique.append(column)
+            found.append((column, 1.0))
+    return found
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    return all(x is y or (not isinstance(x, Scalar) and x == y) for x, y in zip(a, b, strict=True))
+
+
+def grouped(columns: Sequence[Any], wrenches: Sequence[np.ndarray]) -> list[tuple[Any, Any]]:
+    """Each distinct column with the sum of the wrenches that act along it."""
+    found: list[list[Any]] = []
+    for column, wrench in zip(columns, wrenches, strict=True):
+        if column is None:
+            continue
+        for row in found:
+            if row[0] is column[0]:
+                row[1] = row[1] + column[1] * wrench
+                break
+        else:
+            found.append([column[0], column[1] * wrench])
+    return [(a, b) for a, b in found]
+
+
+def solved(
+    A: np.ndarray, b: np.ndarray, order: Sequence[int], floor: np.ndarray | None
+) -> np.ndarray:
+    """x of A x = b by A = L' D L from the last row of the order on, with pivots above floor."""
+    n, places = len(order), list(order)
+    lower = [
+        [A[max(places[i], places[j]), min(places[i], places[j])] for j in range(i + 1)]
+        for i in range(n)
+    ]
+    D: list[Number] = [0.0] * n
+    for k in range(n - 1, -1, -1):
+        pivot = lower[k][k]
+        D[k] = 1.0 / (pivot if floor is None else maximum(pivot, floor[places[k]]))
+        for i in (i for i in range(k - 1, -1, -1) if not absent(lower[k][i])):
+            a = lower[k][i] * D[k]
+            for j in range(i + 1):
+                if not absent(lower[k][j]):
+                    lower[i][j] = lower[i][j] - a * lower[k][j]
+            lower[k][i] = a
+    x = [b[k] for k in places]
+    for i in range(n - 1, -1, -1):
+        for j in range(i):
+            if not absent(lower[i][j]):
+                x[j] = x[j] - lower[i][j] * x[i]
+    x = [value * d for value, d in zip(x, D, strict=True)]
+    for i in range(n):
+        for j in range(i):
+            if not absent(lower[i][j]):
+                x[i] = x[i] - lower[i][j] * x[j]
+    found = zeros(n)
+    found[places] = x
+    return found

@@ -1,0 +1,131 @@
+"""Bodies of a step: where they are, how they move freely, which inverse mass a contact feels."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from chasles.expr import Arena, Program, interpret
+from chasles.functions.programs import program
+from chasles.model import WORLD, Model
+from chasles.motion.contact.pairs import Pair
+from chasles.motion.geometry.kinematics import result
+from chasles.motion.steps.algebra import zeros
+from chasles.motion.steps.slots import Placed
+
+
+def placed(
+    model: Model, arena: Arena, q: np.ndarray, pairs: Sequence[Pair]
+) -> dict[str | None, Placed]:
+    frames = dict.fromkeys(f for pair in pairs for f in (pair.body.frame, pair.surface.frame))
+    found: dict[str | None, Placed] = {None: Placed(np.eye(3), np.zeros(3))}
+    for name in frames:
+        if name is not None:
+            pose = result(program(model, "forward_kinematics", frame=name), arena, {"q": q})
+            found[name] = Placed(pose[:3, :3], pose[:3, 3])
+    return found
+
+
+def span_of(model: Model, body: int) -> tuple[int, int]:
+    part = model.velocity_slices[body]
+    return part.start, part.stop
+
+
+def free_places(model: Model) -> list[int]:
+    """Where the velocities of free joints begin."""
+    return [
+        model.velocity_slices[i].start for i in model.movers if model.bodies[i].data.traits.floating
+    ]
+
+
+def moved(
+    model: Model, arena: Arena, q: np.ndarray, way: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Position after a way, and velocities along the axes that bodies have then."""
+    turn, last = way.copy(), v.copy()
+    free = [i for i in model.movers if model.bodies[i].data.traits.floating]
+    for i in free:
+        at = model.velocity_slices[i].start
+        turn[at + 3 : at + 6] = 0.0
+    there = result(program(model, "integrate"), arena, {"q": q, "v": turn})
+    for i in free:
+        at, place = model.velocity_slices[i].start, model.position_slices[i].start
+        old, new = (_rotation(x[place : place + 4]) for x in (q, there))
+        shift = old @ way[at + 3 : at + 6]
+        there[place + 4 : place + 7] = q[place + 4 : place + 7] + shift
+        last[at + 3 : at + 6] = new.T @ (old @ v[at + 3 : at + 6])
+    return there, last
+
+
+def _rotation(quaternion: np.ndarray) -> np.ndarray:
+    """The rotation of a quaternion (w, x, y, z) of any length."""
+    w, x, y, z = quaternion
+    s = 2.0 / (w * w + x * x + y * y + z * z)
+    return np.array(
+        [
+            [1.0 - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y)],
+            [s * (x * y + w * z), 1.0 - s * (x * x + z * z), s * (y * z - w * x)],
+            [s * (x * z - w * y), s * (y * z + w * x), 1.0 - s * (x * x + y * y)],
+        ],
+        dtype=object,
+    )
+
+
+def viscous_damping(model: Model) -> np.ndarray:
+    """Viscous damping along each velocity."""
+    found = np.zeros(model.nv)
+    for i, body in enumerate(model.bodies):
+        for owner, first, ratio in model.shares(i):
+            start = model.velocity_slices[owner].start + first
+            damping = np.array([float(f) for f in body.joint.damping])
+            found[start : start + len(damping)] += ratio * ratio * damping
+    return found
+
+
+def centred(model: Model, q: np.ndarray) -> np.ndarray:
+    """q with its first free joint at the origin, and others beside it: places near zero."""
+    roots = [i for i in model.movers if model.bodies[i].parent == WORLD]
+    if not roots or not all(model.bodies[i].data.traits.floating for i in roots):
+        return q
+    near = q.copy()
+    first = model.position_slices[roots[0]].start + 4
+    for i in roots:
+        at = model.position_slices[i].start + 4
+        near[at : at + 3] = q[at : at + 3] - q[first : first + 3]
+    return near
+
+
+def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
+    """Where the origin of centred coordinates is in the world."""
+    roots = [i for i in model.movers if model.bodies[i].parent == WORLD]
+    if not roots or not all(model.bodies[i].data.traits.floating for i in roots):
+        return np.zeros(3)
+    at = model.position_slices[roots[0]].start + 4
+    return shift[at : at + 3]
+
+
+def body_jacobian(model: Model, arena: Arena, frame: str | None, q: np.ndarray) -> np.ndarray:
+    """The Jacobian (6, nv) of a frame's body about the origin, along the world's axes."""
+    if frame is None:
+        return zeros(6, model.nv)
+    return result(program(model, "jacobian", frame=frame, at="world"), arena, {"q": q})
+
+
+def neutral_posture(model: Model) -> np.ndarray:
+    joints = (model.bodies[i].joint for i in model.movers)
+    return np.array([float(x) for joint in joints for x in joint.neutral()])
+
+
+def numbers_of(found: Program, **given: np.ndarray) -> np.ndarray:
+    values = interpret(found, {name: list(x) for name, x in given.items()})
+    only = found.outputs[0]
+    return np.array(values[only.name]).reshape(only.shape)
+
+
+def weight_of(model: Model, pair: Pair, neutral: np.ndarray, inverse: np.ndarray) -> float:
+    """The inverse mass (1/kg) that a pair feels at the neutral posture: mean of three axes."""
+    total = 0.0
+    for shape in (pair.body, pair.surface):
+        if shape.frame is not None:
+            J = numbers_of(program(model, "jacobian", frame=shape.frame), q=neutral)[3:]
+            total += float(np.trace(J @ inverse @ J.T)) / 3.0
+    return max(total, 1e-12)

@@ -1,0 +1,40 @@
+"""Expressions that one program hands to others as numbers."""
+
+from typing import Any
+
+import numpy as np
+
+from chasles.expr import Number, Scalar
+
+
+class Carried:
+    """Expressions of `begin` that other programs need: one array `data`."""
+
+    def __init__(self) -> None:
+        self.entries: list[Number] = []
+        self._known: dict[int, int] = {}
+
+    def put(self, value: Any) -> None:
+        """Keep all expressions of an array that are not numbers."""
+        for x in np.ravel(np.asarray(value, dtype=object)):
+            known, _ = _unsigned(x)
+            if isinstance(known, Scalar) and id(known) not in self._known:
+                self._known[id(known)] = len(self.entries)
+                self.entries.append(known)
+
+    def seen(self, data: np.ndarray, value: Any) -> np.ndarray:
+        """The same array in another program, whose input is `data`."""
+        array = np.asarray(value, dtype=object)
+        flat = []
+        for x in array.ravel():
+            known, negative = _unsigned(x)
+            there = data[self._known[id(known)]] if isinstance(known, Scalar) else known
+            flat.append(-there if negative else there)
+        return np.array(flat, dtype=object).reshape(array.shape)
+
+
+def _unsigned(x: Any) -> tuple[Any, bool]:
+    """What an expression is the negative of, if it is one."""
+    if isinstance(x, Scalar) and x.op == "neg":
+        return x.args[0], True
+    return x, False

@@ -1,0 +1,284 @@
+"""Slots of contact: where two shapes may touch in a step, as expressions.
+
+Every pair of shapes has a fixed number of slots. A slot is a point, a normal from the second shape
+to the first, and a gap; slots whose gap is wide take no part. So a program has no branches, and
+batches do not diverge.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.expr import Number
+from chasles.motion.contact.pairs import Pair
+from chasles.motion.geometry.closed_forms import (
+    Box,
+    Capsule,
+    Ground,
+    Plane,
+    Point,
+    Sphere,
+    absolute,
+    applied,
+    contact_axes,
+    cross,
+    less,
+    maximum,
+    minimum,
+    select,
+    sqrt,
+)
+from chasles.motion.geometry.shapes import ConvexMesh, Cylinder
+
+FAR = 1e3
+"""The gap, in m, of a slot that takes no part."""
+
+TILT = 0.05
+"""Directions in which the lowest corners of a hull are looked for lean by this much."""
+
+MOST_CORNERS = 8
+"""A hull with more corners touches a plane by the lowest in a few directions."""
+
+TINY = 1e-12
+
+
+class Placed(NamedTuple):
+    """Axes R (3, 3) as columns and origin o (3,) of a frame in the world, or their symbols."""
+
+    R: np.ndarray
+    o: np.ndarray
+
+    def out(self, at: Any) -> np.ndarray:
+        """A place of the frame in the world."""
+        return self.o + applied(self.R, np.asarray(at))
+
+    def into(self, at: np.ndarray) -> np.ndarray:
+        """A place of the world in the frame."""
+        return applied(self.R.T, at - self.o)
+
+
+class Spot(NamedTuple):
+    """A point of contact (3,), the normal (3,) from the second shape to the first, and the gap."""
+
+    point: np.ndarray
+    normal: np.ndarray
+    gap: Number
+
+
+Meeting = Callable[[Any, Placed, Any, Placed], list[Spot]]
+"""The slots of a pair of shapes in two frames."""
+
+
+def _ball(center: np.ndarray, radius: float, surface: Any, under: Placed) -> Spot:
+    """A ball before a surface with a closed form."""
+    seen = under.into(center)
+    distance, n, _ = surface.near(seen, np.zeros(3))
+    normal = applied(under.R, n)
+    gap = distance - radius
+    return Spot(center - (radius + 0.5 * gap) * normal, normal, gap)
+
+
+def balls_on_surface(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
+    """The balls of a body, corners or ends, on a surface with a closed form."""
+    return [_ball(over.out(at), radius, surface, under) for at, radius in body.balls()]
+
+
+def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
+    """Three points of each rim: the lowest, and those a third of the rim away from it."""
+    normal = applied(under.R, np.array(plane.normal) / np.linalg.norm(plane.normal))
+    foot, found = under.out(plane.point), []
+    for rim in body.rims:
+        x, y, center = applied(over.R, rim.x), applied(over.R, rim.y), over.out(rim.center)
+        a, b = -np.sum(x * normal), -np.sum(y * normal)
+        length = sqrt(a * a + b * b)
+        flat = less(length, 1e-9)
+        over_length = 1.0 / select(flat, 1.0, length)
+        a, b = select(flat, 1.0, a * over_length), select(flat, 0.0, b * over_length)
+        for c, s in ((1.0, 0.0), (-0.5, 0.75**0.5), (-0.5, -(0.75**0.5))):
+            arm = rim.radius * ((c * a - s * b) * x + (s * a + c * b) * y)
+            gap = np.sum(normal * (center + arm - foot))
+            found.append(Spot(center + arm - 0.5 * gap * normal, normal, gap))
+    return found
+
+
+def hull_on_plane(body: ConvexMesh | Box, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
+    """The corners of a box or small hull; of others the lowest in four leaning directions."""
+    if isinstance(body, Box) or len(body.points) <= MOST_CORNERS:
+        return balls_on_surface(body, over, plane, under)
+    normal = applied(under.R, np.array(plane.normal) / np.linalg.norm(plane.normal))
+    foot, axes = under.out(plane.point), contact_axes(normal)
+    found = []
+    for a, b in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
+        down = applied(over.R.T, normal + TILT * (a * axes[0] + b * axes[1]))
+        best: Any = None
+        at: Any = None
+        for corner in body.points:
+            level = np.sum(down * corner)
+            if best is None:
+                best, at = level, corner.astype(object)
+                continue
+            lower = less(level, best)
+            best = select(lower, level, best)
+            at = np.array([select(lower, c, k) for c, k in zip(corner, at, strict=True)])
+        point = over.out(at)
+        gap = np.sum(normal * (point - foot))
+        found.append(Spot(point - 0.5 * gap * normal, normal, gap))
+    return found
+
+
+def _segment(shape: Any, frame: Placed) -> tuple[np.ndarray, np.ndarray, float]:
+    """Start, extent and radius of a sphere or capsule in the world."""
+    if isinstance(shape, Sphere):
+        return frame.out(shape.center), np.zeros(3), shape.radius
+    start = frame.out(shape.start)
+    return start, frame.out(shape.end) - start, shape.radius
+
+
+def round_on_round(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
+    """Spheres and capsules: one slot between the nearest points of their axes.
+
+    Of two segments: Ericson (2005), section 5.1.9, with parallel ones beginning at the middle.
+    """
+    (p, d, r), (q, e, t) = _segment(body, over), _segment(surface, under)
+    a, b, between = np.sum(d * d), np.sum(e * e), p - q
+    c, f, g = np.sum(d * between), np.sum(e * between), np.sum(d * e)
+
+    def within(x: Any) -> Any:
+        return minimum(maximum(x, 0.0), 1.0)
+
+    if isinstance(body, Sphere):
+        s: Any = 0.0
+    elif isinstance(surface, Sphere):
+        s = within(-c / a)
+    else:
+        bent = a * b - g * g
+        parallel = less(bent, 1e-9 * a * b)
+        s = select(parallel, 0.5, within((g * f - c * b) / select(parallel, 1.0, bent)))
+    u: Any = 0.0
+    if not isinstance(surface, Sphere):
+        u = within((g * s + f) / b)
+        if not isinstance(body, Sphere):
+            s = within((g * u - c) / a)
+    away = (p + s * d) - (q + u * e)
+    square = np.sum(away * away)
+    length = sqrt(select(less(square, TINY * TINY), 1.0, square))
+    normal = select(less(square, TINY * TINY), np.array([0.0, 0.0, 1.0]), away / length)
+    gap = select(less(square, TINY * TINY), 0.0, length) - r - t
+    return [Spot(q + u * e + (t + 0.5 * gap) * normal, normal, gap)]
+
+
+def box_on_box(body: Box, over: Placed, surface: Box, under: Placed) -> list[Spot]:
+    """Corners of each box on the face of the other along the normal of least overlap.
+
+    The normal is that of the six faces and nine crossed edges along which the boxes overlap least.
+    A corner takes part where it lies over the other box, within a hundredth of its size.
+    """
+    normal, gap, edge = _least_overlap(body, over, surface, under)
+    found = []
+    for mine, my, other, its, sign in (
+        (body, over, surface, under, 1.0),
+        (surface, under, body, over, -1.0),
+    ):
+        for at, _ in mine.balls():
+            point = my.out(at)
+            seen = its.into(point) - np.array(other.center)
+            half = 0.5 * np.array(other.size)
+            facing = applied(its.R.T, sign * normal)
+            reach = np.sum(half * absolute(facing))
+            level = np.sum(seen * facing) - reach
+            foot = seen - level * facing
+            slack = 1e-2 * half
+            outside = maximum(*_largest(absolute(foot) - half - slack))
+            inside = less(outside, 0.0)
+            level = select(inside * (1.0 - edge), level, FAR)
+            found.append(Spot(point - 0.5 * level * sign * normal, normal, level))
+    crossed = select(edge, gap, FAR)
+    found.append(Spot(_crossing(body, over, surface, under, normal), normal, crossed))
+    return found
+
+
+def _largest(values: np.ndarray) -> tuple[Any, Any]:
+    return maximum(values[0], values[1]), values[2]
+
+
+def _least_overlap(
+    body: Box, over: Placed, surface: Box, under: Placed
+) -> tuple[np.ndarray, Any, Any]:
+    """The normal from the second to the first box, the gap along it, 1 if edges cross there."""
+    a, b = 0.5 * np.array(body.size), 0.5 * np.array(surface.size)
+    between = over.out(body.center) - under.out(surface.center)
+    best: Any = None
+    normal: Any = None
+    crossed: Any = 0.0
+    axes = [(under.R[:, k], 0.0) for k in range(3)] + [(over.R[:, k], 0.0) for k in range(3)]
+    axes += [(cross(over.R[:, i], under.R[:, j]), 1.0) for i in range(3) for j in range(3)]
+    for axis, edge in axes:
+        square = np.sum(axis * axis)
+        short = less(square, 1e-6) if edge else 0.0
+        n = axis / sqrt(select(short, 1.0, square)) if edge else axis
+        reach = np.sum(a * absolute(applied(over.R.T, n))) + np.sum(
+            b * absolute(applied(under.R.T, n))
+        )
+        along = np.sum(n * between)
+        gap = absolute(along) - reach
+        towards = n * select(less(along, 0.0), -1.0, 1.0)
+        if best is None:
+            best, normal = gap, towards
+            continue
+        # Faces first: an edge or a later face must be clearly better.
+        margin = 1e-6 + 0.02 * absolute(best) if edge else 1e-9
+        better = less(best + margin, gap) * (1.0 - short)
+        best, normal = select(better, gap, best), select(better, towards, normal)
+        crossed = select(better, edge, crossed)
+    return normal, best, crossed
+
+
+def _crossing(
+    body: Box, over: Placed, surface: Box, under: Placed, normal: np.ndarray
+) -> np.ndarray:
+    """A point between the supports of two boxes along a normal."""
+    near = []
+    for shape, frame, sign in ((body, over, -1.0), (surface, under, 1.0)):
+        facing = sign * applied(frame.R.T, normal)
+        half = 0.5 * np.array(shape.size)
+        small = absolute(facing)
+        corner = half * select(less(small, 1e-6), 0.0, select(less(facing, 0.0), -1.0, 1.0))
+        near.append(frame.out(corner + np.array(shape.center)))
+    return 0.5 * (near[0] + near[1])
+
+
+MEETINGS: list[tuple[Any, Any, Meeting]] = [
+    (Cylinder, Plane, cylinder_on_plane),
+    (Box | ConvexMesh, Plane, hull_on_plane),
+    (Point | Sphere | Capsule, Plane | Ground, balls_on_surface),
+    (Box | ConvexMesh, Ground, balls_on_surface),
+    (Sphere | Capsule, Sphere | Capsule, round_on_round),
+    (Point | Sphere, Sphere | Capsule | Box, balls_on_surface),
+    (Box, Box, box_on_box),
+]
+"""Pairs of shapes whose slots are compiled: one row each."""
+
+
+def meeting(body: Any, surface: Any) -> Meeting | None:
+    """The slots of a pair of shapes, None if they have none."""
+    for bodies, surfaces, found in MEETINGS:
+        if isinstance(body, bodies) and isinstance(surface, surfaces):
+            return found
+    return None
+
+
+def check_pairs(function: str, pairs: Sequence[Pair]) -> None:
+    """Refuse pairs of shapes without slots."""
+    for pair in pairs:
+        if meeting(pair.body, pair.surface) is None:
+            shapes = f"{type(pair.body).__name__} on {type(pair.surface).__name__}"
+            known = ", ".join(f"{_names(a)} on {_names(b)}" for a, b, _ in MEETINGS)
+            problem = f"contact of {shapes} has no compiled form"
+            raise InputError("E-MOTION-130", problem, f"use one of: {known}", part=function)
+
+
+def _names(kinds: Any) -> str:
+    each = getattr(kinds, "__args__", (kinds,))
+    return "/".join(kind.__name__ for kind in each)

@@ -1,0 +1,238 @@
+"""Closed forms of contact at 2 ms by the compiled time-stepping integrator."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import chasles
+from chasles import contact
+
+DT = 0.002
+
+
+def boxes(*rows, free=True):
+    """A robot of free bodies: (name, mass, principal moments)."""
+    text = "".join(
+        f'<body name="{name}"><freejoint name="{name}_free"/>'
+        f'<inertial pos="0 0 0" mass="{m}" diaginertia="{a} {b} {c}"/></body>'
+        for name, m, (a, b, c) in rows
+    )
+    return f"<mujoco><option gravity='0 0 -9.81'/><worldbody>{text}</worldbody></mujoco>"
+
+
+def brick_moments(mass, edges):
+    a, b, c = np.array(edges) ** 2
+    return mass / 12.0 * np.array([b + c, a + c, a + b])
+
+
+@pytest.fixture
+def robot(tmp_path):
+    def made(*rows):
+        file = tmp_path / "bodies.xml"
+        file.write_text(boxes(*rows))
+        return chasles.load(file)
+
+    return made
+
+
+def posed(*places, quaternion=(1.0, 0.0, 0.0, 0.0)):
+    return np.concatenate([[*quaternion, *place] for place in places])
+
+
+def stepped(robot, q, pairs, duration, qd=None, dt=DT, **more):
+    qd = np.zeros(robot.nv) if qd is None else qd
+    return robot.simulate(
+        q, qd, duration=duration, dt=dt, contacts=pairs, integrator="time-stepping", **more
+    )
+
+
+def slid(robot, mu, angle):
+    """Speed down a slope after half a second, and the highest lowest corner."""
+    edges = (0.2, 0.1, 0.05)
+    made = robot(("brick", 1.0, brick_moments(1.0, edges)))
+    n = (-math.sin(angle), 0.0, math.cos(angle))
+    plane = contact.Plane(None, n)
+    pair = contact.Pair(contact.Box("brick", edges), plane, contact.Rigid(friction=mu))
+    turned = (math.cos(angle / 2), 0.0, -math.sin(angle / 2), 0.0)
+    run = stepped(made, posed(0.025 * np.array(n), quaternion=turned), [pair], 0.5)
+    assert run.compiled
+    assert run.unsolved == 0
+    return -run.qd[-1, 3], run.touching.gaps.min(axis=1).max()
+
+
+def test_a_brick_sticks_below_the_angle_of_friction_and_slides_above_it(robot):
+    mu = 0.5
+    speed, _ = slid(robot, mu, 0.95 * math.atan(mu))
+    assert abs(speed) < 1e-5
+    for mu, angle in ((0.5, 1.05 * math.atan(0.5)), (1.5, 1.2)):
+        speed, lifted = slid(robot, mu, angle)
+        expected = 9.81 * (math.sin(angle) - mu * math.cos(angle)) * 0.5
+        assert speed == pytest.approx(expected, rel=1e-2)
+        assert lifted < 1e-6  # no gliding
+
+
+def test_a_ball_that_slides_begins_to_roll_with_five_sevenths_of_its_speed(robot):
+    made = robot(("ball", 1.0, [0.4 * 0.01] * 3))
+    law = contact.Rigid(friction=0.3)
+    pair = contact.Pair(contact.Sphere("ball", 0.1), contact.Plane(), law)
+    run = stepped(made, posed((0, 0, 0.1)), [pair], 0.6, np.array([0, 0, 0, 2.0, 0, 0]))
+    v, w = world_velocity(run, -1)
+    assert v[0] == pytest.approx(10.0 / 7.0, rel=2e-3)
+    assert w[1] == pytest.approx(v[0] / 0.1, rel=1e-3)
+
+
+def world_velocity(run, k):
+    """Linear and angular velocity of a free body along the world's axes."""
+    w, x, y, z = run.q[k, :4]
+    R = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    return R @ run.qd[k, 3:6], R @ run.qd[k, :3]
+
+
+def test_a_ball_bounces_to_the_square_of_restitution_of_its_height(robot):
+    e = 0.8
+    made = robot(("ball", 1.0, [1e-3] * 3))
+    law = contact.Rigid(friction=0.3, restitution=e)
+    pair = contact.Pair(contact.Sphere("ball", 0.05), contact.Plane(), law)
+    run = stepped(made, posed((0, 0, 1.05)), [pair], 2.6)
+    high = run.q[:, 6] - 0.05
+    peaks = high[1:-1][(high[1:-1] > high[:-2]) & (high[1:-1] > high[2:])]
+    assert np.allclose(peaks[:3], [e**2, e**4, e**6], rtol=0.01)
+
+
+def test_a_spinning_disc_stops_by_torsion(robot):
+    moment, torsion = 2e-3, 0.01
+    made = robot(("disc", 1.0, [1e-3, 1e-3, moment]))
+    law = contact.Rigid(friction=0.0, torsion=torsion)
+    pair = contact.Pair(contact.Cylinder("disc", 0.05, (0, 0, -0.01), (0, 0, 0.01)),
+                        contact.Plane(), law)  # fmt: skip
+    run = stepped(made, posed((0, 0, 0.01)), [pair], 0.1, np.array([0, 0, 10.0, 0, 0, 0]))
+    expected = 10.0 - torsion * 9.81 / moment * 0.1
+    assert run.qd[-1, 2] == pytest.approx(expected, rel=0.01)
+
+
+def stack(robot, masses, duration, dt=DT):
+    edges = (0.2, 0.2, 0.1)
+    made = robot(*((f"b{k}", m, brick_moments(m, edges)) for k, m in enumerate(masses)))
+    law = contact.Rigid(friction=0.6)
+    shapes = [contact.Box(f"b{k}", edges) for k in range(len(masses))]
+    pairs = [contact.Pair(shapes[0], contact.Plane(), law)]
+    pairs += [contact.Pair(b, a, law) for a, b in itertools.pairwise(shapes)]
+    q = posed(*((0.0, 0.0, 0.05 + 0.1 * k) for k in range(len(masses))))
+    return q, stepped(made, q, pairs, duration, dt=dt, every=100)
+
+
+@pytest.mark.parametrize("masses", [[1.0] * 3, [1.0, 1.0, 100.0]])
+def test_stacks_stand(robot, masses):
+    q, run = stack(robot, masses, 2.0)
+    assert np.abs(run.q[-1] - q).max() < 1e-4
+    assert np.abs(run.qd[-1]).max() < 1e-3
+
+
+def test_batches_have_the_bits_of_single_motions(robot):
+    edges = (0.2, 0.1, 0.05)
+    made = robot(("brick", 1.0, brick_moments(1.0, edges)))
+    pair = contact.Pair(contact.Box("brick", edges), contact.Plane(), contact.Rigid(friction=0.5))
+    rng = np.random.default_rng(1)
+    q = made.integrate(np.tile(posed((0, 0, 0.2)), (19, 1)), 0.5 * rng.normal(size=(19, 6)))
+    q[:, 6] += 0.3
+    qd = rng.normal(size=(19, 6))
+    whole = stepped(made, q, [pair], 0.6, qd, every=50)
+    for k in (0, 7, 18):
+        one = stepped(made, q[k], [pair], 0.6, qd[k], every=50)
+        assert np.array_equal(whole.q[k], one.q)
+        assert np.array_equal(whole.qd[k], one.qd)
+
+
+def test_the_motion_goes_on_from_its_end_with_the_same_bits(robot):
+    made = robot(("ball", 1.0, [1e-3] * 3))
+    pair = contact.Pair(contact.Sphere("ball", 0.05), contact.Plane(), contact.Rigid(friction=0.3))
+    q, qd = posed((0, 0, 0.1)), np.array([0, 3.0, 0, 1.0, 0, 0])
+    whole = stepped(made, q, [pair], 0.4, qd)
+    first = stepped(made, q, [pair], 0.4, qd, steps=77)
+    second = stepped(made, q, [pair], 0.4, qd, resume=first.end)
+    assert np.array_equal(np.concatenate([first.q, second.q]), whole.q)
+
+
+def test_compliant_ground_carries_the_weight_at_its_depth_and_is_stable_at_any_step(robot):
+    made = robot(("ball", 2.0, [1e-3] * 3))
+    law = contact.Compliant(stiffness=2e4, relaxation=0.01, friction=0.5)
+    pair = contact.Pair(contact.Sphere("ball", 0.05), contact.Plane(), law)
+    for dt in (0.001, 0.01):
+        run = stepped(made, posed((0, 0, 0.1)), [pair], 2.0, dt=dt)
+        assert 0.05 - run.q[-1, 6] == pytest.approx(2.0 * 9.81 / 2e4, rel=1e-4)
+        assert run.touching.forces[-1, 0, 2] == pytest.approx(2.0 * 9.81, rel=1e-4)
+
+
+def test_a_spinning_body_in_flight_keeps_its_linear_velocity(robot):
+    made = robot(("ball", 1.0, [1e-3] * 3))
+    start = np.array([3.0, -20.0, 5.0, 1.0, 2.0, 3.0])
+    run = stepped(made.with_gravity((0, 0, 0)), posed((0, 0, 0)), [], 1.0, start)
+    assert np.allclose(world_velocity(run, -1)[0], [1.0, 2.0, 3.0], rtol=1e-12)
+    assert np.allclose(run.q[-1, 4:7], [1.0, 2.0, 3.0], rtol=1e-12)
+
+
+def test_a_stiff_controller_is_stable_at_five_milliseconds():
+    arm = chasles.robots.puma560()
+    gains = chasles.rollouts.PDControl(1e5, 1e3, np.zeros(arm.nq))
+    run = arm.simulate(
+        0.3 * np.ones(arm.nq), np.zeros(arm.nv), duration=1.0, dt=0.005, control=gains,
+        integrator="time-stepping",
+    )  # fmt: skip
+    assert np.abs(run.q[-1]).max() < 1e-2
+    assert np.abs(run.qd[-1]).max() < 1e-3
+
+
+def test_a_joint_stops_at_its_limit_and_dry_friction_holds_it(tmp_path):
+    file = tmp_path / "pendulum.xml"
+    file.write_text(
+        "<mujoco><compiler angle='radian'/><worldbody><body><joint name='j' axis='0 1 0' "
+        "limited='true' range='-0.5 0.5' frictionloss='0.2'/>"
+        "<geom type='sphere' size='0.05' pos='0.3 0 0' mass='1'/></body></worldbody></mujoco>"
+    )
+    robot = chasles.load(file)
+    run = robot.simulate([0.0], [0.0], duration=2.0, dt=0.005, contacts="file")
+    assert run.q[-1, 0] == pytest.approx(0.5, abs=1e-5)
+    assert abs(run.qd[-1, 0]) < 1e-6
+    light = robot.with_gravity((0.0, 0.0, -0.5))  # 0.15 N m, less than friction
+    run = light.simulate([0.0], [0.0], duration=2.0, dt=0.005, contacts="file")
+    assert abs(run.q[-1, 0]) < 1e-3
+
+
+def test_controllers_that_remember_are_called_at_each_step(robot):
+    made = robot(("ball", 1.0, [1e-3] * 3))
+
+    class Push:
+        calls = 0
+
+        def __call__(self, t, q, qd):
+            self.calls += 1
+            return np.array([0, 0, 0, 0, 0, 9.81])
+
+    push = Push()
+    run = stepped(made, posed((0, 0, 1.0)), [], 0.1, control=push)
+    assert not run.compiled
+    assert push.calls == 50
+    assert run.q[-1, 6] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_what_it_does_not_support_is_refused(robot):
+    made = robot(("ball", 1.0, [1e-3] * 3))
+    for options, code in (
+        ({"compiled": False}, "E-MOTION-135"),
+        ({"contact_states": np.zeros(2)}, "E-MOTION-131"),
+        ({"contacts": "floor"}, "E-MOTION-134"),
+    ):
+        with pytest.raises(chasles.errors.ChaslesError) as error:
+            made.simulate(
+                posed((0, 0, 1.0)), np.zeros(6), duration=0.1, dt=DT,
+                **{"integrator": "time-stepping"} | options,
+            )  # fmt: skip
+        assert error.value.code == code
