@@ -33,6 +33,12 @@ SHIM = """
 #define __shared__
 #define __align__(n)
 static void __syncwarp() {}
+static bool __any_sync(unsigned, bool own) { return own; }
+static unsigned long long atomicAdd(unsigned long long* at, unsigned long long more) {
+  const unsigned long long before = *at;
+  *at += more;
+  return before;
+}
 alignas(128) unsigned char memory[1 << 20];
 struct Index { int x; };
 static Index blockIdx = {0}, blockDim = {1};
