@@ -33,9 +33,14 @@ SHIM = """
 #define __shared__
 #define __align__(n)
 static void __syncwarp() {}
+/* A warp of one thread. */
 static bool __any_sync(unsigned, bool own) { return own; }
-static unsigned long long atomicAdd(unsigned long long* at, unsigned long long more) {
-  const unsigned long long before = *at;
+static bool __all_sync(unsigned, bool own) { return own; }
+static unsigned __ballot_sync(unsigned, bool own) { return own; }
+template <class T> static T __shfl_sync(unsigned, T own, int) { return own; }
+template <class T> static T __shfl_xor_sync(unsigned, T own, int) { return own; }
+template <class T, class More> static T atomicAdd(T* at, More more) {
+  const T before = *at;
   *at += more;
   return before;
 }

@@ -37,8 +37,9 @@ def asarray(a: Any, dtype: Any = None, order: Any = None) -> Array:
     return np.array(a, dtype, order=order).view(Array)
 
 
-def empty(shape: tuple[int, ...], dtype: Any) -> Array:
-    return np.full(shape, np.nan, dtype).view(Array)
+def empty(shape: Any, dtype: Any) -> Array:
+    unknown = np.nan if np.dtype(dtype).kind == "f" else 99
+    return np.full(shape, unknown, dtype).view(Array)
 
 
 def broadcast_to(a: Array, shape: tuple[int, ...]) -> Array:

@@ -56,9 +56,10 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         code = f"{program.hash} {dtype} {layout}".encode()
         text = source(program, dtype, layout, block=32)
         kinds = ["long long"] * 6 + ["unsigned char*", "real*", "int*", "unsigned long long*"]
+        kinds += ["unsigned long long*"]
         kinds += ["real*", "long long"] * (len(program.inputs) + len(program.outputs))
         kernels[code] = Loaded(text.text, "kernel", kinds, tmp_path)
-        return Built("search", 128, text.shared, (), 0, 0, code)
+        return Built(layout, 128, text.shared, (), 0, 0, code)
 
     def ranking(_: str, size: int, rotations: tuple[int, ...]) -> Loaded:
         kinds = ["long long", "double*", "float*", "long long", "float*", "unsigned char*"]
@@ -173,9 +174,15 @@ def test_an_arm_stays_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
     robot = puma560()
     limits = robot.limits.lower, robot.limits.upper
     task = Task(robot.model, (("tool", Pose(np.eye(4))),), *limits)
-    for dtype, architecture in (("float32", "sm_90"), ("float64", "sm_90"), ("float32", "sm_75")):
+    cases: list[tuple[str, str, Any]] = [
+        ("float32", "sm_90", "search"),
+        ("float64", "sm_90", "search"),
+        ("float64", "sm_90", "tries"),
+        ("float32", "sm_75", "search"),
+    ]
+    for dtype, architecture, layout in cases:
         program = task.step_program(rough=dtype == "float32")
-        built = cuda_build.build(program, dtype, architecture, "search")
+        built = cuda_build.build(program, dtype, architecture, layout)
         assert 0 < built.registers <= cuda_build.MOST
         assert built.spilled == 0
     assert cuda_driver.compile(searching.ranking(12, (0,)), "sm_90").spilled == 0

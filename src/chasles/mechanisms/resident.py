@@ -88,7 +88,7 @@ def resident(
         movable, held = _fixed(mechanism, bounds, names, guess)
         search = prepared(mechanism, task)
         starts = search.starts(bounds, seed, tries, held)
-        stages = _stages(task, [weights, tolerances, movable], starts.patience)
+        stages = _stages(task, [weights, tolerances, movable], tries)
         found = search.resident(
             rows,
             begin,
@@ -96,6 +96,7 @@ def resident(
             starts.postures,
             RANKED,
             starts.table,
+            starts.patience,
             _narrowed(bounds, held),
             _rotations(task),
         )
@@ -175,15 +176,12 @@ def _narrowed(
 
 
 def _stages(
-    task: Task, constants: list[np.ndarray], patience: np.ndarray
-) -> tuple[tuple[list[np.ndarray], np.ndarray], ...]:
+    task: Task, constants: list[np.ndarray], tries: int
+) -> tuple[tuple[list[np.ndarray], int], ...]:
     """What searches in float32 are given, with wider tolerances and fewer tries, and in float64."""
     weights, tolerances, movable = constants
     rough = np.maximum(tolerances, np.where(task.lengths, ROUGH * size(task.model), ROUGH))
-    return (
-        ([weights, rough, movable], patience[: PATIENT + 1]),
-        ([weights, tolerances, movable], patience),
-    )
+    return ([weights, rough, movable], min(tries, PATIENT)), (constants, tries)
 
 
 def _rotations(task: Task) -> tuple[int, ...]:

@@ -1,11 +1,11 @@
 """A program as a CUDA kernel, in straight-line code.
 
-There are five forms. "direct" reads all inputs into registers first, from arrays with any strides:
+There are six forms. "direct" reads all inputs into registers first, from arrays with any strides:
 best where a state has few inputs, or the same input of successive states lies side by side
 (columns). "rows" and "columns" keep inputs, sines and cosines in shared memory (`cuda.tiles`).
-"loop" repeats a step (`cuda.forms`), "search" does so until problems are solved (`cuda.searching`).
-In all of them a thread computes one state, unless a crew of warps shares the work of a large robot
-(`cuda.crew`).
+"loop" repeats a step (`cuda.forms`), "search" and "tries" do so until problems are solved
+(`cuda.searching`). In all of them a thread computes one state, unless a crew of warps shares the
+work of a large robot (`cuda.crew`).
 """
 
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ def source(
     return Source(text, written.shared, written.columns)
 
 
-FORMS = {"direct": Direct, "loop": Looped, "search": Searching}
+FORMS = {"direct": Direct, "loop": Looped, "search": Searching, "tries": Searching}
 """Forms whose threads do not share the inputs of their states."""
 
 
