@@ -1,4 +1,4 @@
-"""CuPy as far as rollouts and searches ask for it, imitated by NumPy: arrays of a type of their own."""
+"""CuPy as far as rollouts and searches ask for it, imitated by NumPy: arrays of their own type."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext

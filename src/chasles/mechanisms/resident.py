@@ -165,9 +165,7 @@ def _fixed(
     return movable, tuple(held)
 
 
-def _narrowed(
-    bounds: Bounds, held: tuple[tuple[int, float], ...]
-) -> tuple[np.ndarray, np.ndarray]:
+def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.ndarray, np.ndarray]:
     """Limits that leave held coordinates no room: float32 has rounded them."""
     lower, upper = bounds.lower.copy(), bounds.upper.copy()
     for place, value in held:

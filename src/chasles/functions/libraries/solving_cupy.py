@@ -1,4 +1,4 @@
-"""Inverse kinematics of arrays on a GPU: those of PyTorch and JAX share their memory with CuPy's."""
+"""Inverse kinematics of arrays on a GPU: PyTorch's and JAX's share their memory with CuPy's."""
 
 import contextlib
 import sys
