@@ -33,6 +33,17 @@ SHIM = """
 #define __shared__
 #define __align__(n)
 static void __syncwarp() {}
+/* A warp of one thread. */
+static bool __any_sync(unsigned, bool own) { return own; }
+static bool __all_sync(unsigned, bool own) { return own; }
+static unsigned __ballot_sync(unsigned, bool own) { return own; }
+template <class T> static T __shfl_sync(unsigned, T own, int) { return own; }
+template <class T> static T __shfl_xor_sync(unsigned, T own, int) { return own; }
+template <class T, class More> static T atomicAdd(T* at, More more) {
+  const T before = *at;
+  *at += more;
+  return before;
+}
 alignas(128) unsigned char memory[1 << 20];
 struct Index { int x; };
 static Index blockIdx = {0}, blockDim = {1};

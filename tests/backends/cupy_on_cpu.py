@@ -1,9 +1,9 @@
-"""CuPy as far as rollouts ask for it, imitated by NumPy: arrays of a type of their own."""
+"""CuPy as far as rollouts and searches ask for it, imitated by NumPy: arrays of their own type."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gpu_on_cpu import STREAM
@@ -13,6 +13,7 @@ class Device(nullcontext):  # type: ignore[type-arg]
     """The only one."""
 
     id = 0
+    attributes: ClassVar[dict[str, int]] = {"MultiProcessorCount": 2}
 
 
 DEVICE = Device()
@@ -36,8 +37,9 @@ def asarray(a: Any, dtype: Any = None, order: Any = None) -> Array:
     return np.array(a, dtype, order=order).view(Array)
 
 
-def empty(shape: tuple[int, ...], dtype: Any) -> Array:
-    return np.full(shape, np.nan, dtype).view(Array)
+def empty(shape: Any, dtype: Any) -> Array:
+    unknown = np.nan if np.dtype(dtype).kind == "f" else 99
+    return np.full(shape, unknown, dtype).view(Array)
 
 
 def broadcast_to(a: Array, shape: tuple[int, ...]) -> Array:
@@ -52,14 +54,28 @@ def asnumpy(a: Array) -> np.ndarray:
     return np.array(a, subok=False)
 
 
+def made(function: Any) -> Any:
+    """A function of NumPy whose result is of the type of arrays here."""
+    return lambda *given, **options: np.asarray(function(*given, **options)).view(Array)
+
+
+MAKING = ("zeros", "full", "clip", "ascontiguousarray", "stack")
+NAMES = ("uint8", "int8", "int32", "int64", "uint64", "float64", "nan", "inf")
+
+
 def module() -> ModuleType:
     """To be found in the place of CuPy."""
-    made = ModuleType("cupy")
+    package = ModuleType("cupy")
     cuda = SimpleNamespace(
         get_current_stream=lambda: SimpleNamespace(ptr=STREAM),
         runtime=SimpleNamespace(getDevice=lambda: 0),
+        Device=lambda *_: DEVICE,
+        is_available=lambda: True,
     )
-    vars(made).update(
+    vars(package).update(
+        {name: getattr(np, name) for name in NAMES},
+        **{name: made(getattr(np, name)) for name in MAKING},
+        from_dlpack=lambda a: a,
         ndarray=Array,
         asarray=asarray,
         empty=empty,
@@ -72,4 +88,4 @@ def module() -> ModuleType:
         float16=np.float16,
         cuda=cuda,
     )
-    return made
+    return package

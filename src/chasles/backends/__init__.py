@@ -17,7 +17,8 @@ class Backend(NamedTuple):
     go to the kernel's own `call`. keeps: its machine code is cached; `known(recipe, trace, dtype)`
     finds it, `keep(recipe, program, dtype)` makes it, and `described()` says what it runs on.
     loop: the module with the `Loop` that repeats a kernel; adjoint: the one with the `Adjoint`
-    that runs a loop backward. staged: products of matrix entries from which on a program is best
+    that runs a loop backward; search: the one with the `Search` that repeats a step until problems
+    are solved. staged: products of matrix entries from which on a program is best
     left at the factors of its results (`Staged`); None where a backend takes none of these. first:
     the backend of its first tier, which compiles in less time to code that takes longer.
     """
@@ -28,6 +29,7 @@ class Backend(NamedTuple):
     keeps: bool = False
     loop: str = ""
     adjoint: str = ""
+    search: str = ""
     staged: int | None = None
     first: str = ""
 
@@ -38,6 +40,7 @@ BACKENDS: dict[str, Backend] = {
         keeps=True,
         loop="chasles.backends.llvm.loop",
         adjoint="chasles.backends.llvm.adjoint",
+        search="chasles.backends.llvm.search",
         staged=4000,
         first="llvm-quick",
     ),
@@ -50,6 +53,7 @@ BACKENDS: dict[str, Backend] = {
         arrays="cupy",
         keeps=True,
         loop="chasles.backends.cuda.kernel",
+        search="chasles.backends.cuda.search",
     ),
 }
 """One row a backend, the usual one of each device first; loaded on use."""
@@ -161,9 +165,9 @@ def iterated(kernels: Sequence[Kernel]) -> Any:
     return importlib.import_module("chasles.backends.llvm.iterated").iterated(kernels)
 
 
-def search(kernel: Kernel) -> Any:
-    """A kernel of machine code repeated until problems are solved (`llvm.search.Search`)."""
-    return importlib.import_module("chasles.backends.llvm.search").Search(kernel)
+def search(*kernels: Kernel, backend: str = USUAL) -> Any:
+    """A kernel repeated until problems are solved; on a GPU those of float32 and float64."""
+    return importlib.import_module(BACKENDS[backend].search).Search(*kernels)
 
 
 def adjoint(step: Any, back: Any, backend: str = USUAL) -> Any:

@@ -16,7 +16,7 @@ from chasles.distances import elements
 from chasles.distances.elements import PART, ROUND, Element
 from chasles.distances.pairs import Pair, checked_pairs, collision_pairs, pairs_among, touch
 from chasles.errors import InputError, ModelError
-from chasles.functions.doors import check_robot, numbers
+from chasles.functions.doors import check_robot, library_of, module, numbers
 from chasles.functions.rounds import OBSTACLES, Rounds
 from chasles.motion.contract import Array, Machine
 from chasles.motion.solvers import optional
@@ -73,7 +73,10 @@ class Distances:
     @property
     def least(self) -> np.ndarray:
         """The least distance (...) of all pairs; infinite if there are none."""
-        return np.min(self.distance, axis=-1, initial=np.inf)
+        if not self.pairs:
+            return np.full(self.distance.shape[:-1], np.inf)[()]
+        least: np.ndarray = self.distance.min(axis=-1)
+        return least
 
     @property
     def nearest(self) -> Any:
@@ -231,6 +234,9 @@ class Scene:
 
     def __call__(self, q: Array, *, threads: int | None = None) -> Distances:
         """The distances of all pairs at q (..., nq); threads: of the compiled program."""
+        library = library_of(q)
+        if library is not None and library.package == "cupy":
+            return Distances(self.pairs, self._resident(q, points=False)[0], q, self)
         posture = numbers("q", q, self.model.nq).astype(float)
         if not np.isfinite(posture).all():
             raise InputError("E-DIST-034", "q must be finite numbers", part=PART)
@@ -243,6 +249,8 @@ class Scene:
         self, q: np.ndarray, threads: int | None, *, points: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Distances, and with `points` nearest points and normals, of rows q (..., nq)."""
+        if not isinstance(q, np.ndarray):
+            return self._resident(q, points=points)
         lead, n = q.shape[:-1], len(self.pairs)
         far, shown = np.full((*lead, n), np.inf), n if points or self._cast else 0
         places, ways = np.full((*lead, shown, 2, 3), np.nan), np.full((*lead, shown, 3), np.nan)
@@ -261,6 +269,26 @@ class Scene:
         if points and self.swapped.any():
             places[..., self.swapped, :, :] = places[..., self.swapped, ::-1, :]
             ways[..., self.swapped, :] *= -1.0
+        return far, places, ways
+
+    def _resident(self, q: Any, *, points: bool) -> Any:
+        """The same of CuPy's arrays, on their GPU: in float32 if q is."""
+        if self._cast or len(self.groups) != len(self.pairs):
+            problem = "shapes other than spheres and capsules have no distances on a GPU"
+            remedy = "give shapes=robot.enclosing_shapes(), or q as NumPy's array"
+            raise InputError("E-DIST-036", problem, remedy, part=PART)
+        kernel = self.rounds.resident("float32" if q.dtype == np.float32 else "float64", points)
+        time = () if self.mechanism.t is None else (self.mechanism.t,)
+        (posture,) = module("cupy").converted(PART, kernel.interface.inputs[:1], [q], kernel.dtype)
+        others = [np.asarray(a, kernel.dtype) for a in (self._numbers, *time)]
+        with posture.device:
+            given = [posture, *(module("cupy").cupy.asarray(a) for a in others)]
+            found = kernel.call(PART, given)
+        if not points:
+            return found, None, None
+        far, places, ways = found
+        places[..., self.swapped, :, :] = places[..., self.swapped, ::-1, :]
+        ways[..., self.swapped, :] *= -1.0
         return far, places, ways
 
     def _by_coal(
@@ -302,7 +330,7 @@ class Scene:
 
     def gradient(self, q: np.ndarray, points: np.ndarray, normals: np.ndarray) -> np.ndarray:
         """n . (velocity of the second point - velocity of the first), by joint velocities."""
-        found = np.zeros((*normals.shape[:-1], self.model.nv))
+        found = np.zeros_like(normals, shape=(*normals.shape[:-1], self.model.nv))
         frames = {element.owner: element.frame for element in self.elements}
         bodies: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         for p, pair in enumerate(self.pairs):

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,10 @@ from chasles.model.spaces import freedom_units, rate_places, size
 
 DAMPING, LEAST = 0.03, 1e-14
 """The damping as a part of the squared error, and added to it, so that a step always exists."""
+
+ROUGH, ROUGH_LEAST = 1e-4, 1e-7
+"""In float32: the error, in rad or parts of the robot's size, from which float64 goes on, and what
+is added to the damping."""
 
 REACH = 1.0
 """The longest step of a coordinate, in rad or parts of the robot's size."""
@@ -109,10 +113,18 @@ class Task:
         """The numbers of targets that a posture meets, 0 where there is no such thing."""
         return self._compiled("reached", self._reached_program)
 
-    def _compiled(self, name: str, trace: Any) -> Kernel:
+    def step_on(self, backend: str, dtype: str) -> Kernel:
+        """`step` by another backend; in float32 as near as `ROUGH`."""
+        trace = partial(self.step_program, rough=dtype == "float32")
+        return self._compiled("reaching step", trace, backend, dtype)
+
+    def _compiled(
+        self, name: str, trace: Any, backend: str = backends.USUAL, dtype: str = "float64"
+    ) -> Kernel:
         own = any(joint.custom is not None for joint in self.model.source.joints)
-        recipe = (name, *self.key, trace().hash if own else "")
-        return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
+        recipe, where = (name, *self.key, trace().hash if own else ""), (backend, dtype)
+        found = backends.known(recipe, trace, *where)
+        return found or backends.compile(trace(), *where, recipe=recipe)
 
     @cached_property
     def _programs(self) -> dict[tuple[str, str], Program]:
@@ -149,13 +161,15 @@ class Task:
         errors = [residual[k] * -scale for scale, k in kept]
         return errors, [[x * scale for x in matrix[k]] for scale, k in kept]
 
-    def step_program(self) -> Program:
-        """The program of `step`."""
+    def step_program(self, *, rough: bool = False) -> Program:
+        """The program of `step`; rough: for float32."""
+        least, closed = (ROUGH_LEAST, ROUGH) if rough else (LEAST, CLOSED)
         arena, inputs, given = self._inputs()
         q, memory, *_, movable = given
-        errors, r, K, solved = self._equations(self._posture(q, arena), *given[2:5])
+        at = self._posture(q, arena)
+        errors, r, K, solved = self._equations(at, *given[2:5], closed=closed)
         cost = sum((x * x for x in r), 0.0)
-        damping = DAMPING * cost + memory[FIRM] * sqrt(cost) + LEAST
+        damping = DAMPING * cost + memory[FIRM] * sqrt(cost) + least
         dq = self._step(q, r, K, damping, movable)
         return self._moved(arena, inputs, given, errors, cost, dq, _status(solved, cost, memory))
 
@@ -200,6 +214,7 @@ class Task:
         goals: Sequence[Number],
         weights: Sequence[Number],
         tolerances: Sequence[Number],
+        closed: float = CLOSED,
     ) -> tuple[list[Number], list[Number], Rows, Number]:
         """Errors of the targets; weighted ones, with those of loops; their rows; 1 if solved."""
         scale = size(self.model)
@@ -214,7 +229,7 @@ class Task:
         K = [[x * w for x in row] for row, w in zip(J, by, strict=True)]
         open_, closing = self._loops(at)
         for error in open_:
-            solved = solved * less_equal(absolute(error), CLOSED)
+            solved = solved * less_equal(absolute(error), closed)
         return errors, r + open_, K + closing, solved
 
     def _moved(

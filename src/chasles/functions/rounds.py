@@ -115,13 +115,19 @@ class Rounds:
         """q, obstacles (, t) -> distances, points (groups, 2, 3) and normals (groups, 3)."""
         return self._compiled(nearest=True)
 
-    def _compiled(self, *, nearest: bool) -> Kernel:
+    @cached_property
+    def resident(self) -> Callable[..., Kernel]:
+        """`distances` or `nearest` as a kernel of a GPU, by the kind of number."""
+        return cache(lambda dtype, nearest: self._compiled("cuda", dtype, nearest=nearest))
+
+    def _compiled(self, *where: str, nearest: bool) -> Kernel:
         own = any(joint.custom is not None for joint in self.model.source.joints)
         trace = self.nearest_program if nearest else self.distance_program
         known = (self.rounds, self.obstacles, self.groups, nearest)
         made = trace().hash if own else ""
         recipe = ("rounds", self.model.source, self.model.mimics, *known, made)
-        return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
+        found = backends.known(recipe, trace, *where)
+        return found or backends.compile(trace(), *where, recipe=recipe)
 
     def distance_program(self) -> Program:
         """The program of `distances`."""

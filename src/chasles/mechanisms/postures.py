@@ -73,6 +73,13 @@ class Prepared:
         with COMPILING:
             return backends.search(self.task.settling)
 
+    @cached_property
+    def resident(self) -> Any:
+        """The compiled search of problems on a GPU."""
+        with COMPILING:
+            steps = [self.task.step_on("cuda", dtype) for dtype in ("float32", "float64")]
+            return backends.search(*steps, backend="cuda")
+
     def starts(
         self, bounds: Bounds, seed: int, tries: int, held: tuple[tuple[int, float], ...]
     ) -> Starts:

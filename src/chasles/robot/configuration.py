@@ -17,6 +17,7 @@ from chasles.mechanisms.differentiable import array_library, differentiable
 from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
 from chasles.mechanisms.postures import COUNT, SEED, TRIES, Bounds
 from chasles.mechanisms.quick import Quick
+from chasles.mechanisms.resident import on_gpu, resident
 from chasles.model.given import a_generator
 from chasles.model.spaces import rate_places
 from chasles.robot.functions import Computing
@@ -232,6 +233,8 @@ class Configuring(Computing):
         options: dict[str, Any] = {"guess": guess, "near": near, "fixed": fixed, "count": count}
         options |= {"solutions": solutions, "seed": seed, "tries": tries, "threads": threads}
         options |= {"comfort": comfort, "comfort_weight": comfort_weight, "wraps": wraps}
+        if library is not None and on_gpu(targets, library, options):
+            return resident(self.mechanism, bounds, targets, **options)
         if library is not None:
             return differentiable(self.mechanism, bounds, targets, library, **options)
         return inverse_kinematics(self.mechanism, bounds, targets, quick=quick, **options)

@@ -20,14 +20,14 @@ from chasles.backends.cuda.source import source
 from chasles.backends.cuda.tiles import WARP, Tiled
 from chasles.expr import Program
 
-Layout = Literal["rows", "strided", "few", "loop"]
+Layout = Literal["rows", "strided", "few", "loop", "search", "tries"]
 """What a kernel is for: many states in rows; many in columns, or with any strides; few states with
-any strides; or a step that is repeated, arrays with any strides."""
+any strides; or a step that is repeated, so many times or until problems are solved."""
 
 BLOCK = 128
 """Threads in a block that shares nothing."""
 
-ALONE: tuple[Form, ...] = ("direct", "loop")
+ALONE: tuple[Form, ...] = ("direct", "loop", "search", "tries")
 """Forms whose threads share nothing."""
 
 SHORT = 64
@@ -95,8 +95,8 @@ class Built:
 
 def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
     """The forms to try in turn. Where states are few, nothing is gained by moving rows whole."""
-    if layout == "loop":
-        return ("loop",)
+    if layout in ("loop", "search", "tries"):
+        return (layout,)
     longest = max((v.size for v in (*program.inputs, *program.outputs)), default=0)
     tiled: Form = "rows" if layout == "rows" else "columns"
     long_rows = layout == "rows" and longest * itemsize > SHORT
@@ -164,7 +164,7 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chose
     """
     words, plan = np.dtype(dtype).itemsize // 4, Plan(program)
     needed = plan.words(4 * words) if form == "loop" else plan.alive * words
-    if form == "direct" or needed <= (MOST if form == "loop" else CREWS[0][1]):
+    if form in ("direct", "search", "tries") or needed <= (MOST if form == "loop" else CREWS[0][1]):
         return None
     tiled = Tiled(program, dtype, form, 0) if form != "loop" else None
     if tiled and tiled.columns:

@@ -13,7 +13,7 @@ from chasles.backends.c.body import number_of
 from chasles.backends.cuda.body import Body, Plan
 from chasles.expr import Program
 
-Form = Literal["direct", "rows", "columns", "loop"]
+Form = Literal["direct", "rows", "columns", "loop", "search", "tries"]
 
 
 class Threads:

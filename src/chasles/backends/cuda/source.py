@@ -1,10 +1,11 @@
 """A program as a CUDA kernel, in straight-line code.
 
-There are four forms. "direct" reads all inputs into registers first, from arrays with any strides:
+There are six forms. "direct" reads all inputs into registers first, from arrays with any strides:
 best where a state has few inputs, or the same input of successive states lies side by side
 (columns). "rows" and "columns" keep inputs, sines and cosines in shared memory (`cuda.tiles`).
-"loop" repeats a step (`cuda.forms`). In all of them a thread computes one state, unless a crew of
-warps shares the work of a large robot (`cuda.crew`).
+"loop" repeats a step (`cuda.forms`), "search" and "tries" do so until problems are solved
+(`cuda.searching`). In all of them a thread computes one state, unless a crew of warps shares the
+work of a large robot (`cuda.crew`).
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from chasles.backends.c.body import number_of
 from chasles.backends.cuda.crew import Crew, Size
 from chasles.backends.cuda.forms import Direct, Form, Looped, Threads
 from chasles.backends.cuda.math import MOVES, prelude
+from chasles.backends.cuda.searching import Searching
 from chasles.backends.cuda.tiles import ROOM, WARP, Tiled
 from chasles.expr import Program
 
@@ -72,13 +74,17 @@ def source(
     return Source(text, written.shared, written.columns)
 
 
+FORMS = {"direct": Direct, "loop": Looped, "search": Searching, "tries": Searching}
+"""Forms whose threads do not share the inputs of their states."""
+
+
 def threads(program: Program, dtype: str, form: Form, most: int, crew: Size | None) -> Threads:
     """What writes a kernel of a form."""
     if crew is not None:
         return Crew(program, dtype, form, crew)
     if form in ("rows", "columns"):
         return Tiled(program, dtype, form, most)
-    return (Direct if form == "direct" else Looped)(program, dtype, form)
+    return FORMS[form](program, dtype, form)
 
 
 def spreading(dtype: str) -> str:

@@ -1,0 +1,208 @@
+"""Inverse kinematics of targets that are on a GPU, solved there (`backends.cuda.search`).
+
+Nothing waits for the result. So targets are not checked at the door: one that is not finite, or not
+a rotation, has a posture of NaN and is not solved.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from chasles.backends.arrays import checked_count
+from chasles.errors import ArgumentError, InputError
+from chasles.functions.doors import Library, library_of, module
+from chasles.functions.reaching import ANGLE, LENGTH, ROUGH, STATUS, Task
+from chasles.functions.targets import Target
+from chasles.mechanisms.differentiable import (
+    _arrays,
+    _grouped,
+    _joined,
+    _numbers,
+    _targets,
+    _with,
+)
+from chasles.mechanisms.inverse_kinematics import MOST_TRIES, PART, _held, _posture, _stated
+from chasles.mechanisms.mechanism import Mechanism
+from chasles.mechanisms.postures import PATIENT, RANKED, Bounds, prepared
+from chasles.mechanisms.solutions import Solution
+from chasles.model.spaces import size
+
+HOST = ("near", "comfort", "wraps", "solutions", "threads")
+"""Options of searches on the host alone."""
+
+
+def on_gpu(targets: Mapping[str, Any], library: Library, options: Mapping[str, Any]) -> bool:
+    """Return True if targets are solved where they are.
+
+    Arrays of PyTorch and JAX are copied to the host, and solutions back, where derivatives are
+    recorded and for options that a GPU does not have.
+    """
+    pairs = [target for value in targets.values() for target in _targets(value)]
+    arrays = [a for target in pairs for a in _arrays(target) if library_of(a) is not None]
+    plain = (None, False, "first")
+    special = [name for name in HOST if not any(options[name] is each for each in plain)]
+    if library.package == "cupy" and special:
+        problem = f"{', '.join(special)} cannot be used with CuPy's arrays"
+        raise ArgumentError("E-GPU-033", problem, "leave it out, or give NumPy's", part=PART)
+    if library.package != "cupy" and (special or not _has_cupy()):
+        return False
+    return bool(module("solving_cupy").resident(arrays))
+
+
+def _has_cupy() -> bool:
+    try:
+        import cupy
+    except ImportError:
+        return False
+    return bool(cupy.cuda.is_available())
+
+
+def resident(
+    mechanism: Mechanism,
+    bounds: Bounds,
+    targets: Mapping[str, Any],
+    *,
+    guess: Any,
+    fixed: Any,
+    seed: int,
+    tries: int,
+    **_: Any,
+) -> Solution:
+    """Return a solution in arrays of the targets' library."""
+    mechanism.refuse_time(PART, "ask for it at a time: robot.at_time(t)")
+    tries = checked_count(f"{PART}: tries", tries, most=MOST_TRIES)
+    seed = checked_count(f"{PART}: seed", seed, least=0)
+    pairs = [(frame, each) for frame, value in targets.items() for each in _targets(value)]
+    every = [array for _, target in pairs for array in _arrays(target)]
+    arrays = module("solving_cupy").Arrays([a for a in every if library_of(a) is not None])
+    stated = [(frame, _with(_one(target), arrays.values)) for frame, target in pairs]
+    task, _, (_, weights, tolerances) = _stated(mechanism, bounds, _grouped(stated))
+    names = _held(mechanism, fixed)
+    with arrays.working():
+        goals = _joined(arrays, *(_numbers(arrays, target) for _, target in pairs))
+        posture = None if guess is None else arrays.array(guess)
+        lead, rows, begin = _broadcast(arrays.names, mechanism.nq, goals, posture, bounds)
+        movable, held = _fixed(mechanism, bounds, names, guess)
+        search = prepared(mechanism, task)
+        starts = search.starts(bounds, seed, tries, held)
+        stages = _stages(task, [weights, tolerances, movable], tries)
+        found = search.resident(
+            rows,
+            begin,
+            stages,
+            starts.postures,
+            RANKED,
+            starts.table,
+            starts.patience,
+            _narrowed(bounds, held),
+            _rotations(task),
+        )
+        return _solution(arrays, bounds, lead, *found)
+
+
+def _one(target: Target) -> Target:
+    """A target with arrays of one problem: of a library's arrays only the last axes count."""
+
+    def last(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(last, value))
+        if library_of(value) is None:
+            return value
+        shape = tuple(value.shape)
+        kept = 2 if shape[-2:] in ((4, 4), (3, 3)) else 1
+        return value[(0,) * (len(shape) - kept)] if 0 not in shape else np.eye(*shape[-kept:])
+
+    names = [f.name for f in fields(target) if f.name not in ("to", "weight", "tolerance")]
+    return replace(target, **{name: last(getattr(target, name)) for name in names})
+
+
+def _broadcast(
+    cupy: Any, nq: int, goals: Any, posture: Any, bounds: Bounds
+) -> tuple[tuple[int, ...], Any, Any]:
+    """The leading shape of the problems, their goals in rows, and guesses within the limits."""
+    shapes = [goals.shape[:-1]]
+    if posture is not None:
+        if posture.shape[-1:] != (nq,):
+            problem = f"guess must have shape (..., {nq}), not {posture.shape}"
+            raise InputError("E-GPU-034", problem, part=PART)
+        shapes.append(posture.shape[:-1])
+    try:
+        lead = np.broadcast_shapes(*shapes)
+    except ValueError:
+        problem = f"shapes of targets and guess do not broadcast: {shapes[0]}, {shapes[1]}"
+        raise InputError("E-GPU-035", problem, part=PART) from None
+    count, numbers = math.prod(lead), goals.shape[-1]
+    rows = cupy.array(cupy.broadcast_to(goals, (*lead, numbers)), order="C")
+    if posture is None:
+        return lead, rows.reshape(count, numbers), None
+    inside = cupy.clip(posture, *(cupy.asarray(a) for a in (bounds.lower, bounds.upper)))
+    if inside.ndim > 1:
+        inside = cupy.broadcast_to(inside, (*lead, nq)).reshape(count, nq)
+    return lead, rows.reshape(count, numbers), cupy.ascontiguousarray(inside.reshape(-1, nq))
+
+
+def _fixed(
+    mechanism: Mechanism, bounds: Bounds, names: list[str], guess: Any
+) -> tuple[np.ndarray, tuple[tuple[int, float], ...]]:
+    """A mask (1, nv) of freedoms that may move, and positions of those that may not."""
+    movable = np.ones((1, mechanism.nv))
+    if not names:
+        return movable, ()
+    here = mechanism.neutral() if guess is None else guess
+    here = _posture(mechanism, "guess", here.get() if hasattr(here, "get") else np.asarray(here))
+    assert here is not None
+    if here.ndim > 1:
+        problem = "fixed needs one guess for all problems on a GPU"
+        raise InputError("E-GPU-036", problem, "give a guess of one posture", part=PART)
+    here, held = np.clip(here, bounds.lower, bounds.upper), []
+    for name in names:
+        movable[0, mechanism.velocity_slice(name)] = 0.0
+        place = mechanism.position_slice(name)
+        held += [(k, float(here[k])) for k in range(place.start, place.stop)]
+    return movable, tuple(held)
+
+
+def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Limits that leave held coordinates no room: float32 has rounded them."""
+    lower, upper = bounds.lower.copy(), bounds.upper.copy()
+    for place, value in held:
+        lower[place] = upper[place] = value
+    return lower, upper
+
+
+def _stages(
+    task: Task, constants: list[np.ndarray], tries: int
+) -> tuple[tuple[list[np.ndarray], int], ...]:
+    """What searches in float32 are given, with wider tolerances and fewer tries, and in float64."""
+    weights, tolerances, movable = constants
+    rough = np.maximum(tolerances, np.where(task.lengths, ROUGH * size(task.model), ROUGH))
+    return ([weights, rough, movable], min(tries, PATIENT)), (constants, tries)
+
+
+def _rotations(task: Task) -> tuple[int, ...]:
+    """Where among the numbers of targets rotations begin."""
+    ends = np.cumsum([target.size for _, target in task.targets])
+    pairs = zip(ends, task.targets, strict=True)
+    return tuple(int(end) - t.size for end, (_, t) in pairs if t.size >= 9)
+
+
+def _solution(
+    arrays: Any, bounds: Bounds, lead: tuple[int, ...], q: Any, ends: Any, steps: Any
+) -> Solution:
+    cupy, made = arrays.names, arrays.results()
+    lower, upper = (cupy.asarray(a) for a in (bounds.lower, bounds.upper))
+    at = (q >= upper).astype(cupy.int8) - (q <= lower).astype(cupy.int8)
+    solved = ends[:, STATUS] == 1.0
+    residual = ends[:, ANGLE : LENGTH + 1].copy()
+    shaped = (
+        q.reshape(*lead, q.shape[1]),
+        solved.reshape(lead),
+        residual.reshape(*lead, 2),
+        steps.reshape(lead),
+        at.reshape(*lead, q.shape[1]),
+        cupy.zeros(lead, bool),
+    )
+    return Solution(*map(made, shaped))
