@@ -34,12 +34,16 @@ if _OWN_CACHE:  # a new one for every run; the workers of pytest-xdist share tha
     os.environ["CHASLES_CACHE"] = tempfile.mkdtemp(prefix="chasles-tests-")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest looks at marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Mark slow tests before pytest looks at marks; then bring those that are left into order."""
     names = [(item.path.name, item.name) for item in items]
     for item, is_slow in zip(items, slow.marked(names), strict=True):
         if is_slow:
             item.add_marker("slow")
+    yield
+    ranks = slow.ranks(item.path.name for item in items)
+    items.sort(key=lambda item: ranks[item.path.name])
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -5,6 +5,9 @@ fixture is slow, which any of them would make); a row that ends in " 1/8", all b
 test's cases, so that a long list is fast to try and slow to exhaust. `pytest` leaves slow tests
 out; `pytest -m slow` runs them, `pytest -m ""` all. `python tests/slow.py LOG SECONDS` writes the
 rows of single tests again, from the output of `pytest -m "" --durations=0`.
+
+The workers of pytest-xdist take whole files, in the order of `ranks`: those that take longest come
+first, so that none of them runs alone at the end.
 """
 
 import re
@@ -16,6 +19,19 @@ from pathlib import Path
 
 TABLE = Path(__file__).with_name("slow.txt")
 ROW = re.compile(r"([\d.]+)s (call|setup) +(\S*?)([^/]+\.py)::(.*)")
+
+FIRST = (
+    "test_docs.py",
+    "test_machine_code.py",
+    "test_site.py",
+    "test_hostile_files.py",
+    "test_threads.py",
+    "test_browser.py",
+    "test_benchmarks.py",
+    "test_fast_entry_safety.py",
+    "test_c_export.py",
+)
+"""Files whose few tests take long."""
 
 
 @cache
@@ -34,6 +50,13 @@ def marked(tests: Iterable[tuple[str, str]]) -> Iterator[bool]:
         thinned = share == 0 or seen[function] % share > 0
         seen[function] += 1
         yield thinned or file in rows() or f"{file}::{test}" in rows()
+
+
+def ranks(files: Iterable[str]) -> dict[str, tuple[int, int, str]]:
+    """Return the place of each file, from the file of each test: `FIRST`, then many tests first."""
+    counts = Counter(files)
+    places = {name: place for place, name in enumerate(FIRST)}
+    return {name: (places.get(name, len(FIRST)), -n, name) for name, n in counts.items()}
 
 
 def measured(log: str, least: float) -> list[str]:

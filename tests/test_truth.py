@@ -120,7 +120,8 @@ def test_folders_mirror_the_source() -> None:
 
 
 def test_slow_tests_are_there() -> None:
-    """Rows of `slow.txt` name tests of today."""
+    """Rows of `slow.txt`, and the files that begin, name tests of today."""
+    assert set(slow.FIRST) <= {path.name for path in SUITES}
     known = {f"{path.name}::{name}" for path in SUITES for name in functions(path)}
     known |= {path.name for path in SUITES}
     assert {row.partition("[")[0] for row in slow.rows()} <= known
@@ -145,3 +146,10 @@ def test_a_test_that_asserts_nothing_is_found(tmp_path: Path) -> None:
     )
     assert not asserts(file, functions(file)["test_idle"], frozenset())
     assert asserts(file, functions(file)["test_busy"], frozenset())
+
+
+def test_files_that_take_long_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is named, whatever it holds; then those with many tests."""
+    monkeypatch.setattr(slow, "FIRST", ("long.py",))
+    ranks = slow.ranks(["few.py", "many.py", "long.py", "many.py"])
+    assert sorted(ranks, key=lambda name: ranks[name]) == ["long.py", "many.py", "few.py"]

@@ -545,6 +545,31 @@ def test_what_a_killed_writer_left_is_collected(folder: Path) -> None:
     assert files(folder) == []
 
 
+@pytest.mark.parametrize("opened", [1, 2])
+def test_an_interrupt_leaves_no_file_open(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, opened: int
+) -> None:
+    """One comes after the folder or the entry was opened; it is raised when both are closed."""
+    robot = planar(1)
+    robot.gravity_forces(Q)
+    name, opens, open_it = cache.entries()[0][0], [], os.open
+
+    def interrupted(*given: Any, **named: Any) -> int:
+        opens.append(open_it(*given, **named))
+        if len(opens) == opened:
+            signal.raise_signal(signal.SIGINT)
+        return opens[-1]
+
+    monkeypatch.setattr(os, "open", interrupted)
+    monkeypatch.setattr(os, "supports_dir_fd", os.supports_dir_fd | {interrupted})
+    with pytest.raises(KeyboardInterrupt):
+        cache.load(name)
+    assert len(opens) == 2
+    for descriptor in opens:
+        with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
+            os.fstat(descriptor)
+
+
 def test_saving_again_replaces(folder: Path) -> None:
     for k in range(3):
         assert cache.save("entry", small(k))

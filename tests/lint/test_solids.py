@@ -10,6 +10,8 @@ from lint_files import ORIGIN, arm, inertial
 from chasles.formats import solids
 from chasles.formats.solids import located
 from chasles.lint import lint
+from chasles.mathematics.spatial import Transform
+from chasles.model import ShapeData
 
 trimesh = pytest.importorskip("trimesh")
 
@@ -37,6 +39,36 @@ def test_two_halves_are_one_box() -> None:
     assert both is not None
     assert math.isclose(both.volume, whole.volume)
     np.testing.assert_allclose(both.moments, whole.moments, atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", list(solids._PLAIN))
+@pytest.mark.parametrize("edge", [0.0, 1e-200, 1e-110, 1e110, 1e200, 1e308])
+def test_sizes_of_any_magnitude_are_known_or_unknown(kind: str, edge: float) -> None:
+    """What exceeds the numbers is unknown, as a mesh that cannot be read is; no error, no NaN."""
+    sizes = [edge] * {"sphere": 1, "cylinder": 2, "capsule": 2}.get(kind, 3)
+    shape = ShapeData("ball", kind, tuple(sizes), Transform.identity())
+    found = solids.of(shape, "arm.urdf", meshes=False)
+    assert (found is None) == (edge > 1e100)
+    assert found is None or np.all(np.isfinite([found.volume, *found.moments.flat]))
+
+
+def test_a_capsule_is_a_cylinder_and_a_ball() -> None:
+    """Without a radius a rod; without a length a ball; else trimesh's fine mesh, to 1 %."""
+    theirs = trimesh.creation.capsule(height=0.4, radius=0.1, count=[64, 64])
+    ours = solids.capsule(0.1, 0.4)
+    np.testing.assert_allclose(ours.volume, theirs.volume, rtol=0.01)
+    np.testing.assert_allclose(np.diag(ours.moments), np.diag(theirs.moment_inertia), rtol=0.01)
+    ball = solids.sphere(0.3)
+    np.testing.assert_allclose(solids.capsule(0.3, 0.0).moments, ball.moments, rtol=1e-14)
+
+
+@pytest.mark.parametrize("radius", ["1e103", "1e200"])
+def test_a_shape_beyond_all_numbers_is_linted(tmp_path: Path, radius: str) -> None:
+    """Found by fuzzing: the volume overflowed."""
+    file = tmp_path / "arm.urdf"
+    ball = f'<collision><geometry><sphere radius="{radius}"/></geometry></collision>'
+    file.write_text(arm(inertial(1, 2e-3, 8e-3, 8e-3) + ball))
+    assert isinstance(lint(file), tuple)
 
 
 def test_a_mesh_is_compared_with_the_inertia(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chasles.backends.arrays import checked_count
+from chasles.backends.interrupts import uninterrupted
 from chasles.errors import FileError
 from chasles.expr import Interface, Variable
 from chasles.writing import begun, collect
@@ -121,6 +122,7 @@ _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """Errors of an entry whose header is not what it should be."""
 
 
+@uninterrupted
 def load(name: str) -> Artifact | None:
     """The entry of that name, if there is one that can be trusted."""
     with contextlib.suppress(OSError, *_DAMAGED), _opened(folder()) as place:
@@ -138,6 +140,7 @@ def load(name: str) -> Artifact | None:
     return None
 
 
+@uninterrupted
 def save(name: str, artifact: Artifact) -> bool:
     """Write an entry; whether it could be written."""
     where = folder()
@@ -166,6 +169,7 @@ def save(name: str, artifact: Artifact) -> bool:
     return False
 
 
+@uninterrupted
 def entries() -> list[tuple[str, int, float]]:
     """Name, size in bytes and time of last use of every entry, most recent first."""
     with contextlib.suppress(OSError), _opened(folder()) as place:
@@ -180,6 +184,7 @@ class Cleared(NamedTuple):
     left: tuple[str, ...] = ()
 
 
+@uninterrupted
 def clear() -> Cleared:
     """Remove all entries that can be removed, and what killed writers left."""
     removed, left = 0, []

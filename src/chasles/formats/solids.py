@@ -41,7 +41,8 @@ def box(x: float, y: float, z: float) -> Solid:
 def sphere(radius: float) -> Solid:
     """A ball."""
     second = np.full(3, radius * radius / 5.0)
-    return _solid(4.0 / 3.0 * math.pi * radius**3, second, [2.0 * radius] * 3)
+    volume = 4.0 / 3.0 * math.pi * radius * radius * radius
+    return _solid(volume, second, [2.0 * radius] * 3)
 
 
 def cylinder(radius: float, length: float) -> Solid:
@@ -54,14 +55,14 @@ def cylinder(radius: float, length: float) -> Solid:
 
 def capsule(radius: float, length: float) -> Solid:
     """A cylinder along z between two half balls, which its length leaves out."""
-    tube, ends = cylinder(radius, length), sphere(radius)
-    volume = tube.volume + ends.volume
+    whole = length + 4.0 / 3.0 * radius
+    tube = length / whole if whole else 0.0  # its share of the volume
+    ends = 1.0 - tube
     along = radius * radius / 5.0 + 0.375 * radius * length + length * length / 4.0
-    parts = [(tube, length * length / 12.0), (ends, along)]
-    zz = sum(part.volume * square for part, square in parts) / volume
-    across = (tube.volume / 4.0 + ends.volume / 5.0) * radius * radius / volume
+    zz = tube * length * length / 12.0 + ends * along
+    across = (tube / 4.0 + ends / 5.0) * radius * radius
     edges = (2.0 * radius, 2.0 * radius, length + 2.0 * radius)
-    return _solid(volume, np.array([across, across, zz]), edges)
+    return _solid(math.pi * radius * radius * whole, np.array([across, across, zz]), edges)
 
 
 def ellipsoid(a: float, b: float, c: float) -> Solid:
@@ -96,15 +97,18 @@ def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
 
 
 def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
-    """The solid of a shape in its link's frame, None if unknown; meshes: open mesh files."""
+    """Return the solid of a shape in its link's frame; meshes: open mesh files.
+
+    None if the solid is unknown, or so large that its moments are not finite numbers.
+    """
     made = None
-    if shape.kind in _PLAIN:
-        made = _PLAIN[shape.kind](*shape.size)
-    elif shape.kind == "mesh" and meshes:
-        made = mesh(located(file, shape.file), shape.size)
-    if made is None:
-        return None
-    return at(made, shape.pose)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if shape.kind in _PLAIN:
+            made = _PLAIN[shape.kind](*shape.size)
+        elif shape.kind == "mesh" and meshes:
+            made = mesh(located(file, shape.file), shape.size)
+        placed = made and at(made, shape.pose)
+    return placed if placed and np.all(np.isfinite(placed.moments)) else None
 
 
 def at(solid: Solid, pose: Transform) -> Solid:

@@ -4,7 +4,6 @@ LLVM's linker keeps some kilobytes for every piece of code that it has unloaded,
 itself. So it is replaced after every `SHARED` pieces, and goes with the last of them.
 """
 
-import _thread
 import collections
 import contextlib
 import functools
@@ -15,16 +14,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 import numpy as np
 
 from chasles.backends import arrays
+from chasles.backends.interrupts import undisturbed
 from chasles.backends.llvm import checked
 from chasles.errors import ArgumentError
-
-Result = TypeVar("Result")
 
 SHARED = 64
 """Pieces of code that one linker loads."""
@@ -42,44 +40,6 @@ _FORKING: list[None] = []
 """Entries while the process forks."""
 _SWEEPING: list[int] = []
 """Threads that unload code, as often as they are at it."""
-
-
-def undisturbed(work: Callable[[], Result]) -> Result:
-    """Do work with LLVM where no signal interrupts it, and return its result.
-
-    llvmlite is written in Python. An interrupt between its lines leaves its lock taken, so that
-    other threads wait for ever, or frees an object twice. Python runs signal handlers in the main
-    thread alone; so the main thread waits for another one, and raises what came meanwhile.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return work()
-    ended, outcome, came = threading.Lock(), list[Any](), list[BaseException]()
-    ended.acquire()
-
-    def run() -> None:
-        try:
-            outcome[:] = True, work()
-        except BaseException as error:
-            outcome[:] = False, error
-        finally:
-            ended.release()
-
-    try:
-        _thread.start_new_thread(run, ())
-    except RuntimeError:  # no thread can be started, or the interpreter is ending
-        return work()
-    while not outcome:  # set before the lock is released, so no interrupt here waits again
-        try:
-            ended.acquire()
-        except BaseException as error:  # of a signal's handler
-            came.append(error)
-    if came:
-        raise came[0]
-    well, result = outcome
-    if not well:
-        raise result
-    found: Result = result
-    return found
 
 
 @functools.cache

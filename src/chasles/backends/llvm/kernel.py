@@ -23,6 +23,7 @@ import numpy as np
 from chasles.backends import arrays, cache, objects
 from chasles.backends.arrays import Rows, words
 from chasles.backends.cache import Artifact
+from chasles.backends.interrupts import undisturbed
 from chasles.backends.llvm import checked
 from chasles.backends.llvm import entry as llvm_entry
 from chasles.backends.llvm import pieces as llvm_pieces
@@ -30,7 +31,7 @@ from chasles.backends.llvm import threads as llvm_threads
 from chasles.backends.llvm import ways as llvm_ways
 from chasles.backends.llvm.body import Target
 from chasles.backends.llvm.checked import address, start_of
-from chasles.backends.llvm.code import BUSY, initialise, load, sweep, undisturbed
+from chasles.backends.llvm.code import BUSY, initialise, load, sweep
 from chasles.backends.llvm.math import ELEMENTS
 from chasles.backends.llvm.source import WORTH_THREADS, Module, module
 from chasles.backends.objects import at_address
