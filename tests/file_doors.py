@@ -177,7 +177,7 @@ DOORS = {
         MOTION,
         "npz",
         lambda: (_folder() / "done" / MOTION).read_bytes(),
-        lambda path: motion.read_archive(path, 2),
+        lambda path: list(motion.read(path, arm().model)),
     ),
     "run.json": Door(MANIFEST, "json", lambda: (_folder() / "run" / MANIFEST).read_bytes(), _go_on),
     "part": Door("part.npz", "npz", lambda: _part().read_bytes(), _go_on),

@@ -45,6 +45,7 @@ AREAS = {
     "CONVENTION": "Conventions of other libraries",
     "PEER": "Comparison with other libraries",
     "VERIFY": "Verify",
+    "IDENT": "Identification",
     "LINT": "Lint",
     "PLOT": "Plots",
     "VIEW": "The viewer",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # the names of PUBLIC, for editors and type checkers
     from chasles.errors import ChaslesError, ModelError
     from chasles.exporting import export
     from chasles.functions.doors import Wrench
+    from chasles.identification import Identified, identify
     from chasles.lint import Finding, lint
     from chasles.mechanisms.reports import (
         ImpossiblePosition,
@@ -46,6 +47,7 @@ __all__ = [
     "DHTable",
     "Event",
     "Finding",
+    "Identified",
     "ImpossiblePosition",
     "LockedMechanism",
     "LoopError",
@@ -70,6 +72,7 @@ __all__ = [
     "export",
     "from_dh",
     "homogeneous",
+    "identify",
     "lint",
     "load",
     "maximal_dynamics",
@@ -93,6 +96,7 @@ PUBLIC = {
         "chasles.checks.verify": ("Verification", "verify"),
         "chasles.functions.doors": ("Wrench",),
         "chasles.exporting": ("export",),
+        "chasles.identification": ("Identified", "identify"),
         "chasles.lint": ("Finding", "lint"),
         "chasles.mechanisms.reports": (
             "ImpossiblePosition",

@@ -311,7 +311,7 @@ SIMULATE = ["simulate", "planar:1", "--duration", "0.01", "-o", "out"]
 
 
 @pytest.mark.parametrize(
-    "name", ["motion.npz", "scenario.toml", "energy.png", "contact.png", "run.json"]
+    "name", ["motion.npz", "scenario.toml", "motion.png", "energy.png", "contact.png", "run.json"]
 )
 @pytest.mark.parametrize("more", [[], ["--overwrite"]])
 def test_a_file_of_the_users_in_the_folder_is_named(name: str, more: list[str], here: Path) -> None:
@@ -335,7 +335,7 @@ def test_other_files_in_the_folder_stay(here: Path) -> None:
     invoke(*SIMULATE, "--resume")
     assert all((here / "out" / name).read_text() == "mine" for name in mine)
     names = {path.name for path in (here / "out").iterdir()}
-    assert names == {*mine, "run.json", "scenario.toml", "motion.npz", "energy.png"}
+    assert names == {*mine, "run.json", "scenario.toml", "motion.npz", "motion.png", "energy.png"}
 
 
 @pytest.mark.parametrize("name", ["motion.npz", "scenario.toml", "energy.png"])

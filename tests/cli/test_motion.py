@@ -655,3 +655,48 @@ def test_all_links_leave_the_summary_to_the_frame_that_is_asked_for(tmp_path: Pa
         assert alone == every
         assert f"frame '{frame}': peak speed" in every
         assert "peak speed 0 m/s" not in every
+
+
+# Motions that other commands write ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["folder", "folder/motion.npz", "t.csv", "t.parquet"])
+def test_motions_of_simulate_are_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder, its file and both tables give the torques of the simulated states."""
+    monkeypatch.chdir(tmp_path)
+    words = ["simulate", "puma560", "--random", "2", "--duration", "0.02", "--no-plots"]
+    tables = ["--table", name] if name.startswith("t.") else []
+    result = CliRunner().invoke(app, [*words, "-o", "folder", *tables])
+    assert result.exit_code == 0, result.output
+    invoke("puma560", name, "--differentiate", "-o", "found.csv", "--frame", "tool")
+    robot, found = chasles.robots.puma560(), table(tmp_path / "found.csv")
+    with np.load("folder/motion.npz") as file:
+        t, q, qd = file["t"], file["q"], file["qd"]
+    pose = robot.forward_kinematics(q, frame="tool")
+    close(gather(found, "tool", ["M14", "M24", "M34"]), pose[:, :3, 3], 1e-12)
+    tau = gather(found, "joint2", ["tau"])[2:-2, 0]
+    assert np.max(np.abs(tau)) < 1e-2 * np.max(np.abs(robot.gravity_forces(q)))  # a free fall
+    assert len(found["t"]) == len(t) == len(qd)
+
+
+def test_parquet_motions_are_refused_by_name(tmp_path: Path) -> None:
+    """Missing columns, numbers that are not finite, times that decrease, files that are not."""
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    good = {"t": [0.0, 0.1, 0.2], "joint1.q": [0.0, 1.0, 2.0], "joint2.q": [0.0, 0.5, 1.0]}
+    for change, said in (
+        ({"joint2.q": None}, ("E-FILE-089", "joint2.q")),
+        ({"joint1.q": [0.0, float("nan"), 1.0]}, ("E-FILE-091", "row 1")),
+        ({"t": [0.0, 0.2, 0.1]}, ("E-FILE-090",)),
+        ({"joint1.q": ["a", "b", "c"]}, ("E-FILE-088",)),
+    ):
+        columns = {name: x for name, x in (good | change).items() if x is not None}
+        parquet.write_table(arrow.table(columns), tmp_path / "m.parquet")
+        with raises(*said):
+            list(motions.read(tmp_path / "m.parquet", PLANAR.model))
+    (tmp_path / "m.parquet").write_bytes(b"PAR1 no table")
+    with raises("E-FILE-086"):
+        list(motions.read(tmp_path / "m.parquet", PLANAR.model))

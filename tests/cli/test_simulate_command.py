@@ -62,7 +62,8 @@ def test_examples_of_the_help_work(here: Path) -> None:
     for line in examples:
         result = CliRunner().invoke(app, line.split(), env=ENV)
         assert result.exit_code == 0, (line, result.output)
-    assert (here / "simulation" / "energy.png").read_bytes().startswith(b"\x89PNG")
+    for plot in ("motion.png", "energy.png"):
+        assert (here / "simulation" / plot).read_bytes().startswith(b"\x89PNG")
     assert (here / "hold.csv").stat().st_size > 1e5
     assert motion("hold")["t"][-1] == 2.0
     assert not list(here.rglob("part-*"))

@@ -142,9 +142,7 @@ def read(path: Path) -> str:
 
     robot = chasles.robots.planar(1)
     try:
-        if path.suffix == ".npz":
-            motions.read_archive(path, 1)
-        elif path.suffix == ".csv":
+        if path.suffix in (".npz", ".csv"):
             list(motions.read(path, robot.model))
         elif path.name.endswith(".scenario.toml"):
             scenario.read(path)

@@ -4,6 +4,7 @@
 """
 
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,11 +18,13 @@ from urllib.parse import urlsplit
 import hostile
 import numpy as np
 import pytest
+from support import raises
 
 import chasles
-from chasles.view import Viewer, show
+from chasles.view import Viewer, record, show
 from chasles.view.panel import RATE
 from chasles.view.posture import displacement
+from chasles.view.video import check_video
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
@@ -322,6 +325,36 @@ def test_a_notebook_of_this_machine_frames_the_page(chromium: Any) -> None:
             tab.wait_for_timeout(500)
             assert not viewer.server.get_clients()
             tab.close()
+
+
+@pytest.mark.parametrize("name", ["swing.mp4", "swing.gif"])
+def test_a_motion_is_recorded_as_a_video(name: str, swing: Path, tmp_path: Path) -> None:
+    """As many pictures as the rate asks for, of the size asked for, of a robot that moves."""
+    ffmpeg = pytest.importorskip("imageio_ffmpeg").get_ffmpeg_exe()
+    with show(chasles.robots.puma560(), motion=swing, port=0) as viewer:
+        assert viewer.playback is not None
+        length = viewer.playback.last - viewer.playback.first
+        record(viewer, tmp_path / name, rate=3.0 / length, size=(320, 240))
+    words = [
+        ffmpeg,
+        "-v",
+        "error",
+        "-i",
+        str(tmp_path / name),
+        "-f",
+        "rawvideo",
+        "-fps_mode",
+        "passthrough",
+    ]
+    played = subprocess.run([*words, "-pix_fmt", "rgb24", "-"], capture_output=True, check=True)
+    pictures = np.frombuffer(played.stdout, np.uint8).reshape(-1, 240, 320, 3)
+    assert len(pictures) == 4
+    change = np.abs(pictures[0].astype(float) - pictures[1].astype(float))
+    assert change.max() > 50.0
+    with pytest.raises(FileExistsError):
+        check_video(tmp_path / name)
+    with raises("E-VIEW-020"):
+        check_video(tmp_path / "film.txt")
 
 
 def test_the_benchmark_counts_updates_and_pictures(chromium: Any, tmp_path: Path) -> None:

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from chasles.errors import ExistingFileError, ModelError
+from chasles.formats.motion import MOTION_FILE
 from chasles.writing import collect, held, store, whole
 
-MANIFEST, SCENARIO, MOTION = "run.json", "scenario.toml", "motion.npz"
-ENERGY_PLOT, CONTACT_PLOT = "energy.png", "contact.png"
-PRODUCTS = (SCENARIO, MOTION, ENERGY_PLOT, CONTACT_PLOT)
+MANIFEST, SCENARIO, MOTION = "run.json", "scenario.toml", MOTION_FILE
+MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT = "motion.png", "energy.png", "contact.png"
+PRODUCTS = (SCENARIO, MOTION, MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT)
 """Files of a simulation whose names do not depend on what is in them."""
 
 PART = re.compile(r"part-(\d{6,})-([0-9a-f]{16})\.npz")

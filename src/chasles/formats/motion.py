@@ -1,27 +1,28 @@
-"""Motions of a robot, and forces on it, from text files: some instants at a time; and from .npz.
+"""Motions of a robot, and forces on it, from files, a block of instants at a time.
 
-A motion in a .csv file has a header that names the columns: t (s), and for a joint named J the
-columns J.q, J.qd, J.qdd, or J.q0, J.q1, ... where it has more coordinates than one. In any other
-file it is that of Legnani et al. (1996), part II, fig. 6: q, qd, qdd of every joint in turn, a line
-for each joint or a line for each instant, perhaps after a line with the time step (which SPACELIB's
-program reads first; the printed listing only declares it). Forces have the columns fx, fy, fz, cx,
-cy, cz, in a .csv file by name and in any other in this order. # begins a comment.
+A motion in a .csv or .parquet table names its columns: t (s), and for a joint named J the columns
+J.q, J.qd, J.qdd, or J.q0, J.q1, ... where it has more coordinates than one. The folder or .npz file
+of `chasles simulate` is a motion too. Any other file is that of Legnani et al. (1996), part II,
+fig. 6: q, qd, qdd of every joint in turn, a line for each joint or a line for each instant, perhaps
+after a line with the time step (which SPACELIB's program reads first; the printed listing only
+declares it). Forces have the columns fx, fy, fz, cx, cy, cz, in a .csv file by name and in any
+other in this order. # begins a comment.
 """
 
 import csv
 import itertools
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from zipfile import is_zipfile
 
 import numpy as np
 
-from chasles.errors import ModelError, said
-from chasles.formats.archive import arrays
+from chasles.errors import ModelError
 from chasles.formats.files import Line, is_number, lines, short, size
+from chasles.formats.recorded import READERS, Block
 from chasles.model import Model
 from chasles.model.description import some
 from chasles.model.model import suggest
@@ -40,8 +41,11 @@ REACHED = ("solved", "angle_error", "distance_error")
 """Further columns of a motion that `chasles reach` wrote: 1 where a pose is reached, errors in rad
 and m. An instant that is not reached is refused."""
 
-MOTION_FORMAT = "chasles-motion-1"
-"""What a motion file of `chasles simulate` (.npz) says of itself."""
+SIMULATED = re.compile(r"kinetic|potential|contact\d+\.(gap|fx|fy|fz)")
+"""Further columns of a motion that `chasles simulate` wrote as a table; they are not read."""
+
+MOTION_FILE = "motion.npz"
+"""Name of that file in the folder of a simulation."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +80,18 @@ class _Table:
 def read(
     path: str | os.PathLike[str], model: Model, *, step: float | None = None, chunk: int = CHUNK
 ) -> Iterator[Motion]:
-    """The motion of a file, `chunk` instants at a time. step: for a file that has no times (s)."""
-    file = os.fsdecode(path)
-    table = (_csv_motion if _is_csv(file) else _plain_motion)(file, model)
+    """Read the motion of a file, `chunk` instants at a time.
+
+    path: a table (.csv, .parquet), the folder or .npz file of a simulation, or a plain file. step:
+    seconds between instants, for a file that has no times.
+    """
+    file = motion_file(path)
+    if (suffix := PurePath(file).suffix.lower()) in READERS:
+        yield from _recorded(file, model, READERS[suffix](file, columns(model), chunk), step)
+        return
+    table = (_csv_motion if suffix == ".csv" else _plain_motion)(file, model)
     if step is not None and (table.step is not None or "t" in table.places):
-        problem = "the motion has times of its own"
-        raise ModelError("E-FILE-012", problem, "give no time step", file=file)
+        raise _timed(file)
     step = table.step if step is None else step
     rows = _increasing(table) if "t" in table.places else table.rows
     first = 0
@@ -95,14 +105,47 @@ def read(
         yield Motion(first, t, found["q"], found.get("qd"), found.get("qdd"), block[-1][0].end)
         first += len(block)
     if first == 0:
-        raise ModelError("E-FILE-013", "there are no instants in it", "give one or more", file=file)
+        raise _empty(file)
 
 
-def _check_quaternions(model: Model, block: Sequence[_Row], q: np.ndarray) -> None:
+def _recorded(
+    file: str, model: Model, blocks: Iterable[Block], step: float | None
+) -> Iterator[Motion]:
+    """The motion of a binary file. `end` is the whole file: all of it may have been read."""
+    first, end = 0, size(file)
+    for block in blocks:
+        count = len(block["q"])
+        if step is not None and "t" in block:
+            raise _timed(file)
+        t = block.get("t") if step is None else step * np.arange(first, first + count)
+        places: Iterator[_Row] = ((Line(file, first + k + 1, "", end), []) for k in range(count))
+        _check_quaternions(model, places, block["q"])
+        yield Motion(first, t, block["q"], block.get("qd"), block.get("qdd"), end)
+        first += count
+    if first == 0:
+        raise _empty(file)
+
+
+def _empty(file: str) -> ModelError:
+    return ModelError("E-FILE-013", "there are no instants in it", "give one or more", file=file)
+
+
+def _timed(file: str) -> ModelError:
+    problem = "the motion has times of its own"
+    return ModelError("E-FILE-012", problem, "give no time step", file=file)
+
+
+def motion_file(path: str | os.PathLike[str]) -> str:
+    """Return the file of a motion: that of a simulation's folder, or the path itself."""
+    file = os.fsdecode(path)
+    return os.path.join(file, MOTION_FILE) if os.path.isdir(file) else file
+
+
+def _check_quaternions(model: Model, block: Iterable[_Row], q: np.ndarray) -> None:
     for first, joint in PositionSpace().quaternions(model).items():
         zero = ~np.any(q[:, first : first + 4], axis=1)
         if np.any(zero):
-            line, _ = block[int(np.argmax(zero))]
+            line, _ = next(itertools.islice(block, int(np.argmax(zero)), None))
             problem = f"the quaternion of joint {joint!r} is zero"
             raise line.error("E-FILE-014", problem, "the identity is 1, 0, 0, 0")
 
@@ -247,7 +290,7 @@ def _reached(rows: Iterator[_Row], place: int) -> Iterator[_Row]:
 
 
 def _header(file: str, known: Sequence[str]) -> _Header:
-    """The first line of a .csv file: names that are known, each there once."""
+    """The first line of a .csv file, whose names are known and distinct."""
     body = lines(file)
     first = next(body, None)
     if first is None:
@@ -258,7 +301,7 @@ def _header(file: str, known: Sequence[str]) -> _Header:
     except csv.Error as error:
         raise first.error("E-FILE-017", f"{error}", "begin with names of columns") from error
     for name in names:
-        if name not in known:
+        if name not in known and not SIMULATED.fullmatch(name):
             problem = f"unknown column {short(name)}"
             raise first.error("E-FILE-018", problem, suggest(name[:100], dict.fromkeys(known)))
         if names.count(name) > 1:
@@ -336,31 +379,3 @@ def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[flo
         name, word = next((pair for pair in given if not is_number(pair[1])), other)
         raise line.error("E-FILE-026", f"{name} is {short(word)}", "give a finite number")
     return numbers
-
-
-# Files of `chasles simulate` -------------------------------------------------------------------
-
-
-def read_archive(path: str | os.PathLike[str], nq: int) -> tuple[np.ndarray, np.ndarray]:
-    """Times (n,) in s and positions (n, nq) of a .npz file, for a robot with nq coordinates."""
-    file = os.fsdecode(path)
-    size(file)
-    try:
-        found = arrays(file, ("format", "t", "q"))
-        named = str(found["format"])
-        t, q = (np.asarray(found[name], dtype=float) for name in ("t", "q"))
-    except (ValueError, TypeError) as error:
-        zipped = is_zipfile(file)
-        fault = f"no motion can be read ({said(error)})" if zipped else "this is no .npz file"
-        remedy = "give the motion.npz of `chasles simulate`"
-        raise ModelError("E-FILE-027", fault, remedy, file=file) from None
-    if named != MOTION_FORMAT:
-        problem = f"the format is {short(named)}"
-        raise ModelError("E-FILE-028", problem, f"{MOTION_FORMAT!r} can be read", file=file)
-    if t.ndim != 1 or q.shape != (len(t), nq) or not len(t):
-        problem = f"positions of shape {q.shape} at times of shape {t.shape}"
-        remedy = f"the robot has {nq} coordinates: give a motion of this robot"
-        raise ModelError("E-FILE-029", problem, remedy, file=file)
-    if not (np.all(np.isfinite(t)) and np.all(np.isfinite(q)) and np.all(np.diff(t) >= 0.0)):
-        raise ModelError("E-FILE-030", "numbers are not finite, or times decrease", file=file)
-    return t, q

@@ -7,10 +7,14 @@
 | `<link>.inertia` | (3, 3) | rotational inertia about the centre of mass, link axes, kg m2 |
 | `<joint>.placement` | (4, 4) | pose of the joint's frame in the parent link's frame |
 | `gravity` | (3,) | acceleration of gravity, world axes, m/s2 |
+
+`edited` also takes `<joint>.armature`, `<joint>.damping` and `<joint>.friction`, which are numbers
+only.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from chasles.errors import ModelError
 from chasles.expr import Number
@@ -66,6 +70,36 @@ def substituted(source: Description, values: Mapping[str, Sequence[Number]]) -> 
     links = tuple(_link(link, values) for link in source.links)
     joints = tuple(_joint(joint, values) for joint in source.joints)
     return replace(source, gravity=gravity, links=links, joints=joints)
+
+
+JOINT_NUMBERS = ("armature", "damping", "friction")
+"""Numbers of joints that `edited` takes."""
+
+
+def edited(source: Description, values: Mapping[str, Sequence[float]]) -> Description:
+    """The mechanism with other numbers for the named parameters, those of joints among them."""
+    joints = {joint.name: joint for joint in source.joints}
+    rest: dict[str, Sequence[float]] = {}
+    for name, flat in values.items():
+        part, _, what = name.rpartition(".")
+        if what in JOINT_NUMBERS and part in joints:
+            joints[part] = _with_number(joints[part], what, float(flat[0]))
+        else:
+            rest[name] = flat
+    return substituted(replace(source, joints=tuple(joints.values())), rest)
+
+
+def _with_number(joint: JointData, what: str, value: float) -> JointData:
+    numbers: dict[str, Any] = {what: value}
+    return replace(joint, **numbers)
+
+
+def edited_shape(source: Description, name: str) -> tuple[int, ...]:
+    """The shape of a parameter that `edited` takes."""
+    part, _, what = a_name("a parameter", name).rpartition(".")
+    if what in JOINT_NUMBERS and any(joint.name == part for joint in source.joints):
+        return ()
+    return shape(source, name)
 
 
 def _link(link: LinkData, values: Mapping[str, Sequence[Number]]) -> LinkData:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 
 from chasles.errors import InputError, shown
-from chasles.formats.motion import numbered
+from chasles.formats.motion import columns, numbered
 from chasles.functions.doors import numbers
 from chasles.robot import Robot
 
@@ -93,6 +93,17 @@ def finish(axes: Axes, title: str, across: str, up: str = "") -> Axes:
 
 
 # Curves of a motion ----------------------------------------------------------------------------
+
+
+def positions(robot: Robot, q: np.ndarray, t: Any, axes: Axes | None) -> Axes:
+    """Joint positions q (n, nq) over time; a curve for each coordinate."""
+    instants, across = times(t, len(q))
+    units = {unit for i in robot.model.movers for unit in robot.model.bodies[i].joint.units}
+    known = [unit for unit in ("rad", "m") if unit in units]
+    names = [name.replace(".q", " ").rstrip() for name in columns(robot.model)["q"]]
+    drawn = new(axes)
+    curves(drawn, instants, dict(zip(names, q.T, strict=True)))
+    return finish(drawn, f"joint positions ({', '.join(known)})" if known else "positions", across)
 
 
 def forces(robot: Robot, tau: np.ndarray, t: Any, axes: Axes | None) -> Axes:

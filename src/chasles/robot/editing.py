@@ -15,6 +15,7 @@ from chasles.mathematics.spatial import RigidInertia
 from chasles.model import CouplingData, Description, LoopData, edit
 from chasles.model.couplings import Motion, motion
 from chasles.model.given import a_generator, a_mapping, a_number, some_names, some_numbers
+from chasles.model.parameters import JOINT_NUMBERS, edited, edited_shape
 from chasles.model.ranges import value_fault
 from chasles.model.validate import inertia_fault
 from chasles.robot.derived import Deriving
@@ -87,6 +88,56 @@ class Editing(Deriving):
         """
         each = a_mapping("motions", motions, "drive").items()
         return self._changed(edit.drive(self.model, {n: motion(f, joint=n) for n, f in each}))
+
+    def with_parameters(self, values: Mapping[str, Any]) -> Self:
+        """Return the robot with other numbers.
+
+        Parameters
+        ----------
+        values : mapping from name to number or array
+            `<link>.mass` (kg), `<link>.center` (3, m, link frame), `<link>.inertia` (3x3, kg m2,
+            about the centre of mass along the link's axes), `<joint>.placement` (4x4, pose of the
+            joint in its parent link), `<joint>.armature`, `<joint>.damping`, `<joint>.friction`,
+            and `gravity` (3, m/s2). The names of `chasles.compile(parameters=)` are among them. Or
+            the result of `chasles.identify`.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.puma560()
+        >>> heavier = robot.with_parameters({"link3.mass": 6.0})
+        >>> round(heavier.mass - robot.mass, 6)
+        1.2
+        """
+        given = a_mapping("values", getattr(values, "parameters", values), "with_parameters")
+        flat: dict[str, list[float]] = {}
+        for name, value in given.items():
+            size = edited_shape(self.model.source, name)
+            array = some_numbers(name, value, "with_parameters")
+            if not _is_finite(array, *size):
+                problem = f"{name} must have shape {size} of finite numbers, not {array.shape}"
+                raise InputError("E-ROBOT-060", problem, part="with_parameters")
+            part, _, what = name.rpartition(".")
+            key = {"mass": "link.mass"}.get(what) or f"joint.{what}" * (what in JOINT_NUMBERS)
+            if key and (wrong := value_fault(key, float(array))):
+                raise InputError("E-ROBOT-061", f"{part}: {wrong}", part="with_parameters")
+            flat[name] = [float(x) for x in array.ravel()]
+        source = edited(self.model.source, flat)
+        self._check_inertias(source, flat)
+        return self._changed(source)
+
+    def _check_inertias(self, source: Description, changed: Iterable[str]) -> None:
+        """Raise for a changed link whose inertia no body can have."""
+        names = {name.rpartition(".")[0] for name in changed}
+        for link in source.links:
+            if link.name in names:
+                m, _, about = link.inertia.about_center()
+                tensor = np.array(about.matrix().rows, dtype=float)
+                fault = inertia_fault(float(m), tensor)
+                if fault is not None and fault.check not in ("singular",):
+                    raise InputError(
+                        "E-ROBOT-062", f"link {link.name!r}: {fault.what}", part="with_parameters"
+                    )
 
     def subtree(self, link: str, *, floating: bool = False) -> Self:
         """The part of the robot that hangs on a link; the link is held fixed, or floats."""

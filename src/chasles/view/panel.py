@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -153,11 +152,7 @@ def read(given: str | os.PathLike[str] | Move, robot: Robot) -> Motion:
     if isinstance(given, Move):
         t = given.times(1.0 / RATE)
         return Motion(t, numbers("motion", given(t, 0)[0], robot.nq))
-    path = Path(given)
-    path = path / "motion.npz" if os.path.isdir(path) else path
-    if path.suffix.lower() == ".npz":
-        return Motion(*motions.read_archive(path, robot.nq))
-    chunks = list(motions.read(path, robot.model))
+    chunks = list(motions.read(given, robot.model))
     q = np.concatenate([chunk.q for chunk in chunks])
     times = [chunk.t for chunk in chunks if chunk.t is not None]
     return Motion(np.concatenate(times) if times else np.arange(len(q)) / RATE, q)

@@ -14,15 +14,18 @@ from chasles.cli import command
 from chasles.cli.motion import Summary, Task, run
 from chasles.cli.options import Asked, Overwrite, option, repeatable
 from chasles.formats.files import size
+from chasles.formats.motion import motion_file
 from chasles.plots.paper import efforts, finish, sheet
 from chasles.plots.paper import forces as draw_forces
+from chasles.plots.paper import positions as draw_positions
 from chasles.writing import check_target
 
 
 def motion(
     asked: Asked,
     motion: Annotated[
-        Path, typer.Argument(metavar="MOTION", help="A .csv with a header, or plain q qd qdd.")
+        Path,
+        typer.Argument(metavar="MOTION", help="A simulation, .csv, .parquet, or plain q qd qdd."),
     ],
     frame: Annotated[
         list[str], repeatable("A frame to follow; repeatable. Default: the last.", metavar="NAME")
@@ -49,6 +52,7 @@ def motion(
         chasles motion robot.dat robot.mot --output table.csv
         chasles motion puma560 moves.csv --frame tool --plot moves.png
         chasles motion robot.urdf moves.csv --differentiate --forces push.csv
+        chasles motion puma560 simulation --differentiate
     """
     if output is not None:
         command.check_new_table(output, overwrite=overwrite)
@@ -71,7 +75,7 @@ def motion(
     for path in files.values():
         check_target(path, overwrite=overwrite, inputs=task.inputs)
     columns = (TaskProgressColumn(), TimeRemainingColumn(), TextColumn("left"))
-    with command.bar(size(str(motion)), *columns) as told:
+    with command.bar(size(motion_file(motion)), *columns) as told:
         summary = run(task, output, lambda count: told(completed=count), overwrite=overwrite)
     if plot is not None:
         _draw(task, summary, plot, overwrite=overwrite)
@@ -132,8 +136,7 @@ def _draw(task: Task, summary: Summary, path: Path, *, overwrite: bool) -> None:
     samples, rest = summary.samples[:, 0], summary.samples[:, 1:]
     t = None if summary.end is None else samples
     across = "instant" if t is None else "time (s)"
-    positions.plot(samples, rest[:, : robot.nq])
-    finish(positions, "joint positions (rad, m)", across)
+    draw_positions(robot, rest[:, : robot.nq], t, positions)
     draw_forces(robot, rest[:, robot.nq : -1], t, forces)
     speed.plot(samples, rest[:, -1], "k")
     finish(speed, f"speed of {task.summarized!r} (m/s)", across)

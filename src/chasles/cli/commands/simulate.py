@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from chasles.cli import command
 from chasles.cli import simulate as work
-from chasles.cli.manifest import CONTACT_PLOT, ENERGY_PLOT, MOTION
+from chasles.cli.manifest import CONTACT_PLOT, ENERGY_PLOT, MOTION, MOTION_PLOT
 from chasles.cli.options import (
     Arguments,
     Floating,
@@ -30,10 +30,12 @@ from chasles.cli.options import (
 )
 from chasles.cli.recording import Recording
 from chasles.cli.scenario import CONTROLS
+from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, shoot
 from chasles.formats.motion import numbered
-from chasles.plots.paper import curves, energies, finish, sheet
+from chasles.plots.paper import curves, energies, finish, positions, sheet
 from chasles.robot import Robot
 from chasles.simulate import INTEGRATORS
+from chasles.view.video import check_video
 from chasles.writing import check_target, whole
 
 MOST_SHOWN = 4000
@@ -105,6 +107,9 @@ def simulate(
     output: Annotated[Path, option("The folder to write to.", "--output", "-o")] = FOLDER,
     table: Annotated[Path | None, option("Also a table (.csv, .parquet).")] = None,
     no_plots: Annotated[bool, option("Draw nothing.")] = False,
+    recorded: Annotated[Path | None, option("Also a video (.mp4, .gif).", "--record")] = None,
+    rate: Rate = RATE,
+    size: Size = DEFAULT_SIZE,
     resume: Annotated[bool, option("Go on in the folder.")] = False,
     overwrite: Annotated[bool, option("Replace the simulation there, and files.")] = False,
     save: Annotated[float, option("Seconds of real time between parts on disk.", min=0.0)] = 5.0,
@@ -154,9 +159,14 @@ def simulate(
     }
     if table is not None:
         command.check_new_table(table, overwrite=overwrite)
+    if recorded is not None:
+        check_video(recorded, overwrite=overwrite)
     task = work.Task(target, work.said(values), output, resume, overwrite, save, table, trust)
     if write_scenario is None:
-        return _carried_out(task, plots=not no_plots)
+        film = None
+        if recorded is not None:
+            film = partial(shoot, path=recorded, rate=rate, size=size, overwrite=overwrite)
+        return _carried_out(task, film, plots=not no_plots)
     check_folder(write_scenario)
     scenario = task.scenario()
     check_target(write_scenario, overwrite=overwrite, inputs=task.inputs(scenario))
@@ -165,14 +175,16 @@ def simulate(
     return command.Answer({"files": {"scenario": write_scenario}}, command.said(saved))
 
 
-def _carried_out(task: work.Task, *, plots: bool) -> command.Answer:
+def _carried_out(task: work.Task, film: partial[Any] | None, *, plots: bool) -> command.Answer:
     """Do a task, to its end or until it is interrupted."""
     with task.recording() as recording:
-        return _recorded(task, recording, plots=plots)
+        return _recorded(task, recording, film, plots=plots)
 
 
-def _recorded(task: work.Task, recording: Recording, *, plots: bool) -> command.Answer:
-    """Do a task in its folder."""
+def _recorded(
+    task: work.Task, recording: Recording, film: partial[Any] | None, *, plots: bool
+) -> command.Answer:
+    """Do a task in its folder. film: records a robot and its motion as a video."""
     aside = command.Terminal(stderr=True)
     command.write(aside, *(f"note: {note}" for note in recording.notes))
     begun = time.monotonic()
@@ -200,6 +212,9 @@ def _recorded(task: work.Task, recording: Recording, *, plots: bool) -> command.
         files["table"] = task.table
     if plots:
         files |= {f"{path.stem}_plot": path for path in _draw(arrays, recording)}
+    if film is not None:
+        film(robot, files["motion"])
+        files["video"] = film.keywords["path"]
     found = _summary(recording, arrays, wall) | {"files": files}
     return command.Answer(found, partial(_show, found, robot))
 
@@ -252,8 +267,8 @@ def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
     console.print(rows)
     energy = found["energy"]
     console.print(
-        f"energy: {energy['first']:.6g} J at first, {energy['last']:.6g} J at last, at most "
-        f"{energy['largest_change']:.2g} J away from the first"
+        f"energy: {energy['first']:.6g} J at first, {energy['last']:.6g} J at last; largest "
+        f"change: {energy['largest_change']:.2g} J"
     )
     if "contact" in found:
         contact = found["contact"]
@@ -290,10 +305,14 @@ def _write_table(arrays: Arrays, robot: Robot, path: Path, *, overwrite: bool) -
 
 
 def _draw(arrays: Arrays, recording: Recording) -> list[Path]:
-    """energy.png, and contact.png where there are contacts."""
+    """Draw motion.png, energy.png, and contact.png where there are contacts."""
     step = max(1, len(arrays["t"]) // MOST_SHOWN)
     t, some = arrays["t"][::step], {name: a[::step] for name, a in arrays.items() if a.ndim}
-    names = [ENERGY_PLOT]
+    names = [MOTION_PLOT, ENERGY_PLOT]
+    figure, (place, energy) = sheet(2)
+    positions(recording.scene.robot, some["q"], t, place)
+    energies(some["kinetic"], some["potential"], t, energy)
+    recording.store(MOTION_PLOT, command.picture(figure, ".png"))
     figure, (energy, drift) = sheet(2)
     energies(some["kinetic"], some["potential"], t, energy)
     total = some["kinetic"] + some["potential"]

@@ -3,12 +3,15 @@
 import signal
 import threading
 import webbrowser
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from chasles.cli.command import Answer, said
-from chasles.cli.options import Asked, find, names, option, repeatable
+from chasles.cli.command import Answer, said, write_saved
+from chasles.cli.options import Asked, Overwrite, find, names, option, repeatable
+from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, shoot
 from chasles.view import show
+from chasles.view.video import check_video
 
 MOST_NOTES = 3
 """Shown: a robot may have one for each of its meshes."""
@@ -21,7 +24,7 @@ def view(
         repeatable("Host of a proxy or notebook server; repeatable.", metavar="HOST[:PORT]"),
     ],
     motion: Annotated[
-        Path | None, option("A motion to play: .npz or folder of simulate, .csv, or plain.")
+        Path | None, option("A motion to play: a simulation, .csv, .parquet, or plain.")
     ] = None,
     beside: Annotated[
         str, option("Another robot beside it.", metavar="FILE|NAME", autocompletion=names)
@@ -31,6 +34,12 @@ def view(
         int, option("The first to try; the next free one is taken.", min=0, max=65535)
     ] = 8080,
     browser: Annotated[bool, option("Open the page in a browser.", "--open")] = False,
+    recorded: Annotated[
+        Path | None, option("Video of the motion to write (.mp4, .gif), then end.", "--record")
+    ] = None,
+    rate: Rate = RATE,
+    size: Size = DEFAULT_SIZE,
+    overwrite: Overwrite = False,
 ) -> Answer:
     """Show a robot in a browser: move its joints, play a motion.
 
@@ -45,9 +54,23 @@ def view(
         chasles view puma560 --open
         chasles view robot.urdf --motion simulation
         chasles view robot.urdf --beside robot.xml --motion moves.csv
+        chasles view robot.urdf --motion simulation --record motion.mp4
     """
+    if recorded is not None:
+        check_video(recorded, overwrite=overwrite)
     robot = asked.robot()
     other = find(beside, asked.how) if beside else None
+    if recorded is not None:
+        options: dict[str, Any] = {
+            "rate": rate,
+            "size": size,
+            "overwrite": overwrite,
+            "beside": other,
+        }
+        notes = shoot(robot, motion, recorded, **options)
+        files = {"video": recorded}
+        data = {"robot": robot.name, "notes": notes, "files": files}
+        return Answer(data, partial(write_saved, files=files))
     viewer = show(robot, beside=other, motion=motion, host=host, port=port, allow=allow)
     ended = threading.Event()
     before = signal.signal(signal.SIGINT, lambda *_: ended.set())  # from the first word on

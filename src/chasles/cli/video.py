@@ -1,0 +1,51 @@
+"""Videos that commands record: their flags, and the work with a progress bar."""
+
+from pathlib import Path
+from typing import Annotated
+
+from rich.progress import TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from chasles.cli.command import bar
+from chasles.cli.options import option
+from chasles.robot import Robot
+from chasles.view import record, show
+from chasles.view.video import RATE, SIZE, parse_size
+
+DEFAULT_SIZE = f"{SIZE[0]}x{SIZE[1]}"
+
+Rate = Annotated[float, option("Pictures per second of the video.", "--rate", min=0.1, max=240.0)]
+Size = Annotated[str, option("Size of the video in pixels.", "--size", metavar="WIDTHxHEIGHT")]
+
+__all__ = ["DEFAULT_SIZE", "RATE", "Rate", "Size", "shoot"]
+
+
+def shoot(
+    robot: Robot,
+    motion: Path | None,
+    path: Path,
+    *,
+    rate: float,
+    size: str,
+    overwrite: bool,
+    beside: Robot | None = None,
+) -> list[str]:
+    """Record a motion of a robot as a video; return the notes of the view."""
+    columns = (
+        TaskProgressColumn(),
+        TextColumn("{task.completed:.3g} of {task.total:.3g} s recorded,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    pixels = parse_size(size)
+    with show(robot, beside=beside, motion=motion, port=0) as viewer:
+        last = 0.0 if viewer.playback is None else viewer.playback.last
+        with bar(last, *columns) as told:
+            record(
+                viewer,
+                path,
+                rate=rate,
+                size=pixels,
+                overwrite=overwrite,
+                progress=lambda t: told(completed=t),
+            )
+        return list(viewer.notes)

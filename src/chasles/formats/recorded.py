@@ -1,0 +1,120 @@
+"""Motions from binary files that commands write: .npz archives of simulations, .parquet tables."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+from zipfile import is_zipfile
+
+import numpy as np
+
+from chasles.errors import ModelError, said
+from chasles.formats.archive import arrays
+from chasles.formats.files import short, size
+
+MOTION_FORMAT = "chasles-motion-1"
+"""Value of `format` in a motion file of `chasles simulate` (.npz)."""
+
+Block = dict[str, np.ndarray]
+"""Consecutive instants: t (n,) in s where known, q (n, nq), and qd, qdd (n, nv) where known."""
+
+
+def archive(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
+    """Yield the motion of a .npz file, `chunk` instants at a time; columns: by quantity."""
+    found = read_archive(file, len(columns["q"]), len(columns["qd"]))
+    for first in range(0, len(found["t"]), chunk):
+        yield {name: array[first : first + chunk] for name, array in found.items()}
+
+
+def read_archive(file: str, nq: int, nv: int) -> Block:
+    """Return times, positions and, where they are there, velocities of a .npz file."""
+    size(file)
+    try:
+        found = arrays(file, ("format", "t", "q"))
+        with suppress(ValueError):  # a file of positions alone
+            found |= arrays(file, ("qd",))
+        named = str(found.pop("format"))
+        found = {name: np.asarray(array, dtype=float) for name, array in found.items()}
+    except (ValueError, TypeError) as error:
+        zipped = is_zipfile(file)
+        fault = f"no motion can be read ({said(error)})" if zipped else "this is not a .npz file"
+        remedy = "give the motion.npz of `chasles simulate`"
+        raise ModelError("E-FILE-027", fault, remedy, file=file) from None
+    if named != MOTION_FORMAT:
+        problem = f"the format is {short(named)}"
+        raise ModelError("E-FILE-028", problem, f"{MOTION_FORMAT!r} can be read", file=file)
+    t, q = found["t"], found["q"]
+    qd = found.get("qd", np.zeros((t.size, nv)))
+    if t.ndim != 1 or q.shape != (len(t), nq) or qd.shape != (len(t), nv) or not len(t):
+        problem = f"shapes {q.shape} and {qd.shape} of q and qd at times of shape {t.shape}"
+        remedy = f"the robot has {nq} coordinates: give a motion of this robot"
+        raise ModelError("E-FILE-029", problem, remedy, file=file)
+    if not all(np.all(np.isfinite(each)) for each in found.values()) or np.any(np.diff(t) < 0.0):
+        raise ModelError("E-FILE-030", "numbers are not finite, or times decrease", file=file)
+    return found
+
+
+def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
+    """Yield the motion of a .parquet table, `chunk` instants at a time; columns: by quantity."""
+    size(file)
+    opened = _opened(file)
+    there = set(opened.schema_arrow.names)
+    wanted = {"t": ["t"], **columns} if "t" in there else dict(columns)
+    wanted = {x: names for x, names in wanted.items() if x == "q" or there & set(names)}
+    read = list(itertools.chain.from_iterable(wanted.values()))
+    for name in read:
+        if name not in there:
+            raise ModelError("E-FILE-089", f"there is no column {name!r}", "add it", file=file)
+    first, last = 0, -np.inf
+    for batch in opened.iter_batches(chunk, columns=read):
+        block = {x: _matrix(file, batch, names, first) for x, names in wanted.items()}
+        if "t" in block:
+            block["t"] = block["t"][:, 0]
+            if np.any(np.diff(block["t"], prepend=last) < 0.0):
+                remedy = "sort the rows by time"
+                raise ModelError("E-FILE-090", "times decrease", remedy, file=file)
+            last = block["t"][-1]
+        first += len(batch)
+        yield block
+
+
+def _opened(file: str) -> Any:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        remedy = "pip install 'chasles[data]', or give a .csv"
+        raise ModelError("E-FILE-087", "Parquet needs pyarrow", remedy, file=file) from None
+    try:
+        return ParquetFile(file)
+    except (ArrowException, OSError) as error:
+        problem = f"this is not a Parquet table ({said(error)})"
+        raise ModelError("E-FILE-086", problem, "write it again", file=file) from None
+
+
+def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarray:
+    """Return columns of a batch as (rows, columns); first: number of the batch's first row."""
+    try:
+        found = (
+            np.column_stack(
+                [
+                    np.asarray(batch.column(name).to_numpy(zero_copy_only=False), float)
+                    for name in names
+                ]
+            )
+            if names
+            else np.zeros((len(batch), 0))
+        )
+    except (ValueError, TypeError) as error:
+        problem = f"a column does not have numbers ({said(error)})"
+        raise ModelError("E-FILE-088", problem, "write columns of doubles", file=file) from None
+    bad = np.argwhere(~np.isfinite(found))
+    if len(bad):
+        row, column = bad[0]
+        problem = f"{names[column]} of row {first + int(row)} is not a finite number"
+        raise ModelError("E-FILE-091", problem, "give a finite number", file=file)
+    return found
+
+
+READERS = {".npz": archive, ".parquet": parquet}
+"""Readers by the file's suffix."""

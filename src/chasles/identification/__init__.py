@@ -1,0 +1,11 @@
+"""Identification: parameters of a robot from measured motions and joint torques.
+
+found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau)
+found.robot      # a new robot with physically consistent parameters
+found.report()   # what was found, how surely, and how well it predicts
+"""
+
+from chasles.identification.estimate import identify
+from chasles.identification.result import Identified
+
+__all__ = ["Identified", "identify"]

@@ -1,0 +1,264 @@
+"""Physically consistent parameters: every body's pseudo-inertia is positive definite.
+
+The pseudo-inertia of a body is P = [[S, h], [h', m]] with the second moments S of its mass
+distribution, S = tr(I)/2 1 - I, first moment h and mass m. A rigid body can have these numbers if
+P is positive definite (Wensing, Kim and Slotine 2018). P = L (1 + Z) L' with the factor L of the
+prior's P turns the constant pull-back metric into the length of Z (Lee, Wensing and Park 2020).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from chasles.errors import InputError, ModelError
+from chasles.identification.linear import JOINT_TERMS
+
+LEAST = 1e-6
+"""Smallest eigenvalue of 1 + Z: no body loses more than this share of its prior."""
+
+STEPS, DONE = 100, 1e-10
+"""Newton steps of the entropic prior at most, and its decrement at the end."""
+
+PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
+"""Upper triangle of a 4x4 matrix, column by column."""
+
+
+def pseudo_inertia(p: np.ndarray) -> np.ndarray:
+    """Return P (4, 4) of a body's ten parameters."""
+    m, h, (xx, yy, zz, xy, xz, yz) = p[0], p[1:4], p[4:]
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    P = np.zeros((4, 4))
+    P[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    P[:3, 3] = P[3, :3] = h
+    P[3, 3] = m
+    return P
+
+
+def parameters(P: np.ndarray) -> np.ndarray:
+    """Return the ten parameters of a pseudo-inertia."""
+    inertia = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
+    return np.array([P[3, 3], *P[:3, 3], xx, yy, zz, xy, xz, yz])
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A mechanism's own inertias as a starting point: p = nominal + map z, body by body.
+
+    z (10 n + joints' terms): svec(Z) of each body, then the joints' terms themselves. raised:
+    bodies whose pseudo-inertia was not positive definite, and was raised.
+    """
+
+    nominal: np.ndarray
+    map: np.ndarray
+    bodies: int
+    raised: tuple[int, ...]
+
+    def values(self, z: np.ndarray) -> np.ndarray:
+        """Return the parameters."""
+        return self.nominal + self.map @ z
+
+
+def prior(nominal: np.ndarray, bodies: int, mass: float, length: float) -> Prior:
+    """Return the prior of parameters; mass and length: scales for bodies without inertia."""
+    start, blocks, raised = nominal.copy(), np.eye(len(nominal)), []
+    for k in range(bodies):
+        at = slice(10 * k, 10 * k + 10)
+        P = pseudo_inertia(nominal[at])
+        scale = np.diag([length, length, length, 1.0]) * np.sqrt(mass)
+        unit = np.linalg.solve(scale, np.linalg.solve(scale, P).T)
+        values, axes = np.linalg.eigh(0.5 * (unit + unit.T))
+        floor = max(1e-4 * values[-1], 1e-6)
+        if values[0] < 1e-9 * max(values[-1], 1e-3):
+            raised.append(k)
+            unit = axes @ np.diag(np.maximum(values, floor)) @ axes.T
+            P = scale @ unit @ scale.T
+            start[at] = parameters(P)
+        L = np.linalg.cholesky(P)
+        blocks[at, at] = np.column_stack([parameters(L @ e @ L.T) for e in _units()])
+    start[10 * bodies :] = 0.0
+    return Prior(start, blocks, bodies, tuple(raised))
+
+
+def _units() -> list[np.ndarray]:
+    """Symmetric matrices of length 1, in the order of `PLACES`."""
+    found = []
+    for i, j in PLACES:
+        e = np.zeros((4, 4))
+        e[i, j] = e[j, i] = 1.0 if i == j else np.sqrt(0.5)
+        found.append(e)
+    return found
+
+
+UNITS = np.array(_units())
+
+
+def matrices(z: np.ndarray, bodies: int) -> np.ndarray:
+    """Return 1 + Z (bodies, 4, 4)."""
+    return np.eye(4) + np.tensordot(z[: 10 * bodies].reshape(bodies, 10), UNITS, 1)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Least squares 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2 on consistent parameters.
+
+    signs: entries of z from 10 * bodies on that must not be negative.
+    """
+
+    A: np.ndarray
+    b: np.ndarray
+    bodies: int
+    deviation: float
+    signs: np.ndarray
+
+    def hessian(self) -> np.ndarray:
+        """Return the second derivative of the objective, without an entropic prior."""
+        weight = np.zeros(self.A.shape[1])
+        weight[: 10 * self.bodies] = self.deviation**-2
+        H = self.A.T @ self.A + np.diag(weight)
+        tiny = 1e-13 * np.trace(H) / max(len(H), 1)
+        return H + np.diag(np.where(weight == 0.0, tiny, 0.0))
+
+    def feasible(self, z: np.ndarray) -> bool:
+        """Return True if every body and every term is possible."""
+        signed = z[self.signs]
+        least = np.linalg.eigvalsh(matrices(z, self.bodies)).min(initial=np.inf)
+        return bool(least >= LEAST and np.all(signed >= 0.0))
+
+
+def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarray:
+    """Return z of least objective with consistent parameters."""
+    if kind == "entropic":
+        return _entropic(problem)
+    H = problem.hessian()
+    z = np.linalg.solve(H, problem.A.T @ problem.b)
+    return z if problem.feasible(z) else _conic(problem, H)
+
+
+def _conic(problem: Problem, H: np.ndarray) -> np.ndarray:
+    """Solve the program with linear matrix inequalities, by Clarabel's interior point method."""
+    try:
+        import clarabel
+    except ImportError:
+        remedy = "pip install 'chasles[contact]', or give prior='entropic'"
+        raise ModelError("E-IDENT-002", "consistent parameters need clarabel", remedy) from None
+    from scipy.sparse import csc_matrix, vstack
+
+    n, bodies = len(H), problem.bodies
+    unit = np.eye(4) - LEAST * np.eye(4)
+    offset = np.array([unit[i, j] * (1.0 if i == j else np.sqrt(2.0)) for i, j in PLACES])
+    rows = [csc_matrix((-np.eye(n))[: 10 * bodies])]  # -z + s = unit: s in the cone
+    cones: list[Any] = [clarabel.PSDTriangleConeT(4) for _ in range(bodies)]
+    right = np.tile(offset, bodies)
+    if len(problem.signs):
+        rows.append(csc_matrix((-np.eye(n))[problem.signs]))
+        cones.append(clarabel.NonnegativeConeT(len(problem.signs)))
+        right = np.append(right, np.zeros(len(problem.signs)))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    scale = 1.0 / max(np.abs(np.diagonal(H)).max(initial=0.0), 1e-300)
+    solver = clarabel.DefaultSolver(
+        csc_matrix(np.triu(scale * H)),
+        -scale * (problem.A.T @ problem.b),
+        vstack(rows, format="csc"),
+        right,
+        cones,
+        settings,
+    )
+    found = np.array(solver.solve().x)
+    return _inside(problem, found)
+
+
+def _inside(problem: Problem, z: np.ndarray) -> np.ndarray:
+    """Return a solution whose rounding outside the cone is taken back towards the prior."""
+    z = z.copy()
+    z[problem.signs] = np.maximum(z[problem.signs], 0.0)
+    for k in range(problem.bodies):
+        at = slice(10 * k, 10 * k + 10)
+        least = np.linalg.eigvalsh(np.eye(4) + np.tensordot(z[at], UNITS, 1))[0]
+        if least < LEAST:
+            z[at] *= (1.0 - LEAST) / (1.0 - least)
+    return z
+
+
+def _entropic(problem: Problem) -> np.ndarray:
+    """Minimise with the prior (tr Z - log det(1 + Z)) / deviation^2, by damped Newton steps.
+
+    The prior is the log-determinant (entropic) divergence of pseudo-inertias; it grows without
+    bound at the edge of consistency, so that every step stays inside. Terms of joints that must
+    not be negative have a barrier of the same kind.
+    """
+    n, bodies, weight = problem.A.shape[1], problem.bodies, problem.deviation**-2
+    z = np.zeros(n)
+    z[problem.signs] = 1.0
+    data, pulled = problem.A.T @ problem.A, problem.A.T @ problem.b
+    data = data + 1e-13 * np.trace(data) / max(n, 1) * np.eye(n)
+
+    def objective(z: np.ndarray) -> float:
+        W, signed = matrices(z, bodies), z[problem.signs]
+        if np.linalg.eigvalsh(W).min(initial=1.0) <= 0.0 or signed.min(initial=1.0) <= 0.0:
+            return np.inf
+        divergence = np.trace(W, axis1=1, axis2=2).sum() - np.linalg.slogdet(W)[1].sum()
+        barrier = -1e-6 * np.log(signed).sum()
+        return float(0.5 * z @ data @ z - pulled @ z + weight * divergence + barrier)
+
+    for _ in range(STEPS):
+        inverse = np.linalg.inv(matrices(z, bodies))
+        gradient, H = data @ z - pulled, data.copy()
+        for k in range(bodies):
+            at = slice(10 * k, 10 * k + 10)
+            turned = inverse[k] @ UNITS
+            gradient[at] += weight * np.trace(UNITS - turned, axis1=1, axis2=2)
+            H[at, at] += weight * np.einsum("aij,bji->ab", turned, turned)
+        signed = z[problem.signs]
+        gradient[problem.signs] -= 1e-6 / signed
+        H[problem.signs, problem.signs] += 1e-6 / signed**2
+        step = -np.linalg.solve(H, gradient)
+        decrement = -gradient @ step
+        if decrement < DONE:
+            break
+        share, before = 1.0, objective(z)
+        while objective(z + share * step) > before - 0.1 * share * decrement and share > 1e-14:
+            share *= 0.5
+        z = z + share * step
+    return z
+
+
+def checked_prior(prior: str, deviation: float) -> None:
+    """Raise an error for a prior that is not known."""
+    if prior not in ("pull-back", "entropic"):
+        problem = f"prior is 'pull-back' or 'entropic', not {prior!r}"
+        raise InputError("E-IDENT-003", problem, part="identify")
+    if not (np.isfinite(deviation) and deviation > 0.0):
+        problem = f"deviation must be a positive number, not {deviation!r}"
+        raise InputError("E-IDENT-004", problem, part="identify")
+
+
+def link_values(names: Mapping[str, list[str]], p: np.ndarray) -> dict[str, Any]:
+    """Return mass, centre and inertia of links by name; a body's other links become massless.
+
+    names: by link, the links that move with it.
+    """
+    found: dict[str, Any] = {}
+    for k, (link, others) in enumerate(names.items()):
+        P = pseudo_inertia(p[10 * k : 10 * k + 10])
+        m, c = P[3, 3], P[:3, 3] / P[3, 3]
+        second = P[:3, :3] - m * np.outer(c, c)
+        found |= {f"{link}.mass": m, f"{link}.center": c}
+        found[f"{link}.inertia"] = np.trace(second) * np.eye(3) - second
+        for other in others:
+            found |= {f"{other}.mass": 0.0, f"{other}.inertia": np.zeros((3, 3))}
+    return found
+
+
+def joint_values(terms: tuple[str, ...], joints: tuple[str, ...], x: np.ndarray) -> dict[str, Any]:
+    """Return armature, damping and friction of joints by name."""
+    written = [term for term in JOINT_TERMS if term in terms and term != "offset"]
+    flat = x.reshape(len(terms), len(joints)) if terms else x
+    return {
+        f"{joint}.{term}": float(flat[terms.index(term), k])
+        for term in written
+        for k, joint in enumerate(joints)
+    }

@@ -1,0 +1,306 @@
+"""`chasles.identify`: from measured motions and torques to a robot."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.functions.doors import check_robot, numbers
+from chasles.identification.consistent import (
+    Prior,
+    Problem,
+    checked_prior,
+    joint_values,
+    link_values,
+    prior,
+    solved,
+)
+from chasles.identification.linear import CHUNK, Base, LinearModel, base, checked_terms
+from chasles.identification.regression import HUBER, Factors, Fit, compressed, fitted
+from chasles.identification.result import Identified
+from chasles.model.description import freedom_names
+from chasles.model.spaces import size
+from chasles.robot import Robot
+
+POOR = 100.0
+"""Condition number above which the result says that the motion excites too little."""
+
+ROBUST_ROUNDS = 10
+"""Iterations of the robust loss."""
+
+UNLIKELY = 20.0
+"""Ratio of fitted to prior torques that suggests wrong units."""
+
+States = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def identify(
+    robot: Robot,
+    *,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tau: Any,
+    include: Sequence[str] = ("inertia", "damping", "friction"),
+    f_ext: Any = None,
+    actuated: Sequence[str] | None = None,
+    loss: Literal["squares", "huber"] = "squares",
+    prior: Literal["pull-back", "entropic"] = "pull-back",
+    deviation: float = 1.0,
+    seed: int = 0,
+) -> Identified:
+    """Identify a robot's inertial and joint parameters from measured motions and torques.
+
+    Joint torques are linear in the parameters. Base parameters, the combinations that torques
+    depend on, follow by least squares, each torque weighted by its own noise. The full parameters
+    follow by the same least squares with a prior at the robot's own values, among those that a
+    rigid body can have: every pseudo-inertia is positive definite.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot with its present numbers, which are the prior.
+    q : array_like, (n, nq)
+        Joint positions (rad or m).
+    qd, qdd : array_like, (n, nv)
+        Joint velocities and accelerations.
+    tau : array_like, (n, nv)
+        Joint torques or forces (N m or N). Torques of passive joints, and of a free-floating base,
+        are zero. With closed loops, torques of the motors stand at their joints.
+    include : sequence of str
+        Terms to identify: "inertia" always; "armature", "damping", "friction" (Coulomb), "offset"
+        at joints of one degree of freedom.
+    f_ext : dict, optional
+        Known external wrenches, as in `robot.inverse_dynamics`.
+    actuated : sequence of str, optional
+        With closed loops: the degrees of freedom that motors drive, as many as the loops leave.
+        By default, those whose torque is not always zero.
+    loss : {"squares", "huber"}
+        "huber" bounds the influence of outliers.
+    prior : {"pull-back", "entropic"}
+        Distance from the prior on pseudo-inertias: the constant pull-back metric, or the
+        log-determinant divergence.
+    deviation : float
+        Standard deviation of the prior, as a share of each body's inertia. Larger values trust the
+        data more.
+    seed : int
+        Seed of the random states on which base parameters are decided.
+
+    Returns
+    -------
+    Identified
+        `robot`, `base`, `covariance`, `report()` and more.
+
+    Raises
+    ------
+    chasles.errors.InputError
+        For arrays that do not fit the robot or each other, or that are not finite.
+
+    Notes
+    -----
+    Base parameters: Gautier (1991). Pseudo-inertias and linear matrix inequalities: Wensing, Kim
+    and Slotine (2018). Pull-back metric and entropic divergence: Lee, Wensing and Park (2020).
+
+    Examples
+    --------
+    >>> import chasles, numpy as np
+    >>> robot, rng = chasles.robots.planar(2), np.random.default_rng(0)
+    >>> q, qd, qdd = rng.normal(size=(3, 200, 2))
+    >>> tau = robot.inverse_dynamics(q, qd, qdd) + 0.01 * rng.normal(size=(200, 2))
+    >>> found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau, include=["inertia"])
+    >>> bool(found.validate(q, qd, qdd, tau).max() < 0.012)
+    True
+    """
+    check_robot("identify", robot)
+    checked_prior(prior, deviation)
+    if loss not in ("squares", "huber"):
+        problem = f"loss is 'squares' or 'huber', not {loss!r}"
+        raise InputError("E-IDENT-006", problem, part="identify")
+    states, measured = _checked(robot, (q, qd, qdd), tau)
+    model = LinearModel(_driven(robot, measured, actuated), checked_terms(include))
+    measured = measured - model.known(*states, f_ext)
+    chosen = base(model, np.random.default_rng(seed), states)
+    factors = _compressed(model, states, measured)
+    fit = fitted(factors, chosen.columns)
+    if loss == "huber":
+        factors, fit = _robust(model, states, measured, chosen, fit)
+    notes = _notes(model, chosen, fit, len(measured))
+    start, z = _consistent(model, factors, fit, prior, deviation)
+    return _result(model, chosen, fit, start, z, len(measured), notes)
+
+
+def _checked(robot: Robot, states: tuple[Any, ...], tau: Any) -> tuple[States, np.ndarray]:
+    """Return states and torques as arrays with one row for each sample."""
+    sizes = {"q": robot.nq, "qd": robot.nv, "qdd": robot.nv, "tau": robot.nv}
+    found = {}
+    for (name, width), given in zip(sizes.items(), (*states, tau), strict=True):
+        array = numbers(f"identify: {name}", given, width).reshape(-1, width)
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            problem = f"{name} is not finite at row {bad[0][0]}, column {bad[0][1]}"
+            remedy = "remove or fill such samples"
+            raise InputError("E-IDENT-007", problem, remedy, part="identify")
+        found[name] = array
+    counts = {name: len(array) for name, array in found.items()}
+    if len(set(counts.values())) > 1 or not counts["q"]:
+        problem = f"samples differ: {', '.join(f'{n} has {c}' for n, c in counts.items())}"
+        raise InputError("E-IDENT-008", problem, "give one row for each sample", part="identify")
+    return (found["q"], found["qd"], found["qdd"]), found["tau"]
+
+
+def _driven(robot: Robot, tau: np.ndarray, actuated: Sequence[str] | None) -> Robot:
+    """Return the robot with its motors as independent coordinates, where it has closed loops.
+
+    The power of motors is then that of their own torques, whose noise is theirs alone.
+    """
+    if len(robot.independent) == robot.nv:
+        return robot
+    if actuated is None:
+        counts = {joint: _count(robot, joint) for joint in robot.joints}
+        names = [name for joint, n in counts.items() for name in freedom_names(joint, n)]
+        actuated = [name for name, used in zip(names, np.any(tau, axis=0), strict=True) if used]
+    if len(actuated) != len(robot.independent):
+        return robot
+    return robot.with_independent(*actuated)
+
+
+def _count(robot: Robot, joint: str) -> int:
+    where = robot.velocity_slice(joint)
+    return where.stop - where.start
+
+
+def _blocks(
+    model: LinearModel, states: States, tau: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the regression A x = b of some samples at a time."""
+    for first in range(0, len(tau), CHUNK):
+        part = slice(first, first + CHUNK)
+        q, qd, qdd = (x[part] for x in states)
+        yield model.rows(q, model.matrix(q, qd, qdd)), model.rows(q, tau[part])
+
+
+def _compressed(model: LinearModel, states: States, tau: np.ndarray) -> Factors:
+    return compressed(_blocks(model, states, tau), model.free, len(model.names))
+
+
+def _robust(
+    model: LinearModel, states: States, tau: np.ndarray, chosen: Base, fit: Fit
+) -> tuple[Factors, Fit]:
+    """Repeat the fit with Huber's weights of the residuals."""
+    factors = None
+    for _ in range(ROBUST_ROUNDS):
+        noise = _spread(model, states, tau, chosen, fit)
+
+        def weighted(fit: Fit = fit, noise: np.ndarray = noise) -> Iterator[tuple[np.ndarray, ...]]:
+            for A, b in _blocks(model, states, tau):
+                residual = np.abs(b - A[..., chosen.columns] @ fit.values) / noise
+                yield A, b, 1.0 / np.maximum(1.0, residual / HUBER)
+
+        factors, before = compressed(weighted(), model.free, len(model.names)), fit
+        fit = fitted(factors, chosen.columns)
+        if np.allclose(fit.values, before.values, rtol=1e-6, atol=1e-12):
+            break
+    assert factors is not None
+    return factors, fit
+
+
+def _spread(
+    model: LinearModel, states: States, tau: np.ndarray, chosen: Base, fit: Fit
+) -> np.ndarray:
+    """Return a robust standard deviation of each row's residuals, by their median."""
+    found = [
+        np.abs(b - A[..., chosen.columns] @ fit.values) for A, b in _blocks(model, states, tau)
+    ]
+    return np.maximum(np.median(np.concatenate(found), axis=0) / 0.6745, 1e-300)
+
+
+def _consistent(
+    model: LinearModel, factors: Factors, fit: Fit, kind: Any, deviation: float
+) -> tuple[Prior, np.ndarray]:
+    """Return the prior and the consistent solution in its coordinates."""
+    robot, bodies = model.robot, len(model.links)
+    length = size(robot.model)
+    masses = model.nominal[: 10 * bodies : 10]
+    typical = float(np.max(np.abs(masses), initial=0.0)) or 1.0
+    start = prior(model.nominal, bodies, typical, length)
+    R = factors.joined(fit.noise)
+    A, b = R[:-1, :-1] @ start.map, R[:-1, -1] - R[:-1, :-1] @ start.nominal
+    n = len(model.joints)
+    free = model.terms.index("offset") * n if "offset" in model.terms else len(model.terms) * n
+    signs = 10 * bodies + np.arange(free)
+    return start, solved(Problem(A, b, bodies, deviation, signs), kind)
+
+
+def _notes(model: LinearModel, chosen: Base, fit: Fit, samples: int) -> tuple[str, ...]:
+    """Return remarks on the data."""
+    found = []
+    if samples * model.free < len(chosen):
+        found.append(f"{samples} samples are fewer than {len(chosen)} base parameters need")
+    if fit.condition > POOR:
+        relative = np.sqrt(np.diagonal(fit.covariance)) / np.maximum(np.abs(fit.values), 1e-12)
+        weak = np.argsort(-relative)
+        names = ", ".join(model.names[chosen.columns[k]] for k in weak[:3])
+        found.append(
+            f"the condition number is {fit.condition:.3g}: the motion excites some parameters "
+            f"poorly, {names} least; the prior decides them"
+        )
+    before = chosen.combination @ model.nominal
+    size = np.linalg.norm(before)
+    if size > 0.0:
+        ratio = np.linalg.norm(fit.values) / size
+        if not 1.0 / UNLIKELY < ratio < UNLIKELY and fit.condition < 1e6:
+            found.append(
+                f"parameters are {ratio:.3g} times those of the robot; check the units of tau "
+                "(N m), q (rad) and times (s)"
+            )
+    for note in found:
+        warnings.warn(f"identify: {note}", UserWarning, stacklevel=3)
+    return tuple(found)
+
+
+def _result(
+    model: LinearModel,
+    chosen: Base,
+    fit: Fit,
+    start: Prior,
+    z: np.ndarray,
+    samples: int,
+    notes: tuple[str, ...],
+) -> Identified:
+    robot, bodies = model.robot, len(model.links)
+    x = start.values(z)
+    carried: dict[str, list[str]] = {link: [] for link in model.links}
+    for data in robot.model.source.links:
+        body = robot.model.frames[data.name].body
+        owner = robot.model.bodies[body].name if body in robot.model.in_file_order else None
+        if owner is not None and owner != data.name and data.inertia.m:
+            carried[owner].append(data.name)
+    written = link_values(carried, x) | joint_values(model.terms, model.joints, x[10 * bodies :])
+    offsets = {}
+    if "offset" in model.terms:
+        offsets = dict(zip(model.joints, map(float, x[-len(model.joints) :]), strict=True))
+    raised = [model.links[k] for k in start.raised]
+    if raised:
+        shown = ", ".join(raised[:5]) + (" ..." if len(raised) > 5 else "")
+        notes = (
+            *notes,
+            f"the robot's own inertias of {shown} are impossible; the prior is raised",
+        )
+    return Identified(
+        robot=robot.with_parameters(written),
+        base=fit.values,
+        names=tuple(model.names[k] for k in chosen.columns),
+        covariance=fit.covariance,
+        noise=fit.noise,
+        condition=fit.condition,
+        parameters=written,
+        offset=offsets,
+        vector=x,
+        combination=chosen.combination,
+        columns=chosen.columns,
+        samples=samples,
+        notes=notes,
+        model=model,
+    )

@@ -1,0 +1,175 @@
+"""The linear model of identification: joint torques are a matrix times unknown parameters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import qr, solve_triangular
+
+from chasles.errors import InputError
+from chasles.functions import numeric
+from chasles.robot import Robot
+
+ENTRIES = ("mass", "hx", "hy", "hz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
+"""A body's ten parameters: mass, first moment, inertia about the origin of its link's frame."""
+
+JOINT_TERMS = ("armature", "damping", "friction", "offset")
+"""Terms that may be identified at joints of one degree of freedom, beside the inertias.
+
+armature * qdd + damping * qd + friction * sign(qd) + offset.
+"""
+
+CHUNK = 2048
+"""States whose regressors are in memory at once."""
+
+SAMPLE = 500
+"""States on which the base parameters of closed loops are decided."""
+
+TOLERANCE = 1e-8
+"""Share of a column that must be new for its parameter to be a base parameter."""
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """tau = A(q, qd, qdd) x + known, for a robot and the terms that are unknown.
+
+    Rows are the robot's velocity coordinates, or with closed loops its independent ones, on which
+    loop forces do no work. x has ten entries for each of `robot.moving_joints`, then one for each
+    joint and term.
+    """
+
+    robot: Robot
+    terms: tuple[str, ...]
+
+    @cached_property
+    def joints(self) -> tuple[str, ...]:
+        """Joints of one degree of freedom, which may have terms of their own."""
+        robot = self.robot
+        places = {name: robot.velocity_slice(name) for name in robot.joints}
+        return tuple(name for name, at in places.items() if at.stop - at.start == 1)
+
+    @cached_property
+    def links(self) -> tuple[str, ...]:
+        """The link in whose frame each body's parameters are."""
+        robot = self.robot
+        return tuple(robot.model.bodies[i].name for i in robot.model.in_file_order)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the entries of x."""
+        inertias = [f"{link}.{entry}" for link in self.links for entry in ENTRIES]
+        return (*inertias, *(f"{joint}.{term}" for term in self.terms for joint in self.joints))
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """Velocity coordinates of `joints`."""
+        return np.array([self.robot.velocity_slice(name).start for name in self.joints], int)
+
+    @cached_property
+    def free(self) -> int:
+        """Number of rows: degrees of freedom that closed loops leave."""
+        return len(self.robot.independent)
+
+    @cached_property
+    def bare(self) -> Robot:
+        """The robot without what is identified: no armature if that is a term."""
+        if "armature" not in self.terms:
+            return self.robot
+        return self.robot.with_parameters({f"{joint}.armature": 0.0 for joint in self.joints})
+
+    @property
+    def nominal(self) -> np.ndarray:
+        """The entries of x in the robot as it is."""
+        joints = [self.robot.joint(name) for name in self.joints]
+        rest = [[getattr(joint, term, 0.0) for joint in joints] for term in self.terms]
+        return np.concatenate([self.robot.inertial_parameters(), *rest])
+
+    def matrix(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
+        """Return A (n, nv, k) in the coordinates of the tree."""
+        Y = self.robot.regressor(q, qd, qdd)
+        parts, rows = [Y], self.columns
+        made = {"armature": qdd, "damping": qd, "friction": np.sign(qd), "offset": np.ones_like(qd)}
+        for term in self.terms:
+            block = np.zeros((*Y.shape[:-1], len(rows)))
+            block[:, rows, np.arange(len(rows))] = made[term][:, rows]
+            parts.append(block)
+        return np.concatenate(parts, axis=-1)
+
+    def known(self, q: Any, qd: Any, qdd: Any, f_ext: Any = None) -> np.ndarray:
+        """Return torques (n, nv) beside those of the inertias: springs, external forces, rotors."""
+        whole = self.bare.inverse_dynamics(q, qd, qdd, f_ext=f_ext)
+        parts = [
+            self._inertial(q[k : k + CHUNK], qd[k : k + CHUNK], qdd[k : k + CHUNK])
+            for k in range(0, len(q), CHUNK)
+        ]
+        return np.asarray(whole - np.concatenate(parts))
+
+    def _inertial(self, q: Any, qd: Any, qdd: Any) -> np.ndarray:
+        """Return the torques of the robot's own inertias."""
+        return np.asarray(self.robot.regressor(q, qd, qdd) @ self.robot.inertial_parameters())
+
+    def rows(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return torques or their matrix (n, nv, ...) on the rows of the model.
+
+        With closed loops, row k is the power on unit independent velocity k, with the velocities of
+        the tree that go with it.
+        """
+        if self.free == self.robot.nv:
+            return values
+        N = self.robot.complete(q[:, None, :], np.eye(self.free))
+        found = N @ values.reshape(*values.shape[:2], -1)
+        return found.reshape(*found.shape[:2], *values.shape[2:])
+
+
+@dataclass(frozen=True)
+class Base:
+    """Combinations of parameters that torques depend on: A x = A[..., columns] (combination x)."""
+
+    columns: np.ndarray
+    combination: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+def base(model: LinearModel, rng: np.random.Generator, states: Sequence[np.ndarray]) -> Base:
+    """Find the base parameters of a linear model (Gautier 1991).
+
+    On random states; of a robot with closed loops, on at most `SAMPLE` of the states given.
+    """
+    q, qd, qdd = states
+    if model.free < model.robot.nv:
+        chosen = rng.permutation(len(q))[:SAMPLE]
+        q, qd, qdd = q[chosen], qd[chosen], qdd[chosen]
+    else:
+        count = 20 + 6 * len(model.names) // max(model.robot.nv, 1)
+        steps, qd, qdd = numeric.random_states(model.robot.model, count, rng)
+        q = model.robot.integrate(model.robot.neutral(), steps)
+    A = model.rows(q, model.matrix(q, qd, qdd))
+    scaled = A.reshape(-1, A.shape[-1])
+    lengths = np.linalg.norm(scaled, axis=0)
+    felt = np.flatnonzero(lengths > TOLERANCE * lengths.max(initial=0.0))
+    R, order = qr(scaled[:, felt] / lengths[felt], mode="r", pivoting=True)
+    size = np.abs(np.diagonal(R))
+    rank = int(np.sum(size > TOLERANCE * size.max(initial=0.0)))
+    columns = felt[order[:rank]]
+    combination = np.zeros((rank, A.shape[-1]))
+    combination[np.arange(rank), columns] = 1.0
+    rest = solve_triangular(R[:rank, :rank], R[:rank, rank:])
+    rest = np.where(np.abs(rest) > TOLERANCE, rest, 0.0)
+    others = felt[order[rank:]]
+    combination[:, others] = rest * lengths[others] / lengths[columns][:, None]
+    ascending = np.argsort(columns)
+    return Base(columns[ascending], combination[ascending])
+
+
+def checked_terms(include: Sequence[str]) -> tuple[str, ...]:
+    """Return the joint terms of `include`, in their order."""
+    known = ("inertia", *JOINT_TERMS)
+    for name in include:
+        if name not in known:
+            problem = f"{name!r} cannot be identified"
+            raise InputError("E-IDENT-001", problem, f"include {', '.join(known)}", part="identify")
+    return tuple(term for term in JOINT_TERMS if term in include)

@@ -1,0 +1,107 @@
+"""Weighted least squares on data compressed to one triangular factor for each row of the model."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+ROUNDS = 20
+"""Iterations of weights, at most; they end when no weight changes by more than `CHANGE`."""
+
+CHANGE = 1e-3
+
+HUBER = 1.345
+"""Residual, in standard deviations, from which the robust loss grows linearly (Huber 1964)."""
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Triangular factors R (rows, k + 1, k + 1) of [A_j, b_j] for each row j, and sample counts.
+
+    R_j' R_j = [A_j, b_j]' [A_j, b_j], so that sums of squared residuals of any x need no more data.
+    """
+
+    R: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def empty(cls, rows: int, k: int) -> "Factors":
+        """Return the factors of no data."""
+        return cls(np.zeros((rows, k + 1, k + 1)), np.zeros(rows))
+
+    def with_data(
+        self, A: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None
+    ) -> "Factors":
+        """Return the factors with more samples: A (n, rows, k), b (n, rows), weights like b."""
+        block = np.concatenate([A, b[..., None]], axis=-1)
+        counts = np.full(A.shape[1], float(len(A)))
+        if weights is not None:
+            block, counts = block * np.sqrt(weights)[..., None], weights.sum(axis=0)
+        stacked = np.concatenate([self.R, np.swapaxes(block, 0, 1)], axis=1)
+        R = _triangle(stacked)
+        missing = self.R.shape[-1] - R.shape[1]
+        if missing > 0:
+            R = np.concatenate([R, np.zeros((len(R), missing, R.shape[2]))], axis=1)
+        return Factors(R, self.counts + counts)
+
+    def residuals(self, x: np.ndarray) -> np.ndarray:
+        """Return the sum of squared residuals of each row."""
+        return np.sum((self.R @ np.append(x, -1.0)) ** 2, axis=-1)
+
+    def joined(self, noise: np.ndarray) -> np.ndarray:
+        """Return one factor (k + 1, k + 1) of all rows, each divided by its noise."""
+        return _triangle((self.R / noise[:, None, None]).reshape(-1, self.R.shape[-1]))
+
+
+def _triangle(rows: np.ndarray) -> np.ndarray:
+    """Return the triangular factor of a matrix, or of each of several."""
+    return np.asarray(np.linalg.qr(rows, mode="r"))
+
+
+def compressed(blocks: Iterable[tuple[np.ndarray, ...]], rows: int, k: int) -> Factors:
+    """Return the factors of blocks (A, b) or (A, b, weights) of samples."""
+    factors = Factors.empty(rows, k)
+    for block in blocks:
+        factors = factors.with_data(*block)
+    return factors
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Least squares on chosen columns: values (b,), covariance (b, b), noise of each row.
+
+    condition: condition number of the weighted columns, each scaled to unit length.
+    """
+
+    values: np.ndarray
+    covariance: np.ndarray
+    noise: np.ndarray
+    condition: float
+
+
+def fitted(factors: Factors, columns: np.ndarray) -> Fit:
+    """Fit by least squares, with the noise of each row found from its own residuals.
+
+    The estimate is that of iteratively reweighted least squares; its covariance takes the noise of
+    a row as independent from sample to sample.
+    """
+    few = Factors(_triangle(factors.R[:, :, [*columns, -1]]), factors.counts)
+    b, rows = len(columns), len(factors.counts)
+    dof = np.maximum(factors.counts - b / rows, 1.0)
+    largest = np.sqrt(np.max(np.sum(few.R[:, :, -1] ** 2, axis=1) / dof, initial=0.0))
+    least = 1e-12 * max(largest, 1e-300)
+    noise, x = np.ones(rows), np.zeros(b)
+    R = few.joined(noise)
+    for _ in range(ROUNDS):
+        x = np.linalg.lstsq(R[:b, :b], R[:b, b], rcond=None)[0]
+        before, noise = noise, np.maximum(np.sqrt(few.residuals(x) / dof), least)
+        R = few.joined(noise)
+        if np.all(np.abs(noise - before) <= CHANGE * noise):
+            break
+    lengths = np.linalg.norm(R[:b, :b], axis=0)
+    lengths[lengths == 0.0] = 1.0
+    sizes = np.linalg.svd(R[:b, :b] / lengths, compute_uv=False)
+    inverse = np.linalg.pinv(R[:b, :b] / lengths) / lengths[:, None]
+    low = sizes[-1] if len(sizes) else 1.0
+    condition = float(sizes[0] / low) if len(sizes) and low > 0.0 else (np.inf if b else 1.0)
+    return Fit(x, inverse @ inverse.T, noise, condition)

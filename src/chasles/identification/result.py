@@ -1,0 +1,124 @@
+"""The result of an identification."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.identification.linear import LinearModel
+from chasles.robot import Robot
+
+SURE = 0.1
+"""Relative standard deviation below which a base parameter is called well known."""
+
+MOST_SHOWN = 60
+"""Base parameters that a report lists."""
+
+
+@dataclass(frozen=True)
+class Identified:
+    """Parameters of a robot that were found from measurements.
+
+    Attributes
+    ----------
+    robot : Robot
+        A new robot with the physically consistent parameters.
+    base : ndarray, (b,)
+        Base parameters by weighted least squares.
+    names : tuple of str
+        For each base parameter, the parameter it stands for; others that act with it are added
+        (`combination`).
+    covariance : ndarray, (b, b)
+        Covariance of `base`.
+    noise : ndarray, (rows,)
+        Standard deviation of each torque's residual (N m or N).
+    condition : float
+        Condition number of the regression with columns scaled to unit length. Above 100 the motion
+        excites some parameters poorly.
+    parameters : dict
+        Consistent values by name, as `robot.with_parameters` takes them.
+    offset : dict
+        Torque offset of each joint, where offsets were identified (N m or N).
+    vector : ndarray, (k,)
+        Consistent values of all entries of the linear model.
+    combination : ndarray, (b, k)
+        ``base`` of any vector: ``combination @ vector``.
+    samples : int
+        Number of states.
+    notes : tuple of str
+        Remarks on the data and on the prior.
+    """
+
+    robot: Robot
+    base: np.ndarray
+    names: tuple[str, ...]
+    covariance: np.ndarray
+    noise: np.ndarray
+    condition: float
+    parameters: dict[str, Any]
+    offset: dict[str, float]
+    vector: np.ndarray
+    combination: np.ndarray
+    columns: np.ndarray
+    samples: int
+    notes: tuple[str, ...]
+    model: LinearModel = field(repr=False)
+
+    @property
+    def deviations(self) -> np.ndarray:
+        """Standard deviations (b,) of `base`."""
+        return np.sqrt(np.diagonal(self.covariance))
+
+    def predict(
+        self, q: Any, qd: Any, qdd: Any, *, consistent: bool = True, f_ext: Any = None
+    ) -> np.ndarray:
+        """Return torques (n, rows) at states (n, ...).
+
+        consistent: by the consistent parameters; False uses the base parameters of least squares.
+        Rows are joint torques, or with closed loops those of the independent coordinates.
+        """
+        states = [np.atleast_2d(np.asarray(x, float)) for x in (q, qd, qdd)]
+        model = self.model
+        A = model.rows(states[0], model.matrix(*states))
+        known = model.rows(states[0], model.known(states[0], states[1], states[2], f_ext))
+        if consistent:
+            return np.asarray(A @ self.vector + known)
+        return np.asarray(A[..., self.columns] @ self.base + known)
+
+    def validate(
+        self, q: Any, qd: Any, qdd: Any, tau: Any, *, consistent: bool = True
+    ) -> np.ndarray:
+        """Return the rms error (rows,) of predicted torques on other measurements."""
+        found = self.predict(q, qd, qdd, consistent=consistent)
+        q = np.atleast_2d(np.asarray(q, float))
+        measured = self.model.rows(q, np.atleast_2d(np.asarray(tau, float)))
+        if measured.shape != found.shape:
+            problem = f"tau has shape {np.shape(tau)}, which does not fit the states"
+            raise InputError("E-IDENT-005", problem, part="validate")
+        return np.asarray(np.sqrt(np.mean((found - measured) ** 2, axis=0)))
+
+    def report(self) -> str:
+        """Return a table of base parameters with their standard deviations, and remarks."""
+        sure = self.deviations < SURE * np.abs(self.base)
+        lines = [
+            f"{self.model.robot.name}: {len(self.base)} base parameters from {self.samples} states",
+            f"condition number {self.condition:.3g}; {int(sure.sum())} parameters known to "
+            f"{SURE:.0%} or better",
+            "",
+            f"{'parameter':32}{'value':>12}{'deviation':>12}{'before':>12}",
+        ]
+        before = self.combination @ self.model.nominal
+        rows = zip(self.names, self.base, self.deviations, before, strict=True)
+        for name, value, deviation, old in list(rows)[:MOST_SHOWN]:
+            lines.append(f"{name:32}{value:12.4g}{deviation:12.2g}{old:12.4g}")
+        if len(self.names) > MOST_SHOWN:
+            lines.append(f"... {len(self.names) - MOST_SHOWN} more")
+        lines += ["", f"{'torque':32}{'noise':>12}"]
+        for name, noise in zip(self.model.robot.independent, self.noise, strict=True):
+            lines.append(f"{name:32}{noise:12.3g}")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)]) + "\n"
+
+    def __repr__(self) -> str:
+        name, count = self.model.robot.name, len(self.base)
+        return f"<Identified {name!r}: {count} base parameters from {self.samples} states>"

@@ -1,0 +1,216 @@
+"""Videos of a view: pictures that a browser without a window draws, written as a film."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import FileError, InputError, ModelError, said
+from chasles.view.viewer import Viewer
+from chasles.writing import check_target, whole
+
+SUFFIXES = (".mp4", ".gif")
+"""Kinds of video that can be written."""
+
+RATE = 30.0
+"""Pictures in a second of an .mp4, unless asked for otherwise."""
+
+SIZE = (1280, 720)
+"""Width and height in pixels, unless asked for otherwise."""
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+"""Programs that can draw the page, in order of preference."""
+
+FLAGS = (
+    *("--headless=new", "--hide-scrollbars", "--mute-audio", "--no-first-run", "--disable-sync"),
+    *("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
+    *("--disable-background-networking", "--disable-component-update", "--no-proxy-server"),
+)
+"""Flags of the browser: no window, drawn without a graphics card, no request to other hosts."""
+
+PATIENCE = 60.0
+"""Seconds until the browser has to have opened the page, and for one picture."""
+
+
+def check_video(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    """Raise an error at once if a video cannot be written to a path."""
+    file = Path(path)
+    if file.suffix.lower() not in SUFFIXES:
+        problem = "unknown kind of video"
+        raise InputError(
+            "E-VIEW-020", problem, f"end the name in {' or '.join(SUFFIXES)}", file=file
+        )
+    if not file.absolute().parent.is_dir():
+        raise FileError("E-VIEW-021", "there is no such folder", "make it first", file=file.parent)
+    check_target(file, overwrite=overwrite)
+    _writer_package(file)
+    _browser()
+    return file
+
+
+def record(
+    viewer: Viewer,
+    path: str | os.PathLike[str],
+    *,
+    rate: float = RATE,
+    size: tuple[int, int] = SIZE,
+    speed: float = 1.0,
+    overwrite: bool = False,
+    progress: Callable[[float], None] = lambda t: None,
+) -> Path:
+    """Record the motion that a view plays as a video.
+
+    Parameters
+    ----------
+    viewer : Viewer
+        A view with a motion: ``chasles.show(robot, motion=...)``.
+    path : path
+        File to write, .mp4 or .gif.
+    rate : float
+        Pictures per second of video.
+    size : (int, int)
+        Width and height in pixels.
+    speed : float
+        Seconds of motion per second of video.
+    overwrite : bool
+        Replace an existing file.
+    progress : callable
+        Called with the time of the motion (s) after each picture.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Notes
+    -----
+    A Chromium or Chrome browser without a window draws the pictures. They do not depend on the
+    speed of the machine.
+    """
+    file = check_video(path, overwrite=overwrite)
+    if viewer.playback is None:
+        problem = "the view has no motion to record"
+        raise InputError("E-VIEW-022", problem, "give motion= (or --motion)", part="record")
+    if not (rate > 0.0 and speed > 0.0 and all(8 <= each <= 8192 for each in size)):
+        problem = f"rate {rate!r}, speed {speed!r} and size {size!r} must be above 0"
+        raise InputError("E-VIEW-023", problem, "give other numbers", part="record")
+    width, height = (2 * (each // 2) for each in size)  # which the encoder needs
+    playback = viewer.playback
+    instants = np.arange(playback.first, playback.last + 0.5 * speed / rate, speed / rate)
+    with (
+        whole(file, overwrite=overwrite) as part,
+        _page(viewer, (width, height)) as client,
+        _writer(part, file.suffix.lower(), rate, (width, height)) as add,
+    ):
+        for t in instants:
+            playback.go(float(t))
+            client.flush()
+            add(_picture(client, width, height))
+            progress(float(t))
+    return file
+
+
+def _picture(client: Any, width: int, height: int) -> np.ndarray:
+    try:
+        drawn = client.get_render(height, width, transport_format="jpeg", timeout=PATIENCE)
+    except Exception as error:  # of viser: its own, and those of futures
+        problem = f"the browser drew nothing ({said(error)})"
+        raise ModelError("E-VIEW-024", problem, "try a smaller size") from error
+    return np.ascontiguousarray(drawn[..., :3])
+
+
+@contextmanager
+def _page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
+    """The page of a view in a browser without a window, as the client that viser knows."""
+    flags = [*FLAGS, "--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [*FLAGS]
+    flags.append(f"--window-size={size[0]},{size[1] + 200}")  # below the bars of a new window
+    known = set(viewer.server.get_clients())
+    with tempfile.TemporaryDirectory(prefix="chasles-", ignore_cleanup_errors=True) as profile:
+        command = [_browser(), *flags, f"--user-data-dir={profile}", viewer.url]
+        quiet = subprocess.DEVNULL
+        with subprocess.Popen(command, stdout=quiet, stderr=quiet) as browser:
+            try:
+                yield _client(viewer, browser, known)
+            finally:
+                browser.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    browser.wait(5.0)
+                browser.kill()
+
+
+def _client(viewer: Viewer, browser: Any, known: set[int]) -> Any:
+    """Wait for the browser to open the page and to have a size."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and browser.poll() is None:
+        for number, client in viewer.server.get_clients().items():
+            if number not in known and client.camera.image_width > 0:
+                return client
+        time.sleep(0.05)
+    problem = "the browser did not open the page"
+    raise ModelError("E-VIEW-025", problem, f"check that {command_name(browser)} starts")
+
+
+def command_name(browser: Any) -> str:
+    """Return the name of a started program."""
+    return os.path.basename(browser.args[0])
+
+
+def _browser() -> str:
+    for name in BROWSERS:
+        if found := shutil.which(name):
+            return found
+    problem = "recording needs a browser that draws without a window"
+    raise ModelError("E-VIEW-026", problem, f"install one of {', '.join(BROWSERS[:3])}")
+
+
+# Files ----------------------------------------------------------------------------------------
+
+
+def _writer_package(file: Path) -> None:
+    """Raise an error if the package that writes a kind of file is not installed."""
+    try:
+        if file.suffix.lower() == ".mp4":
+            import imageio_ffmpeg  # noqa: F401
+        else:
+            import imageio  # noqa: F401
+    except ImportError:
+        remedy = "pip install 'chasles[view]'"
+        raise ModelError("E-VIEW-027", f"{file.suffix} videos need imageio", remedy) from None
+
+
+@contextmanager
+def _writer(
+    part: Path, suffix: str, rate: float, size: tuple[int, int]
+) -> Iterator[Callable[[np.ndarray], object]]:
+    """A function that adds a picture (height, width, 3) of bytes to a file."""
+    if suffix == ".mp4":
+        from imageio_ffmpeg import write_frames
+
+        kept = {"macro_block_size": 2, "quality": 8, "output_params": ["-f", "mp4"]}
+        stream = write_frames(str(part), size, fps=rate, **kept)
+        stream.send(None)
+        try:
+            yield lambda picture: stream.send(picture.tobytes())
+        finally:
+            stream.close()
+        return
+    import imageio.v3 as imageio
+
+    with imageio.imopen(part, "w", plugin="pillow", extension=".gif") as opened:
+        yield lambda picture: opened.write(picture, duration=1000.0 / rate, loop=0)
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Return width and height of a text such as 1280x720."""
+    parts: Sequence[str] = text.lower().split("x")
+    if len(parts) != 2 or not all(part.isdigit() for part in parts):
+        problem = f"a size is WIDTHxHEIGHT in pixels, not {text!r}"
+        raise InputError("E-VIEW-028", problem, "try 1280x720", part="--size")
+    return int(parts[0]), int(parts[1])

@@ -1,0 +1,254 @@
+"""Identification on simulated measurements whose truth is known."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from support import raises
+
+import chasles
+from chasles.identification import Identified
+from chasles.identification.consistent import pseudo_inertia
+
+NOISE = 0.01
+"""Standard deviation of torques, as a share of their rms."""
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
+def motion(rng: np.random.Generator, n: int, count: int = 1500) -> list[np.ndarray]:
+    """A Fourier series of five terms: positions, velocities, accelerations (count, n)."""
+    t, k = np.linspace(0.0, 6.0, count), 2.0 * np.pi / 6.0 * np.arange(1, 6)
+    a, b = rng.normal(size=(2, n, 5)) / np.arange(1, 6)
+    s, c = np.sin(np.outer(t, k)), np.cos(np.outer(t, k))
+    return [
+        s @ a.T + c @ b.T,
+        (c * k) @ a.T - (s * k) @ b.T,
+        -((s * k**2) @ a.T + (c * k**2) @ b.T),
+    ]
+
+
+def states(robot: chasles.Robot, rng: np.random.Generator, count: int = 1500) -> list[np.ndarray]:
+    """A motion of any robot: positions on its configuration space, with their true rates."""
+    if len(robot.independent) < robot.nv:
+        return _closed(robot, rng, count)
+    steps, qd, qdd = motion(rng, robot.nv, count)
+    if robot.nq == robot.nv:
+        return [steps, qd, qdd]
+    return [robot.integrate(robot.neutral(), steps), qd, qdd]  # rates are independent samples
+
+
+def _closed(robot: chasles.Robot, rng: np.random.Generator, count: int) -> list[np.ndarray]:
+    """States with the loops closed, around one position."""
+    home = closed(
+        robot,
+        robot.assemble(robot.neutral()[: len(robot.independent)] + 0.5)
+        if robot.nq == robot.nv
+        else robot.neutral(),
+    )
+    found: list[np.ndarray] = []
+    while len(found) < count // 10:
+        steps = robot.complete(home, 0.2 * rng.normal(size=len(robot.independent)))
+        q = closed(robot, robot.integrate(home, steps))
+        if np.abs(robot.loop_residual(q)).max() < 1e-12:
+            found.append(q)
+    q = np.repeat(np.array(found), 10, axis=0)
+    yd, ydd = rng.normal(size=(2, len(q), len(robot.independent)))
+    return [q, *robot.complete(q, 2.0 * yd, 10.0 * ydd)]
+
+
+def closed(robot: chasles.Robot, guess: np.ndarray) -> np.ndarray:
+    """Close the loops from a guess by Gauss-Newton steps on the residual."""
+    for _ in range(20):
+        A, r = robot.loop_matrix(guess), robot.loop_residual(guess)
+        guess = robot.integrate(guess, -np.linalg.pinv(A) @ r)
+    return guess
+
+
+def measured(
+    robot: chasles.Robot,
+    at: list[np.ndarray],
+    rng: np.random.Generator,
+    noise: float = NOISE,
+    **options: Any,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Torques of the true robot with noise, and the noise of each joint."""
+    if len(robot.independent) < robot.nv:  # motors at the independent joints
+        options["actuated"] = robot.independent
+    tau = robot.inverse_dynamics(*at, **options)
+    sigma = noise * np.sqrt(np.mean(tau**2, axis=0))
+    return tau + sigma * rng.normal(size=tau.shape), sigma
+
+
+def spoiled(robot: chasles.Robot) -> chasles.Robot:
+    """The robot with masses that are 30 % off."""
+    links = {link.name: link.inertia.m for link in robot.model.source.links if link.inertia.m}
+    return robot.with_parameters({f"{name}.mass": 1.3 * m for name, m in links.items()})
+
+
+def truth(found: Identified, robot: chasles.Robot, **terms: float) -> np.ndarray:
+    """The true base parameters; terms: true values at every joint."""
+    rest = [np.full(len(found.model.joints), terms.get(term, 0.0)) for term in found.model.terms]
+    return np.asarray(found.combination @ np.concatenate([robot.inertial_parameters(), *rest]))
+
+
+def least_eigenvalue(found: Identified) -> float:
+    bodies = found.vector[: 10 * len(found.model.links)].reshape(-1, 10)
+    return min(float(np.linalg.eigvalsh(pseudo_inertia(p))[0]) for p in bodies)
+
+
+ROBOTS = {
+    "puma560": chasles.robots.puma560,
+    "stanford_arm": chasles.robots.stanford_arm,
+    "quadruped": chasles.robots.quadruped,
+    "four_bar": chasles.robots.four_bar,
+    "stewart": chasles.robots.stewart,
+}
+
+
+@pytest.mark.parametrize("prior", ["pull-back", "entropic"])
+@pytest.mark.parametrize("name", ROBOTS)
+def test_base_parameters_and_prediction(name: str, prior: Any) -> None:
+    """Base parameters lie within their deviations of the truth; new motions are predicted."""
+    robot, rng = ROBOTS[name](), np.random.default_rng(3)
+    at = states(robot, rng)
+    tau, _ = measured(robot, at, rng)
+    q, qd, qdd = at
+    terms = ["inertia"] if name == "quadruped" else ["inertia", "damping", "offset"]
+    found = chasles.identify(
+        spoiled(robot), q=q, qd=qd, qdd=qdd, tau=tau, include=terms, prior=prior
+    )
+    away = np.abs(found.base - truth(found, robot)) / found.deviations
+    assert np.mean(away < 3.0) > 0.97
+    assert np.sqrt(np.mean(away**2)) < 1.5  # neither too sure nor too careful
+    new = states(robot, np.random.default_rng(4), 300)
+    exact, _ = measured(robot, new, rng, noise=0.0)
+    for consistent in (True, False):
+        error = found.validate(*new, exact, consistent=consistent)
+        assert np.all(np.sqrt(error**2 + found.noise**2) < 1.2 * found.noise)
+    assert least_eigenvalue(found) > 0.0
+    assert found.robot.joints == robot.joints
+
+
+def test_the_new_robot_moves_as_the_true_one(tmp_path: Any) -> None:
+    """Its torques on new motions are within the noise; it is saved and read again."""
+    robot, rng = chasles.robots.puma560(), np.random.default_rng(5)
+    at = states(robot, rng)
+    tau, sigma = measured(robot, at, rng)
+    q, qd, qdd = at
+    found = chasles.identify(spoiled(robot), q=q, qd=qd, qdd=qdd, tau=tau, include=["inertia"])
+    chasles.save(found.robot, tmp_path / "new.toml")
+    again = chasles.load(tmp_path / "new.toml")
+    new = states(robot, np.random.default_rng(6), 300)
+    error = again.inverse_dynamics(*new) - robot.inverse_dynamics(*new)
+    assert np.all(np.sqrt(np.mean(error**2, axis=0)) < sigma)
+    given = robot.with_parameters(found)
+    np.testing.assert_allclose(
+        given.mass_matrix(q[:5]), found.robot.mass_matrix(q[:5]), rtol=1e-12, atol=1e-15
+    )
+
+
+def test_friction_damping_armature_and_offset_are_recovered() -> None:
+    robot, rng = chasles.robots.stanford_arm(), np.random.default_rng(7)
+    q, qd, qdd = states(robot, rng, 3000)
+    tau, _ = measured(robot, [q, qd, qdd], rng)
+    tau = tau + 0.3 * qd + 0.5 * np.sign(qd) + 0.2
+    found = chasles.identify(
+        robot, q=q, qd=qd, qdd=qdd, tau=tau, include=["inertia", "damping", "friction", "offset"]
+    )
+    true = truth(found, robot, damping=0.3, friction=0.5, offset=0.2)
+    assert np.mean(np.abs(found.base - true) < 3.0 * found.deviations) > 0.97
+    for joint in robot.joints:
+        np.testing.assert_allclose(found.parameters[f"{joint}.damping"], 0.3, atol=0.02)
+        np.testing.assert_allclose(found.parameters[f"{joint}.friction"], 0.5, atol=0.03)
+        assert found.robot.joint(joint).friction == found.parameters[f"{joint}.friction"]
+
+
+def test_the_noise_of_each_joint_is_found() -> None:
+    """Weights follow from residuals: joints with ten times the noise count less."""
+    robot, rng = chasles.robots.puma560(), np.random.default_rng(8)
+    q, qd, qdd = states(robot, rng, 3000)
+    sigma = np.array([0.1, 1.0, 0.1, 0.01, 0.05, 0.01])
+    tau = robot.inverse_dynamics(q, qd, qdd) + sigma * rng.normal(size=(3000, 6))
+    found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau, include=["inertia"])
+    np.testing.assert_allclose(found.noise, sigma, rtol=0.06)
+
+
+def test_outliers_do_little_with_a_robust_loss() -> None:
+    robot, rng = chasles.robots.planar(3), np.random.default_rng(9)
+    q, qd, qdd = states(robot, rng)
+    tau, sigma = measured(robot, [q, qd, qdd], rng)
+    bad = rng.random(tau.shape) < 0.05
+    spoilt = np.where(bad, tau + 100.0 * sigma, tau)
+    error = {}
+    for loss in ("squares", "huber"):
+        found = chasles.identify(
+            robot, q=q, qd=qd, qdd=qdd, tau=spoilt, include=["inertia"], loss=loss
+        )
+        error[loss] = np.abs(found.base - truth(found, robot)).max()
+    assert error["huber"] < 0.2 * error["squares"]
+
+
+@pytest.mark.parametrize("prior", ["pull-back", "entropic"])
+@pytest.mark.parametrize("case", ["ten samples", "still", "millinewtons", "reversed", "garbage"])
+def test_parameters_are_always_consistent(case: str, prior: Any) -> None:
+    """From few samples, poor motions, wrong units or noise alone; with a note that says so."""
+    robot, rng = chasles.robots.puma560(), np.random.default_rng(10)
+    q, qd, qdd = states(robot, rng, 10 if case == "ten samples" else 400)
+    if case == "still":
+        q, qd, qdd = q * 1e-3, 0.0 * qd, 0.0 * qdd
+    tau, _ = measured(robot, [q, qd, qdd], rng)
+    tau = {"millinewtons": 1e3 * tau, "reversed": -tau, "garbage": rng.normal(size=tau.shape)}.get(
+        case, tau
+    )
+    found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau, prior=prior)
+    assert least_eigenvalue(found) > 0.0
+    assert np.all(np.linalg.eigvalsh(found.robot.mass_matrix(robot.random(rng, 20))) > 0.0)
+    if case in ("ten samples", "still", "millinewtons"):
+        assert found.notes
+    assert found.report().startswith("puma560: ")
+
+
+def test_external_wrenches_are_taken_off() -> None:
+    """A known force on the tool does not spoil the parameters."""
+    robot, rng = chasles.robots.puma560(), np.random.default_rng(11)
+    q, qd, qdd = states(robot, rng)
+    push = {"tool": chasles.Wrench(np.array([0.0, 1.0, 0.0, 20.0, 5.0, -10.0]))}
+    tau, sigma = measured(robot, [q, qd, qdd], rng, f_ext=push)
+    found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau, include=["inertia"], f_ext=push)
+    assert np.all(found.noise < 1.2 * sigma)
+
+
+def test_refusals() -> None:
+    robot = chasles.robots.planar(2)
+    zero = np.zeros((5, 2))
+    good: dict[str, Any] = {"q": zero, "qd": zero, "qdd": zero, "tau": zero}
+    with raises("E-IDENT-008", "tau has 4"):
+        chasles.identify(robot, **{**good, "tau": zero[:4]})
+    with raises("E-IDENT-007", "qd", "row 2"):
+        chasles.identify(
+            robot, **{**good, "qd": np.where(np.arange(5)[:, None] == 2, np.nan, zero)}
+        )
+    with raises("E-IDENT-001", "stiction"):
+        chasles.identify(robot, **good, include=["stiction"])
+    with raises("E-IDENT-003"):
+        chasles.identify(robot, **good, prior="flat")  # type: ignore[arg-type]
+    with raises("E-IDENT-004"):
+        chasles.identify(robot, **good, deviation=-1.0)
+    with raises("E-IDENT-006"):
+        chasles.identify(robot, **good, loss="cubes")  # type: ignore[arg-type]
+    with raises("E-ROBOT-061", "mass"):
+        robot.with_parameters({"link1.mass": -1.0})
+    with raises("E-ROBOT-060", "link1.center"):
+        robot.with_parameters({"link1.center": [1.0, 2.0]})
+    with raises("E-ROBOT-062", "link1"):
+        robot.with_parameters({"link1.inertia": np.diag([1.0, 1.0, 9.0])})
+    with raises("E-MODEL-038"):
+        robot.with_parameters({"link9.mass": 1.0})
