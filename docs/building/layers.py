@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         *("", "api", "accuracy", "checks", "contact", "control", "conventions", "distances"),
         *("exporting", "homogeneous", "robots", "rollouts", "simulate", "targets", "trajectory"),
     ),
-    ("identification", "lint", "peers", "plots", "view"),
+    ("identification", "learning", "lint", "peers", "plots", "view"),
     ("cli", "__main__"),
 )
 """Folders and files of src/chasles, from the ground up: ten ranks ("" is `import chasles`)."""
@@ -36,7 +36,7 @@ BESIDE = {
 
 RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}
 
-LEAVES = ("checks", "distances", "identification", "lint", "peers", "plots", "view")
+LEAVES = ("checks", "distances", "identification", "learning", "lint", "peers", "plots", "view")
 """Units that no robot knows, except by entry points."""
 
 

@@ -1,0 +1,172 @@
+"""A Gymnasium vector environment of one robot, many times."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from chasles.backends.arrays import checked_count
+from chasles.errors import InputError, ModelError
+from chasles.functions.doors import check_robot
+from chasles.learning.task import State, Task
+from chasles.robot import Robot
+
+try:
+    from gymnasium import spaces
+    from gymnasium.vector import AutoresetMode, VectorEnv
+    from gymnasium.vector.utils import batch_space
+except ImportError:
+    remedy = "pip install 'chasles[learn]'"
+    raise ModelError("E-LEARN-001", "chasles.learning needs gymnasium", remedy) from None
+
+MODES = {"same-step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLED}
+
+Controller = Callable[[Any, Any, Any, Any], Any]
+
+
+class RobotVectorEnv(VectorEnv):
+    """Many copies of a robot that act and are rewarded together.
+
+    An action holds for `substeps` simulation steps of length `dt`. All copies are stepped by one
+    call of compiled code, with contact, joint limits and friction in each step
+    (`integrator="time-stepping"`).
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    task : Task
+        Start states, observations, rewards and the end of episodes.
+    num_envs : int
+        Number of copies.
+    control : callable
+        Joint torques ``tau(t, q, qd, p)``, written with arithmetic and the functions of
+        `chasles.expr`; p are the numbers of `task.control`. It is traced once.
+    contacts : sequence of contact pairs, or "file"
+        What touches what, as in `robot.simulate`.
+    dt : float
+        Step size in s.
+    substeps : int
+        Simulation steps for each action.
+    episode : float
+        Longest episode, in s; it is then truncated.
+    autoreset : {"same-step", "disabled"}
+        "same-step" starts a new episode in the step that ends one; the last observation is in
+        ``info["final_obs"]``. "disabled" leaves it to ``reset(options={"reset_mask": mask})``.
+    threads : int, optional
+        Threads of the simulation; all cores by default.
+    options
+        Further options of `robot.simulate`, such as `limits` and `dissipation`.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        task: Task,
+        num_envs: int,
+        *,
+        control: Controller,
+        contacts: Sequence[Any] | str = (),
+        dt: float = 0.002,
+        substeps: int = 10,
+        episode: float = 10.0,
+        autoreset: Literal["same-step", "disabled"] = "same-step",
+        threads: int | None = None,
+        **options: Any,
+    ) -> None:
+        check_robot("RobotVectorEnv", robot)
+        if autoreset not in MODES:
+            problem = f"autoreset is 'same-step' or 'disabled', not {autoreset!r}"
+            raise InputError("E-LEARN-002", problem, part="RobotVectorEnv")
+        self.robot, self.task = robot, task
+        self.num_envs = checked_count("RobotVectorEnv: num_envs", num_envs, least=1)
+        self.substeps = checked_count("RobotVectorEnv: substeps", substeps, least=1)
+        self.dt, self.longest = float(dt), max(1, round(episode / (dt * substeps)))
+        self.metadata = {"autoreset_mode": MODES[autoreset]}
+        self._control, self._contacts = control, contacts
+        self._options = {"integrator": "time-stepping", "threads": threads, **options}
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, (task.observations,))
+        self.single_action_space = spaces.Box(-1.0, 1.0, (task.actions,))
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.state: State | None = None
+        self._rng = np.random.default_rng(0)
+
+    def reset(
+        self, *, seed: Any = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start new episodes.
+
+        seed: of all random numbers. options: {"reset_mask": (num_envs,) bool} starts only some.
+        Returns observations (num_envs, observations) and an empty dictionary.
+        """
+        if seed is not None:
+            self._rng = np.random.default_rng(seed)
+        mask = np.ones(self.num_envs, bool)
+        if options and "reset_mask" in options:
+            mask = np.asarray(options["reset_mask"], bool)
+            if mask.shape != (self.num_envs,):
+                problem = f"reset_mask must have shape ({self.num_envs},), not {mask.shape}"
+                raise InputError("E-LEARN-003", problem, part="reset")
+        if self.state is None:
+            mask = np.ones(self.num_envs, bool)
+            self.state = self._started(self.num_envs)
+        else:
+            self.state[mask] = self._started(int(mask.sum()))
+        return self._seen(self.state), {}
+
+    def step(
+        self, actions: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Hold actions (num_envs, actions) for one control step.
+
+        Returns observations, rewards, terminated, truncated (num_envs, ...) and information.
+        """
+        state = self.state
+        if state is None:
+            raise InputError("E-LEARN-004", "no episode has begun", "call reset first", part="step")
+        given = np.asarray(actions, float)
+        if given.shape != state.action.shape or not np.all(np.isfinite(given)):
+            problem = f"actions must be finite numbers of shape {state.action.shape}"
+            raise InputError("E-LEARN-005", problem, part="step")
+        state.previous, state.action = state.action, np.clip(given, -1.0, 1.0)
+        run = self.robot.simulate(
+            state.q,
+            state.qd,
+            duration=self.dt * self.substeps,
+            dt=self.dt,
+            control=self._control,
+            parameters=np.ascontiguousarray(self.task.control(state), float),
+            contacts=self._contacts,
+            every=self.substeps,
+            **self._options,
+        )
+        state.q, state.qd = run.q[..., -1, :].copy(), run.qd[..., -1, :].copy()
+        state.steps += 1
+        state.time = state.steps * (self.dt * self.substeps)
+        terminated = np.asarray(self.task.failed(state), bool)
+        rewards = np.asarray(self.task.reward(state), float)
+        truncated = (state.steps >= self.longest) & ~terminated
+        return self._ended(state, rewards, terminated, truncated)
+
+    def _ended(
+        self, state: State, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Return the results of a step, with new episodes where some are over."""
+        seen, info = self._seen(state), {}
+        over = terminated | truncated
+        if np.any(over) and self.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP:
+            info = {"final_obs": seen.copy(), "_final_obs": over}
+            state[over] = self._started(int(over.sum()))
+            seen = self._seen(state)
+        return seen, rewards, terminated, truncated, info
+
+    def _seen(self, state: State) -> np.ndarray:
+        return np.asarray(self.task.observe(state), np.float32)
+
+    def _started(self, count: int) -> State:
+        """Return states at the start of an episode."""
+        q, qd, command = self.task.start(self._rng, count)
+        still = np.zeros((count, self.task.actions))
+        zero = np.zeros(count)
+        return State(q, qd, still, still.copy(), command, zero.astype(int), zero)

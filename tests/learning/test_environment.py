@@ -1,0 +1,118 @@
+"""Vector environments: motions of simulate, episodes that end and begin, spaces of Gymnasium."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import raises
+
+import chasles
+
+pytest.importorskip("gymnasium")
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+
+from learn_balance import Balance, environment, push
+
+from chasles.learning import RobotVectorEnv
+
+
+def test_a_step_is_the_motion_of_simulate() -> None:
+    """Every copy moves as the robot does alone under its own action."""
+    env = environment(5)
+    env.reset(seed=3)
+    assert env.state is not None
+    q, qd = env.state.q.copy(), env.state.qd.copy()
+    actions = np.linspace(-1.0, 1.0, 5)[:, None]
+    seen, *_ = env.step(actions)
+    for k in range(5):
+        run = env.robot.simulate(
+            q[k],
+            qd[k],
+            duration=0.02,
+            dt=0.005,
+            control=push,
+            parameters=10.0 * actions[k],
+            integrator="time-stepping",
+        )
+        alone = np.concatenate([run.q[-1], run.qd[-1]])
+        np.testing.assert_array_equal(seen[k], alone.astype(np.float32))
+
+
+def test_episodes_end_and_begin_anew() -> None:
+    """Falling terminates; time truncates; the last observation is told, and a new start is seen."""
+    env = environment(8)
+    env.reset(seed=0)
+    assert env.state is not None
+    env.state.q[2, 1] = 0.39
+    env.state.qd[2, 1] = 5.0
+    env.state.steps[4] = env.longest - 1
+    seen, _, terminated, truncated, info = env.step(np.zeros((8, 1)))
+    assert terminated.tolist() == [k == 2 for k in range(8)]
+    assert truncated.tolist() == [k == 4 for k in range(8)]
+    assert info["_final_obs"].tolist() == [k in (2, 4) for k in range(8)]
+    assert abs(info["final_obs"][2, 1]) > 0.4
+    assert np.all(np.abs(seen[:, :2]) < 0.4)
+    assert env.state.steps.tolist() == [0 if k in (2, 4) else 1 for k in range(8)]
+
+
+def test_a_seed_repeats_everything() -> None:
+    found = []
+    for _ in range(2):
+        env = environment(4)
+        first, _ = env.reset(seed=11)
+        found.append([first, *(env.step(np.full((4, 1), 0.3))[0] for _ in range(30))])
+    np.testing.assert_array_equal(*found)
+
+
+def test_some_are_reset_by_a_mask() -> None:
+    env = RobotVectorEnv(
+        environment(1).robot, Balance(), 3, control=push, dt=0.005, autoreset="disabled"
+    )
+    env.reset(seed=0)
+    for _ in range(20):
+        seen, _, terminated, _, info = env.step(np.ones((3, 1)))
+    assert terminated.all()
+    assert not info
+    mask = np.array([True, False, True])
+    again, _ = env.reset(options={"reset_mask": mask})
+    np.testing.assert_array_equal(again[1], seen[1])
+    assert np.all(np.abs(again[mask, 1]) <= 0.2)
+
+
+def test_gymnasium_accepts_its_spaces() -> None:
+    env = environment(6)
+    seen, _ = env.reset(seed=0)
+    assert env.observation_space.contains(seen)
+    assert env.single_action_space.shape == (1,)
+    seen, rewards, *_ = env.step(env.action_space.sample())
+    assert env.observation_space.contains(seen)
+    assert rewards.shape == (6,)
+
+
+def test_refusals() -> None:
+    robot = environment(1).robot
+    with raises("E-LEARN-002"):
+        RobotVectorEnv(robot, Balance(), 2, control=push, autoreset="later")  # type: ignore[arg-type]
+    env = environment(2)
+    with raises("E-LEARN-004"):
+        env.step(np.zeros((2, 1)))
+    env.reset(seed=0)
+    with raises("E-LEARN-005"):
+        env.step(np.full((2, 1), np.nan))
+    with raises("E-LEARN-005"):
+        env.step(np.zeros(3))
+    with raises("E-LEARN-003"):
+        env.reset(options={"reset_mask": [True]})
+
+
+def test_a_short_training_learns() -> None:
+    """The reward of a step grows; the whole example takes half a minute."""
+    pytest.importorskip("torch")
+    import ppo
+
+    policy, curve = ppo.train(environment(128), 12, ppo.Options(hidden=(32, 32)))
+    rewards = [reward for _, reward in curve]
+    assert np.mean(rewards[-3:]) > np.mean(rewards[:3]) + 0.02
+    assert policy.act(np.zeros((3, 4), np.float32)).shape == (3, 1)
+    assert isinstance(environment(1).robot, chasles.Robot)
