@@ -22,6 +22,7 @@ COMMANDS = {
     "gpu": ("benchmarks.command_gpu", "kernels on a GPU beside what it can do"),
     "verify": ("benchmarks.command_verify", "how long `chasles verify` takes"),
     "corpus": ("benchmarks.command_corpus", "every robot file of installed packages"),
+    "machines": ("benchmarks.command_machines", "accelerations of MJCF models beside MuJoCo"),
     "view": ("benchmarks.command_view", "the viewer, in a browser without a graphics card"),
 }
 """One row a command: a module with `arguments(parser)` and `run(chosen)`, loaded on use, since no

@@ -273,8 +273,8 @@ def load_slopes(model: Model, q: Sequence[Number], qd: Sequence[Number]) -> Load
     """How the loads of joints change with a step of q, and with qd; the model has numbers."""
 
     def borne(step: Vector, push: Vector, q: Vector, qd: Vector) -> list[Number]:
-        at = integrate(model.bare(), model.positions(q), model.velocities(step))
-        found = model.efforts(loads(model, at, model.velocities(qd + push, 1)))
+        at = integrate(model.bare(), model.positions(q.entries), model.velocities(step.entries))
+        found = model.efforts(loads(model, at, model.velocities((qd + push).entries, 1)))
         return [x for i in model.movers for x in found[i]]
 
     places, rest, n = model.velocity_slices, Vector.zero(model.nv), model.nv

@@ -17,7 +17,9 @@ from chasles.model.machine import (
     FluidData,
     Interval,
     KeyframeData,
-    RotorData,
+)
+from chasles.model.machine import (
+    RotorData as RotorData,
 )
 from chasles.model.machine import StretchData as StretchData
 from chasles.model.sensors import SensorData

@@ -256,7 +256,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
 
 
 def _driven_within(
-    source: Description, joints: set[str], tendons: set[str], links: Container[str]
+    source: Description, joints: set[str], tendons: set[str], links: Container[str | None]
 ) -> tuple[ActuatorData, ...]:
     """The actuators of a part of a mechanism; those of parts outside are left out."""
     frames = {frame.name for frame in source.frames if frame.link in links}
@@ -269,7 +269,7 @@ def _driven_within(
     )
 
 
-def _around(source: Description, links: Container[str]) -> FluidData | None:
+def _around(source: Description, links: Container[str | None]) -> FluidData | None:
     """The fluid around some links."""
     if source.fluid is None:
         return None

@@ -47,7 +47,7 @@ def spring_energy(model: Model, q: Position) -> Number:
 
 def loads(model: Model, q: Position, qd: Velocity) -> Effort:
     """All that joints bear without a command; damping and fluid where the model has losses."""
-    tau = spring_forces(model, q)
+    tau = dict(spring_forces(model, q))
     for i, lift in compensation(model, q).items():
         if not model.bodies[i].data.lifted:
             tau[i] -= lift
