@@ -6,7 +6,7 @@ import operator
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,13 @@ class Kernel(Protocol):
     dtype: np.dtype[Any]
 
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None: ...
+
+
+@runtime_checkable
+class DeviceKernel(Kernel, Protocol):
+    """A kernel that also takes arrays which are on a GPU, and leaves its results there."""
+
+    def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any: ...
 
 
 class Load(NamedTuple):

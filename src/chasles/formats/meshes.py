@@ -54,11 +54,15 @@ def check(path: Path) -> None:
     except ModelError as error:
         raise error.at(file=path) from None
     except _FAULTS as error:
-        problem = f"the mesh cannot be read ({str(error)[:100]})"
-        raise ModelError("E-FILE-065", problem, "export it again", file=path) from None
+        raise _unreadable(error).at(file=path) from None
     if size > MOST_TIMES * len(data) + BASE:
         problem = f"{len(data)} bytes stand for {size:.3g}"
         raise ModelError("E-FILE-066", problem, "export the mesh without copies", file=path)
+
+
+def _unreadable(error: Exception) -> ModelError:
+    problem = f"the mesh cannot be read ({str(error)[:100]})"
+    return ModelError("E-FILE-065", problem, "export it again")
 
 
 def _obj(data: bytes) -> float:
@@ -75,7 +79,7 @@ def _dae(data: bytes) -> float:
     try:
         root = etree.fromstring(data, plain)
     except etree.LxmlError as error:
-        raise ValueError(error) from None
+        raise _unreadable(error) from None
     if root.getroottree().docinfo.internalDTD is not None:
         raise ModelError("E-FILE-067", "document types and entities are not read", "remove them")
     known = {f"#{x.get('id')}": x for x in root.iter(etree.Element) if x.get("id")}

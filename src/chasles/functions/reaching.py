@@ -214,6 +214,7 @@ class Task:
         goals: Sequence[Number],
         weights: Sequence[Number],
         tolerances: Sequence[Number],
+        *,
         closed: float = CLOSED,
     ) -> tuple[list[Number], list[Number], Rows, Number]:
         """Errors of the targets; weighted ones, with those of loops; their rows; 1 if solved."""

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from chasles import backends
-from chasles.backends.arrays import Kernel
+from chasles.backends.arrays import DeviceKernel, Kernel
 from chasles.expr import (
     RULES,
     Arena,
@@ -116,18 +116,27 @@ class Rounds:
         return self._compiled(nearest=True)
 
     @cached_property
-    def resident(self) -> Callable[..., Kernel]:
-        """`distances` or `nearest` as a kernel of a GPU, by the kind of number."""
-        return cache(lambda dtype, nearest: self._compiled("cuda", dtype, nearest=nearest))
+    def resident(self) -> Callable[[str, bool], DeviceKernel]:
+        """dtype, nearest -> `nearest` or `distances` as a kernel of a GPU."""
 
-    def _compiled(self, *where: str, nearest: bool) -> Kernel:
+        @cache
+        def made(dtype: str, nearest: bool) -> DeviceKernel:
+            kernel = self._compiled("cuda", dtype, nearest=nearest)
+            assert isinstance(kernel, DeviceKernel)
+            return kernel
+
+        return made
+
+    def _compiled(
+        self, backend: str = backends.USUAL, dtype: str = "float64", *, nearest: bool
+    ) -> Kernel:
         own = any(joint.custom is not None for joint in self.model.source.joints)
         trace = self.nearest_program if nearest else self.distance_program
         known = (self.rounds, self.obstacles, self.groups, nearest)
         made = trace().hash if own else ""
         recipe = ("rounds", self.model.source, self.model.mimics, *known, made)
-        found = backends.known(recipe, trace, *where)
-        return found or backends.compile(trace(), *where, recipe=recipe)
+        found = backends.known(recipe, trace, backend, dtype)
+        return found or backends.compile(trace(), backend, dtype, recipe)
 
     def distance_program(self) -> Program:
         """The program of `distances`."""

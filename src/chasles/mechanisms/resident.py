@@ -69,7 +69,7 @@ def resident(
     fixed: Any,
     seed: int,
     tries: int,
-    **_: Any,
+    **_host: Any,
 ) -> Solution:
     """Return a solution in arrays of the targets' library."""
     mechanism.refuse_time(PART, "ask for it at a time: robot.at_time(t)")

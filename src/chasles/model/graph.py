@@ -328,11 +328,9 @@ def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
                 )
             )
         else:
-            placed = {
-                "rest": tuple(itertools.islice(rest, 1)),
-                "start": tuple(itertools.islice(first, 1)),
-            }
-            parts.append(replace(own, name=next(names), **placed))
+            own = replace(own, rest=tuple(itertools.islice(rest, 1)))
+            own = replace(own, start=tuple(itertools.islice(first, 1)))
+            parts.append(replace(own, name=next(names)))
     return parts[::-1] if joint.reversed else parts
 
 

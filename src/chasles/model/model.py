@@ -14,7 +14,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
 from chasles.model.constraints import Coupling
 from chasles.model.couplings import Drive
-from chasles.model.description import Closure, Description, JointData, LoopData
+from chasles.model.description import Closure, Description, JointData, LoopData, RotorData
 from chasles.model.given import a_name
 from chasles.model.joints import Joint
 
@@ -268,7 +268,8 @@ class Model:
     def loaded(self) -> bool:
         """Whether springs, tendons, compensated weight or fluid act on its joints."""
         source = self.source
-        springs = (each.stiffness for each in (*source.joints, *source.rotors))
+        parts: tuple[JointData | RotorData, ...] = (*source.joints, *source.rotors)
+        springs = (part.stiffness for part in parts)
         return (
             any(not isinstance(k, float | int) or k != 0.0 for k in springs)
             or any(rotor.damping for rotor in source.rotors)

@@ -96,7 +96,8 @@ def actuators(model: Model) -> tuple[Actuator, ...]:
 def check_actuators(model: Model) -> None:
     """Refuse actuators of parts that are not there, and those without meaning."""
     named: dict[str, object] = {body.data.name: None for body in model.bodies}
-    parts = {"joint": named, "tendon": {data.name: None for data in model.source.rotors}}
+    tendons: dict[str, object] = {data.name: None for data in model.source.rotors}
+    parts = {"joint": named, "tendon": tendons}
     seen: set[str] = set()
     for data in model.source.actuators:
         if data.name in seen:

@@ -194,8 +194,9 @@ def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed
 def _uncompared(robot: Robot, terms: Mapping[str, Sequence[Term]]) -> tuple[str, ...]:
     """Parts that exert forces and that no term is about."""
     source, whole = robot.model.source, bool(terms["accelerations"])
+    damped = any(x.damping for x in source.joints) or any(x.damping for x in source.rotors)
     parts = {
-        "damping": any(x.damping for x in (*source.joints, *source.rotors)) and not whole,
+        "damping": damped and not whole,
         "actuators": bool(source.actuators) and not whole,
         "fluid": source.fluid is not None and not whole,
         "dry friction": any(joint.friction for joint in source.joints),

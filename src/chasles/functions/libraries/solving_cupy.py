@@ -67,7 +67,6 @@ class Arrays:
     def results(self) -> Callable[[Any], Any]:
         """Return the function that makes arrays of the library, numbers with its precision."""
         torch, jax = (sys.modules.get(name) for name in ("torch", "jax"))
-        in_torch = torch is not None and issubclass(self._kind, torch.Tensor)
 
         def made(array: Any) -> Any:
             a = array.astype(self._dtype) if array.dtype.kind == "f" else array
@@ -75,9 +74,10 @@ class Arrays:
                 return a
             flags, plain = a.dtype == bool, cupy.ascontiguousarray(a)
             plain = plain.view(cupy.uint8) if flags else plain
-            if in_torch:
+            if torch is not None and issubclass(self._kind, torch.Tensor):
                 found = torch.from_dlpack(plain)
             else:
+                assert jax is not None, "the arrays are JAX's"
                 if plain.dtype.itemsize == 8 and not jax.config.jax_enable_x64:
                     plain = plain.astype({"f": cupy.float32, "i": cupy.int32}[plain.dtype.kind])
                 found = jax.dlpack.from_dlpack(plain)
