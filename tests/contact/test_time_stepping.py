@@ -236,3 +236,10 @@ def test_what_it_does_not_support_is_refused(robot):
                 **{"integrator": "time-stepping"} | options,
             )  # fmt: skip
         assert error.value.code == code
+
+
+def test_an_asymmetric_body_that_spins_fast_gains_no_energy(robot):
+    made = robot(("brick", 1.0, [1e-3, 2e-3, 2.9e-3])).with_gravity((0, 0, 0))
+    run = stepped(made, posed((0, 0, 0)), [], 4.0, np.array([50.0, 60.0, -40.0, 0, 0, 0]), dt=0.004)
+    energy = made.kinetic_energy(run.q, run.qd)
+    assert energy.max() <= energy[0] * (1.0 + 1e-9)

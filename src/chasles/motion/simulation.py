@@ -96,6 +96,11 @@ def simulate(
     state of so many, and the last. progress: show a bar. sensors: True, or names of sensors, whose
     values at these states `Trajectory.sensors` has; noise: a seed, to add their errors.
 
+    integrator="time-stepping": contact, joint limits and dry friction in one convex problem a step,
+    for dt of 1 to 5 ms; compiled, for batches too (docs/time-stepping.md). contacts="file" takes
+    the shapes, planes and friction of the robot's file, this integrator unless another is given,
+    and lets joint limits, damping and dry friction act.
+
     contacts: pairs of shapes, `contact.Pair(body, surface, law)`, all with soft laws or all with
     rigid ones. Soft, `SoftContact(...)`: contact_states (..., states) are those of surfaces and of
     friction at the start, by default at rest. They are integrated with the motion;

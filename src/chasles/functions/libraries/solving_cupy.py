@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,7 +51,10 @@ class Arrays:
             stack.enter_context(cupy.cuda.Device(self._device))
             if torch is not None and issubclass(self._kind, torch.Tensor):
                 pointer = torch.cuda.current_stream(self._device).cuda_stream
-                stack.enter_context(cupy.cuda.ExternalStream(pointer, self._device))
+                with warnings.catch_warnings():  # its successor does not take a pointer
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    stream = cupy.cuda.ExternalStream(pointer, self._device)
+                stack.enter_context(stream)
             yield
 
     def array(self, value: Any) -> Any:

@@ -141,6 +141,7 @@ class Steps:
         for at in free_places(model):
             w, u = v[at : at + 3], v[at + 3 : at + 6]
             steady[at + 3 : at + 6] = u + dt * cross(w, u)
+            steady[at : at + 3] = w + _unheated(M[at : at + 3, at : at + 3], w, dt)
         p = M @ steady + dt * (tau - h) + dt * (D @ v)
         self._set(arena, q, v, M, H, p)
 
@@ -381,6 +382,15 @@ def _normal(gap: Number, law: Rigid | Compliant, weight: float, dt: float) -> tu
         time = dt + law.relaxation
         return (-1.0 / time) * gap, dt * law.stiffness * time
     return bound(gap, dt), 1.0 / (NORMAL * weight)
+
+
+def _unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
+    """What takes from an angular velocity the energy that an explicit gyroscopic torque gives it."""
+    momentum = inertia @ w
+    ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
+    before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
+    part = sqrt(minimum(before / maximum(after, 1e-300), 1.0))
+    return (part - 1.0) * ahead
 
 
 def _normal_row(J: np.ndarray, touch: Touch) -> np.ndarray:
