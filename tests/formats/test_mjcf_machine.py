@@ -69,13 +69,15 @@ MACHINE = """
       biasprm="0 -3 -1"/>
     <general name="turn" site="finger" refsite="post" gear="0 0.4 0.2 0.3 0.1 0" biastype="affine"
       biasprm="0 -3 -1"/>
+    <damper name="brake" joint="yaw" kv="3" ctrlrange="0 1"/>
+    <cylinder name="piston" joint="lift" timeconst="0.3" area="0.7" bias="0.1 -0.5 -0.2"/>
     <general name="crank" cranksite="finger" slidersite="post" cranklength="0.9" biastype="affine"
       biasprm="0 -2 -0.5"/>
   </actuator>
   <keyframe>
     <key name="up" qpos="0.3 0.7 0.1 0.8 0.6 0 0 1 2 3 0.6 0 0.8 0"
-      qvel="1 2 3 0.1 0.2 0.3 4 5 6 0.4 0.5 0.6" act="0.3 0.4"
-      ctrl="1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"/>
+      qvel="1 2 3 0.1 0.2 0.3 4 5 6 0.4 0.5 0.6" act="0.3 0.4 0.5"
+      ctrl="1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18"/>
   </keyframe>
 </mujoco>
 """
@@ -129,7 +131,7 @@ def test_activations_change_at_the_rates_of_mujoco(machine: Path) -> None:
     mujoco.mj_forward(model, data)
     state = robot.neutral(), np.zeros(robot.nv), data.ctrl, data.act
     (rate,) = evaluate(robot.model, "activation_rate", state)
-    assert robot.actuators.active == ("slow", "lag")
+    assert robot.actuators.active == ("slow", "lag", "piston")
     assert np.allclose(rate, data.act_dot, rtol=1e-14)
 
 
@@ -140,7 +142,7 @@ def test_files_keep_the_machine(machine: Path, tmp_path: Path, suffix: str) -> N
     chasles.save(robot, again_at)
     again, rng = chasles.load(again_at), np.random.default_rng(2)
     q, qd = robot.random(rng), rng.normal(size=robot.nv)
-    ctrl, act = rng.normal(size=len(robot.actuators)), rng.normal(size=2)
+    ctrl, act = rng.normal(size=len(robot.actuators)), rng.normal(size=3)
     for function, arrays in (("bias_forces", (q, qd)), ("actuate", (q, qd, ctrl, act))):
         (here,), (there,) = (
             evaluate(x.model.frictionless(), function, arrays) for x in (robot, again)
