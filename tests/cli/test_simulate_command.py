@@ -605,3 +605,31 @@ def test_a_motion_that_fails_keeps_what_came_before(here: Path) -> None:
     assert "E-MOTION-014" in text
     assert "what came before is in a, up to t = " in text
     assert list(here.glob("a/part-*"))
+
+
+# Contacts of the file ---------------------------------------------------------------------------
+
+BALL = """
+<mujoco model="ball">
+  <worldbody>
+    <geom type="plane" size="1 1 0.1"/>
+    <body name="ball" pos="0 0 0.5">
+      <freejoint name="free"/><geom type="sphere" size="0.1" mass="1"/>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_a_robot_stands_on_the_plane_of_its_file(here: Path) -> None:
+    """A ball falls from 0.5 m, and lies on the ground by default; without contacts it falls on."""
+    (here / "ball.xml").write_text(BALL)
+    said = call("ball.xml", "--duration", "1", "--dt", "0.002", "-o", "lies")
+    assert "contact: " in said
+    height = motion("lies")["q"][:, 6]
+    assert height[0] == 0.5
+    assert abs(height[-1] - 0.1) < 1e-4
+    assert height.min() > 0.0999
+    call("ball.xml", "--duration", "1", "--contacts", "none", "-o", "falls")
+    np.testing.assert_allclose(motion("falls")["q"][-1, 6], 0.5 - 9.81 / 2.0, rtol=1e-9)
+    assert "E-SCENARIO" in refused("ball.xml", "--contacts", "all", "-o", "none")

@@ -5,7 +5,9 @@ radians.
 
 - top: robot (a file, beside the scenario or by its whole path, or the name of a robot that is built
   in or installed), floating, mimic, snap, strict, arguments (as `chasles.load` has them), duration,
-  dt, integrator, rtol, atol, every, dissipation, limits (as `chasles.simulate` has them).
+  dt, integrator, rtol, atol, every, dissipation, limits (as `chasles.simulate` has them), contacts
+  ("file": shapes and planes of the robot's file touch; "none"). Without contacts and [[contact]]
+  tables, a robot whose file has a ground plane stands on it.
 - [start]: q and qd, all numbers or {joint = number}; random (a seed), from which q begins instead
   of from the neutral position. The dependent coordinates of closed loops follow the others.
 - [control]: law ("pd", "gravity", "computed-torque" or "none"), kp, kd (one number, or one for each
@@ -111,6 +113,7 @@ TOP = {
     "every": Field(_only(int, lambda x: 1 <= x < 2**63), "a whole number from 1 on"),
     "dissipation": _TRUTH,
     "limits": _TRUTH,
+    "contacts": Field(choice("file", "none"), "'file' or 'none'"),
 }
 TABLES = {
     "start": {"q": _COORDINATES, "qd": _COORDINATES, "random": _SEED},

@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Scene:
     q: np.ndarray
     qd: np.ndarray
     control: Any
-    contacts: tuple[Pair, ...]
+    contacts: tuple[Pair, ...] | Literal["file"]
     digest: str
 
     def simulate(self, steps: int | None = None, resume: End | None = None) -> Trajectory:
@@ -177,8 +177,13 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 # Contacts --------------------------------------------------------------------------------------
 
 
-def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
+def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
     """Pairs of shapes, whose frames the robot has; all of them rigid if one is or limits are."""
+    if not scenario.contacts:
+        return _of_the_file(scenario, robot)
+    if scenario.top.get("contacts") == "file":
+        problem = "contacts are given twice: as those of the file, and one by one"
+        raise scenario.error("E-SCENARIO-031", problem, "remove one of the two", "contacts")
     firm = [row["law"]["kind"] == "rigid" for row in scenario.contacts]
     if (scenario.top.get("limits") or any(firm)) and not all(firm):
         problem = "a soft law does not go with joint limits or rigid contacts"
@@ -190,3 +195,10 @@ def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
                 if "frame" in row[key]:
                     robot.model.frame(row[key]["frame"])
     return tuple(map(pair, scenario.contacts))
+
+
+def _of_the_file(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
+    """Contacts of the robot's file where they are asked for, or where it has a ground plane."""
+    top, source = scenario.top, robot.model.source
+    stands = source.planes and not (source.loops or source.couplings or "integrator" in top)
+    return "file" if top.get("contacts", "file" if stands else "none") == "file" else ()

@@ -82,7 +82,12 @@ def _notes(scene: Scene) -> list[str]:
             found.append(f"{joint!r} ({x[0] + 0.0:.4g}, limits {lower:.4g} to {upper:.4g})")
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     names = ", ".join(found[:MOST_NAMED])
-    return [f"the start is outside the limits of {names}{more}; --q gives another"] if found else []
+    notes = []
+    if found:
+        notes.append(f"the start is outside the limits of {names}{more}; --q gives another")
+    if scene.contacts == "file" and "contacts" not in scene.scenario.top:
+        notes.append("contacts, limits and damping of the file act; --contacts none turns them off")
+    return notes
 
 
 def run(

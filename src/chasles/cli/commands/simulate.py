@@ -97,6 +97,13 @@ def simulate(
     ground: Annotated[
         str | None, option("rigid,friction=0.8 or another law.", metavar="LAW,KEY=X,...")
     ] = None,
+    contacts: Annotated[
+        str | None,
+        option(
+            "file: shapes and planes of the file touch (default if it has a plane); none.",
+            autocompletion=among(("file", "none")),
+        ),
+    ] = None,
     dissipation: Annotated[bool, option("With joint friction.")] = False,
     limits: Annotated[bool, option("Joints stop at their limits.")] = False,
     floating: Floating = False,
@@ -137,6 +144,7 @@ def simulate(
         "every": every,
         "dissipation": dissipation or None,
         "limits": limits or None,
+        "contacts": contacts,
         "floating": floating or None,
         "mimic": False if no_mimic else None,
         "snap": False if no_snap else None,
