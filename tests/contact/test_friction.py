@@ -456,3 +456,38 @@ def test_a_paradox_beside_a_contact_that_sticks_has_its_name() -> None:
     G = scipy.linalg.block_diag(np.eye(3) + 3.0 * arm.T @ arm, np.eye(3))
     with raises("E-CONTACT-018"):
         contact.coulomb(G, [0, 0, -9.81, 0.1, 0, -9.81], [2.0, 0.5], [[-1.0, 0.0], [0.0, 0.0]])
+
+
+def test_a_fifth_point_that_hardly_parts_beside_contacts_that_stick() -> None:
+    """A box slides on a sledge at rest; a point more than the plane needs parts by 1e-6 m/s^2."""
+    masses, (x, y) = (5.0, 1.0), (0.4, 0.25)
+    inverse = np.diag(np.concatenate([[1 / m] * 3 + [60.0 / m] * 3 for m in masses]))
+    low = [(i * x, j * y, -0.05) for i in (-1, 1) for j in (-1, 1)]
+    high = [(i * 0.05, j * 0.15, -0.075) for i in (-1, 1) for j in (-1, 1)] + [(0.02, 0.15, -0.075)]
+
+    def rows(body: int, point: np.ndarray) -> np.ndarray:
+        found = np.zeros((3, 12))
+        a, b, c = point
+        found[:, 6 * body : 6 * body + 3] = np.eye(3)
+        found[:, 6 * body + 3 : 6 * body + 6] = [[0, c, -b], [-c, 0, a], [b, -a, 0]]
+        return found
+
+    shift = np.array([0.1, 0.0, 0.125])  # of the box's middle from the sledge's
+    J = [rows(0, np.array(p)) for p in low]
+    J += [rows(1, np.array(p)) - rows(0, p + shift) for p in np.array(high)]
+    J = np.vstack(J)
+    c = J @ np.tile([0.0, 0.0, -GRAVITY, 0.0, 0.0, 0.0], 2)
+    c[-1] += 1.25e-6
+    slip = np.zeros((9, 2))
+    slip[4:, 0] = 1.0
+    mu = np.array([0.5] * 4 + [0.1] * 5)
+    G = J @ inverse @ J.T
+    f = contact.coulomb(G, c, mu, slip)
+    a = (G @ f.ravel() + c).reshape(9, 3)
+    assert np.sum(f[4:], axis=0) == pytest.approx(
+        [-0.1 * GRAVITY, 0.0, GRAVITY], rel=1e-9, abs=1e-12
+    )
+    assert np.sum(f[:4], axis=0)[2] == pytest.approx(6.0 * GRAVITY)
+    assert f[8] == pytest.approx(np.zeros(3), abs=1e-12)
+    assert a[8, 2] == pytest.approx(1.25e-6, rel=1e-3)
+    assert a[:4] == pytest.approx(np.zeros((4, 3)), abs=1e-9)

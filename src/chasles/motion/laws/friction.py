@@ -50,6 +50,9 @@ GRIP = 10.0
 """Coefficients beyond it are tried as this one first: what sticks by it sticks by more, and wide
 cones are hard for cone programs."""
 
+LIGHT = 1e-3
+"""The part of the largest normal force below which a contact may part instead."""
+
 POLISH = 20
 """Steps of Newton's method at most after each of them."""
 
@@ -251,9 +254,10 @@ def _solved(law: Law) -> np.ndarray:
         moved = law.c + law.G @ dragged.ravel()
         moved[law.width - 1 :: law.width] += law.dilation(law.accelerations(f))
         f = _program(law._replace(c=moved, mu=np.where(sticks, mu, 0.0))) + dragged
-        exact = _polished(law, f)
-        if _holds(law, exact):
-            return exact
+        for refined in (_polished, _parted):
+            exact = refined(law, f)
+            if _holds(law, exact):
+                return exact
     found = f"no forces that satisfy the law to {ACCURATE} were found by {ROUNDS} cone programs"
     if np.any(law.slip):
         problem = f"{found}, where some slide and others do not (most likely Painleve's paradox)"
@@ -285,6 +289,21 @@ def _stuck(law: Law) -> np.ndarray:
     f = np.zeros_like(law.c)
     f[on] = -np.linalg.lstsq(law.G[np.ix_(on, on)], law.c[on], rcond=1e-12)[0]
     return f.reshape(-1, wide)
+
+
+def _parted(law: Law, f: np.ndarray) -> np.ndarray:
+    """The same without the contacts that carry nearly nothing.
+
+    A contact that parts by an acceleration near zero is left a small force by a cone program, and
+    Newton's method would go on holding it.
+    """
+    on = np.abs(f[:, -1]) > LIGHT * np.max(np.abs(f[:, -1]))
+    rows, bound = np.repeat(on, law.width), np.broadcast_to(law.bound, law.mu.shape)
+    G, c = law.G[np.ix_(rows, rows)], law.c[rows]
+    found = np.zeros_like(f)
+    if np.any(on):
+        found[on] = _polished(Law(G, c, law.mu[on], law.slip[on], law.dilates, bound[on]), f[on])
+    return found
 
 
 def _polished(law: Law, f: np.ndarray) -> np.ndarray:
