@@ -35,6 +35,7 @@ from chasles.model import (
     gear,
     rolling,
 )
+from chasles.model.machine import ActuatorData, BoxData, FluidData
 from chasles.model.ranges import RANGES
 from chasles.motion import controllers
 
@@ -123,8 +124,10 @@ def test_every_number_of_a_mechanism_has_a_row() -> None:
         "frame": FrameData,
         "robot": Description,
         "rotor": RotorData,
+        "actuator": ActuatorData,
     }
-    rest = {"link": {"center", "mass", "inertia"}, "rotor": {"path"}}
+    fluid = {"density", "viscosity", "wind", "boxes"}
+    rest = {"link": {"center", "mass", "inertia"}, "rotor": {"path"}, "robot": fluid}
     for part, kind in owners.items():
         hints = typing.get_type_hints(kind)
         measured = {f.name for f in dataclasses.fields(kind) if _measured(hints[f.name])}
@@ -224,7 +227,8 @@ def changed(key: str, x: Any) -> Description:
             "center": RigidInertia(m, Vector.of(x, 0.0, 0.0), I),
             "inertia": RigidInertia(m, h, Symmetric(1.0, 1.0, 1.0, x, 0.0, 0.0)),
         }
-        link = dataclasses.replace(link, inertia=inertia[name])
+        new = {"lifted": x} if name == "lifted" else {"inertia": inertia[name]}
+        link = dataclasses.replace(link, **new)
     elif part == "limits":
         joint = dataclasses.replace(joint, limits=dataclasses.replace(joint.limits, **{name: x}))
     elif part == "mimic":
@@ -240,9 +244,20 @@ def changed(key: str, x: Any) -> Description:
     elif part == "rotor":
         path = (StretchData("a", Vector.of(0.0, 0.0, 0.0), "b", Vector.of(x, 0.0, 0.0)),)
         rotor = RotorData("rotor", ("first",), (1.0,), 1.0)
-        wrong = {"armature": x, "ratios": (x,), "path": path}
-        rotor = dataclasses.replace(rotor, **{name: wrong[name]})
+        wrong = {"ratios": (x,), "path": path, "rest": (x, 1.0), "forces": (x, 1.0)}
+        rotor = dataclasses.replace(rotor, **{name: wrong.get(name, x)})
         source = dataclasses.replace(source, rotors=(rotor,))
+    elif part == "actuator":
+        sizes = {"gear": 1, "gain": 3, "bias": 3, "controls": 2, "forces": 2, "activations": 2}
+        value = (x, *(1.0,) * (sizes[name] - 1)) if name in sizes else x
+        actuator = dataclasses.replace(ActuatorData("motor", "joint", "first"), **{name: value})
+        source = dataclasses.replace(source, actuators=(actuator,))
+    elif name in ("density", "viscosity", "wind", "boxes"):
+        box = BoxData("a", Transform.identity(), (x, 1.0, 1.0))
+        new = {"wind": Vector.of(0.0, x, 0.0), "boxes": (box,)}
+        fluid = FluidData(1.2, 1e-5, Vector.zero(), ())
+        fluid = dataclasses.replace(fluid, **{name: new.get(name, x)})
+        source = dataclasses.replace(source, fluid=fluid)
     elif part == "frame":
         pose = Transform.from_pose(Matrix.identity(), Vector.of(x, 0.0, 0.0))
         frames = (FrameData("tool", "a", pose),)
