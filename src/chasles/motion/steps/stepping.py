@@ -385,7 +385,7 @@ def _normal(gap: Number, law: Rigid | Compliant, weight: float, dt: float) -> tu
 
 
 def _unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
-    """What takes from an angular velocity the energy that an explicit gyroscopic torque gives it."""
+    """The change of an angular velocity that takes back energy of an explicit gyroscopic torque."""
     momentum = inertia @ w
     ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
