@@ -126,8 +126,13 @@ def test_every_number_of_a_mechanism_has_a_row() -> None:
         "rotor": RotorData,
         "actuator": ActuatorData,
     }
-    fluid = {"density", "viscosity", "wind", "boxes"}
-    rest = {"link": {"center", "mass", "inertia"}, "rotor": {"path"}, "robot": fluid}
+    rest = {
+        "link": {"center", "mass", "inertia"},
+        "rotor": {"path", "rest", "forces"},
+        "joint": {"forces"},
+        "actuator": {"gain", "bias", "controls", "forces", "activations"},
+        "robot": {"density", "viscosity", "wind", "boxes"},  # of its fluid
+    }
     for part, kind in owners.items():
         hints = typing.get_type_hints(kind)
         measured = {f.name for f in dataclasses.fields(kind) if _measured(hints[f.name])}
@@ -227,8 +232,11 @@ def changed(key: str, x: Any) -> Description:
             "center": RigidInertia(m, Vector.of(x, 0.0, 0.0), I),
             "inertia": RigidInertia(m, h, Symmetric(1.0, 1.0, 1.0, x, 0.0, 0.0)),
         }
-        new = {"lifted": x} if name == "lifted" else {"inertia": inertia[name]}
-        link = dataclasses.replace(link, **new)
+        link = (
+            dataclasses.replace(link, lifted=x)
+            if name == "lifted"
+            else dataclasses.replace(link, inertia=inertia[name])
+        )
     elif part == "limits":
         joint = dataclasses.replace(joint, limits=dataclasses.replace(joint.limits, **{name: x}))
     elif part == "mimic":
@@ -240,6 +248,10 @@ def changed(key: str, x: Any) -> Description:
             value = Transform.from_pose(Matrix.identity(), Vector.of(x, 0.0, 0.0))
         elif name.endswith("axis"):
             value = Vector.of(x, 0.0, 0.0)
+        elif name in ("rest", "start"):
+            value = (x,)
+        elif name == "forces":
+            value = (x, 1.0)
         joint = dataclasses.replace(joint, **{name: value})
     elif part == "rotor":
         path = (StretchData("a", Vector.of(0.0, 0.0, 0.0), "b", Vector.of(x, 0.0, 0.0)),)
@@ -248,16 +260,16 @@ def changed(key: str, x: Any) -> Description:
         rotor = dataclasses.replace(rotor, **{name: wrong.get(name, x)})
         source = dataclasses.replace(source, rotors=(rotor,))
     elif part == "actuator":
-        sizes = {"gear": 1, "gain": 3, "bias": 3, "controls": 2, "forces": 2, "activations": 2}
-        value = (x, *(1.0,) * (sizes[name] - 1)) if name in sizes else x
-        actuator = dataclasses.replace(ActuatorData("motor", "joint", "first"), **{name: value})
-        source = dataclasses.replace(source, actuators=(actuator,))
-    elif name in ("density", "viscosity", "wind", "boxes"):
-        box = BoxData("a", Transform.identity(), (x, 1.0, 1.0))
-        new = {"wind": Vector.of(0.0, x, 0.0), "boxes": (box,)}
-        fluid = FluidData(1.2, 1e-5, Vector.zero(), ())
-        fluid = dataclasses.replace(fluid, **{name: new.get(name, x)})
-        source = dataclasses.replace(source, fluid=fluid)
+        several = {"gear": (x,), "gain": (1.0, x, 1.0), "bias": (1.0, x, 1.0)}
+        several |= dict.fromkeys(("controls", "forces", "activations"), (x, 1.0))
+        motor = ActuatorData("motor", "joint", "first")
+        motor = dataclasses.replace(motor, **{name: several.get(name, x)})
+        source = dataclasses.replace(source, actuators=(motor,))
+    elif part == "robot" and name != "gravity":
+        box = BoxData("a", Transform.identity(), (0.1, 0.2, x if name == "boxes" else 0.3))
+        fluid = FluidData(1.0, 1.0, Vector.of(0.0, 0.0, 1.0), (box,))
+        value = {"boxes": (box,), "wind": Vector.of(0.0, x, 0.0)}.get(name, x)
+        source = dataclasses.replace(source, fluid=dataclasses.replace(fluid, **{name: value}))
     elif part == "frame":
         pose = Transform.from_pose(Matrix.identity(), Vector.of(x, 0.0, 0.0))
         frames = (FrameData("tool", "a", pose),)
