@@ -21,7 +21,8 @@ import chasles
 from chasles import control
 from chasles.algorithms import FUNCTIONS, OPEN
 from chasles.contact import Sphere
-from chasles.model import FrameData, LoopData, gear
+from chasles.model import FrameData, LoopData, SensorData, gear
+from chasles.model.machine import ActuatorData
 
 NAME, FRAME = "five_bar", "tip"
 
@@ -526,6 +527,60 @@ def explained(s: State) -> None:
     refused(lambda s: ROBOT.explain("mass_matrix_inverse"), "would leave them open")(s)
 
 
+def sprung(s: State) -> None:
+    """Springs of the joints are part of the forces that loops pass on."""
+    source, stiffness = ROBOT.model.source, np.arange(2.0, 2.0 + ROBOT.nv)
+    pairs = zip(source.joints, stiffness, strict=True)
+    joints = tuple(replace(joint, stiffness=float(k)) for joint, k in pairs)
+    robot, run = chasles.Robot(replace(source, joints=joints)), Floats(ROBOT)
+    forces = stiffness * s.q
+    close(robot.spring_forces(s.q), forces, 1e-13)
+    K, k = run.loop_matrix(s.q), run.loop_bias(s.q, s.qd)
+    right = constraint_forces(s.M, s.h + forces, K, k, s.tau)
+    close(robot.forward_dynamics(s.q, s.qd, s.tau), right, 1e-10)
+
+
+def actuated(s: State) -> None:
+    """Actuators exert forces along the joints of the tree, whatever loops pass on."""
+    name = ROBOT.independent[0]
+    motor = ActuatorData("motor", "joint", name, gear=(3.0,), dynamics="filter", constant=0.5)
+    robot = chasles.Robot(replace(ROBOT.model.source, actuators=(motor,)))
+    np.testing.assert_array_equal(robot.activations(), [0.0])
+    force = np.where([joint == name for joint in ROBOT.joints], 3.0 * 0.7, 0.0)
+    close(robot.actuate(s.q, s.qd, [2.0], [0.7]), force, 1e-14)
+    close(robot.activation_rate(s.q, s.qd, [2.0], [0.7]), [(2.0 - 0.7) / 0.5], 1e-14)
+
+
+def sensed(s: State) -> None:
+    """Sensors of motion read what those of the tree do in the same motion."""
+    sensor = SensorData("imu", "accelerometer", FRAME)
+    mine, theirs = (robot.with_sensors(sensor) for robot in (ROBOT, TREE))
+    assert mine.sensor("imu") == sensor
+    found, right = (robot.sense(s.q, s.qd, s.qdd)["imu"] for robot in (mine, theirs))
+    close(found, right, 1e-13)
+    assert not mine.without_sensors("imu").sensors
+
+
+def with_numbers(s: State) -> None:
+    """Other numbers of links, the same loops."""
+    mine, theirs = (
+        robot.with_parameters({f"{robot.bodies[-1]}.mass": 7.0}) for robot in (ROBOT, TREE)
+    )
+    close(mine.mass_matrix(s.q), theirs.mass_matrix(s.q), 1e-13)
+    assert np.abs(mine.mass_matrix(s.q) - s.M).max() > 1e-3
+    close(mine.loop_matrix(s.q), ROBOT.loop_matrix(s.q), 1e-13)
+
+
+def identified(s: State) -> None:
+    """Torques of the motors of closed motions have the parameters that explain them."""
+    q, qd, tau = motion(NAME)
+    qdd = ROBOT.forward_dynamics(q, qd, tau)
+    given = q, qd, qdd, ROBOT.inverse_dynamics(q, qd, qdd)
+    names = ("q", "qd", "qdd", "tau")
+    found = chasles.identify(ROBOT, **dict(zip(names, given, strict=True)), include=["inertia"])
+    assert found.validate(*given).max() < 1e-6 * np.abs(given[3]).max()
+
+
 # The tables ---------------------------------------------------------------------------------------
 
 
@@ -543,6 +598,15 @@ def graphed(s: State) -> None:
 
 
 FUNCTIONS_OF_THE_ROBOT: dict[str, Check] = {
+    "spring_forces": sprung,
+    "actuate": actuated,
+    "activation_rate": actuated,
+    "activations": actuated,
+    "sense": sensed,
+    "sensor": sensed,
+    "with_sensors": sensed,
+    "without_sensors": sensed,
+    "with_parameters": with_numbers,
     "packed_entries": packed,
     "graph": graphed,
     "joint": described,
@@ -649,6 +713,7 @@ FUNCTIONS_OF_CHASLES: dict[str, Check] = {
     ),
     "compare": compared,
     "from_dh": from_rows,
+    "identify": identified,
     "lint": kept,
     "load": kept,
     "maximal_dynamics": maximal,

@@ -77,7 +77,7 @@ def _make(case):
     made = Reversed(inner=inner) if case.startswith(REVERSED) else inner
     loads = {
         name: _vector(rng.uniform(0.1, 1.0, size=kind.nv))
-        for name in ("armature", "damping", "friction")
+        for name in ("armature", "damping", "friction", "load")
     }
     return dataclasses.replace(made, placement=_pose(rng), **loads)
 
@@ -553,10 +553,10 @@ def test_rotor_and_resistance(joint, rng):
     drag, opposite = joint.losses(v), joint.losses(-v)
     assert list(drag) == [-x for x in opposite]
     assert all(f * x > 0.0 for f, x in zip(drag, v, strict=True))  # it always takes power
-    turning = joint.resistance(v) - drag
+    turning = joint.resistance(v) - drag - joint.load
     assert abs(turning.dot(v)) < 1e-12  # and what turns a rotor takes none
     assert joint.turning(v) == -joint.turning(v).T
-    assert list(joint.resistance(Vector.zero(joint.nv))) == [0.0] * joint.nv
+    assert list(joint.resistance(Vector.zero(joint.nv))) == list(joint.load)
 
 
 def test_diagonal():
