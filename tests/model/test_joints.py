@@ -79,6 +79,7 @@ def _make(case):
         name: _vector(rng.uniform(0.1, 1.0, size=kind.nv))
         for name in ("armature", "damping", "friction")
     }
+    loads["load"] = Vector.zero(kind.nv)
     return dataclasses.replace(made, placement=_pose(rng), **loads)
 
 

@@ -35,6 +35,7 @@ from chasles.model import (
     gear,
     rolling,
 )
+from chasles.model.machine import ActuatorData, BoxData, FluidData
 from chasles.model.ranges import RANGES
 from chasles.motion import controllers
 
@@ -123,8 +124,15 @@ def test_every_number_of_a_mechanism_has_a_row() -> None:
         "frame": FrameData,
         "robot": Description,
         "rotor": RotorData,
+        "actuator": ActuatorData,
     }
-    rest = {"link": {"center", "mass", "inertia"}, "rotor": {"path"}}
+    rest = {
+        "link": {"center", "mass", "inertia"},
+        "rotor": {"path", "rest", "forces"},
+        "joint": {"forces"},
+        "actuator": {"gain", "bias", "controls", "forces", "activations"},
+        "robot": {"density", "viscosity", "wind", "boxes"},  # of its fluid
+    }
     for part, kind in owners.items():
         hints = typing.get_type_hints(kind)
         measured = {f.name for f in dataclasses.fields(kind) if _measured(hints[f.name])}
@@ -224,7 +232,11 @@ def changed(key: str, x: Any) -> Description:
             "center": RigidInertia(m, Vector.of(x, 0.0, 0.0), I),
             "inertia": RigidInertia(m, h, Symmetric(1.0, 1.0, 1.0, x, 0.0, 0.0)),
         }
-        link = dataclasses.replace(link, inertia=inertia[name])
+        link = (
+            dataclasses.replace(link, lifted=x)
+            if name == "lifted"
+            else dataclasses.replace(link, inertia=inertia[name])
+        )
     elif part == "limits":
         joint = dataclasses.replace(joint, limits=dataclasses.replace(joint.limits, **{name: x}))
     elif part == "mimic":
@@ -236,13 +248,28 @@ def changed(key: str, x: Any) -> Description:
             value = Transform.from_pose(Matrix.identity(), Vector.of(x, 0.0, 0.0))
         elif name.endswith("axis"):
             value = Vector.of(x, 0.0, 0.0)
+        elif name in ("rest", "start"):
+            value = (x,)
+        elif name == "forces":
+            value = (x, 1.0)
         joint = dataclasses.replace(joint, **{name: value})
     elif part == "rotor":
         path = (StretchData("a", Vector.of(0.0, 0.0, 0.0), "b", Vector.of(x, 0.0, 0.0)),)
         rotor = RotorData("rotor", ("first",), (1.0,), 1.0)
-        wrong = {"armature": x, "ratios": (x,), "path": path}
-        rotor = dataclasses.replace(rotor, **{name: wrong[name]})
+        wrong = {"ratios": (x,), "path": path, "rest": (x, 1.0), "forces": (x, 1.0)}
+        rotor = dataclasses.replace(rotor, **{name: wrong.get(name, x)})
         source = dataclasses.replace(source, rotors=(rotor,))
+    elif part == "actuator":
+        several = {"gear": (x,), "gain": (1.0, x, 1.0), "bias": (1.0, x, 1.0)}
+        several |= dict.fromkeys(("controls", "forces", "activations"), (x, 1.0))
+        motor = ActuatorData("motor", "joint", "first")
+        motor = dataclasses.replace(motor, **{name: several.get(name, x)})
+        source = dataclasses.replace(source, actuators=(motor,))
+    elif part == "robot" and name != "gravity":
+        box = BoxData("a", Transform.identity(), (0.1, 0.2, x if name == "boxes" else 0.3))
+        fluid = FluidData(1.0, 1.0, Vector.of(0.0, 0.0, 1.0), (box,))
+        value = {"boxes": (box,), "wind": Vector.of(0.0, x, 0.0)}.get(name, x)
+        source = dataclasses.replace(source, fluid=dataclasses.replace(fluid, **{name: value}))
     elif part == "frame":
         pose = Transform.from_pose(Matrix.identity(), Vector.of(x, 0.0, 0.0))
         frames = (FrameData("tool", "a", pose),)
