@@ -143,9 +143,9 @@ def write(
     writer = importlib.import_module(row_of(path, written=True).writer)
     check_target(path, overwrite=overwrite)
     notes: tuple[str, ...] = writer.write(there, path)
-    if description.sensors:
-        left = (*left, f"sensors ({len(description.sensors)}) are left out")
-    return (*left, *notes)
+    count = len(description.sensors)
+    unread = (f"sensors ({count}) are left out",) if count else ()
+    return (*left, *unread, *notes)
 
 
 def inputs(description: Description) -> set[str]:

@@ -19,7 +19,7 @@ MOST_TIMES, BASE = 20, 40 * 2**20
 INSTANCE = 20_000.0
 """Bytes that trimesh takes for one more copy of a mesh, the smallest."""
 
-_FAULTS = (ValueError, LookupError, TypeError, RecursionError, struct.error)
+_FAULTS = (ValueError, LookupError, TypeError, RecursionError, SyntaxError, struct.error)
 
 MOST_GROUPED = 5 * 10**7
 """Faces times materials of an .obj file, the work that trimesh has with them."""
@@ -72,10 +72,7 @@ def _dae(data: bytes) -> float:
     from lxml import etree  # on use: motions import this module, and few of them need it
 
     plain = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
-    try:
-        root = etree.fromstring(data, plain)
-    except etree.LxmlError as error:
-        raise ValueError(error) from None
+    root = etree.fromstring(data, plain)
     if root.getroottree().docinfo.internalDTD is not None:
         raise ModelError("E-FILE-067", "document types and entities are not read", "remove them")
     known = {f"#{x.get('id')}": x for x in root.iter(etree.Element) if x.get("id")}

@@ -300,7 +300,8 @@ def _around(source: Description, links: Container[str | None]) -> FluidData | No
 
 def unsprung(source: Description) -> Description:
     """Without the springs of joints and tendons, which are named among what is left out."""
-    parts = [part for part in (*source.joints, *source.rotors) if part.stiffness]
+    every: tuple[JointData | RotorData, ...] = (*source.joints, *source.rotors)
+    parts = [part for part in every if part.stiffness]
     if not parts:
         return source
     what = f"{source.where}: springs ({len(parts)}) are left out, as asked: "

@@ -266,9 +266,9 @@ class Model:
 
     @cached_property
     def loaded(self) -> bool:
-        """Whether springs, tendons, compensated weight or fluid act on its joints."""
+        """Return True if springs, tendons, compensated weight or fluid act on its joints."""
         source = self.source
-        springs = (each.stiffness for each in (*source.joints, *source.rotors))
+        springs = (each.stiffness for row in (source.joints, source.rotors) for each in row)
         return (
             any(not isinstance(k, float | int) or k != 0.0 for k in springs)
             or any(rotor.damping for rotor in source.rotors)

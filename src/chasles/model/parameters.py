@@ -125,7 +125,7 @@ def _link(link: LinkData, values: Mapping[str, Sequence[Number]]) -> LinkData:
 def _joint(joint: JointData, values: Mapping[str, Sequence[Number]]) -> JointData:
     if f"{joint.name}.stiffness" in values:
         (k,) = values[f"{joint.name}.stiffness"]
-        joint = replace(joint, stiffness=k)  # type: ignore[arg-type]
+        joint = replace(joint, stiffness=k)
     flat = values.get(f"{joint.name}.placement")
     if flat is None:
         return joint

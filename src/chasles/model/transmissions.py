@@ -95,8 +95,11 @@ def actuators(model: Model) -> tuple[Actuator, ...]:
 
 def check_actuators(model: Model) -> None:
     """Refuse actuators of parts that are not there, and those without meaning."""
-    named: dict[str, object] = {body.data.name: None for body in model.bodies}
-    parts = {"joint": named, "tendon": {data.name: None for data in model.source.rotors}}
+    parts: dict[str, dict[str, object]] = {
+        "joint": {body.data.name: None for body in model.bodies},
+        "tendon": {data.name: None for data in model.source.rotors},
+    }
+    frames: dict[str, object] = dict.fromkeys(model.frames)
     seen: set[str] = set()
     for data in model.source.actuators:
         if data.name in seen:
@@ -106,7 +109,7 @@ def check_actuators(model: Model) -> None:
             problem = f"no actuator of {data.kind!r} with {data.dynamics!r} dynamics"
             remedy = f"give one of {TRANSMISSIONS[:-1]}, and of {DYNAMICS}"
             raise faulty("E-MODEL-402", data, problem, remedy)
-        known = parts.get(data.kind, dict.fromkeys(model.frames))
+        known = parts.get(data.kind, frames)
         for name in _driven(data):
             if name not in known:
                 problem = f"it drives {name!r}, which is not there"

@@ -195,7 +195,8 @@ def _uncompared(robot: Robot, terms: Mapping[str, Sequence[Term]]) -> tuple[str,
     """Parts that exert forces and that no term is about."""
     source, whole = robot.model.source, bool(terms["accelerations"])
     parts = {
-        "damping": any(x.damping for x in (*source.joints, *source.rotors)) and not whole,
+        "damping": not whole
+        and any(x.damping for row in (source.joints, source.rotors) for x in row),
         "actuators": bool(source.actuators) and not whole,
         "fluid": source.fluid is not None and not whole,
         "dry friction": any(joint.friction for joint in source.joints),
