@@ -66,6 +66,7 @@ def chain(rng: random.Random, joints: int) -> str:
     )
 
 
+@pytest.mark.filterwarnings("ignore:.*position servo:chasles.errors.LeftOutWarning")
 @pytest.mark.parametrize("seed", range(8))
 def test_armature_is_that_of_mujoco(seed: int, saved: Saved) -> None:
     """M, bias and inverse dynamics of random files, in MuJoCo's own coordinates."""

@@ -148,7 +148,10 @@ def test_mjcf_meshes_stand_where_mujoco_has_them(tmp_path: Path) -> None:
     assert (mesh.file, mesh.link, mesh.color) == ("assets/m.obj", "a", (1.0, 0.0, 0.0, 1.0))
     assert (capsule.kind, capsule.size) == ("capsule", (0.1, 1.0))
     assert capsule.pose.r == Vector.of(0.5, 0.0, 0.0)
-    assert felt == ShapeData("a", "sphere", (0.7,), role="collision", bits=(1, 1))
+    friction = (1.0, 0.005, 0.0001)  # of MuJoCo, where the file has none
+    assert felt == ShapeData(
+        "a", "sphere", (0.7,), role="collision", bits=(1, 1), friction=friction
+    )
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "m.xml"))
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)

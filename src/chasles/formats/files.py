@@ -143,7 +143,9 @@ def write(
     writer = importlib.import_module(row_of(path, written=True).writer)
     check_target(path, overwrite=overwrite)
     notes: tuple[str, ...] = writer.write(there, path)
-    return (*left, *notes)
+    count = len(description.sensors)
+    unread = (f"sensors ({count}) are left out",) if count else ()
+    return (*left, *unread, *notes)
 
 
 def inputs(description: Description) -> set[str]:

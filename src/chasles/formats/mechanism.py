@@ -82,6 +82,12 @@ def _bits(value: Any) -> tuple[int, int]:
     return first, second
 
 
+def _directions(value: Any) -> int:
+    if type(value) is not int or value not in (1, 3, 4, 6):
+        raise ValueError
+    return value
+
+
 _TEXTS = Field(lambda value: tuple(map(FIELDS["name"].convert, value)), "a list of texts")
 _NUMBER, _TEXT = FIELDS["theta"], FIELDS["name"]
 _THREE = Field(numbers(3), "three finite numbers")
@@ -97,8 +103,14 @@ _KIND, _SHAPE_KIND, _ROLE, _CONTACT = (
     Field(choice(*words), f"one of {', '.join(words)}")
     for words in (("fixed", *JOINTS), SHAPES, ROLES, KINDS)
 )
-_KINDS = {"shape": {"kind": _SHAPE_KIND}, "coupling": {"kind": _CONTACT}, **machine.KINDS}
-"""Tables whose `kind` has words of its own."""
+_FRICTION = Field(numbers(3), "three numbers: sliding, spinning and rolling")
+_KINDS = {
+    "shape": {"kind": _SHAPE_KIND, "friction": _FRICTION},
+    "plane": {"friction": _FRICTION},
+    "coupling": {"kind": _CONTACT},
+    **machine.KINDS,
+}
+"""Keys that have a meaning of their own in a table."""
 _LENGTHS = _such(lambda x: tuple(map(number, x)), lambda x: min(x) > 0.0)
 _COLOR = _such(numbers(4), lambda x: min(x) >= 0.0 and max(x) <= 1.0)
 
@@ -130,6 +142,7 @@ _KEYS = (
         "terms": Field(_terms, "a list of [factor, {freedom = power, ...}], powers 0 to 9"),
         "size": Field(_LENGTHS, "positive numbers"),
         "color": Field(_COLOR, "four numbers from 0 to 1: red, green, blue, opacity"),
+        "directions": Field(_directions, "1, 3, 4 or 6"),
         "bits": Field(_bits, "two integers: MuJoCo's contype and conaffinity"),
         "links": Field(_such(_TEXTS.convert, lambda x: len(x) == 2), "the names of two links"),
     }
@@ -143,13 +156,16 @@ _MOVES = (
     *("radius", "reversed", "limits", "velocity", "effort", "armature", "damping", "friction"),
     *machine.JOINT_KEYS,
 )
+TOUCH = ("bits", "friction", "directions")
+"""Keys of shapes and planes that are fields of `ShapeData`."""
 _ROLLS = ("on", "radius", "axis", "touching")
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "link": (("name",), ("mass", "center", "inertia", "inertia_about", "massless", "lifted")),
     "joint": (("name", "kind", "child"), (*_MOVES, "mimic")),
     "loop": (("name", "kind", "child"), _MOVES),
     "frame": (("name", "link"), _POSE),
-    "shape": (("link", "kind"), ("size", "scale", "file", "role", "color", "bits", *_POSE)),
+    "shape": (("link", "kind"), ("size", "scale", "file", "role", "color", *TOUCH, *_POSE)),
+    "plane": (("link",), (*TOUCH, *_POSE)),
     "excluded": (("links",), ()),
     "gear": (("name", "joint"), ("ratios", "offset")),
     "coupling": (("name",), ("terms", "kind", "frame", *_ROLLS)),
@@ -218,11 +234,12 @@ def described(source: TomlFile, *, floating: bool) -> Description:
         couplings=tuple(_couplings(source)),
         rotors=tuple(machine.rotors(_rows(source, "rotor"))),
         shapes=tuple(_shapes(source, {link.name for link in links})),
+        planes=tuple(_planes(source, {link.name for link in links})),
         excluded=tuple(row["links"] for row, _ in _rows(source, "excluded")),
         precision=top.get("precision", Precision()),
         actuators=machine.actuators(_rows(source, "actuator")),
         keyframes=machine.keyframes(_rows(source, "keyframe")),
-        fluid=machine.fluid(_rows(source, "fluid"), _rows(source, "box"), _pose),
+        fluid=machine.fluid(_rows(source, "fluid"), _rows(source, "box"), _pose, source.file),
     )
 
 
@@ -269,9 +286,7 @@ def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
 def _shapes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
     for i, (row, _) in enumerate(_rows(source, "shape")):
         kind, here = row["kind"], ("shape", i)
-        if row["link"] not in links:
-            problem = f"no link {row['link']!r}"
-            raise source.error("E-TOML-008", problem, "name one of the [[link]] tables", *here)
+        _check_link(source, row, links, *here)
         if kind == "mesh" and ("size" in row or "file" not in row):
             problem = "a mesh has a file and a scale"
             raise source.error("E-TOML-009", problem, "give them, and no size", *here)
@@ -281,7 +296,26 @@ def _shapes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
             raise source.error("E-TOML-010", problem, "", *here)
         size = row.get("scale", (1.0, 1.0, 1.0)) if kind == "mesh" else row["size"]
         file, color, role = row.get("file", ""), row.get("color"), row.get("role", ROLES[0])
-        yield ShapeData(row["link"], kind, size, _pose(row), file, color, role, row.get("bits"))
+        yield ShapeData(row["link"], kind, size, _pose(row), file, color, role, **_touch(row))
+
+
+def _planes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
+    for i, (row, _) in enumerate(_rows(source, "plane")):
+        _check_link(source, row, links, "plane", i)
+        yield ShapeData(row["link"], "plane", (), _pose(row), role="collision", **_touch(row))
+
+
+def _check_link(
+    source: TomlFile, row: Mapping[str, Any], links: Container[str], table: str, i: int
+) -> None:
+    if row["link"] not in links:
+        problem = f"no link {row['link']!r}"
+        raise source.error("E-TOML-008", problem, "name one of the [[link]] tables", table, i)
+
+
+def _touch(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a shape touches, and with which friction."""
+    return {key: row[key] for key in TOUCH if key in row}
 
 
 def _inertia(row: Mapping[str, Any], about: str) -> RigidInertia:

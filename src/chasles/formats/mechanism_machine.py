@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
+from chasles.errors import ModelError
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Transform
 from chasles.model import Description, RotorData, StretchData
@@ -41,6 +42,13 @@ def _several(value: Any) -> tuple[float, ...]:
     if isinstance(value, str | bytes | dict):
         raise TypeError
     return tuple(map(number, value))
+
+
+def _rest(value: Any) -> tuple[float, float]:
+    lower, upper = _several(value) if len(value) == 2 else _several(value) * 2
+    if lower > upper:
+        raise ValueError
+    return lower, upper
 
 
 def _flag(value: Any) -> bool:
@@ -88,6 +96,7 @@ KINDS: dict[str, dict[str, Field]] = {
     "actuator": {"kind": Field(choice(*TRANSMISSIONS), "joint, tendon, site, crank or nothing")},
     "keyframe": dict.fromkeys(("positions", "velocities", "controls", "activations"), _PARTS),
     "link": {"lifted": FIELDS["theta"]},
+    "rotor": {"rest": Field(_rest, "a list of one length, or of the shortest and the longest")},
 }
 """Keys that have a meaning of their own in a table."""
 
@@ -109,9 +118,6 @@ def rotors(rows: Rows) -> Iterator[RotorData]:
     for row, where in rows:
         ratios = row.pop("ratios", {})
         given = row | {"freedoms": tuple(ratios), "ratios": tuple(ratios.values())}
-        if "rest" in given:
-            lower, upper = given["rest"] if len(given["rest"]) == 2 else given["rest"] * 2
-            given["rest"] = (lower, upper)
         yield RotorData(**given, where=where)
 
 
@@ -122,13 +128,17 @@ def actuators(rows: Rows) -> tuple[ActuatorData, ...]:
 
 def keyframes(rows: Rows) -> tuple[KeyframeData, ...]:
     """States under a name."""
-    return tuple(KeyframeData(**row) for row, _ in rows)
+    return tuple(KeyframeData(**row, where=where) for row, where in rows)
 
 
-def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform]) -> FluidData | None:
+def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform], file: str) -> FluidData | None:
     """The fluid, and the boxes that links are in it."""
     found = tuple(BoxData(row["link"], pose(row), row["edges"]) for row, _ in boxes)
-    for row, _ in rows:
+    given = tuple(rows)
+    if len(given) > 1 or (found and not given):
+        problem = f"{len(given)} tables [[fluid]] and {len(found)} tables [[box]]"
+        raise ModelError("E-TOML-020", problem, "give one [[fluid]] for all boxes", file=file)
+    for row, _ in given:
         wind = Vector(row.get("wind", (0.0, 0.0, 0.0)))
         return FluidData(row["density"], row["viscosity"], wind, found)
     return None

@@ -5,7 +5,7 @@ import os
 from itertools import takewhile
 
 from chasles.errors import ModelError
-from chasles.formats.mechanism import MOST_POWERS, SAME
+from chasles.formats.mechanism import MOST_POWERS, SAME, TOUCH
 from chasles.formats.mechanism_machine import Row, tables, unusual
 from chasles.formats.toml_file import lines, word
 from chasles.formats.writable import check_joint
@@ -46,6 +46,7 @@ def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
         ("loop", map(_joint_row, source.loops)),
         ("frame", ({"name": x.name, "link": x.link} | _pose_row(x.pose) for x in source.frames)),
         ("shape", map(_shape_row, source.shapes)),
+        ("plane", map(_plane_row, source.planes)),
         ("excluded", ({"links": pair} for pair in source.excluded)),
         ("gear", gears),
         ("coupling", map(_coupling_row, others)),
@@ -77,7 +78,11 @@ def _shape_row(shape: ShapeData) -> Row:
     sizes = {"file": shape.file, "scale": shape.size} if mesh else {"size": shape.size}
     role = None if shape.role == "visual" else shape.role
     row = {"link": shape.link, "kind": shape.kind, **sizes, **_pose_row(shape.pose)}
-    return row | {"role": role, "color": shape.color, "bits": shape.bits}
+    return row | {"role": role, "color": shape.color} | unusual(shape, *TOUCH)
+
+
+def _plane_row(plane: ShapeData) -> Row:
+    return {"link": plane.link} | _pose_row(plane.pose) | unusual(plane, *TOUCH)
 
 
 def _joint_row(joint: JointData) -> Row:

@@ -19,7 +19,7 @@ MOST_TIMES, BASE = 20, 40 * 2**20
 INSTANCE = 20_000.0
 """Bytes that trimesh takes for one more copy of a mesh, the smallest."""
 
-_FAULTS = (ValueError, LookupError, TypeError, RecursionError, struct.error)
+_FAULTS = (ValueError, LookupError, TypeError, RecursionError, SyntaxError, struct.error)
 
 MOST_GROUPED = 5 * 10**7
 """Faces times materials of an .obj file, the work that trimesh has with them."""

@@ -328,7 +328,7 @@ def lacking(model: Any, k: int, words: dict[str, str]) -> str:
         return "actearly"
     if hasattr(model, "actuator_delay") and model.actuator_delay[k]:
         return "a delay"
-    return "a position servo of a rotation, whose set point turns" if turns(model, k, words) else ""
+    return "a position servo of a rotation" if turns(model, k, words) else ""
 
 
 def turns(model: Any, k: int, words: dict[str, str]) -> bool:

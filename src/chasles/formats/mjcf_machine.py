@@ -69,9 +69,9 @@ def unsupported(source: Source) -> Iterator[str]:
         if count:
             yield f"{source.file}: {what} ({count}) are left out: they are not supported"
     reasons: dict[str, list[str]] = {}
-    for row in source["actuators"]:
+    for name, row in zip(_names(source), source["actuators"], strict=True):
         if row["unsupported"]:
-            reasons.setdefault(row["unsupported"], []).append(row["name"])
+            reasons.setdefault(row["unsupported"], []).append(name)
     for reason, names in reasons.items():
         what = f"actuators ({len(names)}) exert no force, as {reason} is not supported"
         yield f"{source.file}: {what}: {some(names)}"
@@ -210,11 +210,17 @@ class Tendons:
 
 def actuators(source: Source, tied: Tendons, held: Mapping[str, float]) -> tuple[ActuatorData, ...]:
     """All actuators in the order of MuJoCo's controls; those that cannot act have no kind."""
-    taken: set[str] = {row["name"] for row in source["actuators"]}
     return tuple(
-        _actuator(source, tied, held, row, row["name"] or unused_name(f"actuator{k}", taken))
-        for k, row in enumerate(source["actuators"])
+        _actuator(source, tied, held, row, name)
+        for name, row in zip(_names(source), source["actuators"], strict=True)
     )
+
+
+def _names(source: Source) -> list[str]:
+    """The names of actuators; those without one are numbered."""
+    rows = source["actuators"]
+    taken: set[str] = {row["name"] for row in rows}
+    return [row["name"] or unused_name(f"actuator{k}", taken) for k, row in enumerate(rows)]
 
 
 def _actuator(

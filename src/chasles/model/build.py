@@ -34,7 +34,13 @@ from chasles.model.model import (
     Passage,
     suggest,
 )
-from chasles.model.transmissions import check_actuators, freedoms, tendon_of
+from chasles.model.transmissions import (
+    check_actuators,
+    check_fluid,
+    check_states,
+    freedoms,
+    tendon_of,
+)
 
 _ROUNDING = 1e-15
 """Entries of constant rotations and positions this near to 0 or +-1 are rounding, not data."""
@@ -49,6 +55,8 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     odd = validate.check_inertias(source, model, strict=strict)
     idle, lossy = validate.check_regular(model)
     check_actuators(model)
+    check_states(model)
+    check_fluid(model)
     notes = odd + validate.check_unused(source) + validate.check_frames(model) + lossy
     return replace(model, notes=source.notes + notes, idle=idle)
 

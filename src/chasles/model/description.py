@@ -347,7 +347,8 @@ class Description:
     planes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
 
 
-Named = LinkData | JointData | CouplingData | RotorData | ActuatorData | FrameData | Description
+Part = LinkData | JointData | CouplingData | RotorData | ActuatorData | KeyframeData
+Named = Part | FrameData | Description
 """Parts that errors are about: each has a name and, but for a frame, its place in a file."""
 
 

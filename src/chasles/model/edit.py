@@ -23,7 +23,7 @@ from chasles.model.description import (
 from chasles.model.given import a_flag, a_name
 from chasles.model.graph import in_series
 from chasles.model.joints import Fixed
-from chasles.model.machine import ActuatorData, FluidData
+from chasles.model.machine import ActuatorData, FluidData, KeyframeData, Named
 from chasles.model.model import WORLD, Model
 from chasles.model.passes import equivalent
 from chasles.model.sensors import SensorData
@@ -246,7 +246,8 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
         rotors=(
             turned := tuple(x for x in _turned_by(source, names.__contains__) if x not in torn)
         ),
-        actuators=_driven_within(source, names, {x.name for x in turned}, kept),
+        actuators=(driven := _driven_within(source, names, {x.name for x in turned}, kept)),
+        keyframes=_keys_within(source, names, {x.name for x in driven}),
         fluid=_around(source, kept),
         independent=(),
         notes=source.notes + notes,
@@ -266,6 +267,26 @@ def _driven_within(
         data
         for data in source.actuators
         if {data.target, data.reference or data.target} <= parts.get(data.kind, frames)
+    )
+
+
+def _keys_within(
+    source: Description, joints: Container[str], actuators: Container[str]
+) -> tuple[KeyframeData, ...]:
+    """The keyframes of a part of a mechanism."""
+
+    def among(named: Named, parts: Container[str]) -> Named:
+        return tuple((name, numbers) for name, numbers in named if name in parts)
+
+    return tuple(
+        KeyframeData(
+            key.name,
+            among(key.positions, joints),
+            among(key.velocities, joints),
+            among(key.controls, actuators),
+            among(key.activations, actuators),
+        )
+        for key in source.keyframes
     )
 
 

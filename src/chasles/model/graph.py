@@ -328,9 +328,8 @@ def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
                 )
             )
         else:
-            own = replace(own, rest=tuple(itertools.islice(rest, 1)))
-            own = replace(own, start=tuple(itertools.islice(first, 1)))
-            parts.append(replace(own, name=next(names)))
+            at, begun = (tuple(itertools.islice(x, 1)) for x in (rest, first))
+            parts.append(replace(own, name=next(names), rest=at, start=begun))
     return parts[::-1] if joint.reversed else parts
 
 

@@ -132,3 +132,4 @@ class KeyframeData:
     velocities: Named = ()
     controls: Named = ()
     activations: Named = ()
+    where: str = ""

@@ -266,7 +266,7 @@ class Model:
 
     @cached_property
     def loaded(self) -> bool:
-        """Whether springs, tendons, compensated weight or fluid act on its joints."""
+        """Return True if springs, tendons, compensated weight or fluid act on its joints."""
         source = self.source
         parts: tuple[JointData | RotorData, ...] = (*source.joints, *source.rotors)
         springs = (part.stiffness for part in parts)

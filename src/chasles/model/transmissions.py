@@ -95,9 +95,11 @@ def actuators(model: Model) -> tuple[Actuator, ...]:
 
 def check_actuators(model: Model) -> None:
     """Refuse actuators of parts that are not there, and those without meaning."""
-    named: dict[str, object] = {body.data.name: None for body in model.bodies}
-    tendons: dict[str, object] = {data.name: None for data in model.source.rotors}
-    parts = {"joint": named, "tendon": tendons}
+    parts: dict[str, dict[str, object]] = {
+        "joint": {body.data.name: None for body in model.bodies},
+        "tendon": {data.name: None for data in model.source.rotors},
+    }
+    frames: dict[str, object] = dict.fromkeys(model.frames)
     seen: set[str] = set()
     for data in model.source.actuators:
         if data.name in seen:
@@ -107,8 +109,8 @@ def check_actuators(model: Model) -> None:
             problem = f"no actuator of {data.kind!r} with {data.dynamics!r} dynamics"
             remedy = f"give one of {TRANSMISSIONS[:-1]}, and of {DYNAMICS}"
             raise faulty("E-MODEL-402", data, problem, remedy)
-        known = parts.get(data.kind, dict.fromkeys(model.frames))
-        for name in filter(None, (data.target, data.reference)) if data.kind else ():
+        known = parts.get(data.kind, frames)
+        for name in _driven(data):
             if name not in known:
                 problem = f"it drives {name!r}, which is not there"
                 raise faulty("E-MODEL-403", data, problem, suggest(name, known))
@@ -119,3 +121,57 @@ def check_actuators(model: Model) -> None:
         if data.kind and len(data.gear) != wanted:
             problem = f"its gear has {len(data.gear)} numbers, not {wanted}"
             raise faulty("E-MODEL-404", data, problem, f"give {wanted}")
+        for what in ("controls", "forces", "activations"):
+            lower, upper = getattr(data, what)
+            if lower > upper:
+                problem = f"its range of {what} is {lower} to {upper}"
+                raise faulty("E-MODEL-405", data, problem, "give the lower limit first")
+
+
+def _driven(data: ActuatorData) -> tuple[str, ...]:
+    """The names of the parts that an actuator must have; a crank has a slider."""
+    if not data.kind:
+        return ()
+    second = data.kind == "crank" or data.reference
+    return (data.target, data.reference) if second else (data.target,)
+
+
+def check_states(model: Model) -> None:
+    """Refuse keyframes of parts that are not there, or with other numbers than these have."""
+    source = model.source
+    joints = {joint.name: -1 for joint in source.joints}
+    rates = dict(joints)
+    for body in model.bodies:
+        joints[body.data.name], rates[body.data.name] = body.joint.nq, body.joint.nv
+        if body.data.start and len(body.data.start) != body.joint.nq:
+            problem = f"it starts at {len(body.data.start)} numbers, not {body.joint.nq}"
+            raise faulty("E-MODEL-409", body.data, problem, "give one for each coordinate")
+    actuators = {data.name: 1 for data in source.actuators}
+    active = {data.name: 1 for data in source.actuators if data.active}
+    seen: set[str] = set()
+    for key in source.keyframes:
+        if key.name in seen:
+            raise faulty("E-MODEL-406", key, "another keyframe has this name", "rename one")
+        seen.add(key.name)
+        for named, sizes in (
+            (key.positions, joints),
+            (key.velocities, rates),
+            (key.controls, actuators),
+            (key.activations, active),
+        ):
+            for name, numbers in named:
+                if name not in sizes:
+                    problem = f"it has numbers of {name!r}, which is not there"
+                    raise faulty("E-MODEL-407", key, problem, suggest(name, sizes))
+                if sizes[name] not in (-1, len(numbers)):
+                    problem = f"it has {len(numbers)} numbers of {name!r}, not {sizes[name]}"
+                    raise faulty("E-MODEL-408", key, problem, f"give {sizes[name]}")
+
+
+def check_fluid(model: Model) -> None:
+    """Refuse boxes of links that are not there."""
+    links = {link.name: None for link in model.source.links}
+    for box in model.source.fluid.boxes if model.source.fluid is not None else ():
+        if box.link not in links:
+            problem = f"the fluid has a box of the link {box.link!r}, which is not there"
+            raise faulty("E-MODEL-410", model.source, problem, suggest(box.link, links))
