@@ -10,7 +10,7 @@ from support import raises
 import chasles
 
 pytest.importorskip("gymnasium")
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "learning"))
 
 from learn_balance import Balance, environment, push
 
@@ -111,7 +111,7 @@ def test_a_short_training_learns() -> None:
     pytest.importorskip("torch")
     import ppo
 
-    policy, curve = ppo.train(environment(128), 12, ppo.Options(hidden=(32, 32)))
+    policy, curve = ppo.train(environment(128), 25, ppo.Options(hidden=(32, 32)))
     rewards = [reward for _, reward in curve]
     assert np.mean(rewards[-3:]) > np.mean(rewards[:3]) + 0.02
     assert policy.act(np.zeros((3, 4), np.float32)).shape == (3, 1)

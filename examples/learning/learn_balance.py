@@ -1,7 +1,7 @@
 """Balance a pole on a cart: a policy trained on 256 robots at once, in seconds.
 
 pip install 'chasles[learn]' torch
-python examples/learn_balance.py [curve.png]
+python examples/learning/learn_balance.py [curve.png]
 """
 
 import sys

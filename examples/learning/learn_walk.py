@@ -1,7 +1,7 @@
 """Teach a quadruped, Solo12, to walk at a commanded speed.
 
     pip install 'chasles[learn]' torch example-robot-data
-    python examples/learn_walk.py --minutes 20 --seed 0 --output walk.pt
+    python examples/learning/learn_walk.py --minutes 20 --seed 0 --output walk.pt
 
 The policy acts 50 times a second. It sees gravity, angular and linear velocity in the body's frame,
 joint positions and velocities, its last action, the command and a clock, and chooses targets of
