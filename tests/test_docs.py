@@ -237,7 +237,7 @@ def test_functions_page_has_arrays_and_results(function: str) -> None:
     joints = len(walker.joints)
     sizes = {"nq": walker.nq, "nv": walker.nv, "2nv": 2 * walker.nv, "joints": joints}
     sizes |= {"parameters": 10 * joints, "order": 1}
-    sizes |= dict.fromkeys(("rows", "loops", "freedoms", "driven"), 0)
+    sizes |= dict.fromkeys(("rows", "loops", "freedoms", "driven", "na"), 0)
     shapes = [
         tuple(sizes[word] if word in sizes else int(word) for word in re.findall(r"\w+", shape))
         for shape in re.findall(r"\(\.\.\.(.*?)\)", cells[3])

@@ -27,7 +27,8 @@ def compare(
 ) -> Answer:
     """Compare a robot with another library, term by term.
 
-    Placements, masses, Jacobians, mass matrix, gravity, bias forces, accelerations and loops.
+    Placements, masses, Jacobians, mass matrix, gravity and bias forces,
+    accelerations, loops.
 
     The first difference is named with its likely cause; exit status 1 then.
 
