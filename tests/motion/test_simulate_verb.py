@@ -150,7 +150,7 @@ def test_the_signature_shows_every_option() -> None:
         names = signature.parameters
         assert not any(p.kind is p.VAR_KEYWORD for p in names.values())
         assert {*Options.__annotations__, "compiled", "device", "threads"} < set(names)
-        assert [names[n].default for n in ("integrator", "every", "rtol")] == ["rk4", 1, 1e-6]
+        assert [names[n].default for n in ("integrator", "every", "rtol")] == ["auto", 1, 1e-6]
     assert [s.parameters["compiled"].default for s in shown] == [None, False]
     forward, back = map(inspect.signature, (chasles.Robot.rollout, chasles.Robot.rollout_pullback))
     assert [*forward.parameters.values()] == [

@@ -21,6 +21,9 @@ from chasles.motion.steps.integrators import Free
 MOST_STEPS = 10**10
 """Steps of a motion, at most: 15 minutes of the fastest compiled ones, months of the others."""
 
+AUTOMATIC = "auto"
+"""The integrator that is chosen by the contacts."""
+
 DT = 1e-3
 """The length of steps where none is given (s), and of the first where the error decides."""
 
@@ -42,10 +45,10 @@ class Span:
 class Stepping:
     """The integrator, its longest step dt in s, and the error that an adaptive one allows.
 
-    integrator: "" is "rk4", and "time-stepping" where contacts are those of the file.
+    integrator: "auto" is "rk4", and "time-stepping" where contacts are those of the file.
     """
 
-    integrator: str = ""
+    integrator: str = AUTOMATIC
     dt: float | None = None
     rtol: float = 1e-6
     atol: float = 1e-9

@@ -36,7 +36,7 @@ from chasles.motion.drivers.running import other_motion, resumed
 from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.keywords import renamed, shown
 from chasles.motion.measuring import measured
-from chasles.motion.options import DT, GROUPS, NAMES, Options, Plan, planned
+from chasles.motion.options import AUTOMATIC, DT, GROUPS, NAMES, Options, Plan, planned
 from chasles.motion.records import End, Trajectory
 from chasles.motion.steps.integrators import known
 from chasles.motion.steps.traced import RolloutGradient
@@ -173,12 +173,12 @@ def _chosen(robot: Machine, plan: Plan) -> Plan:
         if "contacts of the file" not in kept:
             kept["contacts of the file"] = tuple(file_pairs(robot))
         found = kept["contacts of the file"]
-        integrator = plan.integrator or TIME_STEPPING
+        integrator = TIME_STEPPING if plan.integrator == AUTOMATIC else plan.integrator
         own = integrator == TIME_STEPPING
         limits, dissipation = plan.limits or own, plan.dissipation or own
         chosen = {"contacts": found, "limits": limits, "dissipation": dissipation}
         return Plan(**vars(plan) | chosen | {"integrator": integrator})
-    return plan if plan.integrator != "" else replace(plan, integrator=USUAL)
+    return plan if plan.integrator != AUTOMATIC else replace(plan, integrator=USUAL)
 
 
 def _stepped(

@@ -24,6 +24,9 @@ Rows = Literal["linear", "angular", "all"]
 
 ROWS = {"angular": slice(0, 3), "linear": slice(3, 6), "all": slice(0, 6)}
 
+LONGEST = 24
+"""Characters of a name in a legend; a longer one leaves no room to draw."""
+
 MOST_NAMED = 12
 """Curves that a legend can name; more would cover the picture."""
 
@@ -100,7 +103,8 @@ def positions(robot: Robot, q: np.ndarray, t: Any, axes: Axes | None) -> Axes:
     instants, across = times(t, len(q))
     units = {unit for i in robot.model.movers for unit in robot.model.bodies[i].joint.units}
     known = [unit for unit in ("rad", "m") if unit in units]
-    names = [name.replace(".q", " ").rstrip() for name in columns(robot.model)["q"]]
+    long = (name.replace(".q", " ").rstrip() for name in columns(robot.model)["q"])
+    names = [shown(name, LONGEST) for name in long]
     drawn = new(axes)
     curves(drawn, instants, dict(zip(names, q.T, strict=True)))
     return finish(drawn, f"joint positions ({', '.join(known)})" if known else "positions", across)
