@@ -43,7 +43,7 @@ class Identified:
     vector : ndarray, (k,)
         Consistent values of all entries of the linear model.
     combination : ndarray, (b, k)
-        ``base`` of any vector: ``combination @ vector``.
+        Base parameters of any vector: `combination @ vector`.
     samples : int
         Number of states.
     notes : tuple of str

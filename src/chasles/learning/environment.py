@@ -40,7 +40,7 @@ class RobotVectorEnv(VectorEnv):
     num_envs : int
         Number of copies.
     control : callable
-        Joint torques ``tau(t, q, qd, p)``, written with arithmetic and the functions of
+        Joint torques `tau(t, q, qd, p)`, written with arithmetic and the functions of
         `chasles.expr`; p are the numbers of `task.control`. It is traced once.
     contacts : sequence of contact pairs, or "file"
         What touches what, as in `robot.simulate`.
@@ -52,7 +52,7 @@ class RobotVectorEnv(VectorEnv):
         Longest episode, in s; it is then truncated.
     autoreset : {"same-step", "disabled"}
         "same-step" starts a new episode in the step that ends one; the last observation is in
-        ``info["final_obs"]``. "disabled" leaves it to ``reset(options={"reset_mask": mask})``.
+        `info["final_obs"]`. "disabled" leaves it to `reset(options={"reset_mask": mask})`.
     threads : int, optional
         Threads of the simulation; all cores by default.
     options

@@ -70,7 +70,7 @@ def record(
     Parameters
     ----------
     viewer : Viewer
-        A view with a motion: ``chasles.show(robot, motion=...)``.
+        A view with a motion: `chasles.show(robot, motion=...)`.
     path : path
         File to write, .mp4 or .gif.
     rate : float
