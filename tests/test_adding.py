@@ -105,6 +105,10 @@ WORDS = {
     "backends/llvm/threads.py": "the function of the C library that frees memory",
     "model/__init__.py": "a function that makes constraints of velocities",
     "homogeneous/motions.py": "SPACELIB's codes and pitches, arguments of its functions",
+    "formats/mjcf_machine.py": "MuJoCo's words: springs and gears of its free and ball joints",
+    "formats/mjcf_machine_writer.py": "the same",
+    "formats/mjcf_sensors.py": "the same, of its sensors",
+    "numeric/handles.py": "the two types that its chains may have; others are refused",
 }
 """Files where such a word is no joint type to decide by, and why."""
 

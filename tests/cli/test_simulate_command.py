@@ -609,7 +609,7 @@ def test_a_motion_that_fails_keeps_what_came_before(here: Path) -> None:
 
 # Contacts of the file ---------------------------------------------------------------------------
 
-BALL = """
+BALL_ON_PLANE = """
 <mujoco model="ball">
   <worldbody>
     <geom type="plane" size="1 1 0.1"/>
@@ -623,7 +623,7 @@ BALL = """
 
 def test_a_robot_stands_on_the_plane_of_its_file(here: Path) -> None:
     """A ball falls from 0.5 m, and lies on the ground by default; without contacts it falls on."""
-    (here / "ball.xml").write_text(BALL)
+    (here / "ball.xml").write_text(BALL_ON_PLANE)
     said = call("ball.xml", "--duration", "1", "--dt", "0.002", "-o", "lies")
     assert "contact: " in said
     height = motion("lies")["q"][:, 6]

@@ -442,8 +442,7 @@ def test_what_is_not_used_is_noted(saved: Saved) -> None:
     line = text[: text.index('name="off"')].count("\n") + 1
     assert robot.notes == (
         f"{file}:{line}: equality 'off' is not active and left out",
-        f"{file}: not used: actuators (2), tendons (1), springs of joints (1), "
-        "shapes that touch others (3)",
+        f"{file}: not used: shapes that touch others (3)",
     )
     stopped = text.replace("<tendon>", '<option><flag equality="disable"/></option><tendon>')
     assert chasles.load(saved(stopped.replace('active="false"', ""))).loops == ()

@@ -45,7 +45,8 @@ def differences(path: Path) -> float:
         worst = max(worst, relative(there.to_mass_matrix(q, M), twin.mass_matrix()))
         still = there.from_acceleration(data.qpos, data.qvel, np.zeros(twin.there.nv))
         h = direct(robot.model.frictionless(), "inverse_dynamics", q, qd, still)
-        worst = max(worst, relative(there.to_effort(q, h), data.qfrc_bias, scale=1e-3))
+        bias = data.qfrc_bias - data.qfrc_spring - data.qfrc_gravcomp
+        worst = max(worst, relative(there.to_effort(q, h), bias, scale=1e-3))
         for body in (bodies[-1], bodies[len(bodies) // 2]):
             pose = direct(robot.model, "forward_kinematics", q, frame=body)
             i = bodies.index(body)

@@ -208,7 +208,7 @@ class Chain:
         for (i, p, _, I), body in zip(bodies, model.bodies, strict=True):
             given = body.joint
             if given.kind not in KINDS or p != last or is_massless(I) or not body.owns:
-                raise _refused(model, body.data.name)
+                raise _not_a_chain(model, body.data.name)
             place.append([float(x) for x in _flat(given.placement)])
             turns = given.kind != "prismatic"
             offset = float(getattr(given, "offset", 0.0))
@@ -274,7 +274,7 @@ def _run(
     return [a.reshape(*shape, -1) for a in out]
 
 
-def _refused(model: Model, joint: str) -> ModelError:
+def _not_a_chain(model: Model, joint: str) -> ModelError:
     problem = f"joint {joint!r} is not a link of one chain of revolute and prismatic joints"
     remedy = "every joint must carry the next, and every link have mass: use forward_dynamics"
     return ModelError("E-MATH-350", problem, remedy, part=f"robot {model.name!r}")
