@@ -96,6 +96,7 @@ def train(
     for k in range(updates):
         kept = [torch.zeros(*shape, *more) for more in ((sizes[0],), (sizes[1],), (), (), (), ())]
         X, A, logs, values, rewards, ends = kept
+        earned = 0.0
         with torch.no_grad():
             for i in range(options.horizon):
                 policy.learn_scale(x)
@@ -105,6 +106,7 @@ def train(
                 values[i] = policy.value(policy.scaled(x)).squeeze(-1)
                 seen, reward, failed, cut, info = env.step(action.numpy())
                 gained = torch.as_tensor(reward, dtype=torch.float32)
+                earned += float(gained.mean()) / options.horizon
                 if cut.any():  # the value of what would have come after
                     last = torch.as_tensor(info["final_obs"])
                     later = policy.value(policy.scaled(last)).squeeze(-1)
@@ -121,9 +123,9 @@ def train(
         goals = (advantages + values).reshape(-1)
         flat = [part.reshape(-1, *part.shape[2:]) for part in (X, A, logs, advantages)]
         rate = _improve(policy, optimizer, flat, goals, options, rate)
-        spent, mean = time.monotonic() - begun, float(rewards.mean())
-        curve.append((spent, mean))
-        told(k, spent, mean, float(ends.mean()))
+        spent = time.monotonic() - begun
+        curve.append((spent, earned))
+        told(k, spent, earned, float(ends.mean()))
         if spent > seconds:
             break
     return policy, curve
