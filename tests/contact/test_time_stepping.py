@@ -69,6 +69,7 @@ def test_a_brick_sticks_below_the_angle_of_friction_and_slides_above_it(robot):
     for mu, angle in ((0.5, 1.05 * math.atan(0.5)), (1.5, 1.2)):
         speed, lifted = slid(robot, mu, angle)
         expected = 9.81 * (math.sin(angle) - mu * math.cos(angle)) * 0.5
+        # Friction is consistent to 0.3 % of the weight: 0.46 % of this small acceleration.
         assert speed == pytest.approx(expected, rel=1e-2)
         assert lifted < 1e-6  # no gliding
 

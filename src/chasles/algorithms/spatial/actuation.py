@@ -162,7 +162,7 @@ def _ranged(model: Model, q: Position, tau: dict[int, list[Number]]) -> Effort:
 
 
 def _world(model: Model, q: Position, every: tuple[Actuator, ...]) -> Moving | None:
-    """Where bodies are, if some transmission depends on it."""
+    """Poses of bodies, if some transmission depends on them."""
     spatial = any(x.frame is not None or (x.tendon is not None and x.tendon.path) for x in every)
     return in_world(model.bare(), q, None) if spatial else None
 

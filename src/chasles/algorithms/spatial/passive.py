@@ -102,7 +102,7 @@ def _courses(
 
 
 def _stretch(tendon: Tendon, length: Number) -> Number:
-    """How far a length is out of the range in which its spring is at rest."""
+    """Distance of a length from the range in which its spring is at rest."""
     lower, upper = tendon.data.rest
     if lower == upper:
         return length - lower

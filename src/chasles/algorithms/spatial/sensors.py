@@ -109,7 +109,7 @@ def cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:
 
 
 def _velocity(scene: Scene, sensor: SensorData) -> Motion:
-    """Of the sensor's frame, along its axes."""
+    """Motion of the sensor's frame, along its axes."""
     at = scene.on(sensor)
     return at.placement @ scene.v[at.body]
 
@@ -255,7 +255,7 @@ def _part(model: Model, links: Sequence[str]) -> RigidInertia:
 
 
 def _wrench(scene: Scene, sensor: SensorData) -> Force:
-    """What the link that the sensor is on feels from the link before it, at the sensor."""
+    """Wrench on the sensor's link from the link before it, at the sensor."""
     model, at = scene.model, scene.on(sensor)
     links, bodies = _carried(model, _links_of_frames(model)[sensor.frame])
     I, v, a = _part(model, links), scene.v[at.body], scene.a[at.body]

@@ -26,7 +26,7 @@ def stretched(model: Model, q: Position, qd: Velocity | None = None) -> Model:
 
 
 class Moving(NamedTuple):
-    """Of every body, in world coordinates: S, velocity, and acceleration with all qdd zero."""
+    """Motion of every body in world coordinates: S, velocity, acceleration with all qdd zero."""
 
     X0: dict[int, Transform]
     S: dict[int, Motions]
@@ -41,7 +41,7 @@ class Moving(NamedTuple):
 
 
 def in_world(model: Model, q: Position, qd: Velocity | None) -> Moving:
-    """How all bodies of a model without rotors stand and move."""
+    """Poses and motions of all bodies of a model without rotors."""
     X0, S = body_transforms(model, q), {}
     v, a, speeds = {WORLD: Motion.zero()}, {WORLD: Motion.zero()}, qd or model.at_rest()
     for i, p, joint, _ in model.outward():
