@@ -46,8 +46,9 @@ class Condition(float):
 
     def __str__(self) -> str:
         return (
-            f"condition {self.number:.4g}: errors of joint forces grow up to {self.number:.4g} "
-            f"times in accelerations, and about {np.log10(self.number):.1f} of 16 digits are lost"
+            f"condition number {self.number:.4g}: relative errors of joint torques "
+            f"grow up to {self.number:.4g} times in accelerations; about "
+            f"{np.log10(self.number):.1f} of 16 digits are lost"
         )
 
 
@@ -60,11 +61,11 @@ def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "independent
     check_robot("condition", robot)
     at = numbers("q", q, robot.nq)
     if at.ndim != 1 or not np.all(np.isfinite(at)):
-        problem = f"q must be {robot.nq} finite numbers, one state"
+        problem = f"q must hold {robot.nq} finite numbers (a single state)"
         raise InputError("E-ACCURACY-001", problem, part="condition")
     M = robot.mass_matrix(at, coordinates=coordinates)
     if not len(M):
-        problem = f"robot {robot.name!r} has no freedoms, so no mass matrix"
+        problem = f"robot {robot.name!r} has no degrees of freedom and therefore no mass matrix"
         raise InputError("E-ACCURACY-002", problem, part="condition")
     moments, forces = np.linalg.eigh(M)
     low, high = float(moments[0]), float(moments[-1])
@@ -148,7 +149,7 @@ class MaximalDynamics:
         _refuse_tendons("MaximalDynamics", robot)
         backends.row(backend)  # an error names those that there are
         if not backends.takes_numpy(backend):
-            problem = f"backend {backend!r} does not take NumPy's arrays"
+            problem = f"backend {backend!r} does not accept NumPy arrays"
             remedy = "use 'numpy' or 'llvm'"
             raise InputError("E-ACCURACY-340", problem, remedy, part="MaximalDynamics")
         self.robot, self.dissipation = robot, dissipation
@@ -210,7 +211,7 @@ def _arrays(
     """Finite arrays of a call by name, the time last as (..., 1) if the robot depends on it."""
     t = robot.mechanism.t
     if t is None:
-        robot.mechanism.refuse_time(function, "ask it at a time, robot.at_time(t)")
+        robot.mechanism.refuse_time(function, "evaluate the robot at a time: robot.at_time(t)")
     model, (keys, forces) = robot.model, load
     sizes = ("q", model.nq), ("qd", model.nv), ("tau", model.nv)
     named = [(name, x, size) for (name, size), x in zip(sizes, state, strict=True)]
@@ -251,15 +252,15 @@ def _answer(
     gap, rate = (float(np.max(np.abs(x), initial=0.0)) for x in (residual, opening))
     if not gap <= tolerance:
         problem = f"the loops are open by {gap:.2g} (tolerance {tolerance:g})"
-        raise OpenLoop("E-ACCURACY-005", problem, "close them with assemble", part=function)
+        raise OpenLoop("E-ACCURACY-005", problem, "close them with robot.assemble", part=function)
     if not rate <= tolerance * max(1.0, np.max(np.abs(qd), initial=0.0)):
-        problem = f"qd opens the loops by {rate:.2g} rad/s or m/s"
-        remedy = "give what robot.complete(q, yd) gives"
+        problem = f"qd violates the loop constraints by {rate:.2g} rad/s or m/s"
+        remedy = "compute a consistent qd with robot.complete(q, yd)"
         raise OpenLoop("E-ACCURACY-006", problem, remedy, part=function)
     a, lam, met = solver(M, K, f, k)
     if not met:
         problem = (
-            f"robot {robot.name!r} cannot go on with this qd from this q, where its loops' "
+            f"robot {robot.name!r} cannot move with this qd from this q: the loop "
             "equations contradict each other"
         )
         remedy = "start from another position"

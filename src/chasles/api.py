@@ -127,12 +127,12 @@ def from_dh(
     given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     if isinstance(rows, DHTable):
         if convention not in (None, rows.convention):
-            problem = f"the table is {rows.convention}, not {convention}"
-            remedy = "leave out convention, or convert the robot with chasles.to_dh"
+            problem = f"the rows follow the {rows.convention} convention, not {convention}"
+            remedy = "omit `convention`, or convert the robot with chasles.to_dh"
             raise ModelError("E-ROBOT-001", problem, remedy)
         return Robot(replace(rows, **given).description())
     if convention is None:
-        problem = "say which convention the rows have: 'modified' or 'standard'"
+        problem = "name the convention of the rows: 'modified' or 'standard'"
         raise ModelError("E-ROBOT-002", problem)
     return Robot(DHTable(rows, convention, **given).description())  # type: ignore[arg-type]
 
@@ -247,8 +247,10 @@ def _backend(device: str | None, backend: str | None) -> str:
         raise InputError("E-ROBOT-003", problem, f"use one of {', '.join(devices)}")
     known = devices[device]
     if backend is not None and backend not in known:
-        problem = f"device={device!r} runs by {' or '.join(known)}, not by the backend {backend!r}"
-        raise InputError("E-ROBOT-004", problem, "leave out one of the two")
+        problem = (
+            f"device={device!r} is served by {' or '.join(known)}, not by the backend {backend!r}"
+        )
+        raise InputError("E-ROBOT-004", problem, "omit one of the two")
     return backend or known[0]
 
 

@@ -111,8 +111,8 @@ def operational_dynamics(
     J, M, h, Jd_qd = _freedoms(robot, q, qd, J, Jd)
     k, n = J.shape[-2:]
     if damping is None and k > n:
-        problem = f"task {task!r} has {k} rows, but robot {robot.name!r} has {n} freedoms"
-        remedy = "choose a smaller task, or give damping="
+        problem = f"task {task!r} has {k} rows, but robot {robot.name!r} has {n} degrees of freedom"
+        remedy = "choose a smaller task, or give `damping`"
         raise InputError("E-CONTROL-003", problem, remedy, part="operational_dynamics")
     solved = np.linalg.solve(M, _transposed(J))
     mobility = J @ solved
@@ -299,7 +299,10 @@ def _varied(name: str, robot: Robot, task: Task) -> None:
         raise InputError("E-CONTROL-005", problem, remedy, part=name)
     for body in robot.model.bodies:
         if not body.joint.additive:
-            problem = f"velocities of joint {body.data.name!r} are not rates of its coordinates"
+            problem = (
+                f"velocities of joint {body.data.name!r} are not the time derivatives of "
+                "its coordinates"
+            )
             raise InputError("E-CONTROL-300", problem, _NEAR_A_MOTION, part=name)
 
 
@@ -311,12 +314,12 @@ def _square(
     found = _jacobians(robot, motion, frame, _checked(task))
     if found[0].shape[-2] != robot.nv:
         problem = (
-            f"task {task!r} has {found[0].shape[-2]} coordinates, but robot {robot.name!r} has "
-            f"{robot.nv} freedoms"
+            f"task {task!r} has {found[0].shape[-2]} coordinates, but robot "
+            f"{robot.name!r} has {robot.nv} degrees of freedom"
         )
         remedy = "lock joints or choose another task"
         raise InputError("E-CONTROL-006", problem, remedy, part=name)
-    _regular(name, found[0], "move away from it")
+    _regular(name, found[0], "move away from the singularity")
     return found
 
 
@@ -343,8 +346,8 @@ def _cut(task: Task, jacobian: np.ndarray) -> np.ndarray:
 def _refuse_driven(robot: Robot) -> None:
     if robot.model.driven:
         problem = (
-            f"joint {robot.driven_joints[0]!r} is driven in time, so that rates of a task are not "
-            "J qd"
+            f"joint {robot.driven_joints[0]!r} has a prescribed motion, so task "
+            "velocities are not J qd"
         )
         remedy = "use frame_velocity and frame_acceleration"
         raise ModelError("E-CONTROL-008", problem, remedy, part=f"robot {robot.name!r}")

@@ -124,12 +124,12 @@ def check_target(path: AnyPath, *, overwrite: bool, inputs: Iterable[AnyPath] = 
     if os.path.exists(path):
         for file in inputs:
             if os.path.exists(file) and os.path.samefile(path, file):
-                problem, remedy = "this file is read, and is never written over", "name another"
+                problem, remedy = "the file is an input and is never overwritten", "name another"
                 raise ExistingFileError("E-FILE-060", problem, remedy, file=path)
     if not overwrite and os.path.lexists(path):
-        problem = "this file exists already"
+        problem = "the file already exists"
         if os.path.isdir(path):
-            problem = "this is a directory"
+            problem = "the path is a directory"
         remedy = "choose another name, or replace it (--overwrite, overwrite=True)"
         raise ExistingFileError("E-FILE-061", problem, remedy, file=path)
 
@@ -182,7 +182,7 @@ def _resolved(path: AnyPath) -> Path:
     except ValueError as error:  # of a path with a zero byte
         raise FileError("E-FILE-062", said(error), "name another", file=repr(path)) from None
     if special:
-        problem = "this is a device or a pipe, and no file"
+        problem = "the path is a device or a pipe, not a file"
         raise FileError("E-FILE-010", problem, "choose another place", file=path)
     return target
 
@@ -195,7 +195,10 @@ def _put(part: Path, target: Path, overwrite: bool) -> None:
             return
         except OSError:  # of a file that is there, or of a disk without links
             if os.path.lexists(target):
-                problem, remedy = "another program made this file meanwhile", "choose another name"
+                problem, remedy = (
+                    "another program created this file in the meantime",
+                    "choose another name",
+                )
                 raise ExistingFileError("E-FILE-063", problem, remedy, file=target) from None
     os.replace(part, target)
 
@@ -210,7 +213,7 @@ def _told(path: AnyPath) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or said(error)
         long = error.errno == errno.ENAMETOOLONG
-        remedy = f"nothing was written, choose {'a shorter name' if long else 'another place'}"
+        remedy = f"choose {'a shorter name' if long else 'another place'}; nothing was written"
         raise FileError("E-FILE-011", why, remedy, file=path) from error
 
 

@@ -20,7 +20,7 @@ def all_of(*needs: Need) -> Need:
 
 def floating_base(model: Model, options: Mapping[str, Any]) -> str:
     """One free joint carries everything."""
-    return "" if model.floating else "it needs a floating base, one free root joint"
+    return "" if model.floating else "it needs a floating base: a single free root joint"
 
 
 def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
@@ -32,14 +32,14 @@ def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
     if not idle:
         return ""
     moving = f"joint {idle[0]} moves" if len(idle) == 1 else f"joints {', '.join(idle)} move"
-    return f"the tree's mass matrix is singular, since {moving} no inertia"
+    return f"the mass matrix of the tree is singular, because {moving} no inertia"
 
 
 def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
     """No loop or coupling holds a floating base, so that it recoils."""
     for constraint in model.constraints:
         if model.floating and 0 in constraint.bodies:
-            return f"{constraint.name!r} holds the floating base, which does not recoil"
+            return f"{constraint.name!r} holds the floating base, so the base cannot recoil"
     return ""
 
 
@@ -47,14 +47,17 @@ def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
     """`known` has all joints but the floating base's."""
     rest = {model.bodies[i].data.name for i in model.movers if i != 0}
     found = rest == set(options.get("known", ()))
-    return "" if found else "it needs all joints in known but the floating base's"
+    return "" if found else "it needs every joint except the floating base in `known`"
 
 
 def positive_inertias(model: Model, options: Mapping[str, Any]) -> str:
     """Every body by itself has an inverse inertia, which rotors have not."""
     for body in model.parts:
         if not is_solid(body.inertia):
-            return f"it divides by every inertia, and link {body.name!r} lacks mass or a moment"
+            return (
+                f"it divides by every inertia, but link {body.name!r} lacks mass or a "
+                "moment of inertia"
+            )
     return ""
 
 
@@ -63,9 +66,15 @@ def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
     for i, body in enumerate(model.bodies):
         massless = is_massless(body.inertia)
         if massless and len(model.children[i]) != 1:
-            return f"it takes massless links that carry one body, and {body.name!r} does not"
+            return (
+                "it accepts a massless link only if the link carries one body, but "
+                f"{body.name!r} does not"
+            )
         if not massless and not is_solid(body.inertia):
-            return f"it inverts every inertia, and link {body.name!r} lacks mass or a moment"
+            return (
+                f"it inverts every inertia, but link {body.name!r} lacks mass or a moment "
+                "of inertia"
+            )
     return ""
 
 
@@ -73,7 +82,7 @@ def steady_gears(model: Model, options: Mapping[str, Any]) -> str:
     """What joints add to the speed of a rotor does not depend on the position."""
     for rotor in model.rotors:
         if rotor.path:
-            return f"it has no place for the inertia of tendon {rotor.name!r}"
+            return f"it does not support the inertia of tendon {rotor.name!r}"
     return ""
 
 
@@ -81,14 +90,17 @@ def plain_loads(model: Model, options: Mapping[str, Any]) -> str:
     """Springs and the like have numbers: their derivatives are taken apart from the rest."""
     if model.loaded and (options.get("parameters") or model.timed):
         what = "time" if model.timed else "parameters"
-        return f"it has no place for {what} beside springs, tendons, lifted weight or fluid"
+        return (
+            f"it does not support {what} together with springs, tendons, gravity "
+            "compensation or fluid forces"
+        )
     return ""
 
 
 def solid_loops(model: Model, options: Mapping[str, Any]) -> str:
     """There are loops alone, between bodies that have an inertia."""
     for coupling in model.couplings:
-        return f"it joins bodies, and {coupling.name!r} couples coordinates"
+        return f"it joins bodies, but {coupling.name!r} couples coordinates"
     for loop in model.loops:
         for frame in (loop.predecessor, loop.successor):
             if frame.body != WORLD and is_massless(model.bodies[frame.body].inertia):
@@ -100,7 +112,7 @@ def solid_loops(model: Model, options: Mapping[str, Any]) -> str:
 def undriven_joints(model: Model, options: Mapping[str, Any]) -> str:
     """Every joint has coordinates: else velocities have a part that is not linear in qd."""
     for i in model.driven:
-        return f"joint {model.bodies[i].data.name!r} is driven in time"
+        return f"joint {model.bodies[i].data.name!r} has a prescribed motion"
     return ""
 
 

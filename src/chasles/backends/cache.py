@@ -236,7 +236,7 @@ def _opened(path: Path) -> Iterator[_Place]:
     try:
         status = os.lstat(path) if handle is None else os.fstat(handle)
         if not _trusted(status, stat.S_ISDIR, path):
-            raise FileError("E-CACHE-001", f"{path} does not belong to this user alone")
+            raise FileError("E-CACHE-001", f"{path} is accessible to other users")
         yield _Place(path, handle)
     finally:
         if handle is not None:

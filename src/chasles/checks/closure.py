@@ -85,7 +85,7 @@ def _near(margin: float, usual: float) -> Loss:
     """Digits lost near a singular position, where equations are compiled: all, if too near."""
     margin = abs(float(margin))
     times = max(1.0, usual / margin) if margin >= POOR else np.inf
-    return Loss(times, f"the loops are near a singular position, at a margin of {margin:.0e}")
+    return Loss(times, f"the loops are near a singular configuration (margin {margin:.0e})")
 
 
 def _leading(model: Model) -> list[tuple[str, ...]]:

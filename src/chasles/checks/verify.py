@@ -60,16 +60,21 @@ class Check:
 
 CHECKS: tuple[Check, ...] = (
     Check("methods agree", agreement.methods_agree, ROUNDING),
-    Check("terms of the equation of motion", mechanics.terms_of_motion, ROUNDING, DYNAMICS),
+    Check("terms of the equations of motion", mechanics.terms_of_motion, ROUNDING, DYNAMICS),
     Check("sums over links", mechanics.sums_over_links, ROUNDING, "momentum"),
     Check("factors of the mass matrix", mechanics.factors, ROUNDING, "mass_matrix"),
     Check("regressor", mechanics.inertia_parameters, ROUNDING, DYNAMICS),
     Check("damping and friction", mechanics.dissipation, ROUNDING, DYNAMICS),
     Check("J qd and kinds of acceleration", slopes.jacobians_map_rates, ROUNDING),
-    Check("views of a velocity", slopes.views_of_velocity, ROUNDING),
-    Check("recoil keeps momentum", slopes.recoil_keeps_momentum, ROUNDING, "generalized_jacobian"),
-    Check("steps along the configuration space", slopes.steps_add_up, ROUNDING),
-    Check("poses move as velocities say", slopes.poses_move, DIFFERENCES),
+    Check("representations of a velocity", slopes.views_of_velocity, ROUNDING),
+    Check(
+        "momentum is conserved under recoil",
+        slopes.recoil_keeps_momentum,
+        ROUNDING,
+        "generalized_jacobian",
+    ),
+    Check("steps in the configuration space", slopes.steps_add_up, ROUNDING),
+    Check("poses change at the computed velocities", slopes.poses_move, DIFFERENCES),
     Check("velocities accelerate", slopes.velocities_accelerate, DIFFERENCES),
     Check("Jacobians change", slopes.jacobians_change, DIFFERENCES),
     Check("Newton's and Euler's laws", mechanics.newton_and_euler, DIFFERENCES, "joint_reactions"),
@@ -81,13 +86,13 @@ CHECKS: tuple[Check, ...] = (
     Check("loops close", closure.loops_close, DIFFERENCES, loops=True),
     Check("constrained motion", closure.constrained_motion, ROUNDING, DYNAMICS, loops=True),
     Check("independent coordinates", closure.freedoms, ROUNDING, DYNAMICS, loops=True),
-    Check("how far loops are from closed", closure.health, ROUNDING, DYNAMICS, loops=True),
-    Check("errors of loops decay", closure.errors_decay, ROUNDING, DYNAMICS, loops=True),
+    Check("loop closure residual", closure.health, ROUNDING, DYNAMICS, loops=True),
+    Check("decay of loop errors", closure.errors_decay, ROUNDING, DYNAMICS, loops=True),
     Check("loop joints", closure.loop_joints, ROUNDING, DYNAMICS, loops=True),
-    Check("programs against floats", agreement.programs, ROUNDING, compiled=True),
-    Check("numpy against interpret", agreement.by("numpy"), ROUNDING, compiled=True),
-    Check("llvm against interpret", agreement.by("llvm"), ROUNDING, compiled=True),
-    Check("llvm: alone as in a batch", agreement.alone_as_in_a_batch, 0.0, compiled=True),
+    Check("compiled programs vs. floats", agreement.programs, ROUNDING, compiled=True),
+    Check("numpy vs. interpret", agreement.by("numpy"), ROUNDING, compiled=True),
+    Check("llvm vs. interpret", agreement.by("llvm"), ROUNDING, compiled=True),
+    Check("llvm: single state vs. batch", agreement.alone_as_in_a_batch, 0.0, compiled=True),
     Check("llvm in single precision", agreement.in_float32, SINGLE, compiled=True, full=True),
     Check("derived programs", agreement.derived_programs, DIFFERENCES, compiled=True, full=True),
 )
@@ -205,7 +210,7 @@ def verify(
     check_robot("verify", robot)
     seed, states = (_count(name, x) for name, x in (("seed", seed), ("states", states)))
     if states == 0:
-        raise InputError("E-VERIFY-002", "states must be 1 or more", part="verify")
+        raise InputError("E-VERIFY-002", "states must be at least 1", part="verify")
     trials = [trial(robot, seed + k, full=full) for k in range(states)]
     every = results(trials, seed, checks(full=full), step=step)
     found = _worst(every, lambda result: (result.check, result.function, result.method))
@@ -215,9 +220,11 @@ def verify(
 def left_out(at: Trial) -> tuple[str, ...]:
     """Parts of a robot that are not checked, and why."""
     if at.model.source.massless:
-        return ("dynamics: no masses are known, so there is only kinematics",)
+        return ("dynamics: no masses are given, so only kinematics was checked",)
     if at.model.nv > ARM and not at.full:
-        return (f"closed forms: they are for {ARM} freedoms or fewer; full takes them too",)
+        return (
+            f"closed forms: checked for at most {ARM} degrees of freedom; use full=True for more",
+        )
     return ()
 
 
@@ -261,6 +268,6 @@ def _count(name: str, value: object) -> int:
     except TypeError:
         count = -1
     if count < 0 or isinstance(value, bool):
-        problem = f"{name} must be a whole number from 0 on, not {value!r}"
+        problem = f"{name} must be a non-negative integer, not {value!r}"
         raise InputError("E-VERIFY-003", problem, part="verify")
     return count

@@ -139,12 +139,12 @@ class Roofline:
                 double, single = (each.operations[d] / 1e9 for d in ("float64", "float32"))
                 memory = [rate(known, 2**30) / 1e9 for known in (each.copies, each.fills)]
                 console.print(
-                    f"{each.name}: {double:,.0f} billion operations a second in float64, "
-                    f"{single:,.0f} in float32; copies {memory[0]:,.0f} GB/s, "
-                    f"fills {memory[1]:,.0f} GB/s",
+                    f"{each.name}: {double:,.0f} billion operations per second in float64, "
+                    f"{single:,.0f} in float32; copy {memory[0]:,.0f} GB/s, fill "
+                    f"{memory[1]:,.0f} GB/s",
                     markup=False,
                 )
-        console.print("Percent of the limit by [bold]a[/]rithmetic or [bold]m[/]emory:")
+        console.print("Percentage of the limit set by [bold]a[/]rithmetic or [bold]m[/]emory:")
         kinds = list(dict.fromkeys((row.device, row.dtype) for row in self.rows))
         heads = [device if dtype == "float64" else f"{device} f32" for device, dtype in kinds]
         shown = table(["function", "states"], heads)
@@ -192,6 +192,8 @@ def _launched(
         found = result[:CHECKED].get()
         error = float(np.max(np.abs(found - right)) / np.max(np.abs(right)))
         if not error <= TOLERANCE[dtype]:
-            problem = f"the GPU's results differ from the processor's by {error:.1e} of their size"
-            raise InputError("E-CLI-046", problem, "nothing was timed", part=title)
+            problem = (
+                f"results of the GPU differ from those of the processor by a relative {error:.1e}"
+            )
+            raise InputError("E-CLI-046", problem, "timing was skipped", part=title)
     return cuda_limits.seconds(graph) / LAUNCHES

@@ -83,7 +83,10 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
     if isinstance(avoid, Mapping):
         avoid = Avoid(avoid)
     if not isinstance(avoid, Avoid):
-        problem = f"avoid must be obstacles by name or chasles.distances.Avoid, not {avoid!r:.60}"
+        problem = (
+            "avoid must map obstacle names to shapes, or be a "
+            f"chasles.distances.Avoid, not {avoid!r:.60}"
+        )
         raise ArgumentError("E-DIST-051", problem, part="inverse_kinematics")
     given = dict(a_mapping("targets", targets, "inverse_kinematics"))
     frame = robot.model.source.links[0].name  # that of a target that is not of one frame
@@ -104,8 +107,10 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
     shapes = enclosing_shapes(robot) if avoid.shapes is None else avoid.shapes
     scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
     if scene.uses_coal:
-        problem = "only spheres and capsules can be kept apart, and spheres from boxes"
-        remedy = "give spheres as shapes, such as robot.enclosing_shapes('spheres')"
+        problem = (
+            "only spheres and capsules can be kept apart from each other, and spheres from boxes"
+        )
+        remedy = "use spheres as shapes, for example robot.enclosing_shapes('spheres')"
         raise InputError("E-DIST-052", problem, remedy, part=PART)
     rows = [batched.get(e.owner, e.numbers()) for e in scene.closed_obstacles]
     lead = np.broadcast_shapes(*(row.shape[:-1] for row in rows))
@@ -138,7 +143,7 @@ def _balls(name: str, given: np.ndarray) -> np.ndarray:
     array = some_numbers(f"obstacle {name!r}", given, PART).astype(float)
     good = array.shape[-1:] == (4,) and np.isfinite(array).all()
     if not good or not (array[..., 3] > 0.0).all():
-        problem = f"obstacle {name!r} must be (..., 4): finite centres and positive radii"
+        problem = f"obstacle {name!r} must have shape (..., 4): finite centers and positive radii"
         raise InputError("E-DIST-053", problem, part=PART)
     return array
 
@@ -160,7 +165,9 @@ def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[i
         never = [p for p, far in zip(inner, least, strict=True) if far < margin]
         if never:
             some = ", ".join(" and ".join(scene.pairs[p]) for p in never[:4])
-            text = f"the shapes of {len(never)} pairs of links always overlap, and are left out"
+            text = (
+                f"the shapes of {len(never)} pairs of links always overlap; these pairs are ignored"
+            )
             warnings.warn(f"avoid: {text}: {some}", stacklevel=5)
         for p in never:
             kept.pop(p)

@@ -50,7 +50,7 @@ def enclosing_shapes(
         found = of_file(robot.model, "hull", None)
         if not found:
             problem = f"robot {robot.model.name!r} has no collision shapes"
-            raise ModelError("E-DIST-042", problem, "give spheres of your own", part=PART)
+            raise ModelError("E-DIST-042", problem, "pass your own spheres", part=PART)
         fitted = [each for e in found for each in enclosed(e, kind, excess, most)]
         kept[key] = tuple(fitted)
     shapes: tuple[Sphere | Capsule, ...] = kept[key]

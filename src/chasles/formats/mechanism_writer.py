@@ -119,5 +119,7 @@ def _coupling_row(data: CouplingData) -> Row:
     rows = polynomial_rows(data)
     if rows is None or max(max(row.values(), default=0) for _, row in rows) > MOST_POWERS:
         problem = f"coupling {data.name!r} is not a polynomial with powers up to {MOST_POWERS}"
-        raise ModelError("E-TOML-011", problem, "keep it in Python, with robot.with_couplings")
+        raise ModelError(
+            "E-TOML-011", problem, "keep the coupling in Python, with robot.with_couplings"
+        )
     return {"name": data.name, "terms": rows}

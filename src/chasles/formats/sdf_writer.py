@@ -30,7 +30,7 @@ VERSION = "1.11"
 _CLOSED = 1e-12
 """How far apart, in m or rad, the frames of a closed loop may be: rounding."""
 
-_ELSE = "save it as .toml"
+_ELSE = "save the robot as .toml"
 
 Kind = TypeVar("Kind", bound=JointData)
 
@@ -52,7 +52,10 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         _check(joint)
     for joint in free:
         _check_free(joint)
-        what = "is written as none, as SDF lets float what nothing holds; read back, it comes first"
+        what = (
+            "is not written, because an SDF model floats if nothing holds it; when "
+            "read back, it comes first"
+        )
         notes.append(f"joint {joint.name!r} {what}")
     root = xml.added(None, "sdf", version=VERSION)
     outer = root
@@ -63,7 +66,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     _add_parts(model, source, [joint.child for joint in free], joints)
     notes += ball_limits(source.joints)
     if light := [link.name for link in source.links if not link.inertia.m]:
-        notes.append(f"Gazebo takes no links without mass: {some(light)}")
+        notes.append(f"Gazebo does not accept links without mass: {some(light)}")
     store(path, xml.printed(root))
     return tuple(notes)
 
@@ -112,9 +115,9 @@ def _renamed(source: Description, notes: list[str]) -> Description:
     if len(kept) < len(source.links):
         for frame in source.frames:
             if frame.link == WORLD:
-                notes.append(f"frame {frame.name!r} is on the world, not in the model; left out")
+                notes.append(f"frame {frame.name!r} is attached to the world and is not written")
         if any(shape.link == WORLD for shape in source.shapes):
-            notes.append("shapes of the world are not in the model; left out")
+            notes.append("shapes attached to the world are not written")
 
     def legal(what: str, names: Iterable[str]) -> dict[str, str]:
         found = {}
@@ -123,7 +126,9 @@ def _renamed(source: Description, notes: list[str]) -> Description:
             plain = plain.strip("_") if plain.startswith("__") else plain
             found[name] = unused_name(plain or what, taken)
             if found[name] != name:
-                notes.append(f"{what} {short(name)} is written as {found[name]!r}, a name for SDF")
+                notes.append(
+                    f"{what} {short(name)} is written as {found[name]!r}, a valid SDF name"
+                )
         return found
 
     links = legal("link", (link.name for link in kept))
@@ -175,8 +180,8 @@ def _check_free(joint: JointData) -> None:
     """Refuse a free joint whose coordinates are not the pose in the world."""
     here = joint.pose.is_identity and joint.child_pose.is_identity
     if joint.parent is not None or not here or joint.resists or joint.reversed:
-        problem = "is free from elsewhere than the world's origin, or not without resistance"
-        raise refusal("E-SDF-037", joint, problem, f"{_ELSE}, or let it start there")
+        problem = "starts away from the world's origin, or has damping, friction or a spring"
+        raise refusal("E-SDF-037", joint, problem, f"{_ELSE}, or let it start at the origin")
 
 
 def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> None:
@@ -189,7 +194,9 @@ def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> Non
         apart += np.ravel(np.subtract(first.R.rows, second.R.rows)).tolist()
     if max(map(abs, apart)) > _CLOSED * (1.0 + max(map(abs, first.r))):
         problem = "is open where all coordinates are zero"
-        raise refusal("E-SDF-038", loop, problem, f"{_ELSE}, or choose zeros where it is closed")
+        raise refusal(
+            "E-SDF-038", loop, problem, f"{_ELSE}, or choose zero coordinates that close it"
+        )
     if one != other:
         problem = f"closes through the free joint of link {other or one!r}"
         raise refusal("E-SDF-039", loop, problem, f"{_ELSE} or .xml")
@@ -292,8 +299,8 @@ def _add_gears(model: etree._Element, source: Description) -> None:
         pair = [joints[name] for name in data.freedoms if name in joints]
         shared = _shared(pair)
         if constant or len(slopes) != 2 or shared is None:
-            problem = "is no ratio of two revolute joints on one link"
-            raise refusal("E-SDF-040", data, problem, "save it as .toml or .xml")
+            problem = "is not a gear ratio between two revolute joints on one link"
+            raise refusal("E-SDF-040", data, problem, "save the robot as .toml or .xml")
         first, second = zip(pair, slopes, strict=True)
         if first[1] == 1.0:  # the child follows, with this factor, as it is read back
             first, second = second, first

@@ -22,12 +22,12 @@ XACRO = Tool("xacro", "xacro", "xacro", "xacro_child.py", seconds=5.0, memory=2*
 """Large robots of manufacturers take less than a second."""
 
 _REMEDIES = {
-    "Undefined substitution argument": "give it: chasles.load(path, arguments={name: value})",
+    "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",
     "is not above the file": "put the package's folder there",
 }
 """For what xacro says; else the file is to be corrected."""
 
-_TRUST = "if you trust the file, let it run Python: chasles.load(path, trust=True), or --trust"
+_TRUST = "if you trust the file, allow it to run Python: chasles.load(path, trust=True), or --trust"
 
 
 def read(

@@ -44,7 +44,7 @@ def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Elem
         raise _too_large(file, f"{len(data) / 2**20:.0f} MB of XML", f"{MAX_BYTES // 2**20} MB")
     marks = data.count(b"<") + data.count(b"=")
     if marks > MAX_MARKS:
-        raise _too_large(file, f"{marks} signs of tags and attributes", f"{MAX_MARKS}")
+        raise _too_large(file, f"{marks} tags and attributes", f"{MAX_MARKS}")
     if b"<!ENTITY" in data:
         raise _declares(file, data)
     # By default lxml opens no network, loads no DTD and refuses huge trees.
@@ -66,14 +66,14 @@ def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Elem
 
 
 def _too_large(file: str, size: str, most: str) -> ModelError:
-    problem = f"{size}, and a robot file may have {most}"
-    return ModelError("E-XML-002", problem, "check that this is the right file", file=file)
+    problem = f"the file has {size}; the limit for a robot file is {most}"
+    return ModelError("E-XML-002", problem, "check that this is the intended file", file=file)
 
 
 def _declares(file: str, data: bytes) -> ModelError:
     line = data.count(b"\n", 0, max(0, data.find(b"<!DOCTYPE"))) + 1
-    problem = "document types and entities are not read"
-    remedy = "remove the DOCTYPE and write out what its entities stand for"
+    problem = "document types and entities are not supported"
+    remedy = "remove the DOCTYPE and expand its entities"
     return ModelError("E-XML-003", problem, remedy, file=file, line=line)
 
 
@@ -252,7 +252,7 @@ class Part:
             try:
                 yield drawn(part)
             except ModelError as error:
-                self.source.notes.append(f"{error.message}; the shape is left out")
+                self.source.notes.append(f"{error.message}; the shape is ignored")
 
 
 class Inertial(NamedTuple):
@@ -280,7 +280,7 @@ def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
         return joint
     if joint.limits.effort == 0.0 or joint.traits.nv != 1:
         why = "its effort limit is 0" if joint.traits.nv == 1 else f"it is {joint.kind}"
-        part.note(f"drake:rotor_inertia is not used: {why}, so it has no motor")
+        part.note(f"drake:rotor_inertia is ignored, because {why}: the joint has no motor")
         return joint
     ratio = 1.0 if gear is None else gear.value(key)
     return replace(joint, armature=joint.armature + ratio * ratio * inertia.value(key))
@@ -312,7 +312,7 @@ def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etre
         try:
             element.set(key, value)
         except ValueError:
-            problem = f"{tag} {key} {value!r}: XML has no such characters"
+            problem = f"{tag} {key} {value!r} has characters that XML does not allow"
             raise ModelError("E-XML-004", problem, "give it another name") from None
     return element
 

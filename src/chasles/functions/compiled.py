@@ -164,7 +164,7 @@ class Compiled:
         inputs = self.interface.inputs
         if len(arguments) != len(inputs):
             names = ", ".join(v.name for v in inputs)
-            problem = f"it takes {len(inputs)} arrays ({names}), not {len(arguments)}"
+            problem = f"it takes {len(inputs)} arrays ({names}), but {len(arguments)} were given"
             raise ArgumentError("E-CALL-035", problem, part=self.recipe.function)
         take = taker(self, arguments, out)
         if take is not None:
@@ -205,7 +205,7 @@ class Compiled:
             return self
         if t is None:
             problem = f"robot {self.model.name!r} depends on time"
-            remedy = f"say when: robot.at_time(t).{self.recipe.function}(...)"
+            remedy = f"evaluate it at a time: robot.at_time(t).{self.recipe.function}(...)"
             raise ModelError("E-CALL-036", problem, remedy, part=self.recipe.function)
         return AtTime(self, t, self._clock)
 
@@ -317,7 +317,7 @@ class Compiled:
                 joint = PositionSpace().quaternions(self.model)[first]
                 at = f" at index {tuple(map(int, np.argwhere(bad)[0]))}" if q.ndim > 1 else ""
                 problem = f"the quaternion of joint {joint!r} is zero{at} (q[{first}:{first + 4}])"
-                remedy = "the identity is (1, 0, 0, 0)"
+                remedy = "use (1, 0, 0, 0) for the identity"
                 raise InputError("E-CALL-037", problem, remedy, part=self.recipe.function)
 
 
@@ -334,7 +334,7 @@ def taker(function: Compiled, arguments: Sequence[Any], out: Any) -> Callable[..
     for given in out if isinstance(out, tuple) else () if out is None else (out,):
         if library_of(given) is not chosen:
             kind = type(given).__name__
-            problem = f"out must be of {chosen.name}, as the other arrays are, not {kind}"
+            problem = f"out must be an array of {chosen.name}, like the other arguments, not {kind}"
             raise ArgumentError("E-CALL-040", problem, part=title)
     if chosen.package == backends.BACKENDS[function.recipe.backend].arrays:
         return None
@@ -351,8 +351,10 @@ def recall(key: str) -> Compiled:
     for function in list(_ALIVE):  # one of an equal robot, though the latest of that key is gone
         if function.key == key:
             return _KNOWN.setdefault(key, function)
-    remedy = "keep what chasles.compile returned for as long as the graph is used"
-    raise StateError("E-CALL-042", "a graph calls a function of a robot that is gone", remedy)
+    remedy = "keep a reference to the result of chasles.compile while the graph is in use"
+    raise StateError(
+        "E-CALL-042", "a graph calls a function of a robot that no longer exists", remedy
+    )
 
 
 @dataclass(frozen=True)

@@ -307,7 +307,7 @@ def _clamped(x: Number) -> Number:
 
 def _box(a: Segment, b: Box) -> Nearest:
     """A sphere and a box: the nearest point of face, edge or corner; from inside of a face."""
-    assert a.along is None, "capsules and boxes have no closed form here"
+    assert a.along is None, "distances between capsules and boxes have no closed form here"
     c = b.R.T @ (a.start - b.center)
     depths = [h - absolute(x) for x, h in zip(c, b.half, strict=True)]
     r = Vector(tuple(x - maximum(-h, minimum(h, x)) for x, h in zip(c, b.half, strict=True)))

@@ -126,8 +126,10 @@ class Target:
         value = np.asarray(some_numbers(name, given, PART), float)
         fine = bool(((value >= 0.0) & (value < np.inf)).all())
         if not fine or value.shape not in ((), (1,), (2,), (count,)):
-            problem = f"{name} of a target must be 1, 2 or {count} finite numbers, none negative"
-            remedy = f"give one, or of angles and of lengths, or of each axis; not {given}"
+            problem = f"{name} of a target must be 1, 2 or {count} finite non-negative numbers"
+            remedy = (
+                f"give one number, or one each for angles and lengths, or one per axis; not {given}"
+            )
             raise InputError("E-CALL-373", problem, remedy, part=PART)
         if value.shape != (count,):
             value = np.repeat(np.broadcast_to(value, 2), (self.angles, self.lengths))
@@ -311,7 +313,7 @@ class CenterOfMass(Target):
     size: ClassVar[int] = 3
 
     def numbers(self) -> np.ndarray:
-        return sized("a centre of mass", self.point, 3, most=FARTHEST)
+        return sized("a center of mass", self.point, 3, most=FARTHEST)
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return list(at.center())

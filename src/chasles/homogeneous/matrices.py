@@ -165,7 +165,10 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     array of an acceleration does not tell all: see `acceleration_from_array`.
     """
     if kind is Acceleration:
-        problem = "H holds w twice over and without its sign: use acceleration_from_array"
+        problem = (
+            "H contains w only as a product with itself, without its sign: use "
+            "acceleration_from_array"
+        )
         raise ArgumentError("E-MATH-010", problem)
     if kind not in READERS:
         problem = f"types are {', '.join(k.__name__ for k in READERS)}"
@@ -190,7 +193,9 @@ def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
     ):
         error = float(np.abs(A[part] - B[part]).max(initial=0.0))
         if error > TOLERANCE * scale:
-            raise InputError("E-MATH-012", f"{name} is not {form}", f"an entry is {error:.1e} off")
+            raise InputError(
+                "E-MATH-012", f"{name} is not {form}", f"an entry differs by {error:.1e}"
+            )
 
 
 # Masses and what moves them --------------------------------------------------------------------
@@ -212,7 +217,7 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
     """
     m = number("mass", mass)
     if type(m) is not Scalar and m < 0.0:
-        raise InputError("E-MATH-013", f"mass is {m}: give the mass in kg, not below zero")
+        raise InputError("E-MATH-013", f"mass is {m}: give a non-negative mass in kg")
     rigid = RigidInertia.from_center(m, vector("center", center), _moments(inertia))
     return Inertia.of(rigid)
 
@@ -222,7 +227,7 @@ def _moments(inertia: Array) -> Symmetric:
         return Symmetric(*numbers("inertia", inertia, (6,)))
     if np.shape(inertia) != (3, 3):
         problem = f"inertia must have shape (6,) or (3, 3), not {np.shape(inertia)}"
-        raise InputError("E-MATH-014", problem, "give xx, yy, zz, xy, xz, yz or the tensor")
+        raise InputError("E-MATH-014", problem, "give xx, yy, zz, xy, xz, yz or the 3x3 tensor")
     given = matrix("inertia", inertia, 3)
     moments = Symmetric.of(given)
     has_form("inertia", given, moments.matrix(), "symmetric")
@@ -280,8 +285,10 @@ def _check_solid(J: Inertia) -> None:
         return
     moments = np.linalg.eigvalsh(np.array(I.matrix().rows, dtype=float))
     if not m > 0.0 or not moments[0] > SINGULAR * moments[2]:
-        problem = f"J has mass {m:g} and moments {moments.round(12)} about its centre"
-        raise InputError("E-MATH-042", problem, "give a body with mass and three moments")
+        problem = f"J has mass {m:g} and moments {moments.round(12)} about the center of mass"
+        raise InputError(
+            "E-MATH-042", problem, "give a body with positive mass and three positive moments"
+        )
 
 
 def skew(X: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ from chasles.model.validate import inertia_fault
 THINNEST = 1e-3
 """Least second moment of a repaired body beside its largest; 0 would not survive rounding."""
 
-NOT_WRITTEN = "the file does not write its numbers out"
+NOT_WRITTEN = "the file does not contain the numbers literally"
 """They are expressions, defaults, or of an included file."""
 
 ROUNDING = 1e-14
@@ -61,7 +61,7 @@ def inertias(sheet: Sheet) -> Found:
         if link.place is None:
             yield Left(link.part, link.where, NOT_WRITTEN)
         elif not sound:
-            yield Left(link.part, link.where, "no possible inertia is near; give the true one")
+            yield Left(link.part, link.where, "no possible inertia is close; give the correct one")
         elif None in edits:
             yield Left(link.part, link.where, "it needs a product of inertia that is not written")
         else:

@@ -195,8 +195,8 @@ class Document:
         try:
             return self.data.decode("utf-8")
         except UnicodeDecodeError:
-            problem = "only text in UTF-8 is repaired"
-            raise ModelError("E-LINT-002", problem, "save it as such", file=self.file) from None
+            problem = "only UTF-8 files can be repaired"
+            raise ModelError("E-LINT-002", problem, "save it in UTF-8", file=self.file) from None
 
     @cached_property
     def _starts(self) -> dict[etree._Element, re.Match[str]]:

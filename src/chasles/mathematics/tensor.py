@@ -35,7 +35,7 @@ class Fourth:
         """The sum over two of the four indices, set equal; (1, 2) gives the dot product T S."""
         free = [n for n in range(4) if n not in (first, second)]
         if len(free) != 2 or not {first, second} <= set(range(4)):
-            problem = f"give two different indices of 0 to 3, not {first, second}"
+            problem = f"give two different indices from 0 to 3, not {first, second}"
             raise InputError("E-MATH-026", problem, part="contract")
 
         def entry(row: int, column: int) -> Number:
@@ -181,7 +181,7 @@ def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
     import numpy as np  # the algebra runs without it, as in mathematics/linear.py
 
     if any(isinstance(x, Scalar) or not math.isfinite(x) for x in T):
-        problem = "it needs a tensor of finite numbers, without symbols"
+        problem = "it needs a tensor of finite numbers without symbols"
         raise InputError("E-MATH-029", problem, part="spectral")
     values, vectors = np.linalg.eigh(np.array(T.matrix().rows, dtype=float))
     columns = (Vector(tuple(column)) for column in vectors.T.tolist())
@@ -320,7 +320,7 @@ class Center:
     def of(rigid: RigidInertia) -> "Center":
         """From moments about the origin; without mass, the centre is the origin."""
         if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
-            assert not any(rigid.h), "regrouped inertias have no centre"
+            assert not any(rigid.h), "regrouped inertias have no center of mass"
             return Center(rigid.m, Vector.zero(), rigid.I)
         r = rigid.h * (1.0 / rigid.m)
         return Center(rigid.m, r, rigid.I - point_mass(rigid.m, r).I)

@@ -165,10 +165,12 @@ class Loops(Freedoms):
         rank, _ = rank_of(here)
         other = independent_columns(here[None], rank, self._last_first)
         if rank < len(rest):
-            remedy = f"the loops leave {len(other)} freedoms here instead of "
-            remedy += f"{len(given)}, so no choice of independent ones will do"
+            remedy = f"the loops leave {len(other)} degrees of freedom here instead of "
+            remedy += f"{len(given)}, so no choice of independent coordinates is valid"
         else:
-            remedy = f"take others as independent: robot.with_independent({self.names(other)})"
+            remedy = (
+                f"choose other independent coordinates: robot.with_independent({self.names(other)})"
+            )
         where, loose = reports.at_index(bad[0], lead), self.undetermined(here, given)
         problem = f"singular position{where}: {loose}"
         raise reports.SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
@@ -222,12 +224,12 @@ def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
         if not len(left):
             break
     if len(left):
-        more = "" if len(left) == 1 else f" (and at {len(left) - 1} others)"
+        more = "" if len(left) == 1 else f" (and {len(left) - 1} others)"
         problem = (
             f"impossible position{reports.at_index(left[0], lead)}{more}: "
             f"{reports.how_open(loops.model, residual[left[0]])}{_given(loops, flat[left[0]])}"
         )
-        remedy = "the position is out of reach, or the guess too far from it"
+        remedy = "the position is out of reach, or the guess is too far from it"
         raise reports.ImpossiblePosition("E-LOOP-001", problem, remedy, part=loops.part)
     loops.check_regular(loops.matrix(q.reshape(*lead, nq)))
     return q.reshape(*lead, nq)

@@ -152,14 +152,14 @@ def check_inertia(loops: Loops) -> None:
         around, names = loops.around(moving), loops.names(moving)
         problem = f"{names} can move without moving any inertia"
         problem += f", around {around}" if around else ""
-        remedy = "give one of their links a mass and an inertia, or a joint an armature"
+        remedy = "give one of their links mass and inertia, or one of the joints an armature"
         raise ModelError("E-LOOP-017", problem, remedy, part=loops.part)
 
 
 class Constrained(Mechanism):
     """A tree whose coordinates loops and couplings relate to each other, and its accelerations."""
 
-    traits = ("it has loops",)
+    traits = ("it has closed loops",)
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -306,8 +306,8 @@ class Constrained(Mechanism):
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
         if multipliers is None:
-            problem = f"robot {self.model.name!r} has loops or couplings, which exert forces too"
-            remedy = "give multipliers, the second result of constrained_dynamics"
+            problem = f"robot {self.model.name!r} has loops or couplings, which also exert forces"
+            remedy = "pass multipliers, the second result of constrained_dynamics"
             raise ArgumentError("E-ROBOT-019", problem, remedy, part=name)
         return (multipliers,)
 
@@ -326,8 +326,8 @@ class Constrained(Mechanism):
     def refuse_open(self, what: str, function: str) -> None:
         if self.opens(function):
             problem = (
-                f"robot {self.model.name!r} has loops or couplings, and a program of {function} "
-                "would leave them open"
+                f"robot {self.model.name!r} has loops or couplings, which a program of "
+                f"{function} would violate"
             )
             raise ModelError("E-ROBOT-015", problem, OPEN[function], part=what)
 

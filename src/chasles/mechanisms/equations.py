@@ -233,9 +233,9 @@ def _agreement(loops: Equations) -> Agreement:
             return fewer
     if not len(closed):
         best = how_open(loops.model, found.residual[int(np.argmin(found.size))])
-        when = " at t = 0, where choices are made" if loops.model.timed else ""
-        problem = f"no position was found that closes its loops{when}"
-        remedy = f"at best {best}; check lengths, frames and couplings"
+        when = " at t = 0, where independent coordinates are chosen" if loops.model.timed else ""
+        problem = f"no configuration was found that closes the loops{when}"
+        remedy = f"check lengths, frames and couplings; smallest residual: {best}"
         raise ImpossiblePosition("E-LOOP-002", problem, remedy, part=loops.part)
     return Agreement(scales, _regular(loops, closed, scales), np.zeros(len(scales)))
 

@@ -360,7 +360,7 @@ class Timed(Mechanism):
     def closing(self) -> Loops:
         if self.t is None:
             problem = f"robot {self.model.name!r} depends on time"
-            raise ModelError("E-ROBOT-013", problem, "say when: robot.at_time(t)")
+            raise ModelError("E-ROBOT-013", problem, "evaluate it at a time: robot.at_time(t)")
         return self.loops.at(self.t)
 
     def found(self, key: Key) -> Caller | None:
@@ -381,7 +381,7 @@ class Timed(Mechanism):
     def caller(self, name: str, f_ext: Mapping[str, Any] | None = None, **options: Any) -> Caller:
         if self.t is None and name not in self.TIMELESS:
             problem = f"robot {self.model.name!r} depends on time"
-            remedy = f"say when: robot.at_time(t).{name}(...)"
+            remedy = f"evaluate it at a time: robot.at_time(t).{name}(...)"
             raise ModelError("E-LOOP-039", problem, remedy, part=name)
         return super().caller(name, f_ext, **options)
 

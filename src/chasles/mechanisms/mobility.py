@@ -32,7 +32,7 @@ def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
     at = loops.references[0] if q is None else finite("mobility", "q", q, loops.model.nq)
     if at.ndim != 1 or loops.time.ndim:
         size = loops.model.nq
-        problem = f"q must have shape ({size},), not {at.shape}, and the time be one number"
+        problem = f"q must have shape ({size},), not {at.shape}, and t must be a single number"
         raise InputError("E-LOOP-018", problem, part="mobility")
     loops.check_closed("mobility", at, tolerance)
     A = loops.matrix(at)

@@ -177,7 +177,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
     """A sensor that a user gives, each of its frames and its joint found."""
     part = f"sensor {sensor.name!r}"
     if sensor.kind not in SENSORS:
-        problem = f"there is no kind {sensor.kind!r}"
+        problem = f"unknown sensor kind {sensor.kind!r}"
         raise InputError("E-SENSE-006", problem, suggest(sensor.kind, SENSORS), part=part)
     on = sensor.traits.on
     for name in sensor.frames:
@@ -193,7 +193,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
     if on == "joint":
         joints = {body.data.name: body.joint for body in model.bodies}
         if sensor.joint not in joints:
-            problem = f"no joint {sensor.joint!r} that moves"
+            problem = f"there is no moving joint {sensor.joint!r}"
             raise InputError("E-SENSE-008", problem, suggest(sensor.joint, joints), part=part)
         _check_joint(sensor, joints[sensor.joint])
     if sensor.kind in ("touch", "inside") and sensor.zone is None:
@@ -203,7 +203,9 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
         problem = f"a {sensor.kind} needs {wanted} numbers, not {len(sensor.numbers)}"
         raise InputError("E-SENSE-011", problem, part=part)
     if not (sensor.cutoff >= 0.0 and math.isfinite(sensor.cutoff)):
-        raise InputError("E-SENSE-012", f"cutoff must be 0 or more, not {sensor.cutoff}", part=part)
+        raise InputError(
+            "E-SENSE-012", f"cutoff must be non-negative, not {sensor.cutoff}", part=part
+        )
     return sensor
 
 

@@ -107,5 +107,9 @@ def _check_rank(loops: Loops, q: np.ndarray, s: np.ndarray, rank: int) -> None:
         bad = int(np.flatnonzero(np.ravel(low))[0])
         loops.check_regular(loops.matrix(q))
         where = at_index(bad, s.shape[:-1])
-        problem = f"singular position{where}: the loops leave more freedoms than elsewhere"
-        raise SingularPosition("E-LOOP-024", problem, "move away from it", part=loops.part)
+        problem = (
+            f"singular configuration{where}: the loops leave more degrees of freedom than elsewhere"
+        )
+        raise SingularPosition(
+            "E-LOOP-024", problem, "move away from the singularity", part=loops.part
+        )

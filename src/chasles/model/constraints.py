@@ -100,7 +100,9 @@ class Coupling:
 
     def moment(self) -> list[Number]:
         """The time, if it depends on it."""
-        assert self.t is not None or not self.data.timed, "this constraint is asked for at no time"
+        assert self.t is not None or not self.data.timed, (
+            "the time is needed to evaluate this constraint"
+        )
         return [] if self.t is None else [self.t]
 
 

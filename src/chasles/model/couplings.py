@@ -60,8 +60,8 @@ def coupling(
 
     for given in (names, velocities, places):
         if len(set(given)) < len(given) or not (names or velocities or places):
-            problem = f"its freedoms are {given!r}"
-            raise uncoupled("E-LOOP-025", problem, "name one or more, each once")
+            problem = f"its degrees of freedom are {given!r}"
+            raise uncoupled("E-LOOP-025", problem, "name at least one, each once")
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
     inputs = _inputs(len(names), len(velocities), len(places), timed=timed)
     arena = Arena(RULES)
@@ -73,7 +73,7 @@ def coupling(
     try:
         result = function(*numbers, *states, *symbols.get("t", []))
     except Exception as error:
-        problem = f"its function failed on symbols, {type(error).__name__}: {said(error)}"
+        problem = f"its function failed on symbols: {type(error).__name__}: {said(error)}"
         arguments = [f"{len(numbers)} numbers"] + [f"{len(states)} frames"] * bool(states)
         arguments += ["t"] * timed
         remedy = f"let it take {' and '.join(arguments)}"
@@ -81,8 +81,8 @@ def coupling(
         raise uncoupled("E-LOOP-026", problem, remedy) from error
     rows = [result] if is_number(result) or not isinstance(result, Iterable) else list(result)
     if not rows or not all(map(is_number, rows)):
-        problem = f"its function gives {result!r:.60}"
-        remedy = "return one number, the residual that is zero where the coupling holds"
+        problem = f"its function returned {result!r:.60}"
+        remedy = "return one number: the residual, which is zero where the coupling holds"
         raise uncoupled("E-LOOP-027", problem, remedy)
     residual = _program(inputs, rows, shape=() if is_number(result) else (len(rows),))
     for code, problem, remedy in _faults(residual, (*names, *velocities, *places)):
@@ -107,13 +107,13 @@ def _faults(residual: Program, names: Sequence[str]) -> Iterator[tuple[str, str,
     """Reasons why a residual cannot be an equation: code, problem, remedy."""
     by_velocity = slopes(residual)
     if set().union(*taken(by_velocity)) & set(MOVING):
-        problem = "its residual is not linear in velocities"
+        problem = "its residual is not linear in the velocities"
         yield "E-LOOP-320", problem, "return a sum of velocities times functions of position"
     if not all(row - {"t"} for row in taken(residual)):
-        problem = f"its residual does not change with {', '.join(map(repr, names))}"
-        yield "E-LOOP-028", problem, "return an expression of them"
+        problem = f"its residual does not depend on {', '.join(map(repr, names))}"
+        yield "E-LOOP-028", problem, "return an expression in these coordinates"
     if not has_values(residual):
-        problem = f"its residual is no finite number at any of {TRIES} positions within 3 rad or m"
+        problem = f"its residual is not finite at any of {TRIES} configurations within 3 rad or m"
         yield "E-LOOP-029", problem, "check its function"
 
 
@@ -278,22 +278,26 @@ def motion(function: Motion, *, joint: str = "") -> Program:
     """
     at = f"joint {joint!r}: motion" if joint else "motion"
     if not callable(function):
-        problem = f"{function!r:.60} is no function"
-        raise ArgumentError("E-JOINT-011", problem, "give one of the time, lambda t: ...", part=at)
+        problem = f"{function!r:.60} is not a function"
+        raise ArgumentError(
+            "E-JOINT-011", problem, "give a function of time: lambda t: ...", part=at
+        )
     try:
         given = function(Arena(RULES).input("t", 0))
     except Exception as error:
-        problem = f"the function failed on a symbol, {type(error).__name__}: {said(error)}"
-        remedy = "let it take one number, the time, and write it with the functions of chasles.expr"
+        problem = f"the function failed on a symbol: {type(error).__name__}: {said(error)}"
+        remedy = (
+            "let it take one number (the time), and write it with the functions of chasles.expr"
+        )
         raise ModelError("E-JOINT-012", problem, remedy, part=at) from error
     entries = [given] if is_number(given) or not isinstance(given, Iterable) else list(given)
     if not all(map(is_number, entries)):
-        remedy = "return one number, or one for each coordinate of the joint"
-        raise ModelError("E-JOINT-013", f"the function gives {given!r:.60}", remedy, part=at)
+        remedy = "return one number, or one per coordinate of the joint"
+        raise ModelError("E-JOINT-013", f"the function returned {given!r:.60}", remedy, part=at)
     outputs = [(Variable("q", (len(entries),)), entries)]
     program = Program.from_outputs("motion", [Variable("t", ())], outputs)
     if not has_values(program):
-        problem = f"the function gives no finite number at any of {TRIES} times within 3 s of 0"
+        problem = f"the function is not finite at any of {TRIES} times within 3 s of 0"
         raise ModelError("E-JOINT-014", problem, "check it", part=at)
     return program
 
@@ -325,7 +329,7 @@ class Drive:
 
     @property
     def _time(self) -> Number:
-        assert self.t is not None, "this mechanism is asked for at no time"
+        assert self.t is not None, "the time is needed to evaluate this mechanism"
         return self.t
 
     def geared(self, ratio: float, offset: float) -> "Drive":

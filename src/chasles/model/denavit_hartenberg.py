@@ -81,12 +81,14 @@ class DHRow:
         joint = JOINTS[self.kind]
         if self.pitch and "pitch" not in joint.data:
             problem = f"a {self.kind} joint has no pitch"
-            raise ModelError("E-DH-340", problem, "leave it out, or make the joint helical")
+            raise ModelError("E-DH-340", problem, "omit `pitch`, or make the joint helical")
         bounds = {"limits": (-math.inf, math.inf), "velocity": math.inf, "effort": math.inf}
         for key, none in bounds.items():
             if joint.nq > 1 and getattr(self, key) != none:
-                problem = f"a {self.kind} joint has {joint.nq} coordinates, and {key} is of one"
-                raise ModelError("E-DH-341", problem, "leave it out")
+                problem = (
+                    f"a {self.kind} joint has {joint.nq} coordinates, but {key} applies to one"
+                )
+                raise ModelError("E-DH-341", problem, "omit it")
 
     @property
     def rigid(self) -> RigidInertia:
@@ -200,7 +202,7 @@ def _rows(given: Any) -> tuple[DHRow, ...]:
         except ModelError as error:
             raise error.within(f"row {i}") from None
     if not rows:
-        raise ModelError("E-DH-004", "a table without rows is no arm", "give a row for each joint")
+        raise ModelError("E-DH-004", "the table has no rows", "give one row per joint")
     return tuple(rows)
 
 
@@ -212,7 +214,7 @@ def _row(given: Any) -> DHRow:
     constants = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
     if len(constants) != len(REQUIRED):
         remedy = f"give {', '.join(REQUIRED)}, a mapping of fields or a DHRow"
-        raise ModelError("E-DH-005", f"{given!r:.60} is no row", remedy)
+        raise ModelError("E-DH-005", f"{given!r:.60} is not a row", remedy)
     return DHRow(*constants)
 
 

@@ -154,7 +154,10 @@ def checked_pose(what: str, value: Any) -> Pose:
         if rows[3:] != IDENTITY[3:]:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        remedy = "give a 4x4 matrix: a rotation with all its digits, a position, and 0 0 0 1 below"
+        remedy = (
+            "give a 4x4 matrix: a rotation with all its digits, a position, and the "
+            "last row 0 0 0 1"
+        )
         raise ModelError("E-DH-007", f"{what} is {_cut(value)}", remedy) from None
     return rows
 

@@ -93,21 +93,21 @@ def _serial(model: Model) -> tuple[Body, ...]:
     for coupling in model.couplings:
         raise _refused("E-DH-009", coupling.name, "it couples joints")
     for rotor in model.rotors:
-        raise _refused("E-DH-220", rotor.name, "several joints turn it")
+        raise _refused("E-DH-220", rotor.name, "several joints drive it")
     for before, body in enumerate(model.bodies, start=WORLD):
         if "DH" not in body.joint.names:
-            problem = f"its type is {body.joint.kind}, but rows are {', '.join(spelled('DH'))}"
+            problem = f"its type is {body.joint.kind}, but rows support {', '.join(spelled('DH'))}"
             remedy = (
-                "replace it by a chain of such joints (Featherstone 2008, section 4.3), lock it"
+                "replace it with a chain of such joints (Featherstone 2008, section 4.3), lock it"
             )
             part = f"joint {body.data.name!r}"
             raise ModelError("E-DH-010", problem, f"{remedy} or use `subtree`", part=part)
         if body.follow is not None:
             raise _refused("E-DH-011", body.data.name, "it mimics another joint")
         if body.drive is not None:
-            raise _refused("E-DH-012", body.data.name, "its motion is given in time")
+            raise _refused("E-DH-012", body.data.name, "its motion is prescribed")
         if body.parent != before:
-            raise _refused("E-DH-013", body.data.name, "the arm branches there")
+            raise _refused("E-DH-013", body.data.name, "the arm branches at this joint")
     if not model.bodies:
         raise ModelError("E-DH-014", f"robot {model.name!r} has no moving joint", "add one")
     return model.bodies
@@ -115,7 +115,7 @@ def _serial(model: Model) -> tuple[Body, ...]:
 
 def _refused(code: str, joint: str, problem: str) -> ModelError:
     problem += "; a Denavit-Hartenberg table describes a serial arm of independent joints"
-    remedy = "lock the joint or take a part of the robot with `subtree`"
+    remedy = "lock the joint, or use a part of the robot with `subtree`"
     return ModelError(code, problem, remedy, part=f"joint {joint!r}")
 
 
@@ -127,7 +127,7 @@ def _tip(model: Model, tool: str | None) -> np.ndarray:
     frame = model.frame(tool)
     if frame.body != last:
         problem = f"frame {tool!r} does not move with the last link {model.bodies[last].name!r}"
-        raise ModelError("E-DH-015", problem, "name one that does")
+        raise ModelError("E-DH-015", problem, "name a frame that does")
     return matrix(frame.placement)
 
 
@@ -168,7 +168,7 @@ def _fitted(
     for (body, after), ahead in zip(pairwise(bodies), P[1:], strict=True):
         if _ROUNDING < _sine(ahead) < _NEARLY_PARALLEL:
             problem = f"its axis is nearly parallel to {body.data.name!r} ({_sine(ahead):.1e} rad)"
-            remedy = "make the two parallel (files: load with snap=True)"
+            remedy = "make the two axes parallel (for files: load with snap=True)"
             raise ModelError("E-DH-016", problem, remedy, part=f"joint {after.data.name!r}")
         found.append(_meeting(start, ahead))
         start = _start(found[-1].pose, ahead)

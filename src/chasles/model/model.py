@@ -329,7 +329,7 @@ class Model:
     def frame(self, name: str) -> Frame:
         """A frame by name; links are frames too."""
         if not isinstance(name, str):
-            raise ArgumentError("E-MODEL-033", f"a frame is given by its name, not as {name!r}")
+            raise ArgumentError("E-MODEL-033", f"a frame must be a name, not {name!r}")
         if name not in self.frames:
             problem = f"no frame {name!r}"
             part = f"robot {self.name!r}"
@@ -360,18 +360,18 @@ class Model:
         i = next((i for i, body in enumerate(self.bodies) if body.data.name == joint), WORLD)
         if i == WORLD:
             names = (self.bodies[i].data.name for i in self.movers)
-            problem = f"no joint {joint!r} with coordinates"
+            problem = f"there is no joint {joint!r} with coordinates"
             remedy = f"it has {', '.join(map(repr, names))}"
             raise ModelError("E-MODEL-037", problem, remedy, part=part)
         body = self.bodies[i]
         if body.drive is not None:
-            problem = f"joint {joint!r} has no coordinates, because its motion is given in time"
-            remedy = "take it from a robot in which it is not"
+            problem = f"joint {joint!r} has no coordinates, because its motion is prescribed"
+            remedy = "use a robot in which the joint is free"
             raise ModelError("E-MODEL-035", problem, remedy, part=part)
         if body.follow is not None:
             leader = self.bodies[body.follow.leader].data.name
             problem = f"joint {joint!r} has no coordinates, because it mimics {leader!r}"
-            remedy = "name that one, or load the robot with mimic=False"
+            remedy = "name the leader, or load the robot with mimic=False"
             raise ModelError("E-MODEL-036", problem, remedy, part=part)
         return i
 

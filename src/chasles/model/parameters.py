@@ -45,7 +45,7 @@ def shape(source: Description, name: str) -> tuple[int, ...]:
     known["center"] = known["inertia"] = known["mass"]
     known["stiffness"] = known["placement"]
     if what not in SHAPES or part not in known[what]:
-        remedy = "it has <link>.mass, .center, .inertia, <joint>.placement, .stiffness, gravity"
+        remedy = "use <link>.mass, .center, .inertia, <joint>.placement, .stiffness or gravity"
         raise ModelError("E-MODEL-038", f"robot {source.name!r} has no parameter {name!r}", remedy)
     return SHAPES[what]
 

@@ -338,21 +338,25 @@ class Pass(NamedTuple):
 
 
 PASSES: dict[str, Pass] = {
-    "frames": Pass("Slide and turn body frames so that more offsets are zero.", sparse_frames),
+    "frames": Pass("Shift and rotate body frames to make more offsets zero.", sparse_frames),
     "frictionless": Pass(
-        "Leave out damping and friction, unless dissipation=True.", Model.frictionless
+        "Remove damping and friction, unless dissipation=True.", Model.frictionless
     ),
     "moments": Pass(
-        "Give the parent the inertia that a joint does not feel; I_yy becomes zero.",
+        "Move inertia that a joint does not feel to the parent; I_yy becomes zero.",
         partial(equivalent, choice=by_moments),
     ),
     "products": Pass(
-        "Give the parent the inertia that a joint does not feel; no z z integral is left.",
+        "Move inertia that a joint does not feel to the parent; the zz integral becomes zero.",
         partial(equivalent, choice=by_products),
     ),
-    "rotors": Pass("Describe round last bodies in axes that do not turn.", still_rotors),
+    "rotors": Pass(
+        "Describe rotationally symmetric last bodies in axes that do not rotate.", still_rotors
+    ),
     "units": Pass("Measure lengths in units of the most frequent offset.", natural_units),
-    "parallel-axes": Pass("Turn bodies on parallel axes by the sum of the angles.", summed_angles),
+    "parallel-axes": Pass(
+        "Rotate bodies on parallel axes by the sum of the angles.", summed_angles
+    ),
 }
 """In the order in which they apply."""
 

@@ -270,7 +270,7 @@ def _entry(part: Named, kind: str, name: str) -> Entry:
 
 def _link_entries(link: LinkData) -> Iterator[Entry]:
     yield Entry(link, "link.mass", "mass", (link.inertia.m,))
-    yield Entry(link, "link.center", "mass times centre", tuple(link.inertia.h))
+    yield Entry(link, "link.center", "mass times center", tuple(link.inertia.h))
     yield Entry(link, "link.inertia", "inertia", tuple(link.inertia.I))
     yield Entry(link, "link.lifted", "lifted", (link.lifted,))
 
@@ -305,7 +305,7 @@ def check_numbers(source: Description) -> None:
     for joint in (*source.joints, *source.loops):
         if reversed_limits(joint):
             ends = f"lower limit {joint.limits.lower:g}, upper limit {joint.limits.upper:g}"
-            raise faulty("E-MODEL-054", joint, f"no position is within {ends}", "exchange the two")
+            raise faulty("E-MODEL-054", joint, f"no position satisfies {ends}", "swap the limits")
 
 
 def _outside(entry: Entry) -> ModelError:
@@ -359,7 +359,7 @@ def _admitted(joint: Kind, notes: list[str]) -> Kind:
     for name, wrong in (("lower", math.inf), ("upper", -math.inf)):
         if limits[name] == wrong:
             limits[name] = -wrong
-            notes.append(f"{_at(joint)}: {name} limit {wrong:g}; taken as no limit")
+            notes.append(f"{_at(joint)}: {name} limit {wrong:g} is ignored; no limit is used")
     if limits["lower"] > limits["upper"]:
         limits["lower"], limits["upper"] = limits["upper"], limits["lower"]
         what = f"lower limit {limits['upper']:g} is above the upper limit {limits['lower']:g}"

@@ -47,7 +47,10 @@ def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[
     for link in source.links:
         fault, none = _fault(link.inertia), not any((link.inertia.m, *link.inertia.I))
         if fault is None and none and not link.massless and link.name in moving:
-            fault = "a moving link has zero inertia; give it mass and inertia, unless it is a place"
+            fault = (
+                "a moving link has zero inertia; give it mass and inertia, unless it is "
+                "only a frame"
+            )
         if fault is not None:
             if strict:
                 raise faulty("E-MODEL-040", link, fault)
@@ -60,17 +63,21 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
     if joint.kind == "custom" and isinstance(joint.custom, Joint):
         return
     if joint.kind == "custom" or joint.custom is not None:
-        problem = "a joint of your own type has kind 'custom' and custom=, an instance of it"
+        problem = (
+            "for a user-defined joint type, give kind='custom' and custom=, an instance of the type"
+        )
         raise faulty("E-MODEL-042", joint, problem)
     if joint.kind not in known:
         remedy = f"use one of {', '.join(known)}"
         raise faulty("E-MODEL-043", joint, f"unknown type {joint.kind!r}", remedy)
     if "radius" in joint.traits.data and joint.radius <= 0.0:
         problem = f"a {joint.kind} joint has radius {joint.radius:g}"
-        raise faulty("E-MODEL-044", joint, problem, "give a positive one, in m")
+        raise faulty("E-MODEL-044", joint, problem, "give a positive radius in m")
     if "pitch" in joint.traits.data and joint.pitch == 0.0:
         problem = f"a {joint.kind} joint has no pitch"
-        raise faulty("E-MODEL-045", joint, problem, "give metres for one rad, or make it revolute")
+        raise faulty(
+            "E-MODEL-045", joint, problem, "give the pitch in m/rad, or make the joint revolute"
+        )
 
 
 def missing_end(joint: JointData, links: Container[str | None]) -> str | None:
@@ -87,25 +94,29 @@ def check_loops(source: Description) -> None:
     names = {joint.name for joint in source.joints}
     for loop in source.loops:
         if loop.name in names:
-            raise faulty("E-MODEL-046", loop, "another joint or loop has this name", "rename one")
+            raise faulty(
+                "E-MODEL-046", loop, "another joint or loop has the same name", "rename one"
+            )
         names.add(loop.name)
         if problem := missing_end(loop, links):
-            remedy = "check the spelling or add the link"
+            remedy = "check the spelling, or add the link"
             raise faulty("E-MODEL-047", loop, problem, remedy)
         if loop.parent == loop.child:
-            problem = f"it joins link {loop.child!r} to itself"
-            raise faulty("E-MODEL-048", loop, problem, "name two links")
+            problem = f"it connects link {loop.child!r} to itself"
+            raise faulty("E-MODEL-048", loop, problem, "name two different links")
         check_type(loop, tuple(LOOP_JOINTS))
         if loop.mimic is not None:
             problem = "it has no coordinate, so it cannot mimic"
-            raise faulty("E-MODEL-049", loop, problem, "mimic in the tree")
+            raise faulty("E-MODEL-049", loop, problem, "use mimic for joints of the tree")
         if loop.motion is not None:
-            problem = "it has no coordinate to be driven"
-            raise faulty("E-MODEL-050", loop, problem, "drive a joint of the tree")
+            problem = "it has no coordinate whose motion could be prescribed"
+            raise faulty(
+                "E-MODEL-050", loop, problem, "prescribe the motion of a joint of the tree"
+            )
     ties: list[CouplingData | RotorData] = [*source.couplings, *source.rotors]
     for data in ties:
         if data.name in names:
-            problem = "a joint, loop, coupling or rotor has this name"
+            problem = "a joint, loop, coupling or rotor has the same name"
             raise faulty("E-MODEL-051", data, problem, "rename one")
         names.add(data.name)
 
@@ -113,12 +124,11 @@ def check_loops(source: Description) -> None:
 def check_unused(source: Description) -> tuple[str, ...]:
     """A note for each loop that has numbers which do not count, since it has no coordinates."""
     remedies = {
-        "armature, damping and friction": "let it be a joint of the tree, and close the loop "
-        "elsewhere",
-        "limits": "give limits to joints of the tree",
+        "armature, damping and friction": "make it a joint of the tree, and close the loop elsewhere",
+        "limits": "set limits on joints of the tree",
     }
     return tuple(
-        f"{_at(loop)}: its {what} do not count, since it has no coordinates; {remedy}"
+        f"{_at(loop)}: its {what} are ignored, because it has no coordinates; {remedy}"
         for what, remedy in remedies.items()
         for loop in source.loops
         if (loop.limits != Limits() if what == "limits" else loop.resists)
@@ -132,9 +142,9 @@ def check_frames(model: Model) -> tuple[str, ...]:
     """
     notes = []
     for name, radii in far_frames(model):
-        far = f"its centre of mass is {radii:.0f} radii of gyration from its joint"
+        far = f"its center of mass is {radii:.0f} radii of gyration from its joint"
         cost = f"which can cost {2.0 * math.log10(radii):.0f} of 16 digits"
-        remedy = "move the joint's frame nearer, or check the inertia's units"
+        remedy = "move the joint's frame closer, or check the units of the inertia"
         notes.append(f"link {name!r}: {far}, {cost}; {remedy}")
     return tuple(notes)
 
@@ -188,7 +198,7 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not share > _SINGULAR:
             data = model.bodies[i].data
             if not np.all(np.isfinite(D)):
-                problem = "the inertia that it moves is too large for the arithmetic"
+                problem = "the inertia that it moves is too large for floating-point arithmetic"
                 raise faulty("E-MODEL-052", data, problem, "check the units of its links")
             if i not in held:
                 notes.append(_moves_nothing(data))
@@ -227,17 +237,17 @@ def _share(D: np.ndarray, carried: np.ndarray) -> float:
 
 def _moves_little(joint: JointData, share: float) -> str:
     return (
-        f"{_at(joint)}: link {joint.child!r} is so light beside what it carries that "
-        f"forward dynamics can lose {-math.log10(share):.0f} of 16 digits; give it its true "
-        "inertia, give the joint an armature, or lock it"
+        f"{_at(joint)}: link {joint.child!r} is so light compared with the links "
+        f"it carries that forward dynamics can lose {-math.log10(share):.0f} of "
+        "16 digits; correct its inertia, give the joint an armature, or lock it"
     )
 
 
 def _moves_nothing(joint: JointData) -> str:
     return (
-        f"{_at(joint)}: it moves no inertia, so the mass matrix is singular and there is no "
-        f"forward dynamics; `attach` a mass to link {joint.child!r}, give the joint an armature, "
-        "or `lock` it"
+        f"{_at(joint)}: it moves no inertia, so the mass matrix is singular and "
+        f"forward dynamics is undefined; attach a mass to link {joint.child!r} "
+        "(`attach`), give the joint an armature, or lock it (`lock`)"
     )
 
 
@@ -344,48 +354,52 @@ def _check(name: str, joint: Joint, *, closes: bool) -> None:
         q, qd, qdd = joint.integrate(joint.neutral(), drawn()), drawn(), drawn()
         S = _columns(joint.subspace(q))
         E = np.array(joint.motion(q).E.matrix().rows, dtype=float)
-        _agree(name, "the E of motion(q) is no rotation", E @ E.T, np.eye(3))
-        _agree(name, "subspace(q) is not that of motion(q)", S, _columns(Joint.subspace(joint, q)))
+        _agree(name, "the E of motion(q) is not a rotation", E @ E.T, np.eye(3))
+        _agree(name, "subspace(q) does not match motion(q)", S, _columns(Joint.subspace(joint, q)))
         if np.linalg.matrix_rank(S, tol=_SLACK) < joint.nv:
-            problem = f"{name}, S has not rank nv = {joint.nv}"
+            problem = f"{name}, the rank of S is not nv = {joint.nv}"
             raise ModelError("E-JOINT-002", problem, "drop a coordinate")
         written = joint.subspace_rates(q, (qd, qdd))
         for a, b in zip(written, Joint.subspace_rates(joint, q, (qd, qdd)), strict=True):
-            _agree(name, "subspace_rates are not those of subspace", _columns(a), _columns(b))
+            _agree(name, "subspace_rates does not match subspace", _columns(a), _columns(b))
         back = joint.difference(q, joint.integrate(q, qd))
-        _agree(name, "difference does not undo integrate", list(back), list(qd))
+        _agree(name, "difference is not the inverse of integrate", list(back), list(qd))
         if closes:
             T = _columns(joint.constraint(q))
             _agree(name, "forces of constraint(q) do work: T'S is not 0", T.T @ S, 0.0 * (T.T @ S))
             X = joint.motion(q)
             back_again = joint.motion(joint.fit(X))
-            _agree(name, "fit does not undo motion", back_again.homogeneous, X.homogeneous)
+            _agree(name, "fit is not the inverse of motion", back_again.homogeneous, X.homogeneous)
 
 
 def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
     """What does not depend on a position."""
     own = vars(type(joint))
     if "__init__" in own and not ("__dataclass_fields__" in own and is_dataclass(type(joint))):
-        raise ModelError("E-JOINT-003", f"{name} has an __init__", "write its numbers as fields")
+        raise ModelError("E-JOINT-003", f"{name} defines __init__", "declare its numbers as fields")
     for number in ("nq", "nv", "units"):
         if not hasattr(joint, number):
-            raise ModelError("E-JOINT-004", f"{name} has no {number}", "write nq, nv and units")
+            raise ModelError("E-JOINT-004", f"{name} has no {number}", "define nq, nv and units")
     units, quaternion = joint.units, ("1",) * 4
     if len(units) != joint.nq or set(units) - {"rad", "m", "1"}:
         problem = f"{name} has units {units}"
-        raise ModelError("E-JOINT-005", problem, f"give nq = {joint.nq} of 'rad', 'm' and '1'")
+        raise ModelError(
+            "E-JOINT-005", problem, f"give nq = {joint.nq} units out of 'rad', 'm' and '1'"
+        )
     if "1" in units and (units[:4] != quaternion or "1" in units[4:]):
         problem = f"{name} has units {units}"
-        raise ModelError("E-JOINT-006", problem, "'1' is for a quaternion, which stands first")
+        raise ModelError("E-JOINT-006", problem, "use '1' for a quaternion, which comes first")
     if not 1 <= joint.nv <= 6 or (joint.additive and joint.nq != joint.nv):
         problem = f"{name} has nq = {joint.nq} and nv = {joint.nv}"
-        raise ModelError("E-JOINT-007", problem, "nv is 1 to 6, and is nq unless additive = False")
+        raise ModelError(
+            "E-JOINT-007", problem, "use nv from 1 to 6, equal to nq unless additive = False"
+        )
     if closes and not joint.holonomic:
-        problem = f"{name} forbids velocities only, so it cannot close a loop"
+        problem = f"{name} constrains only velocities, so it cannot close a loop"
         raise ModelError("E-JOINT-008", problem)
     if joint.holonomic == bool(joint.path) or not set(joint.path) <= set(range(joint.nq)):
         problem = f"{name} has holonomic = {joint.holonomic} and path = {joint.path}"
-        raise ModelError("E-JOINT-009", problem, "path is for joints that are not holonomic")
+        raise ModelError("E-JOINT-009", problem, "set path only for nonholonomic joints")
 
 
 def _agree(name: str, fault: str, actual: object, expected: object) -> None:

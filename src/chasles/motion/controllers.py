@@ -47,7 +47,7 @@ class _Law:
         value = getattr(self, name)
         array = np.asarray(value, dtype=float)
         if array.shape not in ((), (size,)):
-            problem = f"{name} must be one number or {size}, not {value!r:.60}"
+            problem = f"{name} must be one number or {size} numbers, not {value!r:.60}"
             raise ModelError("E-MOTION-012", problem, part="rollout")
         return [float(x) for x in np.broadcast_to(array, (size,))]
 
@@ -244,8 +244,8 @@ def _linear_errors(
     for name, gain in (("stiffness", stiffness), ("damping", damping)):
         if gain.shape[-1:] not in ((), (1,), (len(free),)):
             problem = (
-                f"{name} must be a number or have {len(free)} numbers in its last axis, not shape "
-                f"{gain.shape}"
+                f"{name} must be a number or have {len(free)} numbers along its last "
+                f"axis, not shape {gain.shape}"
             )
             raise InputError("E-CONTROL-007", problem, part="computed_torque")
     leading_shape("computed_torque", **given, stiffness=stiffness, damping=damping)
@@ -276,13 +276,13 @@ def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Pr
         raise
     except Exception as error:
         wanted = "(t, q, qd, p)" if parameters else "(t, q, qd)"
-        problem = f"the controller failed on symbols, {type(error).__name__}: {said(error)}"
+        problem = f"the controller failed on symbols: {type(error).__name__}: {said(error)}"
         remedy = f"let it take {wanted}, and write it with the functions of chasles.expr"
         raise ModelError("E-MOTION-008", problem, remedy, part="rollout") from error
     found = list(forces) if isinstance(forces, Sequence | np.ndarray) else [forces]
     if len(found) != model.nv or not all(map(is_number, found)):
-        problem = f"the controller gives {found!r:.60}"
-        remedy = f"return {model.nv} numbers, the joint forces"
+        problem = f"the controller returned {found!r:.60}"
+        remedy = f"return {model.nv} numbers: the joint torques"
         raise ModelError("E-MOTION-009", problem, remedy, part="rollout")
     inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes.items())]
     return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), found)])
@@ -327,7 +327,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
     require_tree(
         model,
         type(control).__name__,
-        "give a function tau(t, q, qd) of your own, which chasles.control may help with",
+        "write your own function tau(t, q, qd), for example with chasles.control",
         loops=not isinstance(control, ComputedTorque),
     )
     found = traced(model, control)

@@ -49,7 +49,7 @@ class Event:
         """The function's value, checked."""
         found = np.asarray(self.function(t, *read_only(q, qd)), dtype=float)
         if found.size != 1 or not math.isfinite(found.item()):
-            problem = f"event {self.name!r} gave {found!r:.60} at t = {t:.6g} s"
+            problem = f"event {self.name!r} returned {found!r:.60} at t = {t:.6g} s"
             raise InputError("E-MOTION-041", problem, "return one finite number", part="simulate")
         return found.item()
 
@@ -62,8 +62,8 @@ class Event:
             state = []
         fits = [part.shape for part in state] == [q.shape, qd.shape]
         if not fits or not all(np.isfinite(part).all() for part in state):
-            problem = f"event {self.name!r} does not give a state (q, qd) at t = {t:.6g} s"
-            remedy = f"return finite numbers of shapes {q.shape} and {qd.shape}"
+            problem = f"event {self.name!r} did not return a state (q, qd) at t = {t:.6g} s"
+            remedy = f"return finite arrays of shapes {q.shape} and {qd.shape}"
             raise InputError("E-MOTION-042", problem, remedy, part="simulate")
         return state[0], state[1]
 

@@ -227,7 +227,7 @@ def _traced_step(
     if follows(control):
         why = "control follows a trajectory"
     elif not isinstance(control, FunctionType) and not compiled:
-        why = "control is an object, which may remember"
+        why = "control is an object, which may hold state"
     else:
         try:
             alone = control if compiled else apart(control)
@@ -250,17 +250,20 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
         *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
         (
             not known(plan.integrator).traced,
-            "the integrator is implicit or chooses its steps",
+            "the integrator is implicit or adaptive",
         ),
         (plan.free != "body", "free='mixed'"),
         (plan.f_ext, "f_ext"),
         (plan.events, "events"),
-        (remembers and not compiled, "control is an object, which may remember"),
+        (remembers and not compiled, "control is an object, which may hold state"),
         (follows(control), "control follows a trajectory"),
         (plan.times is not None, "times"),
         (rigid_contacts(plan), "rigid contacts or joint limits"),
         ((plan.closure, plan.stabilization) != (None, None), "closure or stabilization"),
-        (isinstance(resume, End) and DONE not in resume.memory, "resume: it was not compiled"),
+        (
+            isinstance(resume, End) and DONE not in resume.memory,
+            "resume: the interrupted motion was not compiled",
+        ),
     ):
         if found:
             return words
@@ -311,8 +314,8 @@ def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
             found = np.array([control(0.0, *states[0]), control(0.7, *states[1])])
         same = found.dtype != object and np.allclose(found, expected, 1e-9, 1e-12, True)
     except Exception as error:
-        return f"control failed on numbers, {type(error).__name__}: {said(error)}"
-    what = "treat all members of a batch alike" if batch else "depend on t, q and qd alone"
+        return f"control failed on numbers: {type(error).__name__}: {said(error)}"
+    what = "treat all members of a batch alike" if batch else "depend only on t, q and qd"
     return "" if same else f"control does not {what}"
 
 
@@ -380,7 +383,7 @@ def _transfers(
     try:
         import cupy
     except ImportError as error:
-        problem, remedy = f"device='cuda' needs CuPy ({error})", "pip install 'chasles[cuda]'"
+        problem, remedy = f"device='cuda' needs CuPy ({error})", "run pip install 'chasles[cuda]'"
         raise MissingPackageError("E-MOTION-102", problem, remedy, part="simulate") from None
 
     here, send = (cupy.asnumpy, cupy.asarray) if device == "cuda" else (cupy.asarray, cupy.asnumpy)
@@ -404,14 +407,14 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
     control: Any = plan.control
     for name, value in (("threads", threads), ("parameters", plan.parameters)):
         if value is not None:
-            problem = f"{name} is for compiled motions, and this is not one: {why}"
+            problem = f"{name} needs a compiled motion, but this one is not compiled: {why}"
             raise InputError("E-MOTION-098", problem, part="simulate")
     if control is None or callable(control):
         return
     shape = some_numbers("control", control, "simulate").shape
     if len(shape) > max(np.ndim(q), np.ndim(qd), 1):
         problem = f"leading shape {shape[:-1]} of tau does not broadcast to q and qd"
-        remedy = f"a row for each step needs a compiled motion: {why}"
+        remedy = f"a tau with one row per step needs a compiled motion: {why}"
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
 
 
@@ -454,7 +457,7 @@ def _course(
 ) -> tuple[Rollout, Course]:
     """The compiled step that options ask for, and the course of the motion."""
     if tau is not None and control is not None:
-        raise ArgumentError("E-MOTION-103", "give tau or control, not both", part="rollout")
+        raise ArgumentError("E-MOTION-103", "give `tau` or `control`, not both", part="rollout")
     tau = tau if control is None else control
     numbers = checked_steps(dt, steps, every, start, threads)
     made = prepared(robot, integrator, tau, dissipation, contacts, numbers[0], parameters)

@@ -94,14 +94,14 @@ def compare(
     check_robot("compare", robot)
     check_tolerance("compare", tolerance)
     if library not in LIBRARIES:
-        problem = f"no library {library!r} to compare with"
+        problem = f"unknown library {library!r}"
         raise InputError("E-PEER-002", problem, f"known are {', '.join(LIBRARIES)}", part="compare")
     chosen = LIBRARIES[library]
     with tempfile.TemporaryDirectory() as folder:
         file = _written(robot, chosen, Path(folder)) if path is None else Path(path)
         if file.suffix not in chosen.suffixes:
             problem = f"{library} reads {' or '.join(chosen.suffixes)} files"
-            raise InputError("E-PEER-001", problem, "give one by --file", file=file)
+            raise InputError("E-PEER-001", problem, "give one with --file", file=file)
         peer = _opened(chosen, file, robot)
     if path is None and chosen.weightless:
         peer.gravity = robot.gravity
@@ -109,13 +109,15 @@ def compare(
     found = Agreement(robot.name, library, tolerance, ())
     different = unlike_joints(robot, peer)
     if different:
-        words = f"{robot.nv} freedoms here, {peer.nv} there"
+        words = f"{robot.nv} degrees of freedom in chasles, {peer.nv} there"
         return replace(found, first=words, cause=different)
     pulled = robot.gravity - peer.gravity
     if np.max(np.abs(pulled)) > tolerance * max(1.0, float(np.max(np.abs(peer.gravity)))):
         here, there = (", ".join(f"{x:g}" for x in g) for g in (robot.gravity, peer.gravity))
-        words = f"gravity: ({here}) m/s2 here, ({there}) there"
-        return replace(found, first=words, cause="gravity: give both the same (with_gravity)")
+        words = f"gravity: ({here}) m/s2 in chasles, ({there}) there"
+        return replace(
+            found, first=words, cause="gravity: use the same gravity in both (with_gravity)"
+        )
     return _by_terms(found, _with_coordinates_of(peer, robot), peer, chosen, seed)
 
 
@@ -151,7 +153,7 @@ def _written(robot: Robot, library: Library, folder: Path) -> Path:
             if library.motors and suffix == ".xml":
                 _add_motors(file)
             return file
-    assert refused is not None, "a library reads some format"
+    assert refused is not None, "every library reads at least one format"
     raise refused
 
 
@@ -214,5 +216,5 @@ def _opened(library: Library, file: Path, robot: Robot) -> Any:
         problem, remedy = f"{module} is not installed", f"pip install {library.package}"
         raise InputError("E-PEER-003", problem, remedy, part="compare") from None
     except (RuntimeError, ValueError) as error:
-        problem = f"{module} does not read this file: {said(error).strip()}"
+        problem = f"{module} cannot read this file: {said(error).strip()}"
         raise InputError("E-PEER-004", problem, file=file) from None

@@ -62,7 +62,7 @@ class Configuring(Computing):
         that is NaN is not inside.
         """
         if not isinstance(tolerance, Real) or isinstance(tolerance, bool) or not tolerance >= 0.0:
-            problem = f"tolerance must be zero or a positive number, not {tolerance!r}"
+            problem = f"tolerance must be a non-negative number, not {tolerance!r}"
             raise InputError("E-ROBOT-050", problem, part="within")
         given = numbers("within: q", q, self.nq)
         inside = (given >= self.limits.lower - tolerance) & (given <= self.limits.upper + tolerance)

@@ -88,15 +88,17 @@ class Deriving(Configuring):
             raise InputError("E-GPU-028", problem, part="graph")
         if isinstance(function, str):
             if shapes is not None:
-                problem = f"shapes= is for Python functions, not for {function!r}"
-                raise ArgumentError("E-GPU-029", problem, "leave it out", part="graph")
+                problem = f"shapes= applies to Python functions, not to {function!r}"
+                raise ArgumentError("E-GPU-029", problem, "omit it", part="graph")
             self.mechanism.refuse_open("graph", function)
             run: Callable[..., Any] = self.function(function, **options)
             known = {v.name: v.shape for v in run.interface.inputs}  # type: ignore[attr-defined]
         else:
             if options:
-                problem = f"options ({', '.join(options)}) are for functions given by name"
-                raise ArgumentError("E-GPU-030", problem, "call it with them inside", part="graph")
+                problem = f"options ({', '.join(options)}) apply only to functions given by name"
+                raise ArgumentError(
+                    "E-GPU-030", problem, "pass the options inside your function", part="graph"
+                )
             usual = {"q": (self.nq,), **dict.fromkeys(("qd", "qdd", "tau"), (self.nv,))}
             run, known = function, shapes_of(function, usual, shapes or {})
         values = {name: np.zeros(lead + shape, dtype) for name, shape in known.items()}
@@ -133,7 +135,9 @@ class Deriving(Configuring):
         if ready is not None:
             return ready(*arguments)
         if type(order) is not int or order not in (1, 2):
-            raise InputError("E-ROBOT-022", f"order is 1 or 2, not {order!r}", part="derivatives")
+            raise InputError(
+                "E-ROBOT-022", f"order must be 1 or 2, not {order!r}", part="derivatives"
+            )
         options |= {"dissipation": dissipation, "method": method}
         here, forces = self.mechanism.derived("jacobian", function, wrt, order, f_ext, **options)
         if plain:
@@ -215,7 +219,9 @@ class Deriving(Configuring):
         rates += doors.rates_by_name("jacobian_rate", rates, named_rates)
         given = doors.order_of("jacobian_rate", rates)
         if order is not None and doors.checked_order("jacobian_rate", order) != given:
-            problem = f"order={order} needs {order} rates after q, and {given} are given"
+            problem = (
+                f"order={order} needs {order} time derivatives after q, but {given} were given"
+            )
             raise ArgumentError("E-ROBOT-026", problem, part="jacobian_rate")
         view = ("frame", frame, "axes", axes, "at", at, "order", given, "method", method)
         return self._call("jacobian_rate", (q, *rates), view, None, out, threads)
@@ -360,6 +366,8 @@ def _frame_last(function: str, rates: Sequence[Any], frame: str | None) -> tuple
     given = (*rates, frame) if frame is not None else tuple(rates)
     names = [x for x in given if isinstance(x, str)]
     if len(names) != 1 or given[-1] is not names[0]:
-        problem = f"{function} needs one frame=, {doors.NEEDED['frame']}, after all rates"
+        problem = (
+            f"{function} needs one frame=, {doors.NEEDED['frame']}, after all time derivatives"
+        )
         raise ArgumentError("E-CALL-340", problem)
     return given[:-1], names[0]

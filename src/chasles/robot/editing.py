@@ -71,7 +71,9 @@ class Editing(Deriving):
             raise InputError("E-ROBOT-041", wrong, part="attach")
         fault = inertia_fault(float(mass), tensor)
         if fault is not None and fault.check == "not-positive":
-            raise InputError("E-ROBOT-042", fault.what, "check its signs", part="attach")
+            raise InputError(
+                "E-ROBOT-042", fault.what, "check the signs of the inertia", part="attach"
+            )
         entries = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
         about = Symmetric(*(float(tensor[entry]) for entry in entries))
         payload = RigidInertia.from_center(mass, Vector(tuple(map(float, point))), about)
@@ -115,7 +117,7 @@ class Editing(Deriving):
             size = edited_shape(self.model.source, name)
             array = some_numbers(name, value, "with_parameters")
             if not _is_finite(array, *size):
-                problem = f"{name} must have shape {size} of finite numbers, not {array.shape}"
+                problem = f"{name} must be finite with shape {size}, not {array.shape}"
                 raise InputError("E-ROBOT-060", problem, part="with_parameters")
             part, _, what = name.rpartition(".")
             key = {"mass": "link.mass"}.get(what) or f"joint.{what}" * (what in JOINT_NUMBERS)

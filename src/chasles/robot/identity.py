@@ -188,7 +188,7 @@ class Identity(Named):
         held = self.at(t)
         if held is self:
             problem = f"robot {self.name!r} does not depend on time"
-            raise ModelError("E-ROBOT-008", problem, "ask it as it is", part="at_time")
+            raise ModelError("E-ROBOT-008", problem, "use it directly", part="at_time")
         return held
 
     def at(self, t: Array) -> Self:

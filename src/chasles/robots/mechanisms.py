@@ -59,7 +59,7 @@ def four_bar(
     longest = max(lengths, key=lambda name: lengths[name])
     if lengths[longest] >= sum(lengths.values()) - lengths[longest]:
         problem = f"{longest} ({lengths[longest]:g} m) is longer than the other bars together"
-        raise ModelError("E-ROBOT-028", problem, "make it shorter", part="robot 'four_bar'")
+        raise ModelError("E-ROBOT-028", problem, "shorten it", part="robot 'four_bar'")
     bars = {
         "crank": (crank, "base", 0.0),
         "coupler": (coupler, "crank", crank),
@@ -109,7 +109,7 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
     _check("five_bar", ground=ground, crank=crank, coupler=coupler)
     if ground >= 2.0 * (crank + coupler):
         problem = f"ground ({ground:g} m) is longer than both cranks and couplers together"
-        raise ModelError("E-ROBOT-029", problem, "make it shorter", part="robot 'five_bar'")
+        raise ModelError("E-ROBOT-029", problem, "shorten it", part="robot 'five_bar'")
     bars = {
         "left": (crank, "base", 0.0),
         "left_coupler": (coupler, "left", crank),

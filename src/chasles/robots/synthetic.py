@@ -89,7 +89,7 @@ def general_tree(n: int, children: int) -> Description:
     _require("general_tree", n)
     if children < 1:
         problem = f"{children} children a link"
-        raise ModelError("E-ROBOT-031", problem, "ask for one or more", part="robot 'general_tree'")
+        raise ModelError("E-ROBOT-031", problem, "give at least one", part="robot 'general_tree'")
     rng = random.Random(2008)
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i in range(1, n + 1):
@@ -116,7 +116,7 @@ def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
 def _require(name: str, n: int) -> None:
     if n < 1:
         problem = f"it has {n} joints"
-        raise ModelError("E-ROBOT-032", problem, "ask for one or more", part=f"robot {name!r}")
+        raise ModelError("E-ROBOT-032", problem, "give at least one", part=f"robot {name!r}")
 
 
 # Random trees ------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def random_tree(
     """
     if n < 1:
         problem = f"it has {n} joints"
-        raise ModelError("E-ROBOT-033", problem, "ask for one or more", part="robot 'random_tree'")
+        raise ModelError("E-ROBOT-033", problem, "give at least one", part="robot 'random_tree'")
     rng = random.Random(seed)
     chance = rng.random() < 0.5
     kinds = _kinds(rng, n, chance if floating is None else floating)

@@ -89,7 +89,10 @@ def time_optimal(
         problem = f"path must be a trajectory, not {type(path).__name__}"
         raise InputError("E-PATH-024", problem, "make one with spline or line", part="time_optimal")
     if path.start.shape != (robot.nq,):
-        problem = f"the path has positions of shape {path.start.shape}, the robot {robot.nq}"
+        problem = (
+            f"the path has positions of shape {path.start.shape}, but the robot has "
+            f"{robot.nq} coordinates"
+        )
         raise InputError("E-PATH-025", problem, "give a path of this robot", part="time_optimal")
     given = {
         "velocity": robot.limits.velocity if velocity is None else velocity,
@@ -98,8 +101,8 @@ def time_optimal(
     }
     limits = [bounds(k, v, robot.nv, "time_optimal", infinite=True) for k, v in given.items()]
     if all(np.all(np.isinf(each)) for each in limits):
-        problem = f"robot {robot.name!r} has no limits of velocities and torques"
-        remedy = "give velocity=, acceleration= or effort="
+        problem = f"robot {robot.name!r} has no velocity or torque limits"
+        remedy = "give `velocity`, `acceleration` or `effort`"
         raise InputError("E-PATH-026", problem, remedy, part="time_optimal")
     ends = [_speed(k, v) for k, v in (("start_speed", start_speed), ("end_speed", end_speed))]
     motors = robot.independent if robot.model.constraints and actuated is None else actuated
@@ -117,14 +120,14 @@ def _check_moving(on: "Along") -> None:
     rate = np.abs(columns).max(axis=0)
     k = int(np.argmin(rate))
     if rate[k] <= STILL * rate.max():
-        problem = f"the path stands still at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
-        remedy = "give a path whose velocity is not zero, such as a natural spline or a line"
+        problem = f"the path has zero velocity at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
+        remedy = "use a path with nonzero velocity, such as a natural spline or a line"
         raise InputError("E-PATH-054", problem, remedy, part="time_optimal")
 
 
 def _speed(what: str, value: Any) -> float:
     if not (np.ndim(value) == 0 and math.isfinite(value) and value >= 0.0):
-        problem = f"{what} must be a finite speed, zero or more, not {value!r:.60}"
+        problem = f"{what} must be a finite non-negative speed, not {value!r:.60}"
         raise InputError("E-PATH-027", problem, part="time_optimal")
     return float(value)
 
@@ -273,7 +276,7 @@ def _profile(on: Along, x: np.ndarray) -> PPoly:
     if not np.all(np.isfinite(dt)):
         k = int(np.argmax(~np.isfinite(dt)))
         problem = f"the motion stops at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
-        remedy = "check the torque limits there, or give a finer grid"
+        remedy = "check the torque limits there, or use a finer grid"
         raise InputError("E-PATH-029", problem, remedy, part="time_optimal")
     bend = 0.25 * (x[1:] - x[:-1]) / on.length
     t = np.concatenate([[0.0], np.cumsum(dt)])
@@ -291,18 +294,18 @@ def _infeasible(on: Along, found: Speeds, start_speed: float) -> InputError:
         j = int(np.argmax(share))
         name = _freedom(on.robot, j)
         problem = (
-            f"{place}, {name} needs {abs(held[j]):.4g} (N m or N) to hold still, "
-            f"but its limit is {on.effort[j]:.4g}"
+            f"{place}, {name} needs {abs(held[j]):.4g} (N m or N) to stand still, but "
+            f"its limit is {on.effort[j]:.4g}"
         )
-        remedy = "raise effort=, or choose another path"
+        remedy = "increase `effort`, or choose another path"
         return InputError("E-PATH-030", problem, remedy, part="time_optimal")
     if k == 0 and found.low[0] <= found.high[0]:
         low, high = (math.sqrt(max(each, 0.0)) for each in (found.low[0], found.high[0]))
-        problem = f"start_speed {start_speed:g} is outside of {low:.6g} to {high:.6g}"
-        remedy = "change start_speed=, from which the limits can be met"
+        problem = f"start_speed {start_speed:g} is outside {low:.6g} to {high:.6g}"
+        remedy = "choose a start_speed within the limits"
         return InputError("E-PATH-031", problem, remedy, part="time_optimal")
-    problem = f"{place}, no speed meets all limits"
-    remedy = "raise the limits, or choose another path"
+    problem = f"{place}, no speed satisfies all limits"
+    remedy = "increase the limits, or choose another path"
     return InputError("E-PATH-032", problem, remedy, part="time_optimal")
 
 

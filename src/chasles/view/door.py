@@ -75,10 +75,10 @@ class Door:
         """Return why a request is refused; empty if it is not."""
         hosts = request.headers.get_all("Host")
         if len(hosts) != 1 or not self.knows(hosts[0], port):
-            return "This host is not served here; `allow` names further hosts."
+            return "This host is not allowed; list further hosts in `allow`."
         origins = request.headers.get_all("Origin")
         if len(origins) > 1 or not all(self._same(origin, hosts[0]) for origin in origins):
-            return "Pages of other origins are refused; `allow` names further hosts."
+            return "Pages of other origins are rejected; list further hosts in `allow`."
         token = _steps(request)[0].encode("utf-8", "replace")
         if not hmac.compare_digest(token, self.token.encode()):
             return "The address has no valid token; open the address that chasles printed."
@@ -179,7 +179,7 @@ def open_server(door: Door, port: int) -> Any:
     if not started or known is None:
         server.stop()
         problem = f"viser {viser.__version__} is not known to be safe"
-        raise ModelError("E-VIEW-007", problem, "pip install 'chasles[view]'")
+        raise ModelError("E-VIEW-007", problem, "run pip install 'chasles[view]'")
     inputs.known = known
     return server
 

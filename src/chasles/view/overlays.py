@@ -184,7 +184,7 @@ class Frames(Overlay):
 class CenterOfMass(Overlay):
     """A ball at the centre of mass of all moving bodies."""
 
-    label = "Centre of mass"
+    label = "Center of mass"
 
     def made(self, figure: Figure) -> Iterator[Any]:
         name = f"{figure.root}/centre of mass"

@@ -88,7 +88,7 @@ class Panel:
             try:
                 target.follow(phase)
             except ValueError as error:
-                trouble = f"It cannot go there: {said(error)}"
+                trouble = f"Target not reachable: {said(error)}"
             self.refresh(trouble)
 
     def _choose(self, overlay: Manipulability | Target, frame: str) -> None:
@@ -112,7 +112,7 @@ class Panel:
                 value = self.freedoms[k].within(float(self.sliders[k].value))
                 figure.move(moved(figure.robot, figure.q, k, value))
             except ValueError as error:
-                trouble = f"It cannot go there: {said(error)}"
+                trouble = f"Target not reachable: {said(error)}"
             self.refresh(trouble)
 
     def refresh(self, trouble: str = "") -> None:

@@ -72,8 +72,8 @@ def _said(missing: list[str]) -> Iterator[str]:
         names = [name for name in missing if package_of(name) == package]
         count = f"{len(names)} meshes are" if len(names) > 1 else "a mesh is"
         some = ", ".join(names[:2]) + (", ..." if len(names) > 2 else "")
-        remedy = f"; add the folder that holds {package} to ROS_PACKAGE_PATH" if package else ""
-        yield f"{count} not found, or of no known kind: {some}{remedy}"
+        remedy = f"; add the folder that contains {package} to ROS_PACKAGE_PATH" if package else ""
+        yield f"{count} not found, or of unknown type: {some}{remedy}"
 
 
 def _seen(model: Model, shape: ShapeData, notes: list[str], missing: list[str]) -> Iterator[Solid]:

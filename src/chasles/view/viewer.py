@@ -51,7 +51,7 @@ class Viewer:
         for package in ("viser", "trimesh"):
             if importlib.util.find_spec(package) is None:
                 problem = f"the viewer needs {package}"
-                raise ModelError("E-VIEW-005", problem, "pip install 'chasles[view]'")
+                raise ModelError("E-VIEW-005", problem, "run pip install 'chasles[view]'")
         played = None if motion is None else read(motion, robots[0])
         door = Door(host, checked(allow))
         with _quiet():
@@ -173,14 +173,14 @@ def show(
             problem = f"give a robot, not {type(given).__name__}"
             raise ArgumentError("E-VIEW-002", problem, part="show")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 65536:
-        problem = f"a port is a whole number from 0 to 65535, not {port!r}"
+        problem = f"port must be an integer from 0 to 65535, not {port!r}"
         raise InputError("E-VIEW-003", problem, part="show")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         socket.create_server((host, 0), family=family).close()
     except OSError as error:
-        problem = f"nothing can listen on {host!r} here ({error})"
-        remedy = "leave out host, or give an address of this machine"
+        problem = f"cannot listen on {host!r} ({error})"
+        remedy = "omit `host`, or give an address of this machine"
         raise InputError("E-VIEW-004", problem, remedy, part="show") from None
     robots = [robot] if beside is None else [robot, beside]
     return Viewer(robots, motion=motion, host=host, port=port, allow=allow)

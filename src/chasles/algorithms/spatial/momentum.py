@@ -28,8 +28,8 @@ def center_of_mass(model: Model, q: Position) -> Point:
     """The centre of mass of all moving bodies, in the world."""
     m, h = first_moment(model, q)
     if isinstance(m, float) and m == 0.0:
-        problem = "what moves has no mass, hence no centre of mass"
-        remedy = "give links a mass, or ask the robot before its inertias were regrouped"
+        problem = "the moving bodies have no mass, so there is no center of mass"
+        remedy = "give the links masses, or use the robot from before its inertias were regrouped"
         raise ModelError("E-CALL-001", problem, remedy, part=f"robot {model.name!r}")
     return h * (1.0 / m)
 

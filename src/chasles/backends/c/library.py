@@ -74,13 +74,13 @@ def _description(function: Function) -> Iterable[str]:
     yield ""
     for role, variables in (("", function.inputs), ("out: ", function.outputs)):
         for v in variables:
-            size = " x ".join(map(str, v.shape)) + ", row by row"
+            size = " x ".join(map(str, v.shape)) + ", row-major"
             if len(v.shape) < 2:
                 size = f"{v.size} number{'' if v.size == 1 else 's'}"
             yield f"{role}{v.name}: {size}"
     yield f"operations: {function.program.count}"
-    yield f"stack with optimisation, about: {function.stack} bytes"
-    yield f"of the batch function: {function.batch_stack} bytes"
+    yield f"stack (optimized build), approximately: {function.stack} bytes"
+    yield f"stack of the batch function: {function.batch_stack} bytes"
 
 
 def source(library: Library) -> str:

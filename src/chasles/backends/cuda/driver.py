@@ -212,7 +212,7 @@ def _check(status: int) -> None:
         text = ctypes.c_char_p()
         driver().cuGetErrorString(status, ctypes.byref(text))
         reason = (text.value or b"unknown error").decode()
-        raise StateError("E-GPU-012", f"the CUDA driver refused: {reason} ({status})")
+        raise StateError("E-GPU-012", f"the CUDA driver reported an error: {reason} ({status})")
 
 
 @functools.cache
@@ -224,11 +224,11 @@ def driver() -> ctypes.CDLL:
         raise StateError("E-GPU-015", "no NVIDIA driver was found", remedy)
     if not hasattr(library, "cuLibraryLoadData"):
         problem = "the NVIDIA driver is older than CUDA 12"
-        raise StateError("E-GPU-013", problem, "install a newer one")
+        raise StateError("E-GPU-013", problem, "install a newer driver")
     unsigned, pointer = ctypes.c_uint, ctypes.c_void_p
     library.cuLaunchKernel.argtypes = [pointer, *[unsigned] * 7, *[pointer] * 3]
     status = library.cuInit(0)
     if status:
-        problem = f"no GPU can be used (the CUDA driver says {status})"
-        raise StateError("E-GPU-014", problem, "check that nvidia-smi lists one")
+        problem = f"no GPU is available (CUDA driver status {status})"
+        raise StateError("E-GPU-014", problem, "check that nvidia-smi lists a GPU")
     return library

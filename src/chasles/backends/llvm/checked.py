@@ -239,7 +239,7 @@ class _Module:
         if root.startswith("@") and root not in self._sizes:  # of another module
             return ""
         what = re.sub(r"[^ -~]|[\"\\]", "?", line.strip())[:100]
-        message = f"chasles: access outside of its array in {self._name}: {what}\n"
+        message = f"chasles: out-of-bounds access in {self._name}: {what}\n"
         name = f"@chasles_text{len(self.texts)}"
         spelled = message.replace("\n", "\\0A")
         self.texts.append(f'{name} = internal constant [{len(message)} x i8] c"{spelled}"')

@@ -62,7 +62,9 @@ class Piece:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         problem = "machine code in memory cannot be copied or pickled"
-        raise ArgumentError("E-CALL-099", problem, "pickle the robot or the compiled function")
+        raise ArgumentError(
+            "E-CALL-099", problem, "pickle the robot or the compiled function instead"
+        )
 
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         if not ending():

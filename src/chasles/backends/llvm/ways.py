@@ -143,7 +143,7 @@ class Owner(tuple[Any, ...]):
         if answer is not NotImplemented:
             return answer
         if fallback is None:
-            raise StateError("E-CALL-016", "the robot of this function has been taken apart")
+            raise StateError("E-CALL-016", "the robot of this function has been destroyed")
         return fallback(*arguments, **named)
 
     def __getattr__(self, name: str) -> Any:

@@ -128,7 +128,7 @@ class RackAndPinion(Joint):
     nq = nv = 1
     units = ("rad",)
     unfelt = "k"
-    along, askew = "zx", "the second one is the rack's direction"
+    along, askew = "zx", "give the second axis along the rack"
     numbers = Numbers("angle", "rate")
     series = (Part("prismatic", 0, "radius"), Part("revolute", 2))
 

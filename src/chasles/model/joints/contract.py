@@ -145,7 +145,7 @@ class Joint:
 
     def motion(self, q: Vector) -> Transform:
         """The joint's own transform, from its predecessor frame to its successor frame."""
-        raise UnsupportedError("E-JOINT-015", f"{type(self).__name__} has no motion(q): write it")
+        raise UnsupportedError("E-JOINT-015", f"{type(self).__name__} does not define motion(q)")
 
     def transform(self, q: Vector) -> Transform:
         """From coordinates of the parent body to those of the body."""
@@ -243,7 +243,7 @@ class Joint:
     def drift(self, qd: Vector) -> Matrix:
         """-ad(qd): a small step d changes at the rate drift @ d + (change of qd); 0 if additive."""
         if not self.additive:
-            problem = f"{type(self).__name__} has no drift(qd): write it"
+            problem = f"{type(self).__name__} does not define drift(qd)"
             raise UnsupportedError("E-JOINT-016", problem)
         return Matrix.zero(self.nv, self.nv)
 
@@ -251,12 +251,12 @@ class Joint:
 
     def constraint(self, q: Vector) -> Forces:
         """T: the columns span the forces that the joint transmits, in body coordinates."""
-        problem = f"{type(self).__name__} has no constraint(q): write it"
+        problem = f"{type(self).__name__} does not define constraint(q)"
         raise UnsupportedError("E-JOINT-017", problem)
 
     def fit(self, X: Transform) -> Vector:
         """The q with motion(q) = X; for other X, one that leaves of the error what T feels."""
-        raise UnsupportedError("E-JOINT-018", f"{type(self).__name__} has no fit(X): write it")
+        raise UnsupportedError("E-JOINT-018", f"{type(self).__name__} does not define fit(X)")
 
     # Rotor, resistance and inertia --------------------------------------------------------------
 

@@ -71,7 +71,7 @@ class Spherical(Natural):
     elsewhere = {
         "Pinocchio": Numbers("qx qy qz qw", "wx wy wz"),
         "MuJoCo": numbers,
-        "Drake": "its BallRpyJoint has roll, pitch and yaw, no quaternion",
+        "Drake": "its BallRpyJoint has roll, pitch and yaw instead of a quaternion",
     }
 
     def motion(self, q: Vector) -> Transform:

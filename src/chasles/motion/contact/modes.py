@@ -291,8 +291,8 @@ def impulses(laws: Sequence[Rigid], bodies: np.ndarray, W: np.ndarray, v: np.nda
         c[2::3] += e[meet] * np.minimum(c[2::3], 0.0)
         total[rows] += coulomb(W[np.ix_(rows, rows)], c, mu[meet]).ravel()
         now = v.ravel() + W @ total
-    problem = f"impacts do not end within {MOST} rounds"
-    raise ConvergenceError("E-MOTION-280", problem, "give a smaller restitution")
+    problem = f"impacts did not end within {MOST} rounds"
+    raise ConvergenceError("E-MOTION-280", problem, "use a smaller coefficient of restitution")
 
 
 def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -306,8 +306,8 @@ def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
         impulse = laws[k].impact_law.impulse(*read_only(blocks[k, :, k], now[k]))
         total[k] += impulse
         now += blocks[:, :, k] @ impulse
-    problem = f"impacts in turn do not end within {MOST}"
-    raise ConvergenceError("E-MOTION-045", problem, "give restitution= instead of impact=")
+    problem = f"sequential impacts did not end within {MOST} rounds"
+    raise ConvergenceError("E-MOTION-045", problem, "use `restitution` instead of `impact`")
 
 
 # Without friction --------------------------------------------------------------------------------

@@ -81,11 +81,11 @@ def told(function: str, run: Any) -> Any:
     unstable = run.unstable
     if isinstance(unstable, np.ndarray) and (unstable >= 0).any():
         found = unstable[unstable >= 0]
-        who = f" of {found.size} of {unstable.size} members" if unstable.ndim else ""
+        who = f" in {found.size} of {unstable.size} members" if unstable.ndim else ""
         warnings.warn(
-            f"{function}: soft contact{who} is unstable from step {found.min()} on (see "
-            "Trajectory.unstable); make dt smaller or the ground softer, or use an implicit "
-            "integrator or rigid contact",
+            f"{function}: soft contact{who} is unstable from step {found.min()} on "
+            "(see Trajectory.unstable); reduce dt or the stiffness of the ground, or "
+            "use an implicit integrator or rigid contact",
             RuntimeWarning,
             stacklevel=LEVEL,
         )

@@ -94,14 +94,14 @@ class Rollout:
             raise InputError("E-MOTION-016", problem, remedy, part="rollout")
         require_tree(model, "rollout", "use chasles.simulate")
         if parameters and (control is None or isinstance(control, BUILT_IN)):
-            problem = "parameters are those of a controller"
+            problem = "parameters were given, but tau is not a controller"
             remedy = "give tau as a function of t, q, qd and p"
             raise ModelError("E-MOTION-018", problem, remedy, part="rollout")
         self.model, self.contacts, self.parameters = model, contacts, parameters
         self.control = None if control is None else traced(model, control, parameters)
         self._touching: Program | None = None
         if contacts is not None:
-            assert dt is not None, "which surfaces need"
+            assert dt is not None, "which contact surfaces need"
             self._touching = contacts.program(dt)
         digests = ("" if p is None else p.hash for p in (self.control, self._touching))
         own = (model.source, model.mimics, integrator)
@@ -139,8 +139,8 @@ class Rollout:
         place, dt, steps = self._place(course), course.dt, course.steps
         every, done, total = course.every, course.done, course.total or steps
         if course.threads is not None and not backends.takes_numpy(place.backend):
-            problem = "threads= is for processors"
-            remedy = "leave it out on a GPU"
+            problem = "threads= applies only to the CPU"
+            remedy = "omit it on a GPU"
             raise ArgumentError("E-MOTION-019", problem, remedy, part=course.function)
         watch = self.contacts is not None and bool(self.contacts.laws)
         loop = self._loop(place.backend, place.dtype, watch=watch)
@@ -198,7 +198,7 @@ class Rollout:
         found, others = gone_back(self._adjoint, names, *arrays, *length)
         if not all(np.isfinite(a).all() for a in (*found, *others.values())):
             problem = "the gradient is not finite"
-            remedy = "make dt smaller, or look at the motion and its forces"
+            remedy = "reduce dt, or inspect the motion and its forces"
             raise NotFiniteError("E-MOTION-020", problem, remedy, part="rollout_pullback")
         by = [a.reshape(*lead, a.shape[1]) for a in found]
         rows = {name: a.reshape(*lead, *a.shape[1:]) for name, a in others.items()}
@@ -329,8 +329,8 @@ def checked_steps(
         problem = f"start must be a finite time, not {start!r:.60}"
         raise InputError("E-MOTION-022", problem, part=function)
     if counts[0] > MOST_STEPS:
-        problem = f"{counts[0]:,} steps, more than {MOST_STEPS:,}"
-        remedy = "take fewer, and go on from the last state (start=)"
+        problem = f"the motion has {counts[0]:,} steps, more than {MOST_STEPS:,}"
+        remedy = "simulate fewer steps, and continue from the last state (start=)"
         raise InputError("E-MOTION-121", problem, remedy, part=function)
     step, begin = checked_step(dt, f"{function}: dt"), float(start)
     check_resolution(begin, step, function)

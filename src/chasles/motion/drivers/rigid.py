@@ -142,8 +142,8 @@ class RigidContact(Pace):
         qdd = problem.motion(f.ravel()).qdd
         if not np.isfinite(qdd).all():
             held, t = self._slots.named(active), at.t
-            what = f"accelerations are no longer finite at t = {t:.6g} s, with {held} held"
-            remedy = "make dt smaller, or look at tau"
+            what = f"accelerations are not finite at t = {t:.6g} s while {held} are in contact"
+            remedy = "reduce dt, or check tau"
             raise NotFiniteError("E-MOTION-057", what, remedy, part="simulate")
         forces[active] = f
         qdd[self._slots.freedoms(mode.current)] = 0.0
@@ -303,9 +303,9 @@ class RigidContact(Pace):
         """Refuse a state to begin with in which bodies penetrate."""
         deep = np.flatnonzero(gap < -DEEPEST)
         if deep.size:
-            depth = f"{-np.min(gap):.3g} (m, or rad of a limit)"
-            problem = f"at t = {t:.6g} s {self._slots.named(deep)} penetrates by {depth}"
-            remedy = "begin with bodies apart or touching"
+            depth = f"{-np.min(gap):.3g} (m, or rad at a limit)"
+            problem = f"{self._slots.named(deep)} penetrates by {depth} at t = {t:.6g} s"
+            remedy = "start with bodies that are separated or just touch"
             raise InputError("E-MOTION-059", problem, remedy, part="simulate")
 
     def _struck(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:

@@ -192,7 +192,7 @@ class Capsule(_ClosedForm):
     def __post_init__(self) -> None:
         check_places(self, "start", "end")
         _check("Capsule: radius", self.radius)
-        _check("Capsule: the distance of its ends", math.dist(self.start, self.end))
+        _check("Capsule: the distance between its ends", math.dist(self.start, self.end))
 
     def balls(self) -> list[tuple[Place, float]]:
         """Its ends, which touch a plane first."""
@@ -280,12 +280,12 @@ class Ground(_ClosedForm):
         try:
             height = self.height(x, y)
         except Exception as error:
-            problem = f"height failed on symbols, {type(error).__name__}: {said(error)}"
+            problem = f"height failed on symbols: {type(error).__name__}: {said(error)}"
             remedy = "let it take (x, y), and write it with the functions of chasles.expr"
             raise InputError("E-CONTACT-025", problem, remedy, part="Ground") from error
         if not is_number(height):
             problem = f"height gives {height!r:.60}"
-            raise InputError("E-CONTACT-026", problem, "return one number, z in m", part="Ground")
+            raise InputError("E-CONTACT-026", problem, "return one number: z in m", part="Ground")
         program = Program.from_outputs("height", [place], [(Variable("height", ()), [height])])
         first = jacobian(program, ["at"])
         return [program, first, jacobian(first, ["at"])]
@@ -319,8 +319,10 @@ class Ground(_ClosedForm):
                 break
         else:
             if not traced:
-                remedy = "is the ball beyond the curvature?"
-                raise InputError("E-CONTACT-027", "no nearest point found", remedy, part="Ground")
+                remedy = "check that the radius of the ball is below the radius of curvature"
+                raise InputError(
+                    "E-CONTACT-027", "no closest point was found", remedy, part="Ground"
+                )
         h, gx, gy, *K = self._slopes(x, y)
         mx, my = _solved(gx, gy, cz - h, K, vx + vz * gx, vy + vz * gy)
         over = 1.0 / sqrt(1.0 + gx * gx + gy * gy)

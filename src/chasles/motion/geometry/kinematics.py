@@ -124,7 +124,7 @@ def ball_contact(
     c, rate = over.point(center)
     distance, normal, normal_rate = nearest_on(under, surface, c, rate)
     if normal.dtype == float and np.any(np.isnan(normal)) and np.all(np.isfinite(c)):
-        problem = "two centres coincide, so that no normal is nearest"
+        problem = "two centers coincide, so the contact normal is undefined"
         raise InputError("E-CONTACT-016", problem, part="contact_points")
     point, moved, gap = c - radius * normal, rate - radius * normal_rate, distance - radius
     return Contact(over.frame, under.frame, point, normal, gap, moved, normal_rate)
@@ -217,7 +217,7 @@ class Points:
         state = (q, qd, *(np.array(t) for _ in self._clock))
         gap, *moves = self._moves(*state, *self._nearest(state))
         if np.isnan(gap).any():
-            problem = "two centres coincide, so that no normal is nearest"
+            problem = "two centers coincide, so the contact normal is undefined"
             raise InputError("E-CONTACT-037", problem, part="simulate")
         axes, velocity, J, bias = moves
         return Moves(gap, axes, velocity, J, bias, np.full(self._count, np.inf))

@@ -57,8 +57,10 @@ def check_shapes(function: str, body: Body, surface: Surface) -> None:
     """Refuse what is no body, or no surface."""
     if not isinstance(body, Body) or not isinstance(surface, Surface):
         names = f"{type(body).__name__} as body with {type(surface).__name__} as surface"
-        remedy = "planes and grounds are surfaces, points bodies"
-        raise ArgumentError("E-CONTACT-051", f"no contact of {names}", remedy, part=function)
+        remedy = "use planes and grounds as surfaces, and points as bodies"
+        raise ArgumentError(
+            "E-CONTACT-051", f"the pair {names} is not supported", remedy, part=function
+        )
 
 
 def contact_points(
@@ -88,7 +90,7 @@ def contact_points(
         if fault := value_fault(f"contact_points.{name}", value):
             raise InputError("E-CONTACT-052", fault, part="contact_points")
     if torsion and not friction:
-        problem = "torsion needs friction, with which it shares a cone"
+        problem = "torsion needs sliding friction, with which it shares a cone"
         raise InputError("E-CONTACT-053", problem, part="contact_points")
     over, under = (carrier(robot.mechanism, q, qd, shape.frame) for shape in (body, surface))
     if isinstance(body, Point | Sphere) or isinstance(surface, Plane | Ground):
@@ -98,8 +100,8 @@ def contact_points(
     elif np.ndim(q) == np.ndim(qd) == 1:
         found = patch_contacts(body, over, surface, under)
     else:
-        problem = f"{type(body).__name__} against {type(surface).__name__} is for one state"
-        raise InputError("E-CONTACT-048", problem, "call it for each", part="contact_points")
+        problem = f"{type(body).__name__} on {type(surface).__name__} supports a single state only"
+        raise InputError("E-CONTACT-048", problem, "call it once per state", part="contact_points")
     return [c._replace(friction=friction, torsion=torsion) for c in found]
 
 
@@ -219,7 +221,7 @@ def patch_contacts(
     found = [c for c in near if n is None or c.normal @ n >= ALONG]
     if not found:
         names = f"{type(body).__name__} and {type(surface).__name__}"
-        problem = f"{names} are too deep in each other to say where they touch"
+        problem = f"{names} penetrate too deeply to determine where they touch"
         raise InputError("E-CONTACT-049", problem, part="contact_points")
     least = min(c.gap for c in found) + LEVEL * size
     patch: list[Contact] = []
@@ -291,7 +293,7 @@ def _direction(
     coal.distance(*_placed(surface, under), *_placed(body, over), request, found)
     n = np.array(found.normal)
     if not np.all(np.isfinite(n)):
-        problem = "coal found no direction between two bodies"
+        problem = "coal found no direction between the two bodies"
         raise ConvergenceError("E-CONTACT-050", problem, part="contact_points")
     return n, (np.array(found.getNearestPoint2()), np.array(found.getNearestPoint1()))
 

@@ -83,8 +83,8 @@ class Slip:
             bent = bent[~past]
             bent = bent[self[bent]._bent(path[bent])]
         else:
-            problem = "slip does not come to an end"
-            remedy = "is W an inverse inertia (positive definite)?"
+            problem = "slip does not end"
+            remedy = "check that W is an inverse inertia (positive definite)"
             raise NotFiniteError("E-CONTACT-079", problem, remedy, part="impact")
         some = np.flatnonzero(crossing)
         path[some] = self[some]._reach(path[some], h[some], quantity, goal[some])

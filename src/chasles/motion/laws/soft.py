@@ -139,7 +139,7 @@ class TwoSoftSurfaces(_InSeries):
     def __post_init__(self) -> None:
         for surface in self._surfaces:
             if not isinstance(surface, SoftSurface):
-                problem = f"give two of SoftSurface, not {surface!r:.60}"
+                problem = f"give two SoftSurface objects, not {surface!r:.60}"
                 raise ArgumentError("E-CONTACT-085", problem, part="TwoSoftSurfaces")
 
     @property
@@ -151,9 +151,9 @@ class TwoSoftSurfaces(_InSeries):
         a, b = self.first, self.second
         if not math.isclose(a.stiffness * b.damping, b.stiffness * a.damping, rel_tol=1e-9):
             ratios = f"{a.stiffness / a.damping:g} and {b.stiffness / b.damping:g} 1/s"
-            problem = f"the surfaces differ in the ratio of stiffness to damping, {ratios}"
+            problem = f"the surfaces differ in their ratio of stiffness to damping, {ratios}"
             part = "TwoSoftSurfaces.lumped"
-            raise InputError("E-CONTACT-086", problem, "keep them as two", part=part)
+            raise InputError("E-CONTACT-086", problem, "keep them as two surfaces", part=part)
         return SoftSurface(_series(a.stiffness, b.stiffness), _series(a.damping, b.damping))
 
 
@@ -193,7 +193,7 @@ class HuntCrossley(_Stateless):
     def __post_init__(self) -> None:
         super().__post_init__()
         if 2.0 * self.exponent != round(2.0 * self.exponent):
-            problem = f"exponent must be a multiple of one half from 1 on, not {self.exponent!r}"
+            problem = f"exponent must be a multiple of 0.5 and at least 1, not {self.exponent!r}"
             raise InputError("E-CONTACT-087", problem, part="HuntCrossley")
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
