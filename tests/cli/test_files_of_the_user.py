@@ -90,7 +90,7 @@ def test_a_file_that_is_there_stays_unless_told(name: str, here: Path) -> None:
     target.write_text("mine")
     target.chmod(0o640)
     text = call(code=2)
-    assert f"{target}: this file exists already; choose another name" in text
+    assert f"{target}: the file already exists; choose another name" in text
     assert "--overwrite" in text
     assert target.read_text() == "mine"
     call("--overwrite")
@@ -175,7 +175,7 @@ def test_what_is_read_is_never_written_over(here: Path) -> None:
         for name in (*spellings, f"hard{suffix}", f"soft{suffix}"):
             given = [name if word == "TARGET" else word for word in words]
             text = invoke(*given, "--overwrite", code=2)
-            assert "this file is read, and is never written over" in text
+            assert "the file is an input and is never overwritten" in text
             assert Path(file).read_bytes() == before
         if Path(file.upper()).exists():  # a disk that does not tell cases apart
             given = [file.upper() if word == "TARGET" else word for word in words]
@@ -247,7 +247,7 @@ def test_exported_files_are_all_new_or_all_old(here: Path, monkeypatch: pytest.M
     words = ["export", "planar:1", "-f", "mass_matrix", "-o", "c"]
     (here / "c").mkdir()
     (here / "c/CMakeLists.txt").write_text("mine")
-    assert "c/CMakeLists.txt: this file exists already" in invoke(*words, code=2)
+    assert "c/CMakeLists.txt: the file already exists" in invoke(*words, code=2)
     assert [path.name for path in (here / "c").iterdir()] == ["CMakeLists.txt"]
     synced = os.fsync
     full = OSError(errno.ENOSPC, "No space left on device")
@@ -424,7 +424,9 @@ def test_one_process_at_a_time(here: Path) -> None:
     other = Manifest(here / "out")
     other.lock()
     for more in ("--overwrite", "--resume"):
-        assert "another process simulates into this folder" in invoke(*SIMULATE, more, code=2)
+        assert "another process is writing a simulation to this folder" in invoke(
+            *SIMULATE, more, code=2
+        )
     other.unlock()
     invoke(*SIMULATE, "--no-plots", "--overwrite")
 

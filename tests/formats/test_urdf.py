@@ -163,11 +163,14 @@ def test_an_inertia_turns_with_its_origin_and_moves_to_the_link(write: Write) ->
 def test_limits_that_are_absent(write: Write) -> None:
     robot = urdf.read(write(ARM))
     assert robot.joints[0].limits == Limits(-7.0, 0.0, 6.0, 5.0)
-    assert "arm.urdf:9: joint 'elbow': no upper limit is given; taken as 0" in robot.notes
+    assert "arm.urdf:9: joint 'elbow': no upper limit is given; 0 is used" in robot.notes
     without = re.sub("<limit.*/>", "", ARM)
     robot = urdf.read(write(without))
     assert robot.joints[0].limits == robot.joints[1].limits == Limits()
-    assert "arm.urdf:4: joint 'elbow': no limit is given; taken as unbounded" in robot.notes
+    assert (
+        "arm.urdf:4: joint 'elbow': no limit is given; the joint is taken as unbounded"
+        in robot.notes
+    )
     continuous = ARM.replace('"revolute"', '"continuous"')
     assert urdf.read(write(continuous)).joints[1].limits == Limits(velocity=2.0, effort=3.0)
 

@@ -296,7 +296,10 @@ def test_urdf_has_no_capsules_and_no_ellipsoids(tmp_path: Path) -> None:
     """A capsule is the cylinder and the two balls that cover the same points."""
     source = all_kinds(tmp_path, [kind for kind in SHAPES if kind not in ("capsule", "ellipsoid")])
     notes = formats.write(source, tmp_path / "arm.urdf")
-    ends = [f"link {shape.link!r}: URDF has no ell" for shape in source.shapes[2:]]
+    ends = [
+        f"link {shape.link!r}: URDF does not support shapes of type ell"
+        for shape in source.shapes[2:]
+    ]
     assert [note.startswith(end) for note, end in zip(notes, ends, strict=True)] == [True, True]
     cylinder, *balls = formats.read(tmp_path / "arm.urdf").shapes[:3]
     capsule = next(s for s in source.shapes if s.link == cylinder.link)

@@ -243,9 +243,7 @@ def test_limits(kind: str, bounds: str, tmp_path: Path) -> None:
     found = chasles.load(tmp_path / "a.xml").joint("first").limits
     assert found == replace(limits, velocity=math.inf)
     none = limits.velocity == math.inf
-    assert notes == (
-        () if none else ("limits of velocity have no place in MJCF: 'first', 'second'",)
-    )
+    assert notes == (() if none else ("MJCF does not store velocity limits: 'first', 'second'",))
 
 
 def test_joints_keep_their_numbers(tmp_path: Path) -> None:
@@ -284,7 +282,7 @@ def test_a_range_that_is_a_point_is_noted(tmp_path: Path) -> None:
     source = in_frames("revolute")
     joints = tuple(replace(joint, limits=Limits(0.0, 0.0)) for joint in source.joints)
     notes = formats.write(replace(source, joints=joints), tmp_path / "a.xml")
-    assert "joint 'first': range 0 to 0 is no range for MuJoCo; left out" in notes
+    assert "joint 'first': range 0 to 0 is not a valid range in MuJoCo; it is not written" in notes
 
 
 def test_what_is_left_out_is_noted(tmp_path: Path) -> None:
@@ -294,7 +292,7 @@ def test_what_is_left_out_is_noted(tmp_path: Path) -> None:
     branched = chasles.robots.general_tree(5, 2)
     (note,) = chasles.save(branched, tmp_path / "b.xml")
     order = ", ".join(map(repr, chasles.load(tmp_path / "b.xml").joints))
-    assert note == f"coordinates are in MuJoCo's order: {order}"
+    assert note == f"coordinates are written in MuJoCo's order: {order}"
 
 
 # Loops and couplings ---------------------------------------------------------------------------
@@ -471,7 +469,7 @@ def test_numbers_outside_their_ranges_are_written_as_they_are_read(
     velocity, damping = "velocity limit -1 is negative", "damping -1 is negative"
     notes = set(formats.write(source, tmp_path / f"a{suffix}"))
     assert {
-        f"joint 'first': {velocity}; taken as no limit",
+        f"joint 'first': {velocity} is ignored; no limit is used",
         f"joint 'first': {damping}; taken as 0",
     } <= notes
     found = chasles.load(tmp_path / f"a{suffix}").joint("first")
@@ -483,7 +481,7 @@ def test_what_mujoco_means_otherwise_is_noted(tmp_path: Path) -> None:
     free = JointData("root", "free", None, "a", friction=0.1)
     shape = ShapeData("a", "sphere", (1.0,), color=(1.0, 0.0, 0.0, 1.0), role="collision")
     notes = formats.write(Description("r", (body,), (free,), shapes=(shape,)), tmp_path / "a.xml")
-    assert notes[0] == "colours of shapes for collision have no place in MJCF; .toml has one"
+    assert notes[0] == "MJCF does not store colors of collision shapes; .toml does"
     assert notes[1].startswith("joint 'root': friction of a free joint acts along the world's")
 
 

@@ -75,11 +75,12 @@ WRONG = {
     "xml": (ARM.replace("</robot>", ""), "arm.urdf.xacro:14: not readable XML: "),
     "file": (
         ARM.replace("parts.xacro", "pats.xacro"),
-        "arm.urdf.xacro:3: xacro: there is no file 'pats.xacro' to include",
+        "arm.urdf.xacro:3: xacro: the included file 'pats.xacro' to include",
     ),
     "package": (
         ARM.replace("parts.xacro", "$(find nowhere)/parts.xacro"),
-        "arm.urdf.xacro:3: xacro: package 'nowhere' is not above the file, nor beside what is; put",
+        "arm.urdf.xacro:3: xacro: package 'nowhere' is neither above the file nor next to "
+        "a folder above it; put",
     ),
     "escape": (
         ARM.replace("${0.1 * k}", "${().__class__}", 1),
@@ -97,8 +98,11 @@ WRONG = {
         ARM.replace("</robot>", "<a/>" * 500_000 + "</robot>"),
         "arm.urdf.xacro: 500",
     ),
-    "entity": ("<!DOCTYPE r [<!ENTITY a 'b'>]>" + ARM, "document types and entities are not read"),
-    "no robot": (ARM.replace("robot", "robbot"), "the document is a <robbot>; a URDF file is"),
+    "entity": (
+        "<!DOCTYPE r [<!ENTITY a 'b'>]>" + ARM,
+        "document types and entities are not supported",
+    ),
+    "no robot": (ARM.replace("robot", "robbot"), "the root element is <robbot>; a URDF file is"),
 }
 
 

@@ -220,7 +220,7 @@ def described(source: TomlFile, *, floating: bool) -> Description:
     freedoms = {freedom: 0 for name, n in counts.items() for freedom in freedom_names(name, n)}
     for name in top.get("independent", ()):
         if name not in freedoms:
-            problem = f"no freedom {name!r}"
+            problem = f"there is no degree of freedom {name!r}"
             raise source.error("E-TOML-005", problem, suggest(name, freedoms), "independent")
     return Description(
         top.get("name", PurePath(source.file).stem),

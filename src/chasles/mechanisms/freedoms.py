@@ -105,7 +105,7 @@ class Freedoms(Equations):
         names = some_names("freedoms", names)
         for name in names:
             if name not in self.freedoms:
-                problem = f"no freedom {name!r} {purpose}"
+                problem = f"there is no degree of freedom {name!r} {purpose}"
                 remedy = f"it has {', '.join(map(repr, self.freedoms))}"
                 raise ModelError("E-LOOP-005", problem, remedy, part=self.part)
         return np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)

@@ -89,8 +89,8 @@ class Mobility(int):
         more = f" ({self.positions} of position)" if self.positions > self.mobility else ""
         return (
             f"mobility {self.mobility}{more}: {self.freedoms} degrees of freedom, "
-            f"rank {self.rank} of {self.rows} equations ({f'redundant: {extra}' if extra else 'none redundant'}; "
-            f"{parts}, rank tolerance "
+            f"rank {self.rank} of {self.rows} equations "
+            f"({f'redundant: {extra}' if extra else 'none redundant'}; {parts}, rank tolerance "
             f"{self.tolerance:.0e}){self._held()}{self._offer()}{self._off()}"
         )
 

@@ -124,8 +124,8 @@ def check_loops(source: Description) -> None:
 def check_unused(source: Description) -> tuple[str, ...]:
     """A note for each loop that has numbers which do not count, since it has no coordinates."""
     remedies = {
-        "armature, damping and friction": "make it a joint of the tree, and close the loop elsewhere",
-        "limits": "set limits on joints of the tree",
+        "armature, damping and friction": "make it a tree joint, and close the loop elsewhere",
+        "limits": "set limits on tree joints",
     }
     return tuple(
         f"{_at(loop)}: its {what} are ignored, because it has no coordinates; {remedy}"

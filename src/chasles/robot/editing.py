@@ -170,7 +170,7 @@ class Editing(Deriving):
 
         Raises `chasles.LockedMechanism` for a freedom that the loops lock.
         """
-        some_names("a freedom", freedoms, "with_independent")
+        some_names("a degree of freedom", freedoms, "with_independent")
         self.mechanism.loops.select(freedoms)
         return self._changed(independent=freedoms)
 
