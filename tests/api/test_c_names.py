@@ -118,7 +118,7 @@ def test_given_prefixes_are_refused_by_what_has_them(tmp_path: Path) -> None:
     ):
         with raises("E-EXPORT-010", words):
             chasles.export(named("arm"), "mass_matrix", tmp_path / "x", prefix=prefix)
-    with raises("E-EXPORT-010", f"longer than {LONGEST} letters"):
+    with raises("E-EXPORT-010", f"longer than {LONGEST} characters"):
         chasles.export(named("arm"), "mass_matrix", tmp_path / "x", prefix="a" * 300)
     assert not (tmp_path / "x").exists()
 

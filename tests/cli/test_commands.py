@@ -174,7 +174,7 @@ def test_functions_are_named_alike_everywhere() -> None:
     assert "bias_forces" in texts[0]
     result = invoke("export", "planar:2", *again, "-o", "c", "--json")
     assert json.loads(result.stdout)["functions"] == ["mass_matrix", "bias_forces"]
-    assert "name what to export" in invoke("export", "planar:2", "-o", "c").stderr
+    assert "name a function to export" in invoke("export", "planar:2", "-o", "c").stderr
 
 
 # Answers ---------------------------------------------------------------------------------------

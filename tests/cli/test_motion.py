@@ -450,10 +450,10 @@ def without(*columns: str) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("m.csv", "", "m.csv:1: the file is empty; begin it with the names"),
+        ("m.csv", "", "m.csv:1: the file is empty; begin the file with the column"),
         ("m.csv", HEADER + "\n", "m.csv: the file has no instants"),
-        ("m.csv", GOOD + "5,0,0\n", "m.csv:6: 3 numbers where 7 belong: 't', 'joint1.q'"),
-        ("m.csv", GOOD + "5,0,0,0,0,0,0,0\n", "m.csv:6: 8 numbers where 7 belong"),
+        ("m.csv", GOOD + "5,0,0\n", "m.csv:6: the row has 3 numbers instead of 7: 't', 'joint1.q'"),
+        ("m.csv", GOOD + "5,0,0,0,0,0,0,0\n", "m.csv:6: the row has 8 numbers instead of 7"),
         ("m.csv", GOOD + "5,0,0,zero,0,0,0\n", "m.csv:6: joint1.qdd is 'zero'; give a finite"),
         ("m.csv", GOOD + "5,0,0,0,,0,0\n", "m.csv:6: joint2.q is ''; give a finite number"),
         ("m.csv", "# c\n\n" + GOOD + "5,0,nan,0,0,0,0\n", "m.csv:8: joint1.qd is 'nan'"),
@@ -475,7 +475,11 @@ def without(*columns: str) -> str:
         ("m.csv", without("joint2.q"), "m.csv:1: there is no column 'joint2.q'; add it"),
         ("m.csv", without("joint1.qd"), "m.csv:1: there is no column 'joint1.qd'; add it"),
         ("m.csv", without("joint1.qd", "joint2.qd"), "has no velocities"),
-        ("m.csv", without("joint1.qdd", "joint2.qdd"), "no accelerations (.qdd); add them, or"),
+        (
+            "m.csv",
+            without("joint1.qdd", "joint2.qdd"),
+            "no accelerations (.qdd); add the columns, or",
+        ),
         ("m.csv", "\0,t\n", "m.csv:1: "),
         ("m.csv", b"PK\x03\x04\xff\xfe" * 20, "m.csv:1: "),
         ("m.csv", "x" * 200_000, "m.csv:1: "),
@@ -488,7 +492,7 @@ def without(*columns: str) -> str:
             "0 0 0\n0 0\n",
             "m.mot:2: 2 numbers; give 3 numbers for one joint (q qd qdd) or 6",
         ),
-        ("m.mot", "0 0 0\n0 0 0 0 0 0\n", "m.mot:2: 6 numbers; give 3 for one joint"),
+        ("m.mot", "0 0 0\n0 0 0 0 0 0\n", "m.mot:2: 6 numbers; give 3 numbers for one joint"),
         ("m.mot", "0 0 0\n0 0 0\n0 0 0\n", "m.mot:3: the file ends after 1 of 2 joints"),
         ("m.mot", "0 0 0\n0 nan 0\n", "m.mot:2: joint2.qd is 'nan'; give a finite number"),
         ("m.mot", "0 0 0 0 0 x\n", "m.mot:1: joint2.qdd is 'x'"),
@@ -508,12 +512,12 @@ def test_bad_motions(tmp_path: Path, name: str, content: str | bytes, message: s
     ("name", "content", "message"),
     [
         ("f.txt", "", "f.txt: the file has no forces"),
-        ("f.txt", "1 2 3\n", "f.txt:1: 3 numbers where 6 belong: 'fx'"),
+        ("f.txt", "1 2 3\n", "f.txt:1: the row has 3 numbers instead of 6: 'fx'"),
         ("f.txt", "1 2 3 4 5 x\n", "f.txt:1: cz is 'x'; give a finite number"),
         (
             "f.txt",
             "1 2 3 4 5 6\n" * 3,
-            "f.txt: 3 rows of forces, but the motion is longer; give one for all",
+            "f.txt: the file has 3 rows of forces, but the motion is longer; give one row for all",
         ),
         (
             "f.txt",
@@ -522,7 +526,7 @@ def test_bad_motions(tmp_path: Path, name: str, content: str | bytes, message: s
         ),
         ("f.csv", "fx,fy,fz,cx,cy\n1,2,3,4,5\n", "f.csv:1: there is no column 'cz'; add it"),
         ("f.csv", "fx,fy,fz,mx,my,mz\n", "f.csv:1: unknown column 'mx'"),
-        ("f.csv", "fx,fy,fz,cx,cy,cz\n1,2,3\n", "f.csv:2: 3 numbers where 6 belong"),
+        ("f.csv", "fx,fy,fz,cx,cy,cz\n1,2,3\n", "f.csv:2: the row has 3 numbers instead of 6"),
     ],
 )
 def test_bad_forces(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -566,7 +570,7 @@ def test_bad_options(
     ("robot", "content", "options", "message"),
     [
         ("planar:2", None, [], "the file does not exist"),
-        ("quadruped", "0 0 0\n", [], "which only a .csv motion can give"),
+        ("quadruped", "0 0 0\n", [], "which only a .csv motion supports"),
         ("planar:1", "0 0 0\n1 1 1\n2 0 0\n", ["--differentiate"], ""),
     ],
 )
@@ -639,7 +643,7 @@ def test_any_text_is_a_motion_or_an_error_with_its_file(
 
 def test_bad_robots_are_refused_first(tmp_path: Path) -> None:
     (tmp_path / "r.dat").write_text("1\n0 0 0 0 0\n")
-    assert "r.dat:2: link 1: the file ends after 5 of the 6" in refused(
+    assert "r.dat:2: link 1: the file ends after 5 of 6" in refused(
         tmp_path / "r.dat", tmp_path / "none.mot"
     )
 

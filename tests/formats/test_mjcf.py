@@ -422,7 +422,10 @@ def test_a_constant_equality_holds_its_joint(saved: Saved) -> None:
     file = saved(geared('<joint joint1="a" polycoef="0.2 0 0 0 0"/>'))
     twin = Twin(file)
     assert twin.robot.joints == ("b", "c")
-    assert f"{file}: equality 'equality0' holds joint 'a' at 0.7; now fixed" in twin.robot.notes
+    assert (
+        f"{file}: equality 'equality0' holds joint 'a' at 0.7; the joint is fixed"
+        in twin.robot.notes
+    )
     twin.data.qpos[:] = [0.7, 0.1, 0.2]
     mujoco.mj_forward(twin.there, twin.data)
     assert abs(twin.data.efc_pos[0]) < 1e-15
@@ -451,7 +454,7 @@ def test_what_is_not_used_is_noted(saved: Saved) -> None:
 def test_friction_of_a_free_joint_is_noted(saved: Saved) -> None:
     body = f'<body name="a"><joint name="j" type="free" frictionloss="1"/>{SPHERE}</body>'
     notes = chasles.load(saved(document(f"<worldbody>{body}</worldbody>"))).notes
-    assert any("joint 'j': friction of a free joint" in note for note in notes)
+    assert any("joint 'j': translational friction of a free joint" in note for note in notes)
 
 
 def test_a_site_with_a_bodys_name_gets_another(saved: Saved) -> None:

@@ -104,7 +104,9 @@ def test_masses_from_shapes_are_noted(saved: Saved) -> None:
     )
     text = SOLIDS.replace("<box>", "<plane>").replace("</box>", "</plane>")
     notes = chasles.load(saved(text)).notes
-    assert any("'base': 1 kg" in x and "1 of unknown volume, taken as 1 kg" in x for x in notes)
+    assert any(
+        "'base': 1 kg" in x and "1 shapes of unknown volume count as 1 kg" in x for x in notes
+    )
 
 
 def test_a_joint_without_effort_has_no_motor(saved: Saved) -> None:
@@ -309,7 +311,7 @@ def test_static_models_are_fixed(saved: Saved) -> None:
 def test_a_link_without_inertia_has_that_of_the_format(saved: Saved) -> None:
     robot = chasles.load(saved(LOOP))
     assert robot.model.source.links[1].inertia.m == 1.0
-    assert "it has no <inertial>; taken as SDF does: 1 kg" in str(robot.notes)
+    assert "it has no <inertial>; SDF's defaults are used: 1 kg" in str(robot.notes)
 
 
 def test_includes_are_files(saved: Saved, tmp_path: Path) -> None:
@@ -410,15 +412,15 @@ REFUSED = {
         ":1: file: version is 'two'; give a version such as 1.9",
     ),
     "not sdf": ("<robot/>", ":1: file: the root element is <robot>; use <sdf> as the root element"),
-    "no links": ("<sdf version='1.9'><model name='m'/></sdf>", ": there are no links"),
+    "no links": ("<sdf version='1.9'><model name='m'/></sdf>", ": the model has no links"),
     "pose": (ARM.replace("0.1 0.2 0.3 0.1", "0.1 0.2 0.3"), ":2: model 'arm': pose is '0.1 0.2"),
     "frame": (
         ARM.replace('relative_to="mount"', 'relative_to="mont"'),
-        ":19: joint 'shoulder': there is no frame 'mont' here; did you mean 'mount'?",
+        ":19: joint 'shoulder': there is no frame 'mont' in this scope; did you mean 'mount'?",
     ),
     "link": (
         ARM.replace("<child>upper</child>", "<child>uper</child>"),
-        ":20: joint 'shoulder': there is no frame 'uper' here; did you mean 'upper'?",
+        ":20: joint 'shoulder': there is no frame 'uper' in this scope; did you mean 'upper'?",
     ),
     "circle of poses": (
         ARM.replace('relative_to="upper"', 'relative_to="slider"'),
@@ -429,7 +431,7 @@ REFUSED = {
         ":3: frame 'f': its frame is defined in terms of itself, through 'f'; name another frame",
     ),
     "same name": (chain("<frame name='a'/>", links="a"), "has a link of the same name; rename one"),
-    "type": (chain(joint("j", "ab", "belt")), ": joint 'j': its type 'belt' is not read"),
+    "type": (chain(joint("j", "ab", "belt")), ": joint 'j': its type 'belt' is not supported"),
     "gearbox": (
         chain(joint("ab", "ab") + gearbox("bc", "a"), links="abc"),
         ": joint 'g': no revolute joint along its <axis2> connects 'c' with 'a'; add one",

@@ -49,7 +49,7 @@ def test_a_file_that_cannot_be_read(file: Path, tmp_path: Path) -> None:
 def test_what_is_printed(file: Path) -> None:
     lines = run(file).output.splitlines()
     assert lines[0] == f"{file}: 1 error"
-    assert lines[1].startswith("error triangle: no body has it")
+    assert lines[1].startswith("error triangle: physically impossible")
     assert lines[2].startswith(f"  {file}:4: link 'tip': principal moments violate")
     assert len(lines) == 3
 

@@ -53,7 +53,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     for joint in free:
         _check_free(joint)
         what = (
-            "is not written, because an SDF model floats if nothing holds it; when "
+            "is implied: an SDF model floats if nothing holds it; when "
             "read back, it comes first"
         )
         notes.append(f"joint {joint.name!r} {what}")

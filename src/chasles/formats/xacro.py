@@ -23,7 +23,7 @@ XACRO = Tool("xacro", "xacro", "xacro", "xacro_child.py", seconds=5.0, memory=2*
 
 _REMEDIES = {
     "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",
-    "is not above the file": "put the package's folder there",
+    "is neither above the file": "put the package's folder there",
 }
 """For what xacro says; else the file is to be corrected."""
 
