@@ -7,10 +7,7 @@ length of sentences, and help texts with units. `python docs/building/texts.py` 
 import re
 
 import pytest
-import typer
-from building.texts import SOURCE, Text, docstrings, messages, pages, texts
-
-from chasles.cli.app import app
+from building.texts import Text, texts
 
 OPENINGS = ("What", "Of", "Where", "Whether", "How", "Those", "Such", "That", "Which", "Who")
 """Words with which no docstring begins: a verb or a noun comes first."""

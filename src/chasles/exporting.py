@@ -1,4 +1,4 @@
-"""C for a controller: the programs of a robot's functions as a small library of plain C99."""
+"""C export: functions of a robot as a small library of plain C99."""
 
 import difflib
 import inspect
@@ -45,7 +45,7 @@ STATES = 3
 """States whose results are stored in the test."""
 
 CHOICE = 32
-"""States among which those of the test of a velocity step are chosen."""
+"""Number of states among which those for the test of a velocity step are chosen."""
 
 REACH, ITERATION, RATE = "inverse_kinematics", "inverse_kinematics_step", "resolved_rate"
 SOLVERS = {
@@ -53,7 +53,7 @@ SOLVERS = {
     ITERATION: ("frame", "targets"),
     RATE: ("frame", "tasks", "damping", "singular", "passes"),
 }
-"""What is exported beside the functions of robots, and the options of each."""
+"""Solvers that can be exported in addition to functions of robots, with their options."""
 
 
 def export(
@@ -70,23 +70,57 @@ def export(
     overwrite: bool = False,
     **options: Any,
 ) -> tuple[Path, ...]:
-    """Write functions of a robot as C99: header, source, CMakeLists.txt and a test; their paths.
+    """Export functions of a robot as C99: header, source, CMakeLists.txt and a test.
 
-    functions: names of methods of `Robot`, or of the functions of closed loops; NAME_derivatives
-    are those of NAME by all its arguments. dtype: "double" or "float". prefix: what all names begin
-    with, the robot's name unless given. own_sine: sines and cosines without the C library, which is
-    faster and the same on every machine (batches always have them). dissipation, f_ext and
-    parameters: as in `chasles.compile`. options (frame=, axes=, at=, ...) go to the functions that
-    take them. overwrite: replace files that are there. Files are written whole, or none is.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    functions : str or sequence of str
+        Names of methods of `Robot`. NAME_derivatives exports the derivatives of NAME with respect
+        to all its arguments. "inverse_kinematics", "inverse_kinematics_step" and "resolved_rate"
+        export solvers; see Notes.
+    directory : str or path
+        Folder to write to.
+    dtype : {"double", "float"}, optional
+        Floating-point type.
+    prefix : str, optional
+        Prefix of all names. Default: the robot's name.
+    own_sine : bool, optional
+        Compute sines and cosines without the C library, which is faster and identical on every
+        machine. Batches always do.
+    dissipation : bool, optional
+        Include joint damping and friction.
+    f_ext : mapping from str to Wrench or array_like, optional
+        External wrenches that the functions take, as in `chasles.compile`.
+    parameters : sequence of str, optional
+        Model parameters that remain inputs, as in `chasles.compile`.
+    overwrite : bool, optional
+        Replace existing files.
+    **options
+        Options of the functions, such as frame, axes and at.
 
-    "inverse_kinematics" is the whole search, from `tries` stored postures (32, of a `seed`), and
-    "inverse_kinematics_step" one iteration: of the pose of frame=, or of targets= as in
-    `Robot.inverse_kinematics`. "resolved_rate" is the step of `chasles.control.resolved_rate`: of
-    the twist of frame=, or of tasks=, with damping=, singular= and passes=. A name
-    that C, C++, CMake or a header of the system has already begins with "robot_", and a long one is
-    cut and has a digest at its end; a note in the header says so.
+    Returns
+    -------
+    tuple of Path
+        Paths of the files. They are written completely or not at all.
 
-    Arrays are those of the method, in its order and units, row by row (docs/export-c.md).
+    Notes
+    -----
+    Arrays are those of the method, in its order and units, row-major (docs/export-c.md).
+    "inverse_kinematics" is the complete solver, started from `tries` stored configurations (32, of
+    a `seed`), and "inverse_kinematics_step" one iteration; both reach the pose of `frame`, or
+    `targets` as in `Robot.inverse_kinematics`. "resolved_rate" is the step of
+    `chasles.control.resolved_rate` for the twist of `frame`, or for `tasks`, with `damping`,
+    `singular` and `passes`. A name that C, C++, CMake or a system header already uses is prefixed
+    with "robot_"; a long name is shortened and ends in a digest. A note in the header reports both.
+
+    Examples
+    --------
+    >>> import chasles, tempfile
+    >>> files = chasles.export(chasles.robots.planar(2), "mass_matrix", tempfile.mkdtemp())
+    >>> sorted(file.name for file in files)
+    ['CMakeLists.txt', 'planar.c', 'planar.h', 'planar_test.c']
     """
     check_robot("export", robot)
     names = [functions] if isinstance(functions, str) else list(dict.fromkeys(functions))
@@ -132,7 +166,7 @@ def export(
 
 
 def function_of(name: str) -> str:
-    """The function that a name is of, or of whose derivatives."""
+    """Return the function that a name belongs to, or whose derivatives it names."""
     return name if name in METHODS else name.removesuffix(DERIVATIVES)
 
 
@@ -157,7 +191,7 @@ def _check_function(robot: Robot, name: str) -> None:
 
 
 def _check_used(names: Sequence[str], options: Sequence[str]) -> None:
-    """An option that no function takes is a mistake."""
+    """Raise for an option that no function takes."""
     for option in options:
         if not any(_takes(function_of(name), option) for name in names):
             problem = f"none of {', '.join(names)} takes {option}"
@@ -171,7 +205,7 @@ def _takes(function: str, option: str) -> bool:
 
 
 def _checked(prefix: str) -> str:
-    """A prefix that is given, if it is a name that nothing else has."""
+    """Return a given prefix if it is a valid name that is not taken."""
     if prefix != identifier(prefix):
         problem = f"prefix {prefix!r} is not a valid C identifier"
         remedy = f"use letters, digits and single underscores, for example {identifier(prefix)!r}"
@@ -217,7 +251,7 @@ def _program(
 
 
 def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
-    """The programs of inverse kinematics: of the pose of a frame, or of targets."""
+    """Return the programs of inverse kinematics for the pose of a frame or for targets."""
     targets = options.get("targets")
     if targets is None:
         tolerance = 1e-6 if dtype == "float64" else 1e-4
@@ -227,7 +261,7 @@ def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
 
 
 def _rate(robot: Robot, dtype: str, options: Mapping[str, Any]) -> tuple[Program, Sample]:
-    """The program of a velocity step, and states for its test: those farthest from singular."""
+    """Return the program of a velocity step, and test states far from singularities."""
     tasks = options.get("tasks")
     tasks = {_frame(options, RATE): "twist"} if tasks is None else tasks
     law = {key: options[key] for key in ("damping", "singular", "passes") if key in options}
@@ -268,7 +302,7 @@ def _summary(name: str) -> str:
 
 
 def _notes(robot: Robot) -> tuple[str, ...]:
-    """Comments on every coordinate."""
+    """Return comments on every coordinate."""
     lines = ["Arrays must not overlap. Functions have no state and are thread-safe.", ""]
     for joint in robot.joints:
         q, v = robot.position_slice(joint), robot.velocity_slice(joint)
@@ -282,7 +316,7 @@ def _range(part: slice) -> str:
 
 
 def _sample(robot: Robot, name: str, traced: Program) -> Sample:
-    """Random states for the test, of numbers that a float has exactly."""
+    """Return random test states with numbers that are exact in single precision."""
     rng = np.random.default_rng(0)
     known = spaces(function_of(name), max(len(traced.inputs), 1)).inputs
     arrays = []
@@ -298,7 +332,7 @@ def _sample(robot: Robot, name: str, traced: Program) -> Sample:
 
 
 def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[Path, ...]:
-    """All files, or none: they get their names only when all are written."""
+    """Write all files or none: they are renamed only when all are complete."""
     made = not folder.exists()
     paths = {folder / name: text for name, text in files.items()}
     try:

@@ -52,10 +52,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         _check(joint)
     for joint in free:
         _check_free(joint)
-        what = (
-            "is implied: an SDF model floats if nothing holds it; when "
-            "read back, it comes first"
-        )
+        what = "is implied: an SDF model floats if nothing holds it; when read back, it comes first"
         notes.append(f"joint {joint.name!r} {what}")
     root = xml.added(None, "sdf", version=VERSION)
     outer = root
