@@ -387,7 +387,9 @@ def position_by_name(robot: Robot, q: Array) -> dict[str, np.ndarray]:
 
 
 def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
-    """{joint: its part of qd, qdd or tau}: (...) for joints with one freedom, else (..., n)."""
+    """{joint: its part of qd, qdd or tau}: (...) for joints with one degree of freedom, else (...,
+    n).
+    """
     return by_name(numbers("qd", qd, robot.nv), robot.velocity_slice, robot.joints)
 
 
@@ -411,7 +413,8 @@ def to_joint_state(
 ) -> dict[str, list[Any]]:
     """The fields of sensor_msgs/JointState: name, position, velocity, effort; empty if not given.
 
-    Only joints with one freedom, as the message has it: a floating base goes as a pose (`to_pose`).
+    The message only supports joints with one degree of freedom; convert a floating base with
+    `to_pose`.
     """
     bodies = [robot.model.bodies[i] for i in robot.model.movers]
     names = [body.data.name for body in bodies if body.joint.nq == 1]

@@ -243,8 +243,9 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "loop_equations": (Method("tree", "closed_loops.forces:loop_equations", "moments"),),
     "closing_step": (Method("minimal", "closed_loops.dynamics:closing_step"),),
 }  # fmt: skip
-"""Functions of a robot with loops that need a closure: which equations give which freedoms. What
-users call asks them and checks how well each state is conditioned."""
+"""Functions of a robot with loops that need a closure, which maps equations to dependent
+coordinates. Public functions call them and check the conditioning of each state.
+"""
 
 SENSING: dict[str, tuple[Method, ...]] = {
     "sensor_values": (Method("spatial", "spatial.sensors:sensor_values"),),
@@ -263,9 +264,10 @@ OPEN: dict[str, str] = {
     "operational_inertia_inverse": "call robot.operational_inertia_inverse directly",
     "joint_reactions": 'use "closed_joint_reactions", which takes the loop multipliers',
 }
-"""Functions of which a program of the tree is wrong for a robot with loops or couplings, because
-these exert forces or take away freedoms; and what to use for it instead. All others say something
-of the tree that is true of its closed motions too."""
+"""Functions whose program for the tree is wrong for a robot with loops or couplings, because these
+exert forces or remove degrees of freedom, with the function to use instead. All other functions
+of the tree also hold for closed motions.
+"""
 
 METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS | SENSING
 """Everything that can be traced."""

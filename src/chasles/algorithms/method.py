@@ -79,7 +79,7 @@ def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def steady_gears(model: Model, options: Mapping[str, Any]) -> str:
-    """What joints add to the speed of a rotor does not depend on the position."""
+    """Return True if the gear ratios of rotors do not depend on the configuration."""
     for rotor in model.rotors:
         if rotor.path:
             return f"it does not support the inertia of tendon {rotor.name!r}"
@@ -128,16 +128,17 @@ def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
 class Method:
     """One way to compute a function.
 
-    source: the module of this package that has it, as a function of the same name (or of the name
-    after the colon); loaded on use. inertias: the pass that regroups inertias for it ("moments" or
-    "products", `model/passes`), where the result depends on the equation of motion alone. passes:
-    those that it always has. followers: mimic joints are allowed (a recursion that solves for each
-    joint's acceleration by itself cannot have them). by_name: it runs only where it is asked for,
-    since another has fewer operations. smooth: the derivative of its program is that of the result
-    (an iteration that ends early, where its residual is zero, has no slopes there). needs: what it
-    asks of the robot and the options. steep: its operations grow with the cube of the number of
-    freedoms, or faster, so that it is for arms. shallow: its operations grow with the square of the
-    distance of bodies from the base, or faster, so that it is for trees with short branches.
+    `source` is the module of this package that has it, as a function of the same name (or of the
+    name after the colon), loaded on use. `inertias` is the pass that regroups inertias for it
+    ("moments" or "products", `model/passes`), if the result depends only on the equations of
+    motion. `passes` are those that it always needs. `followers` allows mimic joints (a recursion
+    that solves for the acceleration of one joint at a time does not support them). `by_name` runs
+    it only on request, because another method needs fewer operations. `smooth` states that the
+    derivative of its program is that of the result (an iteration that ends early has no slope
+    there). `needs` are its requirements on the robot and the options. `steep` marks operations that
+    grow with the cube of the degrees of freedom or faster, for arms only. `shallow` marks
+    operations that grow with the square of the distance from the base or faster, for trees with
+    short branches.
     """
 
     name: str

@@ -45,12 +45,12 @@ class Load(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What a call led to: the fast entry of a kernel, and where its inputs come from.
+    """The result of resolving a call: the fast entry of a kernel, and the sources of its inputs.
 
-    sources: for each input, 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k).
-    loads: the wrenches in the order of `f_ext`; None if it is not given. shown: how many of its
-    results are given, by default all; if not all, the last is (gap, margin) of each state, and the
-    kernel answers only if no gap is above `gap`, and no margin at `margin` or below.
+    `sources` holds for each input 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k).
+    `loads` are the wrenches in the order of `f_ext`, None if it is not given. `shown` is the number
+    of results that are returned, by default all; otherwise the last is (gap, margin) of each state,
+    and the kernel answers only if no gap is above `gap` and no margin is at `margin` or below.
     """
 
     entry: Callable[..., Any]
@@ -299,7 +299,7 @@ def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
 
 
 class LoopSizes:
-    """What the machine code of a repeated step takes for granted: the sizes of its arrays."""
+    """Sizes of the arrays that the machine code of a repeated step assumes."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._dtype = kernel.dtype
@@ -331,7 +331,7 @@ class LoopSizes:
 
 
 def cores() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

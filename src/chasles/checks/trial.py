@@ -1,4 +1,4 @@
-"""One random state of motion of a robot, at which its functions are asked on plain floats."""
+"""One random state of a robot, at which its functions are evaluated on plain floats."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -146,7 +146,7 @@ def plain(value: Any) -> Any:
 
 
 ENDLESS = 10_000
-"""Columns of what is no terminal, where a folded name would be found by no `grep`."""
+"""Columns of output that is not a terminal, so that `grep` finds names on one line."""
 
 
 LONGEST_LINE = 10_000

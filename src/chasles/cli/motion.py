@@ -196,7 +196,7 @@ def run(
     chunk: int = CHUNK,
     overwrite: bool = False,
 ) -> Summary:
-    """Compute, write the table if one is asked for, and tell `progress` the bytes read so far."""
+    """Compute the results, write the requested table, and report the bytes read to `progress`."""
     summary, add = Summary(), None
     with ExitStack() as files:
         for some in computed(task, chunk=chunk):

@@ -1,4 +1,4 @@
-"""The robot that a command is asked about, by a file or a name, and common options."""
+"""The robot of a command, given by a file or a name, and common options."""
 
 import inspect
 import os
@@ -33,7 +33,7 @@ class Loading:
 
 @dataclass(frozen=True)
 class Asked:
-    """The robot that a command is asked about. target: a file or a name, as it was typed."""
+    """The robot of a command. `target` is a file or a name, as it was typed."""
 
     target: str
     how: Loading

@@ -1,4 +1,4 @@
-"""Times of functions beside what the machine allows: its arithmetic, and its memory."""
+"""Times of functions relative to the limits of the machine: its arithmetic and its memory."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,8 @@ LAUNCHES = 10
 
 CHECKED, TOLERANCE = 64, {"float64": 1e-9, "float32": 2e-2}
 """States of a GPU's results that are compared with the processor's, and the largest difference
-beside the largest result."""
+relative to the largest result.
+"""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The limits of one core, of all, and of a GPU if there is one; and functions beside them."""
+    """Limits of one core, of all cores, and of a GPU if there is one, and functions relative to
+    them.
+    """
 
     one: Limits
     every: Limits

@@ -70,7 +70,7 @@ def _positive(value: Any) -> float:
 
 
 def _only(kind: type, suits: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], Any]:
-    """A value of a type (a truth is no number) that suits."""
+    """Return a test for values of a type (a boolean is not a number) that satisfy a condition."""
 
     def convert(value: Any) -> Any:
         if type(value) is not kind or not suits(value):
@@ -210,7 +210,7 @@ def _lines(known: Mapping[str, Field], values: Mapping[str, Any]) -> list[str]:
 
 
 def is_scenario(target: str) -> bool:
-    """Return True if a command is asked about a scenario, not about a robot."""
+    """Return True if a command names a scenario, not a robot."""
     if Path(target).suffix.lower() != ".toml" or not os.path.isfile(target):
         return False
     return TomlFile(target, snap=False).data.get("format") == "scenario"

@@ -168,7 +168,7 @@ def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
 
 
 def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
-    """A number for each freedom."""
+    """Return one number per degree of freedom."""
     given = np.asarray(scenario.tables[table][key])
     if given.shape not in ((), (robot.nv,)):
         problem = f"{key} has {given.size} numbers"
@@ -201,7 +201,7 @@ def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["f
 
 
 def _of_the_file(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Contacts of the robot's file where they are asked for, or where it has a ground plane."""
+    """Return the contacts of the robot's file if requested, or if it has a ground plane."""
     top, source = scenario.top, robot.model.source
     stands = source.planes and not (source.loops or source.couplings or "integrator" in top)
     return "file" if top.get("contacts", "file" if stands else "none") == "file" else ()

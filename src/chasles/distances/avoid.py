@@ -37,30 +37,30 @@ class Posing(Machine, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Avoid:
-    """What postures of `inverse_kinematics` keep away from: obstacles, and the robot itself.
+    """Obstacles and self-collisions that `inverse_kinematics` avoids.
 
     Parameters
     ----------
     obstacles
-        {name: shape} as in `distance`. A sphere may also be an array (..., 4) of its centre and
+        {name: shape} as in `distance`. A sphere may also be an array (..., 4) of its center and
         radius, one for each problem. Obstacles that are not spheres, capsules, boxes or planes are
         enclosed in spheres, within 1 cm.
     margin
-        The distance in m that is to be kept, or more.
+        Smallest distance (m) to keep.
     shapes
         Spheres and capsules on frames of the robot; by default `enclosing_shapes()`, which contain
         the collision shapes of its file.
     pairs
         Pairs of names, as in `distance`.
     weight
-        How much overlaps count beside other targets, where not all can be met.
+        Weight of overlaps relative to other targets if not all can be met.
     tolerance
-        How far in m beyond the margin the steps aim.
+        Distance (m) beyond the margin at which the steps aim.
 
     Notes
     -----
-    A posture that is `solved` keeps the margin between all pairs. Pairs of links that `shapes` keep
-    apart in none of 256 random postures are left out, with a warning.
+    A `solved` configuration keeps the margin between all pairs. Pairs of links that overlap in all
+    of 256 random configurations are ignored, with a warning.
     """
 
     obstacles: Any = None

@@ -1,4 +1,4 @@
-"""Shapes between which distances are asked for: of links, of files, of the world."""
+"""Shapes of links, of files and of the world between which distances are computed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -96,7 +96,7 @@ class Scalar:
 
 
 def is_number(x: object) -> bool:
-    """Whether x can stand where a `Number` is asked for."""
+    """Return True if x can be used as a `Number`."""
     return type(x) is Scalar or type(x) is float or isinstance(x, (int, Real))
 
 
@@ -108,10 +108,10 @@ def _plain(a: Number) -> Number:
 
 
 class Seat(NamedTuple):
-    """Where an input belongs among limbs of one form.
+    """Position of an input among limbs of one form.
 
-    kind: of limb. lane: which of the limbs, of so many `lanes`. place: of the input in its limb;
-    inputs of one place have one digest, so that limbs are traced in the same way.
+    `kind` is that of the limb, `lane` its index among `lanes`, and `place` that of the input in its
+    limb; inputs of one place have one digest, so that limbs are traced in the same way.
     """
 
     kind: int

@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 from chasles.errors import InputError
 
 MOST_TIMES = 100
-"""How much larger than the file its arrays may be, which may be compressed."""
+"""Largest ratio of the size of its arrays, which may be compressed, to that of the file."""
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -23,7 +23,7 @@ _FAULTS = (
     *(KeyError, EOFError, OSError, MemoryError, NotImplementedError, RuntimeError, BadZipFile),
     *(zlib.error, struct.error, SyntaxError, tokenize.TokenError, Warning),
 )
-"""What the readers of zip files and arrays raise for files that are damaged, beside ValueError."""
+"""Exceptions other than ValueError that readers of zip files and arrays raise for damaged files."""
 
 
 def arrays(

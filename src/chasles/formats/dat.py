@@ -6,13 +6,13 @@ program's `fscanf` allows. SI units and radians.
 - the number of links;
 - for every link: joint type (0 revolute, 1 prismatic; beyond the paper 2 helical, 3 cylindrical),
   theta, s, b, a, alpha, and for a helical joint its pitch (m/rad);
-  mass, jxx, jxy, jxz, jyy, jyz, jzz; centre of mass x, y, z;
+  mass, jxx, jxy, jxz, jyy, jyz, jzz; center of mass x, y, z;
 - gravity x, y, z in the base frame;
 - any number of times: force x, y, z and couple x, y, z on the gripper.
 
 Frames are standard Denavit-Hartenberg ones with one length more: M(i-1, i) = Rz(theta) T(a, b, s)
-Rx(alpha), the joint's coordinate added to theta or to s. Centre of mass and moments are in the axes
-of frame i, the moments about the centre of mass; jxy, jxz, jyz are entries of the inertia tensor
+Rx(alpha), the joint's coordinate added to theta or to s. Center of mass and moments are in the axes
+of frame i, the moments about the center of mass; jxy, jxz, jyz are entries of the inertia tensor
 (minus the integral of xy dm). The listing prints one %f too few for the second record.
 """
 
@@ -56,16 +56,16 @@ _ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 """The names of a record's numbers, in order."""
 
 _ROUNDING = 1e-12
-"""What turning and moving frames leaves of a zero, beside numbers of size one."""
+"""Rounding error of a zero after rotating and moving frames, relative to numbers of size one."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """The robot of a data file: links base, link1, ..., joints joint1, ..., frames dh1, ...
+    """Read a robot from a data file: links base, link1, ..., joints joint1, ..., frames dh1, ...
 
     Frame "gripper" is the last of the dh frames. snap: an angle printed as a rounded multiple of a
     right angle is taken as that multiple; notes say where. floating: refused, because the format
-    has no mass for the base. Forces and couples on the gripper are checked but are no part of a
-    robot: `actions` gives them.
+    has no mass for the base. Forces and couples on the gripper are checked, but are not part of a
+    robot: `actions` returns them.
     """
     source = _Source(os.fsdecode(path), snap)
     if floating:

@@ -53,7 +53,7 @@ FORMATS: dict[str, Format] = {
 """One row a format; its modules are loaded on use."""
 
 MAX_LINKS = 5_000
-"""Of a robot: what has more takes many seconds to build, and is no robot."""
+"""Largest number of links of a robot."""
 
 
 def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
@@ -176,7 +176,7 @@ MAX_BYTES = 64 * 2**20
 """Larger robot files are refused unread; the largest of example-robot-data has 0.2 MB."""
 
 MAX_LINE = 2**20
-"""Longer lines, in bytes, are no lines of text."""
+"""Largest length of a line of text, in bytes."""
 
 _COMMENT = re.compile(r"(^|\s)#.*")
 

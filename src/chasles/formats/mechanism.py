@@ -36,7 +36,7 @@ from chasles.model.model import suggest
 from chasles.model.rolling import KINDS
 
 MOST_POWERS = 9
-"""Of one coordinate in a term of a polynomial."""
+"""Largest power of one coordinate in a term of a polynomial."""
 
 
 def _such(convert: Callable[[Any], Any], holds: Callable[[Any], bool]) -> Callable[[Any], Any]:
@@ -321,7 +321,7 @@ def _check_link(
 
 
 def _touch(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a shape touches, and with which friction."""
+    """Return the contact bits and friction of a shape."""
     return {key: row[key] for key in TOUCH if key in row}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from chasles.errors import MissingPackageError, ModelError
 
 MOST_TIMES, BASE = 20, 40 * 2**20
-"""What a file stands for, in bytes, is at most this many times its size and some."""
+"""Largest ratio of the expanded size of a file to its size, and an offset in bytes."""
 
 INSTANCE = 20_000.0
 """Bytes that trimesh takes for one more copy of a mesh, the smallest."""

@@ -103,7 +103,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def _link(source: Source, i: int) -> LinkData:
-    """A body; MuJoCo has its inertia about the centre of mass, along principal axes.
+    """Return a body; MuJoCo gives its inertia about the center of mass, along principal axes.
 
     It computes with the body's own frame instead where the two are the same but for rounding.
     """
@@ -245,7 +245,7 @@ def _planes(source: Source) -> Iterator[ShapeData]:
 
 
 def _touch(source: Source, k: int) -> dict[str, Any]:
-    """What a shape touches, and with which friction."""
+    """Return the contact bits and friction of a shape."""
     return {
         "bits": (source["geom_contype"][k], source["geom_conaffinity"][k]),
         "friction": tuple(source["geom_friction"][k]),

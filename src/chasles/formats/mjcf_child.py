@@ -25,7 +25,7 @@ ARRAYS = (
     *("geom_contype", "geom_conaffinity", "geom_friction", "geom_condim"),
     *("mesh_pos", "mesh_quat", "mesh_scale"),
 )
-"""What is printed of mjModel under its own name; MuJoCo's documentation says what each is."""
+"""Arrays of mjModel that are printed under their own names; see MuJoCo's documentation."""
 
 KINDS = {
     "body_sameframe": mujoco.mjtSameFrame,
@@ -61,7 +61,7 @@ def answer(file: str, parts: str) -> dict[str, Any]:
 
 
 def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
-    """Put spheres for meshes and plain colours for textures whose files are not there.
+    """Replace meshes by spheres and textures by plain colors if their files are missing.
 
     Returns the names of those files, and the spheres. A mesh that gives a body its mass is needed.
     """
@@ -312,7 +312,7 @@ def group_disabled(model: Any, k: int) -> bool:
 
 
 def lacking(model: Any, k: int, words: dict[str, str]) -> str:
-    """What an actuator has that is not supported; "" if nothing."""
+    """Return an unsupported feature of an actuator; "" if it has none."""
     known = {
         "trn": ("joint", "jointinparent", "tendon", "site", "slidercrank"),
         "gain": ("fixed", "affine"),

@@ -29,8 +29,9 @@ _LOOPS = spelled("MJCF equality")
 """The joint that each equality between two bodies is."""
 
 _STIFF = {"weld": {"torquescale": "100"}}
-"""What makes an equality stiff: MuJoCo softens the turn of a weld by inertias of the bodies alone,
-often a hundred times too much."""
+"""Attributes that make an equality stiff: MuJoCo softens the rotation of a weld by inertias of the
+bodies alone, often a hundred times too much.
+"""
 
 _POWERS = 4
 """The highest that an equality between two joints has."""
@@ -92,7 +93,9 @@ def equalities(source: Source) -> Equalities:
 
 
 def _active(source: Source) -> Iterator[_Equality]:
-    """Those of a mechanism; what holds a body to one that the user moves is not."""
+    """Return the equalities of a mechanism, without those that hold a body to one that the user
+    moves.
+    """
     for k, name in enumerate(source["equality"]):
         name, kind = name or source.tie(f"equality{k}"), str(source["eq_type"][k])
         ends, data = (source["eq_obj1id"][k], source["eq_obj2id"][k]), list(source["eq_data"][k])

@@ -39,7 +39,7 @@ _KINDS = {
 """Transmissions by MuJoCo's words."""
 
 _SIZES = {"free": (7, 6), "ball": (4, 3), "slide": (1, 1), "hinge": (1, 1)}
-"""How many positions and velocities a joint has."""
+"""Number of positions and velocities of a joint."""
 
 
 def position(source: Source, k: int, q: Sequence[float]) -> tuple[float, ...]:

@@ -38,7 +38,7 @@ def spring(joint: JointData) -> dict[str, str]:
 
 
 def start_of(joint: JointData) -> Transform:
-    """Where the file has the body of a free joint."""
+    """Return the pose of the body of a free joint in the file."""
     if not joint.start:
         return Transform.identity()
     R = matrix_from_quaternion(Vector(joint.start[:4]))

@@ -18,7 +18,7 @@ MOST_TRIANGLES = 2000
 """Triangles of all meshes that the ray of one sensor may meet."""
 
 _FRAMES = ("xbody", "body", "geom", "site", "camera")
-"""What has a frame in MuJoCo; "body" is the frame of a body's inertia."""
+"""Objects that have a frame in MuJoCo; "body" is the frame of a body's inertia."""
 
 
 class _Unsupported(Exception):
@@ -165,7 +165,7 @@ def _at_rest(source: Source, kind: str, i: int) -> Vector:
 
 
 def _intrinsics(source: Source, camera: int) -> tuple[float, ...]:
-    """Focal lengths and the image's centre, in pixels."""
+    """Return focal lengths and the center of the image, in pixels."""
     width, height = source["cam_resolution"][camera]
     wide, high = source["cam_sensorsize"][camera]
     fx = fy = 0.5 / math.tan(source["cam_fovy"][camera] * math.pi / 360.0) * height

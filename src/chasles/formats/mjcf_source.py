@@ -41,7 +41,7 @@ _PLACES = {
     "equality/*": "equality",
     "sensor/*": "sensor",
 }
-"""Where a file has the parts of each kind."""
+"""Places of the parts of each kind in a file."""
 
 
 @dataclass

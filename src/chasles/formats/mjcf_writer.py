@@ -39,8 +39,9 @@ _LEAST = 1e-15
 """MuJoCo refuses moving bodies with smaller masses or principal moments (mjMINVAL)."""
 
 _ROUNDING = 1e-12
-"""How far principal moments may fail to be those of a body, beside the moments about the link's
-origin, from which they are a difference."""
+"""Allowed violation by principal moments, relative to the moments about the link's origin, of which
+they are a difference.
+"""
 
 _ELSE = "save the robot as .toml"
 
@@ -52,17 +53,17 @@ _ROLES = {
 
 _SUFFIXES = (".stl", ".obj", ".msh")
 _MOST_FACES = 200_000
-"""What MuJoCo reads of meshes: STL files that are binary, with so many triangles at most."""
+"""Largest number of triangles of binary STL meshes that MuJoCo reads."""
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a mechanism with all digits; read back, it moves the same, in MuJoCo's order of joints.
 
-    Joints of several freedoms and screws are written as joints in series (`model.graph`), and so
-    are links that are massless by intention: as several joints of one body. Frames are sites; loops
-    of spherical and revolute joints and welds are equalities of sites, mimic joints and polynomials
-    equalities of joints, gears those of fixed tendons; rotors are fixed tendons with armature.
-    Refused: other joints and couplings, and inertias that MuJoCo does not take.
+    Joints of several degrees of freedom and screws are written as joints in series (`model.graph`),
+    and so are links that are massless by intention: as several joints of one body. Frames are
+    sites; loops of spherical and revolute joints and welds are equalities of sites, mimic joints
+    and polynomials equalities of joints, gears those of fixed tendons; rotors are fixed tendons
+    with armature. Refused: other joints and couplings, and inertias that MuJoCo does not take.
     """
     notes = check_writable(description, "MJCF")
     source = at_children(in_series(description), _apart)
@@ -301,7 +302,7 @@ def _frames(series: list[JointData]) -> list[Transform]:
 
 
 def _principal(link: LinkData) -> tuple[list[float], Matrix]:
-    """Principal moments about the centre of mass, and their axes in the link's frame."""
+    """Return principal moments about the center of mass, and their axes in the link's frame."""
     inertia = np.array(link.inertia.about_center()[2].matrix().rows, dtype=float)
     if np.count_nonzero(inertia - np.diag(np.diag(inertia))):
         moments, axes = np.linalg.eigh(inertia)

@@ -30,7 +30,7 @@ from chasles.model.spaces import PositionSpace
 from chasles.writing import whole
 
 CHUNK = 4096
-"""How many instants are read at once."""
+"""Number of instants that are read at once."""
 
 ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 """A force (N) and a couple (N m)."""

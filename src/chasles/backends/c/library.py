@@ -30,10 +30,12 @@ Sample = tuple[np.ndarray, ...]
 
 @dataclass(frozen=True)
 class Library:
-    """What is written: functions of one kind of number, under names that begin with `prefix`.
+    """Contents of a C library: functions of one floating-point type, with names that begin with
+    `prefix`.
 
-    notes: lines for the header, e.g. what the coordinates are. samples: for each function the
-    numbers that its test is run with. searches: iterations of some of the functions, repeated.
+    `notes` are lines for the header, such as the meaning of the coordinates. `samples` are the
+    numbers that the test of each function uses. `searches` are repeated iterations of some of the
+    functions.
     """
 
     prefix: str
@@ -193,7 +195,7 @@ def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> lis
 def _tolerances(
     program: Program, sample: Sample, exact: Sequence[np.ndarray], number: Number
 ) -> list[float]:
-    """How far each output may be off.
+    """Return the allowed error of each output.
 
     Single precision shows how much this program amplifies rounding errors for these states; errors
     of another precision are in proportion.

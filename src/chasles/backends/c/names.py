@@ -83,7 +83,7 @@ def prefix_for(robot: str) -> tuple[str, str]:
 
 
 def taken_by(prefix: str) -> str:
-    """What else has the name of a prefix; "" if nothing does."""
+    """Return what else uses the name of a prefix; "" if nothing does."""
     return next((why for why, names in RESERVED.items() if prefix.lower() in names), "")
 
 

@@ -36,7 +36,7 @@ class Search:
     memories: np.ndarray
     most: tuple[int, int]
     places: tuple[int, int, int]
-    """Of the status (0: goes on, 1: solved), the cost and two residuals in the memory."""
+    """Indices of the status (0: running, 1: solved), the cost and two residuals in the memory."""
     tests: np.ndarray
     begin: np.ndarray
 

@@ -227,7 +227,7 @@ def block(built: Built, count: int) -> tuple[int, int, int]:
 
 
 def best_layout(count: int, *, rows: bool) -> Layout:
-    """Which kernel is best for so many states, in arrays of rows or others."""
+    """Return the best kernel for a number of states, in arrays of rows or others."""
     return "few" if count <= FEW else "rows" if rows else "strided"
 
 

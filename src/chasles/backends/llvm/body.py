@@ -9,7 +9,7 @@ from chasles.backends.lowering import Lowered, Part
 
 @dataclass(frozen=True)
 class Target:
-    """What code is written for: how many lanes, with fused products or not, of which numbers."""
+    """Target of code generation: number of lanes, fused products, dtype."""
 
     width: int
     fuse: bool

@@ -28,7 +28,7 @@ SHARED = 64
 """Pieces of code that one linker loads."""
 
 _MAGIC = b"chasles objects\n"
-"""How code of several objects begins."""
+"""First bytes of code with several objects."""
 
 _LINKER: list[Any] = []
 _SERIAL = itertools.count()
@@ -50,7 +50,7 @@ def initialise() -> None:
 
 
 class Piece:
-    """What a piece of code needs for as long as it may run.
+    """Resources that a piece of code needs while it may run.
 
     loaded: the code. linker: must outlive what it has loaded. others: code that this code calls.
     kept: objects of Python that the code or its callers point to, by name.
@@ -92,7 +92,7 @@ class Code(NamedTuple):
         return found
 
     def address(self, name: str) -> int:
-        """Where a function is."""
+        """Return the address of a function."""
         return int(self.piece.loaded[name])
 
 

@@ -1,10 +1,10 @@
 """Machine code for one program, through LLVM: scalar for one state, SIMD for batches.
 
-Around it stands a built-in function, the fast entry, which costs tens of nanoseconds beside the
-program itself. It holds its code, and what CPython's function object points to, by a reference
-that the garbage collector cannot take away (`llvm_code.Code`). So no order in which garbage is
-taken apart, no finaliser and no resurrection can leave an entry without its code; with the last
-entry and the last kernel the code is freed.
+A built-in function around it, the fast entry, costs tens of nanoseconds in addition to the program.
+It holds its code, and what CPython's function object points to, by a reference that the garbage
+collector cannot take away (`llvm_code.Code`). So no order in which garbage is taken apart, no
+finalizer and no resurrection can leave an entry without its code; with the last entry and the last
+kernel the code is freed.
 """
 
 import ctypes
@@ -45,7 +45,7 @@ RECENT = 32
 _LOADED: WeakValueDictionary[str, "Kernel"] = WeakValueDictionary()
 """Kernels in use, by recipe: equal robots share their code."""
 _RECENT: OrderedDict[str, "Kernel"] = OrderedDict()
-"""Those asked for last."""
+"""Recently used kernels."""
 
 
 @dataclass(frozen=True)

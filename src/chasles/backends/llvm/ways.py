@@ -42,7 +42,7 @@ NotImplemented."""
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
-"""Whether a way is for arguments that are all float32."""
+"""Use of a way for arguments that are all float32."""
 
 MOST_WAYS = 64
 """Ways that an entry remembers."""
@@ -128,11 +128,11 @@ def _addresses(things: Sequence[Any]) -> np.ndarray:
 
 
 class Owner(tuple[Any, ...]):
-    """What a fast entry belongs to, its `__self__`: called for what the machine code does not take.
+    """The `__self__` of a fast entry, called for arguments that the machine code does not take.
 
     A tuple: the way by arrays alone (or None), further ways that were learned, the holder with the
-    name under which a pickled entry is found again, the Python path (`fallback`), what is tried
-    before it (`again`), and what is known of learned ways.
+    name under which a pickled entry is found again, the Python path (`fallback`), the path tried
+    before it (`again`), and the learned ways.
     """
 
     __slots__ = ()
@@ -252,12 +252,12 @@ def fast_entry(
     fallback: Callable[..., Any],
     again: Again | None = None,
 ) -> Callable[..., Any]:
-    """The built-in function around the code at an address.
+    """Return the built-in function around the code at an address.
 
     way: by arrays alone, if there is one. holder: where the function can be found again by name
     when it is unpickled. fallback: takes the same arguments in every form, and is called for
     whatever the machine code does not take. again: tried before it, a short way for arrays that
-    only have to be laid out anew.
+    only need another memory layout.
     """
     assert supported()
     fill_context()

@@ -100,9 +100,9 @@ class Speed:
 
 @dataclass(frozen=True)
 class Bench:
-    """All speeds of a robot, and how far they are from what the machine can do.
+    """All speeds of a robot, and their ratio to the limits of the machine.
 
-    note: why Pinocchio is not beside them, empty if it is.
+    `note` explains why Pinocchio's times are missing; it is empty if they are present.
     """
 
     robot: Robot
@@ -155,10 +155,10 @@ def bench(
 ) -> Answer:
     """Time a robot's main functions and their derivatives on this machine.
 
-    One call from Python, batches on one core and on all, and in float32, each
-    beside what the machine's arithmetic and memory allow.
+    One call from Python, and batches on one core, on all cores and in float32, are compared with
+    the limits of the machine's arithmetic and memory.
 
-    Beside Pinocchio for .urdf files, where it is installed; answers must agree.
+    Pinocchio is timed too for .urdf files, if it is installed; results must agree.
 
     Examples:
 

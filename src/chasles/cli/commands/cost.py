@@ -28,7 +28,7 @@ COLUMNS = {
 
 NONE = "·"
 MANY = 12
-"""Beyond so many freedoms closed forms have a hundred thousand operations."""
+"""Degrees of freedom beyond which closed forms have a hundred thousand operations."""
 
 MAIN = (
     "forward_kinematics",

@@ -102,9 +102,9 @@ def _report(target: str, *, fix: bool, how: Mapping[str, Any]) -> Report:
 
 
 def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
-    """The name of the repaired copy, and its difference to the file; the file itself stays.
+    """Return the name of the repaired copy, and its difference to the file, which is unchanged.
 
-    The copy of a file stands beside it, that of an installed robot in the present folder.
+    The copy of a file is next to it, that of an installed robot in the current folder.
     """
     copy = target.with_name(f"{target.stem}.fixed{Path(sheet.file).suffix}")
     if os.path.lexists(copy):

@@ -12,7 +12,7 @@ from chasles.cli.command import FOUND, Answer, steps, table
 from chasles.cli.options import Asked, option
 
 WIDE = 120
-"""Columns from which the function and the method stand beside the check, not below it."""
+"""Columns from which the function and the method are next to the check, not below it."""
 
 
 def verify(

@@ -46,18 +46,17 @@ def view(
 ) -> Answer:
     """Show a robot in a browser: move its joints, play a motion.
 
-    With frames, inertias, gravity torques, reactions, manipulability.
+    Overlays show frames, inertias, gravity torques, reactions, manipulability.
 
-    Only this machine sees the page, and only at the address that is printed,
-    which has a token. Nothing is fetched from elsewhere.
+    Only this machine has access, and only at the printed address, which contains a token. Nothing
+    is downloaded.
 
-    Ctrl-C ends it.
+    Press Ctrl-C to stop.
 
     Examples:
-        chasles view puma560 --open
-        chasles view robot.urdf --motion simulation
-        chasles view robot.urdf --beside robot.xml --motion moves.csv
-        chasles view robot.urdf --motion simulation --record motion.mp4
+        chasles view puma560 --open chasles view robot.urdf --motion simulation chasles view
+        robot.urdf --beside robot.xml --motion moves.csv chasles view robot.urdf --motion simulation
+        --record motion.mp4
     """
     if recorded is not None:
         check_video(recorded, overwrite=overwrite)
