@@ -39,22 +39,23 @@ UNBOUNDED = 1e16
 _PERPENDICULAR = 1e-9
 
 DENSITY = 1000.0
-"""Of a shape that is to give a link its mass, where the file does not say, kg/m3."""
+"""Density (kg/m3) of a shape that gives a link its mass, if the file does not state one."""
 
 GRAVITY = Vector.of(0.0, 0.0, -9.8)
-"""Of a `<world>` that does not say, m/s2."""
+"""Gravity (m/s2) of a `<world>` that does not state one."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read an SDF file.
 
-    The world is the link "world", the first. Parts of nested models, and of models beside others,
-    are named `model::part`. A joint between links that joints before it connect already closes a
-    loop. What no joint connects to the world floats, on a free joint (root_joint, if there is one
-    only), with a note; static models are fixed. Gravity is that of the `<world>`, or (0, 0, -9.81)
-    where the file is of a model only.
+    The world is the link "world", the first. Parts of nested models, and of several models, are
+    named `model::part`. A joint between links that are already connected closes a loop. Parts that
+    no joint connects to the world float on a free joint (root_joint, if there is only one), with a
+    note; static models are fixed. Gravity is that of the `<world>`, or (0, 0, -9.81) if the file
+    has only a model.
 
-    snap: as of URDF files. floating: free what a single fixed joint holds to the world.
+    `snap` is as for URDF files. `floating` frees a model that a single fixed joint holds to the
+    world.
     """
     document = opened(os.fsdecode(path), snap=snap)
     links = [LinkData(WORLD, RigidInertia.zero(), document.file)]
@@ -101,7 +102,7 @@ def _gravity(document: Document) -> Vector:
 
 
 DEFORMABLE = ("drake:deformable_properties", "{http://drake.mit.edu}deformable_properties")
-"""What Drake's deformable bodies have, with the prefix declared or not."""
+"""Elements of Drake's deformable bodies, with the prefix declared or not."""
 
 # Links and frames ------------------------------------------------------------------------------
 
@@ -238,7 +239,7 @@ def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], lis
 
 
 def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
-    """A joint, with what `<axis>` says of one freedom."""
+    """Return a joint with the data of `<axis>` for one degree of freedom."""
     axis = node.part.find(tag)
     if axis is None:
         raise node.part.error("E-SDF-005", f"there is no <{tag}>", "add one")

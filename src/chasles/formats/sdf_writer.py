@@ -28,7 +28,7 @@ VERSION = "1.11"
 """The first with mimic joints and with metres for one turn of a screw."""
 
 _CLOSED = 1e-12
-"""How far apart, in m or rad, the frames of a closed loop may be: rounding."""
+"""Largest rounding error (m or rad) between the frames of a closed loop."""
 
 _ELSE = "save the robot as .toml"
 
@@ -40,9 +40,9 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
     Loops are joints between links that other joints connect already, so they must be closed where
     all coordinates are zero. Links that float are connected to nothing. Cylindrical joints and
-    others are written in series (`model.graph`), ratios of two revolute joints as gearboxes.
-    Refused: what SDF cannot say (other couplings, armature, free joints elsewhere than at the
-    world's origin, other joints).
+    others are written in series (`model.graph`), ratios of two revolute joints as gearboxes. Parts
+    that SDF cannot represent are refused: other couplings, armature, free joints away from the
+    world's origin, other joints.
     """
     notes = check_writable(description, "SDF")
     source = _renamed(in_series(description, "SDF"), notes)
@@ -268,7 +268,7 @@ def _add_joint(model: etree._Element, joint: JointData, place: Transform, base: 
 
 
 def _add_axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
-    """One freedom of a joint."""
+    """Add one degree of freedom of a joint."""
     xml.add_texts(element, xyz=words(axis))
     bounds = Limits() if _is_ball(joint) else joint.limits
     if limits := {key: x for key, x in vars(bounds).items() if math.isfinite(x)}:

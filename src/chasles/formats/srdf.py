@@ -1,4 +1,4 @@
-"""SRDF files beside URDF files: pairs of links whose collisions are not checked.
+"""SRDF files next to URDF files: pairs of links whose collisions are not checked.
 
 The format is that of wiki.ros.org/srdf: `<disable_collisions link1= link2=>`. Groups, states and
 virtual joints are not read.

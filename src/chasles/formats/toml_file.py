@@ -35,7 +35,7 @@ _TEXTS = re.compile(
 """Texts and comments, as `tomllib` finds them up to the first mistake."""
 
 _STATEMENT = re.compile(r"[=,\[\]{}\n]+")
-"""What stands between keys, values and headers."""
+"""Separators of keys, values and headers."""
 
 
 UNITS: dict[str, dict[str, Callable[[float], float]]] = {
@@ -43,7 +43,7 @@ UNITS: dict[str, dict[str, Callable[[float], float]]] = {
     "length": {"m": float, "mm": lambda x: x / 1e3},
     "mass": {"kg": float, "g": lambda x: x / 1e3},
 }
-"""What takes a number in a unit to SI; the first of each is SI itself."""
+"""Conversions of numbers from a unit to SI; the first of each is SI itself."""
 
 ANGLES = ("theta", "alpha", "rpy", "child_rpy")
 LENGTHS = ("d", "a", "b", "center", "position", "child_position", "radius", "pitch", "size")

@@ -206,7 +206,7 @@ def follows(mimic: Part) -> Mimic:
 
 
 def _materials(robot: Part) -> dict[str, Color]:
-    """The colours that a document names for all links."""
+    """Return the colors that a document names for all links."""
     found = {part.element.get("name"): _color(part, {}) for part in robot.all("material")}
     return {name: color for name, color in found.items() if name and color is not None}
 
@@ -246,9 +246,10 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a tree with all digits; read back, it moves the same, in the same coordinates.
 
-    Joints of several freedoms and screws are written as joints in series (`model.graph`), frames
-    as links on fixed joints; where joints hang on the world, so does a link "world". Refused: what
-    URDF cannot say (loops, couplings, armature, other joints, other gravity).
+    Joints of several degrees of freedom and screws are written as joints in series (`model.graph`),
+    frames as links on fixed joints; if joints are attached to the world, there is a link "world".
+    Parts that URDF cannot represent are refused: loops, couplings, armature, other joints, other
+    gravity.
     """
     notes = check_writable(description, "URDF")
     _check(description)
@@ -273,7 +274,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
 
 def _check(description: Description) -> None:
-    """Nothing is there that the format cannot say."""
+    """Refuse parts that the format cannot represent."""
     closing: list[Named] = [*description.loops, *description.couplings]
     for part in closing:
         raise refusal("E-URDF-007", part, "closes a tree", _ELSE)

@@ -17,8 +17,9 @@ from chasles.errors import ModelError
 _PROGRAM = Path(__file__).with_name("walled_program.py")
 
 _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKILL"))
-"""How a process ends that has used up its time: by the first of these, or where that is not heard
-the second."""
+"""Signals that end a process that has used up its time: the first, or the second if that is
+ignored.
+"""
 
 
 class NotInstalled(ModelError):

@@ -36,7 +36,7 @@ def _check_names(what: str, parts: Iterable[Any]) -> None:
 
 
 def _check_inertia(link: LinkData) -> None:
-    """Files have centres of mass, so that a first moment needs a mass."""
+    """Refuse a first moment without mass, because files store centers of mass."""
     m, h, I = float(link.inertia.m), link.inertia.h, link.inertia.I
     center = [float(x) / m if m else float(x) for x in h]
     if not m and any(h):
@@ -113,7 +113,9 @@ def check_joint(joint: JointData, format: str = "a file") -> None:
 
 
 def single_rest(joint: JointData, format: str) -> float:
-    """Where the spring of a joint with one freedom is at rest; others are at zero, or refused."""
+    """Return the rest position of the spring of a joint with one degree of freedom; others must be
+    zero.
+    """
     if len(joint.rest) <= 1:
         return joint.rest[0] if joint.rest else 0.0
     if joint.rest in (_UNTURNED, (*_UNTURNED, 0.0, 0.0, 0.0)) or not any(joint.rest):

@@ -38,10 +38,10 @@ def read(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Description:
-    """Read the URDF that a xacro file stands for.
+    """Read the URDF that a xacro file expands to.
 
     arguments: values of the file's `xacro:arg`, by name. `$(find package)` is a folder of that name
-    (or whose package.xml has it) above the file, or beside one of those. Errors and notes have the
+    (or whose package.xml has it) above the file, or next to one of those. Errors and notes have the
     file and line that an element was written at. trust: run expressions as Python, and read any
     file and the environment. snap, floating: as for URDF files.
     """

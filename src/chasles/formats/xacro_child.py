@@ -3,7 +3,7 @@
 The package xacro runs expressions as Python. Unless the file is trusted, `xacro_expressions` gives
 their values instead, no environment variable is read, and only files of the packages involved are.
 
-Every element that is no xacro statement gets the attribute `chasles-origin`, "file:line", which
+Every element that is not a xacro statement gets the attribute `chasles-origin`, "file:line", which
 macros carry along: so messages about what was expanded can say where it was written.
 """
 
@@ -111,7 +111,7 @@ def place(error: BaseException) -> str:
 
 
 def found(package: str, file: str) -> str:
-    """The folder of a package: one above the file, or beside one of those.
+    """Return the folder of a package: one above the file, or next to one of those.
 
     A folder without package.xml that has the name is one, but not those that hold all of a user's.
     """

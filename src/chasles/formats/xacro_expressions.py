@@ -17,13 +17,13 @@ MOST_WORK = 1_000_000
 """Nodes evaluated and entries made for one file; of 468 published files, none needs 30,000."""
 
 MOST_CHARACTERS = 20_000
-"""Of one expression."""
+"""Largest number of characters of an expression."""
 
 MOST_LEVELS = 150
-"""Of one expression's tree."""
+"""Largest depth of an expression."""
 
 MOST_BITS = 4096
-"""Of a whole number."""
+"""Largest number of bits of an integer."""
 
 MOST_DIGITS = 400
 """Asked of `round`, and the largest argument of `factorial`, `comb` and `perm`."""
@@ -54,10 +54,10 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 }  # fmt: skip
 
 _ENTRIES = (str, list, tuple, dict, range)
-"""What has entries by number or key."""
+"""Types with entries by number or key."""
 
 _PLAIN = (int, float, type(None), *_ENTRIES, set, frozenset)
-"""What operators take."""
+"""Types that operators accept."""
 
 _SAID = {
     ast.Lambda: "lambda",
@@ -65,7 +65,7 @@ _SAID = {
     ast.NamedExpr: ":=",
     ast.Starred: "*",
 }
-"""What people call some nodes that are refused."""
+"""Names of some nodes that are not supported."""
 
 METHODS: dict[type, frozenset[str]] = {
     str: frozenset((
@@ -82,7 +82,7 @@ METHODS: dict[type, frozenset[str]] = {
 
 
 def _small(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose whole numbers must be small."""
+    """Return a function whose integers must be small."""
 
     def call(*given: Any) -> Any:
         if any(isinstance(x, int) and abs(x) > MOST_DIGITS for x in given):
@@ -392,7 +392,7 @@ class _Walk(ast.NodeVisitor):
         return call
 
     def _known(self, function: Any) -> Callable[..., Any]:
-        """What is called in the place of the object that a name stands for."""
+        """Return the function that is called for the object that a name denotes."""
         if id(function) in self._bounds.functions:
             return self._bounds.functions[id(function)][1]
         if callable(function):

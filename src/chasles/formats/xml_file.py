@@ -22,11 +22,13 @@ MAX_BYTES = 8 * 2**20
 """Larger documents are refused unread: a robot's has less than one MB, shapes aside."""
 
 MAX_MARKS = 500_000
-"""Of "<" and "=" in a document, which bound its elements and attributes, of any encoding: an
-element takes a hundred times the memory of its text. The largest model of dm_control has 24,000."""
+"""Largest number of "<" and "=" in a document, which bound its elements and attributes in any
+encoding: an element takes a hundred times the memory of its text. The largest model of
+dm_control has 24,000.
+"""
 
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-"""What files call the entries of an inertia, in the order of `Symmetric`."""
+"""Names of the entries of an inertia in files, in the order of `Symmetric`."""
 
 ORIGIN = "chasles-origin"
 """The attribute of an element that says where it was written: `xacro_child` sets it."""
@@ -256,8 +258,9 @@ class Part:
 
 
 class Inertial(NamedTuple):
-    """Inertia of a link as a file gives it: the mass, a frame at the centre of mass in the link's
-    frame, and the moments xx, yy, zz, xy, xz, yz about it, in its axes."""
+    """Inertia of a link as given in a file: the mass, a frame at the center of mass in the link's
+    frame, and the moments xx, yy, zz, xy, xz, yz about it, in its axes.
+    """
 
     mass: float
     pose: Transform

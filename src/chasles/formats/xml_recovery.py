@@ -16,7 +16,7 @@ _AMPERSAND = re.compile(r"&(?!(?:\w{1,64}|#\w{1,64});)")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 _PLAIN = ("utf-8", "ascii", "iso8859", "cp125")
-"""How names of encodings begin that have a byte for "<", which nothing else contains."""
+"""Prefixes of names of encodings in which "<" is a byte that nothing else contains."""
 
 _UNBOUND = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 _MISNAMED = (etree.ErrorTypes.NS_ERR_XML_NAMESPACE, etree.ErrorTypes.WAR_NS_URI)

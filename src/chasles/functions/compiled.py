@@ -55,7 +55,7 @@ class Recipe:
 
 
 _TAKERS: dict[str, Callable[..., Any]] = {}
-"""What calls a function with arrays of another library, by its package, where that is loaded."""
+"""Callers with arrays of another library, by its package, if that is loaded."""
 _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _ALIVE: WeakSet["Compiled"] = WeakSet()
@@ -89,9 +89,9 @@ class Compiled:
         self.quick: dict[type, Callable[..., Any]] = {}
         """Functions that take other libraries' arrays at less cost, by the type of the first."""
         self.residents: dict[str, Any] = {}
-        """What prepares them, by library."""
+        """Functions that prepare them, by library."""
         self.key = self.key_of(recipe)
-        """What names it in other processes too: everything that decides the code."""
+        """Key in all processes: everything that determines the code."""
         _ALIVE.add(self)
         _KNOWN[self.key] = self
         if "torch" in sys.modules and "torch" not in _TAKERS:
@@ -100,7 +100,7 @@ class Compiled:
             target = recipe.backend, recipe.dtype
             found = backends.known(self.key, lambda: self.program, *target)
             self.kernel: Any = found or backends.compile(self.compiled, *target, self.key)
-            """What runs: the program as its backend compiled it."""
+            """The program as its backend compiled it."""
         self.interface: Interface = self.kernel.interface
 
     tier: Literal["best"] = "best"
@@ -123,7 +123,7 @@ class Compiled:
 
     @cached_property
     def compiled(self) -> Program | Staged:
-        """What is compiled: the program, or one that ends at the factors of its results."""
+        """The compiled program, or one that ends at the factors of its results."""
         recipe, staged = self.recipe, backends.row(self.recipe.backend).staged
         if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
             staged = None
@@ -184,14 +184,14 @@ class Compiled:
 
     @property
     def plain(self) -> bool:
-        """Whether it is the function without any option, which a call by arrays alone means."""
+        """Return True for the function without options, which a call by arrays alone uses."""
         recipe = self.recipe
         asked = recipe.dissipation or recipe.derivative or recipe.wrenches or recipe.options
         return recipe.method == "fastest" and not asked
 
     @cached_property
     def timed(self) -> bool:
-        """Whether one of its arrays is the time."""
+        """Return True if one of its arrays is the time."""
         return any(variable.name == "t" for variable in self.interface.inputs)
 
     @cached_property
@@ -266,7 +266,9 @@ class Compiled:
         return entry_of(method or fallback, self.recipe.function, self.kernel, **facts)
 
     def again(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """The machine code on arrays that NumPy lays out anew; NotImplemented if that is not it."""
+        """Run the machine code on arrays in a new memory layout; NotImplemented if that does not
+        help.
+        """
         quick = self.quick.get(type(arguments[0])) if arguments else None
         if quick is not None and (not named or (len(named) == 1 and "out" in named)):
             return quick(*arguments, **named)

@@ -66,7 +66,7 @@ class Segment(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A box: its axes as columns, its centre and half lengths."""
+    """A box: its axes as columns, its center and half lengths."""
 
     R: Matrix
     center: Vector
@@ -230,7 +230,7 @@ def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
 
 
 def _nearest(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Nearest:
-    """What is nearest of pairs: the first of equals."""
+    """Return the nearest of pairs, the first of equals."""
     found: Nearest | None = None
     for i, j in pairs:
         a, b = solids[i], solids[j]

@@ -1,4 +1,4 @@
-"""Check which sensors a function is asked for."""
+"""Check the sensors that a function computes."""
 
 from typing import Any
 

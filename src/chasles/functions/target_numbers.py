@@ -10,7 +10,7 @@ from chasles.functions.doors import leading_shape
 from chasles.model.given import some_numbers
 
 PART = "inverse_kinematics"
-"""Where errors say that they are from."""
+"""Function that errors name."""
 
 
 FARTHEST = 1e100
@@ -64,7 +64,9 @@ def rotation(what: str, value: Any) -> np.ndarray:
 
 
 def _slip(R: np.ndarray) -> float:
-    """How far matrices are from rotations: by two rows, and the third as their cross product."""
+    """Return the deviation of matrices from rotations: of two rows, and of the third from their
+    cross product.
+    """
     a, b, c = np.ascontiguousarray(np.moveaxis(R.reshape(-1, 9), 0, -1)).reshape(3, 3, -1)
     errors = [(a * a).sum(0) - 1.0, (b * b).sum(0) - 1.0, (a * b).sum(0)]
     errors += [a[i] * b[j] - a[j] * b[i] - c[k] for i, j, k in ((1, 2, 0), (2, 0, 1), (0, 1, 2))]

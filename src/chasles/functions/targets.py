@@ -1,8 +1,8 @@
-"""Targets of inverse kinematics: what a frame, or the centre of mass, is to reach.
+"""Targets of inverse kinematics for a frame or the center of mass.
 
 Each kind gives errors (angles in rad and lengths in m, along the world's axes) and the matrix that
 takes joint velocities to the rate at which they shrink. Its numbers, in the order of `numbers`, are
-inputs of the compiled program: another value of a target is no other program.
+inputs of the compiled program, so another value of a target needs no other program.
 """
 
 from collections.abc import Sequence
@@ -70,11 +70,11 @@ class Posture:
         return J[:3], J[3:]
 
     def center(self) -> Vector:
-        """The centre of mass."""
+        """The center of mass."""
         return Vector(tuple(self._found("center_of_mass")))
 
     def center_jacobian(self) -> Rows:
-        """The rows of the velocity of the centre of mass."""
+        """Rows of the velocity of the center of mass."""
         by_q = Derivative("jacobian", ("q",))
         return self._rows(self._found("center_of_mass", derivative=by_q), 3)
 
@@ -93,12 +93,12 @@ class Posture:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What all kinds share.
+    """Common fields of all targets.
 
-    weight: how much the errors count where not all can be met: angles in rad, lengths in parts of
-    the robot's size; those of weight 0 do not count. tolerance: the largest errors of a solution,
-    in rad and m; 1e-6 each by default. Both are one number, or two for angles and lengths, or one
-    for each error: angles about the world's axes, then lengths along them.
+    `weight` determines how much the errors count if not all can be met: angles in rad, lengths
+    relative to the size of the robot; errors of weight 0 do not count. `tolerance` is the largest
+    error of a solution in rad and m, 1e-6 each by default. Both are one number, or two for angles
+    and lengths, or one for each error: angles about the world axes, then lengths along them.
     """
 
     weight: Each = field(default=1.0, kw_only=True)
@@ -305,7 +305,7 @@ class LookAt(Target):
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Target):
-    """The robot's centre of mass at a point (..., 3) of the world, in m."""
+    """The robot's center of mass at a point (..., 3) of the world (m)."""
 
     point: Any
 

@@ -27,15 +27,15 @@ from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import RigidInertia
 
 Array = Any
-"""What NumPy makes an array of; entries may be symbols of a trace."""
+"""Any array_like; entries may be symbols of a trace."""
 
 ORIGIN = (0.0, 0.0, 0.0)
 
 SINGULAR = 1e-14
-"""A moment about the centre below this part of the largest is rounding: there is none."""
+"""Part of the largest moment below which a moment about the center is rounding."""
 
 TOLERANCE = 1e-6
-"""How far an array may be from the form of its matrix: what a file with seven digits gives."""
+"""Largest deviation of an array from the form of its matrix: that of a file with seven digits."""
 
 
 def number(name: str, x: Any) -> Number:
@@ -152,7 +152,7 @@ READERS: dict[type, tuple[Callable[[Matrix], Any], str]] = {
     Momentum: (lambda A: Momentum(*_twist(A)), "skew: [c~ f; -f' 0]"),
     Action: (lambda A: Action(*_twist(A)), "skew: [c~ f; -f' 0]"),
 }
-"""How each type is read from its 4x4 matrix, and what that matrix looks like."""
+"""Reader of each type from its 4x4 matrix, and the form of that matrix."""
 
 T = TypeVar("T")
 
@@ -202,7 +202,7 @@ def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
 
 
 class MassData(NamedTuple):
-    """Mass (kg), centre of mass (m), and the 3x3 inertia tensor about the centre (kg m2)."""
+    """Mass (kg), center of mass (m), and the 3x3 inertia tensor about it (kg m2)."""
 
     mass: Number
     center: np.ndarray
@@ -210,7 +210,7 @@ class MassData(NamedTuple):
 
 
 def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
-    """J from mass, centre of mass and the moments about the centre, along the frame's axes.
+    """Return J from mass, center of mass and the moments about it, along the frame's axes.
 
     inertia: (xx, yy, zz, xy, xz, yz) or the 3x3 tensor. Products are entries of the tensor, which
     are minus the integrals: J12 = -jxy + m x y (the jxy of Legnani's program).
@@ -235,7 +235,7 @@ def _moments(inertia: Array) -> Symmetric:
 
 
 def mass_from_inertia(J: Inertia) -> MassData:
-    """Mass, centre (the origin without mass) and inertia about it: undo `inertia_from_mass`."""
+    """Return mass, center of mass and inertia about it, the inverse of `inertia_from_mass`."""
     typed("J", J, Inertia)
     m, c, I = J.rigid().about_center()
     return MassData(m, array(c), np.array([array(row) for row in I.matrix().rows]))
@@ -261,7 +261,7 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
     """W of a body with momentum Gamma: the six linear equations Gamma = skew(W J) (Eq I.26).
 
     Gamma, J and W are in one frame. Raises InputError if J has no inverse: a body without mass, or
-    without a moment about some axis through its centre.
+    without a moment about some axis through its center of mass.
     """
     _check_solid(J)
     return homogeneous.velocity_from_momentum(Gamma, J)

@@ -239,7 +239,7 @@ def checked_prior(prior: str, deviation: float) -> None:
 
 
 def link_values(names: Mapping[str, list[str]], p: np.ndarray) -> dict[str, Any]:
-    """Return mass, centre and inertia of links by name; a body's other links become massless.
+    """Return mass, center and inertia of links by name; a body's other links become massless.
 
     names: by link, the links that move with it.
     """

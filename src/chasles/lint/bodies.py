@@ -17,16 +17,16 @@ DENSEST = 22_600.0
 """kg/m3: osmium. Of all bodies that are nowhere denser the ball has the smallest moments."""
 
 FAR = 30.0
-"""m: from one joint to the next, or to a centre of mass."""
+"""Distance (m) from one joint to the next, or to a center of mass."""
 
 MARGIN = 0.25
-"""Distance of a centre of mass beyond a link's box that is allowed, beside its largest edge."""
+"""Allowed distance of a center of mass beyond a link's box, relative to its largest edge."""
 
 SMALLEST = 0.2
-"""The radius of gyration beside that of the uniform body: a twenty-fifth of its moments."""
+"""Radius of gyration relative to that of the uniform body: a twenty-fifth of its moments."""
 
 LARGEST = 1.2
-"""The radius of gyration beside the distance of the farthest corner, which no mass exceeds."""
+"""Radius of gyration relative to the distance of the farthest corner, which no mass exceeds."""
 
 VOLUMES = 5.0, 30_000.0
 """kg/m3 of a link's shapes together."""
@@ -141,7 +141,7 @@ def _density(mass: float, volume: float) -> str:
 
 
 def size(sheet: Sheet) -> Iterator[Found]:
-    """Joints, centres of mass and shapes that are tens of metres away."""
+    """Joints, centers of mass and shapes that are tens of metres away."""
     for joint in sheet.joints:
         distance = math.hypot(*joint.position)
         if distance > FAR:
@@ -229,7 +229,7 @@ def _mirrored(name: str) -> Iterator[str]:
 
 
 def unlike_bodies(sheet: Sheet) -> Iterator[Found]:
-    """Twins whose masses, distances of centres or principal moments differ, in any axes."""
+    """Twins whose masses, distances of centers or principal moments differ, in any axes."""
     links = {link.name: link for link in sheet.links}
     for left, right in twins(links):
         a, b = links[left], links[right]
@@ -268,7 +268,7 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
 
 
 def _mixed(a: Link, b: Link) -> bool:
-    """Return True if c'Ic, less the mean moment, is the same: centres lie alike to the axes."""
+    """Return True if c'Ic, less the mean moment, is equal: centers lie alike relative to the axes."""
     one, other = (
         float(x.center @ (x.inertia - np.mean(x.principal) * np.eye(3)) @ x.center) for x in (a, b)
     )

@@ -171,7 +171,7 @@ def powerless(sheet: Sheet) -> Iterator[Found]:
 
 
 def degrees(sheet: Sheet) -> Iterator[Found]:
-    """Limits that are whole numbers beyond two turns, and places turned by more than a turn."""
+    """Limits that are integers beyond two turns, and orientations of more than a turn."""
     for joint in sheet.joints:
         angles = [joint.limits.get(key, 0.0) for key in ("lower", "upper")]
         hinge = joint.bounded and traits(joint.kind).hinge

@@ -11,7 +11,7 @@ from chasles.lint.sheet import Found, Sheet
 from chasles.model.validate import FAR, far_frames
 
 SLENDER = 50.0
-"""Length of the uniform box with the same mass and moments, beside its thickness."""
+"""Length of the uniform box with the same mass and moments, relative to its thickness."""
 
 REDUCTION = 10.0
 """Gear ratio from which on the rotor's inertia, times its square, is seldom small."""
@@ -32,7 +32,7 @@ def slender(sheet: Sheet) -> Iterator[Found]:
 
 
 def far_frame(sheet: Sheet) -> Iterator[Found]:
-    """Links whose centre of mass is many radii of gyration from the joint that moves them."""
+    """Links whose center of mass is many radii of gyration from the joint that moves them."""
     where = {link.name: link.where for link in sheet.links}
     for name, radii in far_frames(sheet.robot.model) if sheet.robot is not None else ():
         what = (

@@ -285,7 +285,7 @@ def point_mass(m: Number, r: Vector) -> RigidInertia:
 
 
 def inertia_about(I: Symmetric, m: Number, r: Vector) -> Symmetric:
-    """I_o = I_c - m r~ r~: about a point o, with the centre of mass at r from it (4.3.8)."""
+    """I_o = I_c - m r~ r~: about a point o, with the center of mass at r from it (4.3.8)."""
     return I + point_mass(m, r).I
 
 
@@ -310,7 +310,7 @@ def angular_momentum(w: Vector, J: Symmetric) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class Center:
-    """A body by the book's numbers: mass m, centre of mass r, inertia I about the centre."""
+    """A body by the book's numbers: mass m, center of mass r, inertia I about it."""
 
     m: Number
     r: Vector
@@ -318,7 +318,7 @@ class Center:
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Center":
-        """From moments about the origin; without mass, the centre is the origin."""
+        """From moments about the origin; without mass, the center is the origin."""
         if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
             assert not any(rigid.h), "regrouped inertias have no center of mass"
             return Center(rigid.m, Vector.zero(), rigid.I)
@@ -351,10 +351,10 @@ class GeneralisedLink(NamedTuple):
     L: Matrix
 
     def force(self, zdd: Vector, zd2: Vector, xdd: Vector) -> Force:
-        """What a change of its motion asks for, about the origin (7.3.18e-k).
+        """Wrench for a change of its motion, about the origin (7.3.18e-k).
 
-        zdd, xdd: of its angular acceleration and of the origin's acceleration; zd2: twice that
-        of its angular velocity.
+        zdd, xdd: of its angular acceleration and of the origin's acceleration; zd2: twice that of
+        its angular velocity.
         """
         moment = self.E @ zdd - self.L @ zd2 + self.U.cross(xdd)
         return Force(moment, xdd * self.m - self.U.cross(zdd) - self.Ud.cross(zd2))

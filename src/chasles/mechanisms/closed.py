@@ -1,4 +1,4 @@
-"""Functions of closed loops beside accelerations: forces, inertia, and the linear system."""
+"""Functions of closed loops other than accelerations: forces, inertia, and the linear system."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -74,7 +74,7 @@ class Closed(Constrained):
         method: str = "fastest",
         **options: Any,
     ) -> Run:
-        """Forces at the actuated freedoms, zero elsewhere."""
+        """Return forces at the actuated degrees of freedom, zero elsewhere."""
         self._refuse_method("inverse_dynamics(actuated=)", method)
         loops, name = self.loops, "inverse_dynamics"
         given = loops.indices(loops.freedoms if actuated is None else actuated, "to actuate")
@@ -96,7 +96,7 @@ class Closed(Constrained):
     def _weights(
         self, names: Sequence[str], weights: Mapping[str, float] | None
     ) -> tuple[float, ...]:
-        """The weight of each of these freedoms."""
+        """Return the weight of each of these degrees of freedom."""
         if not isinstance(weights or {}, Mapping):
             problem = f"weights must be {{degree of freedom: weight}}, not {type(weights).__name__}"
             raise ArgumentError("E-LOOP-014", problem, part="inverse_dynamics")

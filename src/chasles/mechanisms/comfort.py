@@ -38,7 +38,7 @@ class Comfort:
 
 
 def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) -> Comfort | None:
-    """What is asked for, checked."""
+    """Return the checked request for comfort."""
     if given is None:
         if weight is not None:
             problem = "comfort_weight was given without comfort"
@@ -84,8 +84,8 @@ def settled(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Move solutions along the targets until they are as comfortable as these allow.
 
-    inputs: goals, weights, tolerances, movable freedoms. found: postures, memories and steps of the
-    solutions; those that are not better afterwards stay.
+    inputs: goals, weights, tolerances, movable coordinates. found: configurations, memories and
+    steps of the solutions; those that do not improve are kept.
     """
     q, ends, steps = found
     if not comfort.weights.any():

@@ -59,7 +59,7 @@ class Reaching:
             raise InputError("E-EXPORT-012", problem, "use dtype='double'", part=PART)
 
     def _fixed(self) -> tuple[np.ndarray, ...]:
-        """Weights, tolerances and a mask of freedoms, all of which move."""
+        """Return weights, tolerances and a mask of coordinates, all of which move."""
         return self.weights, self.tolerances, np.ones(self.mechanism.nv)
 
     def _postures(self, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -111,12 +111,14 @@ class Freedoms(Equations):
         return np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
 
     def rank(self, freedoms: np.ndarray) -> int:
-        """The number of equations between some freedoms, the others being given."""
+        """Return the number of equations between some coordinates, with the others given."""
         return max(rank_of(A)[0] for A in self.reference_equations[..., freedoms])
 
     @cached_property
     def _last_first(self) -> list[int]:
-        """The order in which freedoms become dependent: those not in q, then last joints first."""
+        """Return the order in which coordinates become dependent: those not in q, then last joints
+        first.
+        """
         return sorted(range(self.model.nv), key=lambda k: (self.places[k] is not None, -k))
 
     @cached_property
@@ -132,7 +134,7 @@ class Freedoms(Equations):
         return np.flatnonzero(np.max(lengths, axis=0) <= RANK)
 
     def check_moves(self, asked: Any, independent: np.ndarray) -> None:
-        """Raise if something is asked of independent freedoms and there are none."""
+        """Raise if independent coordinates are required and there are none."""
         if not len(independent) and self.model.nv and some_numbers("y", asked).size:
             every = np.arange(self.model.nv)
             loose = f"{self.around(every)} leaves no degree of freedom to {self.names(every)}"
@@ -147,7 +149,7 @@ class Freedoms(Equations):
         return ", ".join(repr(self.freedoms[k]) for k in freedoms)
 
     def around(self, freedoms: np.ndarray) -> str:
-        """The loops and couplings that any of these freedoms are in."""
+        """Return the loops and couplings that involve any of these coordinates."""
         owners = {self.owners[k] for k in freedoms}
         found = []
         for what, among in (("loop", self.model.loops), ("coupling", self.model.couplings)):

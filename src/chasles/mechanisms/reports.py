@@ -24,7 +24,7 @@ class ImpossiblePosition(LoopError):
 
 
 class SingularPosition(LoopError):
-    """The independent freedoms do not determine the others here."""
+    """The independent coordinates do not determine the others here."""
 
 
 class OpenLoop(LoopError):
@@ -32,7 +32,7 @@ class OpenLoop(LoopError):
 
 
 class UnderActuated(LoopError):
-    """Some actuators cannot move a mechanism in all its freedoms."""
+    """Some actuators cannot move a mechanism in all its degrees of freedom."""
 
 
 class OverDetermined(LoopError):
@@ -40,22 +40,22 @@ class OverDetermined(LoopError):
 
 
 class LockedMechanism(LoopError):
-    """The loops leave no freedom that could be chosen or moved."""
+    """The loops leave no degree of freedom that could be chosen or moved."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mobility(int):
-    """The number of freedoms that a closed position leaves, which prints as how it was found.
+    """The number of degrees of freedom at a closed configuration, which prints as a report.
 
-    mobility = freedoms (of the tree) - rank (of the loops' matrix, which has `rows` rows).
-    redundant: for each loop and coupling, rows that say nothing beyond those before them.
-    tolerance: singular values below this part of the largest count as zero; kept and dropped are
-    the smallest that counts and the largest that does not, as such parts. couplings: which of those
-    in `redundant` are couplings. weaker: for loops with redundant rows, a joint type in place of
-    theirs that leaves the motion as it is and has fewer of them. immobile: freedoms of the tree
-    that are held here, also while others move. misfits: loops and couplings of which equations are
-    dropped that the others imply only up to this (rad, and parts of the loop's size). positions:
-    the freedoms of position, which are more where constraints are of velocities alone.
+    mobility = freedoms (of the tree) - rank (of the loop matrix, which has `rows` rows).
+    `redundant` counts for each loop and coupling the rows that earlier ones imply; `couplings`
+    names the couplings among them. Singular values below `tolerance` times the largest count as
+    zero; `kept` and `dropped` are the smallest that counts and the largest that does not, relative
+    to the largest. `weaker` gives for loops with redundant rows a joint type that allows the same
+    motion with fewer of them. `immobile` lists degrees of freedom that the loops lock here while
+    others move. `misfits` lists loops and couplings with dropped equations that the others imply
+    only within this value (rad, and relative to the size of the loop). `positions` is the number of
+    degrees of freedom of position, which is larger with nonholonomic constraints.
     """
 
     mobility: int
@@ -95,7 +95,7 @@ class Mobility(int):
         )
 
     def _held(self) -> str:
-        """The freedoms that cannot move while others do, in words."""
+        """Return the degrees of freedom that cannot move while others do, in words."""
         names = ", ".join(map(repr, self.immobile)) if self.mobility else ""
         return f"; {names} cannot move" if names else ""
 

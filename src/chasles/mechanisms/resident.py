@@ -147,7 +147,7 @@ def _broadcast(
 def _fixed(
     mechanism: Mechanism, bounds: Bounds, names: list[str], guess: Any
 ) -> tuple[np.ndarray, tuple[tuple[int, float], ...]]:
-    """A mask (1, nv) of freedoms that may move, and positions of those that may not."""
+    """Return a mask (1, nv) of movable coordinates, and positions of the others."""
     movable = np.ones((1, mechanism.nv))
     if not names:
         return movable, ()
@@ -176,14 +176,16 @@ def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.n
 def _stages(
     task: Task, constants: list[np.ndarray], tries: int
 ) -> tuple[tuple[list[np.ndarray], int], ...]:
-    """What searches in float32 are given, with wider tolerances and fewer tries, and in float64."""
+    """Return the inputs of searches in float32, with wider tolerances and fewer tries, and in
+    float64.
+    """
     weights, tolerances, movable = constants
     rough = np.maximum(tolerances, np.where(task.lengths, ROUGH * size(task.model), ROUGH))
     return ([weights, rough, movable], min(tries, PATIENT)), (constants, tries)
 
 
 def _rotations(task: Task) -> tuple[int, ...]:
-    """Where among the numbers of targets rotations begin."""
+    """Return the indices among the numbers of targets at which rotations begin."""
     ends = np.cumsum([target.size for _, target in task.targets])
     pairs = zip(ends, task.targets, strict=True)
     return tuple(int(end) - t.size for end, (_, t) in pairs if t.size >= 9)

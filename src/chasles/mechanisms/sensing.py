@@ -65,7 +65,7 @@ def sense(
 ) -> dict[str, Any]:
     """Values of sensors, by name, without errors; as `robot.sense` returns them.
 
-    f_ext: wrenches beside contact forces. controls: of actuators, and activations.
+    f_ext: wrenches in addition to contact forces. controls: of actuators, and activations.
     """
     traced = tuple(sensor for sensor in sensors if sensor.traits.of == "motion")
     keys, values = exerted(mechanism.model, forces, f_ext)
@@ -210,7 +210,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
 
 
 def _check_joint(sensor: SensorData, joint: Any) -> None:
-    """Kinds of one number are on joints of one freedom; those of a ball, on spherical ones."""
+    """Refuse a sensor of one number unless its joint has one degree of freedom, or is spherical."""
     ball = sensor.kind in ("joint_quaternion", "joint_angular_velocity")
     fits = joint.units == ("1",) * 4 if ball else joint.nq == joint.nv == 1
     if not fits:

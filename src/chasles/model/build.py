@@ -172,7 +172,7 @@ def _coupled(model: Model, data: CouplingData) -> Coupling:
 
 
 def _turning(model: Model, data: RotorData) -> Body:
-    """A rotor: a body without inertia on a joint of its own, which the freedoms turn."""
+    """Return a rotor: a body without inertia on a joint of its own, driven by other joints."""
     tendon = tendon_of(model, data)
     hinge = JointData(data.name, Revolute.kind, None, data.name, armature=data.armature)
     made = _make_joint(hinge, Transform.identity())
@@ -195,7 +195,9 @@ def _clean(x: Number) -> Number:
 
 
 def swept(inertia: RigidInertia) -> RigidInertia:
-    """The inertia with entries zero that are rounding beside the largest of their kind."""
+    """Return the inertia with entries set to zero that are rounding relative to the largest of
+    their kind.
+    """
 
     def kept(entries: Iterable[Number]) -> list[Number]:
         given = list(entries)
@@ -309,7 +311,7 @@ def _make_joint(joint: JointData, placement: Transform) -> Joint:
 
 
 def _driven(data: JointData, joint: Joint) -> Drive | None:
-    """What a joint does in time, if that is given."""
+    """Return the prescribed motion of a joint, if there is one."""
     if data.motion is None:
         return None
     if data.mimic is not None:

@@ -35,17 +35,17 @@ def coupling(
     frames: Sequence[str] = (),
     where: str = "",
 ) -> CouplingData:
-    """Equations function(...) = 0 between coordinates, velocities and frames.
+    """Return equations function(...) = 0 between coordinates, velocities and frames.
 
     A row that takes no velocity constrains positions (holonomic). A row that takes velocities
-    constrains velocities alone (nonholonomic) and must be linear in them; knife edges and rolling
-    are such (Featherstone 2008, Eq 3.29, 3.30).
+    constrains only velocities (nonholonomic) and must be linear in them; examples are knife edges
+    and rolling (Featherstone 2008, Eq 3.29, 3.30).
 
-    freedoms: coordinates, by joint, with [k] where a joint has several. Planar, spherical and free
-    joints and the like name theirs: "base[x]", "base[qw]" (`chasles.conventions`). rates:
-    velocities, as `robot.independent` names them: "base[3]". frames: links and frames.
+    `freedoms` names coordinates by joint, with [k] for a joint with several. Planar, spherical and
+    free joints name theirs: "base[x]", "base[qw]" (`chasles.conventions`). rates: velocities, as
+    `robot.independent` names them: "base[3]". frames: links and frames.
 
-    function: takes the values of freedoms, rates and frames in this order, in rad, m and s, each
+    function: takes the values of coordinates, rates and frames in this order, in rad, m and s, each
     frame as a `FrameState`, and the time where its last argument is called t. It returns one number
     or several, each zero where its equation holds. It is written with arithmetic and the functions
     of `chasles.expr` (sin, cos, sqrt, atan2, ...) and run once, on symbols. It should be smooth,
@@ -140,7 +140,7 @@ def gear(
 
 
 def linear(data: CouplingData) -> tuple[list[float], float] | None:
-    """The factors a and the constant c of a residual a . q + c; None where it is no such sum."""
+    """Return the factors a and the constant c of a residual a . q + c; None for other residuals."""
     if data.timed or not data.plain:
         return None
     by_rate = slopes(data.residual)
@@ -174,14 +174,16 @@ def held(data: CouplingData, values: Mapping[str, Number], still: Container[str]
 # Polynomials: what files can hold ----------------------------------------------------------------
 
 Powers = tuple[int, ...]
-"""Of each of some freedoms, in order."""
+"""Powers of each coordinate, in order."""
 
 Terms = dict[Powers, float]
 """A polynomial: the factor of each product of powers."""
 
 
 def terms(data: CouplingData) -> Terms | None:
-    """The residual as a polynomial in freedoms and rates; None where it is none, or timed."""
+    """Return the residual as a polynomial in coordinates and rates; None if it is not one, or
+    depends on time.
+    """
     if data.timed or data.frames or data.rows != 1:
         return None
     starts = {"q": 0, "v": len(data.freedoms)}
@@ -225,10 +227,11 @@ def _product(a: Terms, b: Terms) -> Terms:
 def polynomial(
     name: str, rows: Sequence[tuple[float, Mapping[str, int]]], *, where: str = ""
 ) -> CouplingData:
-    """The equation: a sum of factors times powers of coordinates (rad, m) and rates is zero.
+    """Return the equation in which a sum of factors times powers of coordinates (rad, m) and rates
+    is zero.
 
-    rows: a factor, and the power of each freedom, or of each velocity, whose name ends in '.
-    Freedoms and velocities are each in the order of the rows.
+    Each row holds a factor, and the power of each coordinate, or of each velocity, whose name ends
+    in '. Coordinates and velocities are each in the order of the rows.
     """
     names = list(dict.fromkeys(freedom for _, powers in rows for freedom in powers))
     freedoms = [each for each in names if not each.endswith("'")]
@@ -247,7 +250,7 @@ def polynomial(
 
 
 def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | None:
-    """The rows of which `polynomial` makes a coupling; None where it is no polynomial."""
+    """Return the rows from which `polynomial` makes a coupling; None if it is not a polynomial."""
     found = terms(data)
     if found is None:
         return None
@@ -304,9 +307,9 @@ def motion(function: Motion, *, joint: str = "") -> Program:
 
 @dataclass(frozen=True)
 class Drive:
-    """The motion of a driven joint. ratio, offset: of a joint that mimics the one of this motion.
+    """A prescribed motion of a joint. ratio, offset: those of a joint that mimics it.
 
-    t: the time; a symbol while a function is traced, None before anything is asked.
+    t: the time; a symbol while a function is traced, None before evaluation.
     """
 
     motion: Program

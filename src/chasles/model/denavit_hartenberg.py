@@ -7,8 +7,9 @@ Both conventions give a link the frame that its joint moves (z is the joint's ax
 - standard (distal): T = Rz(theta) Tz(d) Tx(a) Rx(alpha); the table's frame i sits at the far end of
   link i, at Tx(a) Rx(alpha) in the link's own frame.
 
-Frame i of the table is the frame named `dh<i>`. The extended form has one more length, b along y
-beside a along x: Tx(a) Ty(b) for Tx(a) (Legnani et al. 1996, part II, fig. 6, which calls d s).
+Frame i of the table is the frame named `dh<i>`. The extended form has one more length, b along y in
+addition to a along x: Tx(a) Ty(b) for Tx(a) (Legnani et al. 1996, part II, fig. 6, which calls d
+s).
 """
 
 import math
@@ -164,7 +165,7 @@ class DHTable:
 
     @property
     def massless(self) -> bool:
-        """Whether no row has mass, inertia or armature: good for kinematics only."""
+        """Return True if no row has mass, inertia or armature: kinematics only."""
         return not any(row.mass or row.armature or any(row.inertia) for row in self.rows)
 
     def description(self) -> Description:

@@ -1,4 +1,4 @@
-"""What the fields of a Denavit-Hartenberg row may hold: one row a field, checked at the door."""
+"""Valid values of the fields of a Denavit-Hartenberg row: one row per field."""
 
 import math
 import reprlib
@@ -106,7 +106,7 @@ def _text(value: Any) -> str:
 
 
 class Field(NamedTuple):
-    """What makes a value of what was given (or raises), and what belongs there, in words."""
+    """Conversion of a given value (or an error), and a description of valid values."""
 
     convert: Callable[[Any], Any]
     wanted: str

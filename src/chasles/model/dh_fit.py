@@ -28,7 +28,7 @@ from chasles.model.dh_fields import Pose
 from chasles.model.model import WORLD, Body, Model
 
 _ROUNDING = 1e-12
-"""What turning and moving frames leaves of a zero, beside numbers of size one."""
+"""Rounding error of a zero after rotating and moving frames, relative to numbers of size one."""
 
 _EXACT = 1e-13
 """Constants of a table this near to zero, or to a right angle, are taken as such."""
@@ -145,12 +145,14 @@ def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | No
 
 
 def _fits(f: Factors) -> bool:
-    """Whether a pose is X Z: the x axis before it meets the z axis behind it at a right angle."""
+    """Return True if a pose is X Z: the x axis before it meets the z axis behind it at a right
+    angle.
+    """
     return max(abs(f.tilt), abs(f.across) / max(1.0, abs(f.d))) < _ROUNDING
 
 
 def _start(frame: np.ndarray, placement: np.ndarray) -> OnAxis:
-    """Where X leads from a frame to the next axis: theta and d are zero there, in that body."""
+    """Return the end of X from a frame to the next axis, where theta and d are zero, in that body."""
     f = factors(_inverse(frame) @ placement)
     return OnAxis(-f.theta, -f.d)
 
@@ -176,7 +178,7 @@ def _fitted(
 
 
 def _sine(ahead: np.ndarray) -> float:
-    """Of the angle between z and the z axis of the frame ahead."""
+    """Return the sine of the angle between z and the z axis of the frame ahead."""
     return math.hypot(ahead[0, 2], ahead[1, 2])
 
 
@@ -236,7 +238,7 @@ def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: boo
 
 
 def _reserved(link: str) -> bool:
-    """Whether a table has a frame of that name already."""
+    """Return True if a table already has a frame of that name."""
     return link in ("base", "tool") or (link.startswith("dh") and link[2:].isdigit())
 
 

@@ -150,10 +150,10 @@ def _held(model: Model, i: int, q: Vector) -> JointData:
 
 
 def drive(model: Model, motions: Mapping[str, Program]) -> Description:
-    """Joints moved in time as given, in place of having coordinates.
+    """Return joints with prescribed motions instead of coordinates.
 
-    A freedom of a joint with several, "joint[k]", is that of one of the joints in series that it is
-    (Featherstone 2008, section 3.4); all of these then have names of their own.
+    One degree of freedom of a joint with several, "joint[k]", belongs to one of the joints in
+    series that replace it (Featherstone 2008, section 3.4); all of these then have their own names.
     """
     whole = {
         freedom: model.bodies[i].data

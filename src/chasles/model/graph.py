@@ -277,13 +277,14 @@ def _grown(
 def in_series(
     source: Description, keep: str = "", only: Collection[str] | None = None
 ) -> Description:
-    """The mechanism with joints of one freedom for all types that are such joints in series.
+    """Return the mechanism with compound joints replaced by joints of one degree of freedom in
+    series.
 
-    Coordinates, velocities and forces are the same, in the same order. Of joint "j" with several
-    freedoms come the joints "j[0]", "j[1]", ..., as `robot.independent` names them; a screw or
-    pinion "j" stays a turn "j", and "j.slide" follows it. Links between them are massless.
-    Reversed axes become opposite ones. keep: a file format, whose own types stay as they are
-    unless reversed. only: the names of the joints to change; by default all.
+    Coordinates, velocities and forces are the same, in the same order. A joint "j" with several
+    degrees of freedom becomes the joints "j[0]", "j[1]", ..., as `robot.independent` names them; a
+    screw or pinion "j" stays a turn "j", and "j.slide" follows it. Links between them are massless.
+    Reversed axes become opposite ones. keep: a file format, whose own types stay as they are unless
+    reversed. only: the names of the joints to change; by default all.
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)
@@ -337,7 +338,7 @@ def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
 
 
 def _linked(whole: JointData, parts: list[JointData], between: list[str]) -> list[JointData]:
-    """The joints from the parent of the whole joint to its child, in the order of its freedoms."""
+    """Return the joints from the parent of the compound joint to its child, in order."""
     none = Transform.identity()
     parents, children = [whole.parent, *between], [*between, whole.child]
     linked = [

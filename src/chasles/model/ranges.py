@@ -179,7 +179,7 @@ that is wrong is left out, since the motion does not depend on it."""
 
 
 def fault_of(owner: Any) -> str:
-    """What is wrong with the fields of an instance of a class that has rows; "" if nothing is."""
+    """Return the fault in the fields of an instance of a class that has rows; "" if there is none."""
     for kind in type(owner).__mro__:
         for key in RANGES:
             part, _, name = key.partition(".")
@@ -189,7 +189,7 @@ def fault_of(owner: Any) -> str:
 
 
 def value_fault(key: str, value: Any) -> str:
-    """What is wrong with a value as the field of a row; "" if nothing is."""
+    """Return the fault of a value as the field of a row; "" if there is none."""
     if not isinstance(value, bool) and RANGES[key].holds(value):
         return ""
     return f"{key.partition('.')[2]} must be {RANGES[key].wanted}, not {value!r:.60}"

@@ -11,7 +11,7 @@ from chasles.model.model import Frame, Model, Share, Stretch, suggest
 
 
 class Tendon(NamedTuple):
-    """A tendon by the freedoms that lengthen it, or by its path. offset: length at zero of both."""
+    """A tendon by the joints that lengthen it, or by its path. offset: length at zero of both."""
 
     data: RotorData
     geared: tuple[Share, ...]
@@ -20,7 +20,7 @@ class Tendon(NamedTuple):
 
 
 def freedoms(model: Model) -> dict[str, tuple[int, int]]:
-    """The body and the number of each freedom of a joint, by its name."""
+    """Return the body and the index of each degree of freedom of a joint, by its name."""
     return {
         name: (i, k)
         for i, body in enumerate(model.bodies)

@@ -30,15 +30,19 @@ _TOLERANCE = 1e-6
 """Relative: published inertias are printed with few digits, so equalities hold only roughly."""
 
 _SINGULAR = 1e-13
-"""A freedom whose inertia is this small beside that of everything it carries has none."""
+"""Relative inertia of a degree of freedom, compared with everything it carries, that counts as
+zero.
+"""
 
 _WEAK = 1e-5
-"""A freedom whose inertia is smaller than this beside that of everything it carries loses digits;
-of the published robots the least has 7e-4."""
+"""Relative inertia of a degree of freedom, compared with everything it carries, below which digits
+are lost; the smallest of the published robots is 7e-4.
+"""
 
 FAR = 30.0
-"""Radii of gyration between a body's centre of mass and its frame that cost three digits; sound
-inertias of published robots have up to 4."""
+"""Radii of gyration between a body's center of mass and its frame that cost three digits; valid
+inertias of published robots have up to 4.
+"""
 
 
 def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[str, ...]:
@@ -81,7 +85,7 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
 
 
 def missing_end(joint: JointData, links: Container[str | None]) -> str | None:
-    """What is wrong with the links that a joint connects, if one of them does not exist."""
+    """Return the fault of the links that a joint connects, if one of them does not exist."""
     for role, link in (("parent", joint.parent), ("child", joint.child)):
         if link not in links:
             return f"its {role} link {link!r} does not exist"
@@ -150,13 +154,13 @@ def check_frames(model: Model) -> tuple[str, ...]:
 
 
 def far_frames(model: Model) -> list[tuple[str, float]]:
-    """Bodies whose centres of mass are over `FAR` radii of gyration from their joints."""
+    """Return bodies whose centers of mass are over `FAR` radii of gyration from their joints."""
     each = [(body.name, _radii(body.inertia)) for body in model.bodies]
     return [(name, radii) for name, radii in each if radii > FAR]
 
 
 def _radii(inertia: RigidInertia) -> float:
-    """The distance of the centre of mass in radii of gyration; 0 where there are none."""
+    """Return the distance of the center of mass in radii of gyration; 0 if there are none."""
     if _fault(inertia) is not None or not inertia.m > 0.0:
         return 0.0
     m, c, _ = inertia.about_center()
@@ -168,11 +172,11 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Find the joints that move no inertia, with which the mass matrix is singular.
 
     Returns their names, and notes: one for each of them that no loop or coupling moves, and one for
-    each joint that moves so little beside what it carries that digits are lost. Kinematics, inverse
-    dynamics and the mass matrix of such a robot are defined. Judged by the pivots of the
-    articulated-body recursion at an arbitrary configuration: one that vanishes there does so nearly
-    everywhere. A follower adds to its leader's inertia, a rotor to that of one of the joints that
-    turn it (its outer product has rank one); a driven joint gives way to nothing.
+    each joint that moves so little inertia compared with what it carries that digits are lost.
+    Kinematics, inverse dynamics and the mass matrix of such a robot are defined. Judged by the
+    pivots of the articulated-body recursion at an arbitrary configuration: one that vanishes there
+    does so nearly everywhere. A follower adds to its leader's inertia, a rotor to that of one of
+    the joints that turn it (its outer product has rank one); a driven joint gives way to nothing.
     """
     rng, notes, idle = random.Random(1), [], []
     held = model.owners(i for constraint in model.constraints for i in constraint.bodies)
@@ -212,10 +216,11 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _led(model: Model, felt: Mapping[int, np.ndarray]) -> dict[int, list[float]]:
-    """The inertia that followers and rotors add to each freedom of the joints that move them.
+    """Return the inertia that followers and rotors add to each degree of freedom of the joints that
+    move them.
 
-    felt: the inertia that each freedom moves by itself. A rotor counts once: for a freedom that
-    moves nothing else, if there is one.
+    `felt` is the inertia that each degree of freedom moves by itself. A rotor counts once: for one
+    that moves nothing else, if there is one.
     """
     led = {i: [0.0] * len(own) for i, own in felt.items()}
     for i, body in enumerate(model.parts):
@@ -228,7 +233,7 @@ def _led(model: Model, felt: Mapping[int, np.ndarray]) -> dict[int, list[float]]
 
 
 def _share(D: np.ndarray, carried: np.ndarray) -> float:
-    """The least that a joint's freedoms feel, of what they would if nothing beyond gave way."""
+    """Return the smallest share that a joint feels of the rigid composite inertia beyond it."""
     if not np.all(np.isfinite(D)) or not np.all(np.abs(carried) > 0.0):
         return 0.0
     scale = np.sqrt(np.abs(carried))
@@ -256,7 +261,7 @@ def _at(data: LinkData | JointData) -> str:
 
 
 def is_solid(inertia: RigidInertia) -> bool:
-    """Whether a body resists every acceleration: mass, and moments about all axes through c."""
+    """Return True if a body resists every acceleration: mass, and moments about all axes through c."""
     moments = np.linalg.eigvalsh(_about_center(inertia))
     return bool(inertia.m > 0.0 and moments[0] > _TOLERANCE * moments[-1])
 
@@ -267,20 +272,20 @@ def is_massless(inertia: RigidInertia) -> bool:
 
 
 def _fault(inertia: RigidInertia) -> str | None:
-    """What is impossible about an inertia, or None."""
+    """Return the fault of an impossible inertia, or None."""
     found = inertia_fault(float(inertia.m), _about_center(inertia))
     return None if found is None else found.what
 
 
 class Fault(NamedTuple):
-    """What is impossible about an inertia: which of the checks of `chasles lint`, and the fact."""
+    """The fault of an impossible inertia: the check of `chasles lint`, and the fact."""
 
     check: str
     what: str
 
 
 def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
-    """Of a mass (kg) and a 3x3 inertia about its centre (kg m2), or None if a body can have them.
+    """Return the fault of a mass (kg) and a 3x3 inertia about its center (kg m2), None if possible.
 
     A thin rod or a lamina, whose mass has no extent in some direction, is the limit that passes.
     """
@@ -311,7 +316,7 @@ def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
 
 
 def _about_center(inertia: RigidInertia) -> np.ndarray:
-    """The 3x3 inertia about the centre of mass; what is rounding beside the whole is zero."""
+    """Return the 3x3 inertia about the center of mass, with rounding errors set to zero."""
     I = np.array(inertia.I.matrix().rows, dtype=float)
     if inertia.m == 0.0:
         return I
@@ -373,7 +378,7 @@ def _check(name: str, joint: Joint, *, closes: bool) -> None:
 
 
 def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
-    """What does not depend on a position."""
+    """Check properties that do not depend on a configuration."""
     own = vars(type(joint))
     if "__init__" in own and not ("__dataclass_fields__" in own and is_dataclass(type(joint))):
         raise ModelError("E-JOINT-003", f"{name} defines __init__", "declare its numbers as fields")

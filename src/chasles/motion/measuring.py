@@ -21,7 +21,9 @@ from chasles.motion.options import Plan
 from chasles.motion.records import Trajectory
 
 _OF_FORCES = ("accelerometer", "force", "torque", "force_torque", "touch")
-"""Kinds that depend on accelerations or contact forces, beside those of `acceleration` by name."""
+"""Kinds that depend on accelerations or contact forces, in addition to those of `acceleration` by
+name.
+"""
 
 
 def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:

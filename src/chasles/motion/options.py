@@ -76,7 +76,9 @@ class Touch:
 
 @dataclass(frozen=True)
 class Closing:
-    """How loops stay closed: by a function, or by stabilization within so many s; else Newton's."""
+    """Closure of loops: by a function, or by stabilization within a time in s; by default Newton's
+    method.
+    """
 
     closure: ClosureFunction | None = None
     stabilization: float | None = None

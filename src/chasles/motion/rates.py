@@ -20,7 +20,7 @@ from chasles.model.given import a_mapping, a_number
 PART = "resolved_rate"
 
 MOST_PASSES = 12
-"""Passes of a robot with many joints, unless more are asked for."""
+"""Largest default number of passes for a robot with many joints."""
 
 
 class ResolvedRate:

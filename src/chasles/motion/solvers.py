@@ -2,12 +2,12 @@
 
     w = M z + d,   w >= 0,   z >= 0,   w'z = 0
 
-z are the magnitudes of contact forces, w the separation accelerations that they leave
-(Featherstone 2008, Eq 11.42): by Lemke's method for one problem, by projected Gauss-Seidel for
-batches. Quadratic programs (DAQP, extra `contact`), in forces or accelerations, have the same
-solutions (Eq 11.43 and 11.44). The one in accelerations is Gauss' principle of least constraint:
-strictly convex whatever the contacts, so the better one where more contacts touch than there are
-freedoms. Cone programs are for friction (Clarabel, extra `contact`).
+z are the magnitudes of contact forces, w the separation accelerations that they leave (Featherstone
+2008, Eq 11.42): by Lemke's method for one problem, by projected Gauss-Seidel for batches. Quadratic
+programs (DAQP, extra `contact`), in forces or accelerations, have the same solutions (Eq 11.43 and
+11.44). The one in accelerations is Gauss' principle of least constraint: strictly convex whatever
+the contacts, so it is better if there are more contacts than degrees of freedom. Cone programs are
+for friction (Clarabel, extra `contact`).
 """
 
 from importlib import import_module
@@ -37,21 +37,22 @@ OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
 
 PROXIMAL = 1e-4
-"""The weight of DAQP's proximal term, beside a diagonal of ones: it makes steps unique where M is
+"""Weight of DAQP's proximal term, relative to a diagonal of ones: it makes steps unique if M is
 singular, and vanishes as they converge. Of 1e-3 to 1e-6, this one found every unbounded program
-within DAQP's limit of iterations."""
+within DAQP's limit of iterations.
+"""
 
 SETTLED = 1e-12
-"""The change of z by the last proximal step, beside a largest |d| of one."""
+"""Change of z by the last proximal step, relative to a largest |d| of one."""
 
 TOLERANCE = 1e-10
-"""To which DAQP satisfies bounds, beside a largest entry of one."""
+"""Tolerance of DAQP's bounds, relative to a largest entry of one."""
 
 CLARABEL = 1e-10
 """Tolerances of Clarabel; with less it may not end."""
 
 CERTAIN = 1e-6
-"""The size of A u beside b.u = -1, up to which u proves that a problem has no solution."""
+"""Size of A u relative to b.u = -1 up to which u proves that a problem has no solution."""
 
 
 class Infeasible(InputError):
@@ -99,7 +100,7 @@ def lemke(M: Array, d: Array) -> np.ndarray:
 
 
 def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Which z are basic in a solution of w = A z + b.
+    """Return the basic z in a solution of w = A z + b.
 
     Variables are numbered w, z, z0 in w - A z - e z0 = b; z0 leaves last, and no basis is updated.
     """

@@ -60,8 +60,8 @@ def pattern(parents: Parents) -> np.ndarray:
 def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ...]:
     """Return the parents of the rows of H from those of the bodies (table 6.4).
 
-    freedoms: the number of degrees of freedom of each body's joint, which may be zero. The rows of
-    one joint form a chain.
+    `freedoms` is the number of degrees of freedom of each body's joint, which may be zero. The rows
+    of one joint form a chain.
     """
     tree = _checked("expanded_parents", parents)
     counts = np.asarray(freedoms)

@@ -60,7 +60,7 @@ class Peer(Protocol):
 
 
 def ten(mass: float, center: np.ndarray, about_center: np.ndarray) -> np.ndarray:
-    """A body's ten numbers about the origin, from those about its centre of mass."""
+    """Return a body's ten numbers about the origin, from those about its center of mass."""
     about_origin = about_center + mass * (center @ center * np.eye(3) - np.outer(center, center))
     return moments(mass, mass * center, about_origin)
 
@@ -252,7 +252,7 @@ SNAPPED = 1e-3
 
 
 def unlike_joints(robot: Robot, peer: Peer) -> str:
-    """Explain unlike joints or numbers of freedoms of the two sides; "" if they are alike."""
+    """Explain differences in joints or degrees of freedom of the two sides; "" if there are none."""
     source = robot.model.source
     known = {joint.name: joint for joint in source.joints}
     followers = [name for name in peer.joints if name not in robot.joints and name in known]

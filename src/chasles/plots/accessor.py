@@ -33,7 +33,7 @@ Plane = Literal["xy", "xz", "yz", "3d"]
 """The view of points: along the axis that is left out, or in space."""
 
 FEW = 5
-"""Methods whose names fit among the curves; those of more stand beside them."""
+"""Number of methods whose names fit among the curves; more are listed next to them."""
 
 _CLOSED = "plot a robot without them; the Jacobian is that of the tree"
 
@@ -80,9 +80,10 @@ class Plots:
         points: int = 41,
         axes: Axes | None = None,
     ) -> Axes:
-        """How well a frame can move in all directions: the product of its Jacobian's singular
-        values, which is sqrt(det(J J')) where it has as many freedoms as rows or more (Yoshikawa
-        1985), and 0 where it cannot move in one of them.
+        """Plot the manipulability of a frame: the product of its Jacobian's singular values.
+
+        It is sqrt(det(J J')) for at least as many degrees of freedom as rows (Yoshikawa 1985), and
+        0 where the frame cannot move in some direction.
 
         q: a path (n, nq); or with `joints`, the names of two joints of one coordinate, a state
         (nq,) in which these go from limit to limit, in `points` steps. frame: the last if None.
@@ -119,11 +120,13 @@ class Plots:
         t: Array = None,
         axes: Axes | None = None,
     ) -> Axes:
-        """The condition number along a path q (n, nq): of the mass matrix (of the independent
-        freedoms where loops are closed), or of a frame's Jacobian; a gap where it is infinite.
+        """Plot the condition number along a path q (n, nq).
 
-        rows, frame: as in `manipulability`. Where freedoms have different units (rad and m) it
-        depends on the choice of units.
+        It is that of the mass matrix (in independent coordinates for closed loops) or of a frame's
+        Jacobian; infinite values leave a gap.
+
+        rows, frame: as in `manipulability`. If degrees of freedom have different units (rad and m),
+        it depends on the choice of units.
         """
         robot = self._robot
         states = path("q", q, robot.nq)

@@ -23,7 +23,7 @@ from chasles.robots._solids import points, rod
 T = TypeVar("T")
 _TIP = Vector.of(1.0, 0.0, 0.0)
 _SCALAR = tuple(kind for kind, joint in JOINTS.items() if joint.nv == 1)
-"""Kinds with one freedom: those that can mimic and be mimicked."""
+"""Kinds with one degree of freedom: those that can mimic and be mimicked."""
 
 
 def planar(n: int) -> Description:
@@ -39,7 +39,7 @@ def planar(n: int) -> Description:
 def zigzag(n: int) -> Description:
     """The zig-zag arm of Featherstone (2008), section 10.2, without gravity.
 
-    Rods as in `planar` (moment 1/12 about the centre); joint angles alternate between +75 and -75
+    Rods as in `planar` (moment 1/12 about the center); joint angles alternate between +75 and -75
     degrees at q = 0, so that the book's numbers are those of the neutral configuration.
     """
     return _rods("zigzag", [math.radians(75.0 * (-1) ** i) for i in range(n)], Vector.zero())
@@ -135,10 +135,9 @@ def random_tree(
     With n >= 13 every joint type occurs; with n >= 3 it branches. Axes and poses are along the
     coordinate axes for a part of the joints and general for the others; inertias are those of point
     masses, so they are valid; a part of the joints has armature, damping and friction. Frame "tip"
-    is on the last link.
-    floating: the root joint is free (True), is not (False), or as the seed decides (None).
-    fixed: adds links on fixed joints, some without inertia, some that carry other joints.
-    mimics: some joints with one freedom follow another one, if there are two.
+    is on the last link. floating: the root joint is free (True), is not (False), or as the seed
+    decides (None). fixed: adds links on fixed joints, some without inertia, some that carry other
+    joints. mimics: some joints with one degree of freedom follow another one, if there are two.
     """
     if n < 1:
         problem = f"it has {n} joints"
@@ -235,7 +234,7 @@ def _pose(rng: random.Random) -> Transform:
 
 
 def _inertia(rng: random.Random) -> RigidInertia:
-    """Six point masses about a random centre."""
+    """Return six point masses about a random center."""
     center = Vector.of(*(rng.uniform(-0.1, 0.1) for _ in range(3)))
     masses = [rng.uniform(0.1, 0.6) for _ in range(6)]
     around = [Vector.of(*(rng.uniform(-0.15, 0.15) for _ in range(3))) for _ in masses]

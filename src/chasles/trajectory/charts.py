@@ -38,7 +38,7 @@ class Chart:
 
     @property
     def sizes(self) -> int:
-        """How many velocities a robot has, or a vector."""
+        """Return the number of velocities of a robot, or of a vector."""
         return self.space.size if self.robot is None else self.robot.nv
 
     def move(self, curve: PPoly, anchors: np.ndarray, *, periodic: bool = False) -> Move:
@@ -81,7 +81,7 @@ def chart(robot: Robot | None, points: np.ndarray, part: str) -> Chart:
 
 
 def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
-    """Where the independent freedoms of a robot with loops are in qd and in q."""
+    """Return the indices of the independent coordinates of a robot with loops in qd and in q."""
     rows = list(robot.mechanism.closing.independent)
     if robot.independent != robot.independent_positions:
         problem = f"robot {robot.name!r} has rolling constraints"

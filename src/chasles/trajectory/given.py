@@ -45,7 +45,7 @@ def positive(what: str, value: Any, part: str) -> float:
 
 
 def increasing(value: Any, count: int, part: str) -> np.ndarray:
-    """Times (count,) that increase, from 0 on."""
+    """Return increasing times (count,) that start at 0."""
     t = finite("times", value, None, part)
     if len(t) != count:
         raise InputError("E-PATH-007", f"{len(t)} times were given for {count} points", part=part)

@@ -26,11 +26,12 @@ STILL = 1e-6
 """A path stands still where its rate is less than this part of the largest one."""
 
 SHARES = np.linspace(0.0, 1.0, PLACES)
-"""Where the places are in a grid interval."""
+"""Positions within a grid interval."""
 
 MOST_ROUNDS, CAUTION = 12, 1.2
-"""How often limits are tightened where errors of parabolas may exceed them, and by how much more
-than these errors, which change a little with the speeds."""
+"""Number of times limits are tightened if errors of parabolas may exceed them, and by how much more
+than these errors, which change a little with the speeds.
+"""
 
 
 def time_optimal(
@@ -50,22 +51,21 @@ def time_optimal(
     Parameters
     ----------
     robot
-        The robot, whose full dynamics bound the motion: joint torques are those of
+        The robot, whose full dynamics bounds the motion: joint torques are those of
         `robot.inverse_dynamics`, with loops closed.
     path
         A trajectory whose time is any parameter s of the path, such as `spline` or `line`; it must
-        not stand still. Of one that `line`, `arc` or this function timed, the path counts.
+        not stand still. Only the path of a motion timed by `line`, `arc` or this function counts.
     velocity, acceleration, effort
-        Largest absolute values, one number or (nv,), in rad/s, rad/s2 and N m (m/s, m/s2 and N).
-        By default those of `robot.limits`, which has no accelerations; infinite where there is
-        none.
+        Largest absolute values, one number or (nv,), in rad/s, rad/s2 and N m (m/s, m/s2 and N). By
+        default those of `robot.limits`, which has no accelerations; infinite where there is none.
     grid
-        The number of intervals along the path, or grid points that increase from 0 to its
-        duration. Breaks of the path are added.
+        The number of intervals along the path, or grid points that increase from 0 to its duration.
+        Breaks of the path are added.
     start_speed, end_speed
         The speed ds/dt at the ends; by default the motion begins and ends at rest.
     actuated
-        For a robot with loops, the freedoms with motors, as in `Robot.inverse_dynamics`.
+        For a robot with loops, the degrees of freedom with motors, as in `Robot.inverse_dynamics`.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def time_optimal(
     Raises
     ------
     InputError
-        Where no speed satisfies the limits; the message names the place and the joint.
+        If no speed satisfies the limits; the message names the place and the joint.
 
     Notes
     -----
@@ -167,12 +167,12 @@ class Along:
 
     @cached_property
     def bent(self) -> np.ndarray:
-        """True for freedoms whose acceleration is limited."""
+        """True for coordinates whose acceleration is limited."""
         return np.isfinite(self.acceleration)
 
     @cached_property
     def loaded(self) -> np.ndarray:
-        """True for freedoms whose torque is limited."""
+        """True for coordinates whose torque is limited."""
         return np.isfinite(self.effort)
 
     @cached_property
@@ -255,10 +255,10 @@ def _spread(values: np.ndarray) -> np.ndarray:
 
 
 def _errors(second: np.ndarray) -> np.ndarray:
-    """How far curves may be from parabolas with these second differences (N, r).
+    """Return the largest deviation of curves from parabolas with these second differences (N, r).
 
-    The smaller one of the changes to the two neighbours counts: at a break of the path the other
-    is not that of a smooth curve.
+    The smaller one of the changes to the two neighbours counts: at a break of the path the other is
+    not that of a smooth curve.
     """
     if len(second) == 1:
         return np.abs(second)

@@ -183,7 +183,7 @@ def _accelerations(
 
 
 def _jumps(space: Space, h: np.ndarray, d: np.ndarray, w: np.ndarray, ends: Ends) -> np.ndarray:
-    """What the equations of the spline lack: zero where accelerations are continuous."""
+    """Return the residual of the spline equations: zero where accelerations are continuous."""
     begin, finish = _accelerations(space, h, d, w)
     inner = finish[:-1] - begin[1:]
     if ends == "natural":

@@ -32,7 +32,7 @@ SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
 
 
 class Panel:
-    """The panel of one figure, moved under `lock`; only independent freedoms can be dragged."""
+    """The panel of one figure, moved under `lock`; only independent coordinates can be dragged."""
 
     def __init__(self, server: Any, figure: Figure, lock: Any) -> None:
         self.figure, self.lock = figure, lock

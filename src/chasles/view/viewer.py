@@ -29,7 +29,7 @@ PICTURE = (1600, 1000)
 """Width and height of a screenshot at most, in pixels."""
 
 FRAME = 'referrerpolicy="no-referrer" sandbox="allow-scripts allow-same-origin allow-downloads"'
-"""What a notebook's frame around a page says of it."""
+"""Attributes of a notebook's frame around a page."""
 
 
 class Viewer:
@@ -159,14 +159,13 @@ def show(
     port: int = PORT,
     allow: Sequence[str] = (),
 ) -> Viewer:
-    """Show a robot in a browser, and perhaps another one beside it; returns the running view.
+    """Show a robot in a browser, optionally next to another one; return the running viewer.
 
-    motion: a file, the folder of a simulation, or a trajectory to play; the robot beside plays it
-    too if its joints have the same names. host: the interface that is listened on; other machines
-    see the page only if it is one of theirs. port: the first that is free from here on; 0 is any.
-    allow: further hosts that browsers reach the page by, such as a reverse proxy or a notebook
-    server: "hub.example.org" or "hub.example.org:8000". Only requests with the token of `url` are
-    answered.
+    motion: a file, the folder of a simulation, or a trajectory to play; the second robot plays it
+    too if its joints have the same names. host: the interface to listen on; by default other
+    machines have no access. port: the first port to try; 0 is any free one. allow: further hosts
+    that browsers reach the page by, such as a reverse proxy or a notebook server: "hub.example.org"
+    or "hub.example.org:8000". Only requests with the token of `url` are answered.
     """
     for given in (robot, beside):
         if not isinstance(given, Robot | None):

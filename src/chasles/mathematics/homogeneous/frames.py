@@ -1,4 +1,4 @@
-"""Where bodies are: positions M and rototranslations Q; and what all of Legnani's matrices share.
+"""Positions M and rototranslations Q of bodies, and the base class of Legnani's matrices.
 
 They print, multiply and convert as 4x4 arrays. Subscripts follow the paper (Legnani, Casolo,
 Righettini, Zappa 1996): the motion of body j relative to body i, written in frame k. `@` is the

@@ -150,10 +150,11 @@ def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
 def limit_rows(
     model: Model, q: Array, qd: Array, *, within: float = 0.0, speed: float = np.inf
 ) -> list[tuple[int, float, float]]:
-    """Joint limits within a distance: freedom, sign (1 lower, -1 upper) and distance (rad or m).
+    """Return joint limits within a distance: velocity index, sign (1 lower, -1 upper), distance
+    (rad or m).
 
-    Only joints with one coordinate count. Limits that the joint leaves faster than `speed` are left
-    out; one that it runs into faster is refused.
+    Only joints with one coordinate count. Limits that the joint leaves faster than `speed` are
+    ignored; hitting a limit faster is refused.
     """
     rows = []
     q, qd = numbers("q", q, model.nq), numbers("qd", qd, model.nv)

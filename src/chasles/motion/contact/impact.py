@@ -107,7 +107,7 @@ def impact(
 
 
 def _near(contacts: Sequence[Contact], lead: tuple[int, ...], distance: float) -> np.ndarray:
-    """Which contacts touch (..., k), in states of a leading shape."""
+    """Return the contacts that touch (..., k), in states of a leading shape."""
     gaps = np.stack([np.broadcast_to(c.gap, lead) for c in contacts], axis=-1)
     return np.asarray(gaps <= distance)
 
@@ -151,7 +151,7 @@ class _Rounds(NamedTuple):
         return _Rounds(treatment, paired(model, [contact[:2] for contact in contacts]))
 
     def meet(self, law: Any, closing: np.ndarray) -> np.ndarray:
-        """Which contacts (k,) take part where some are closing."""
+        """Return the contacts (k,) that take part where some are closing."""
         if self.treatment == "simultaneous" or law.restitution == 0.0:
             return np.ones_like(closing)
         return np.isin(self.bodies, self.bodies[closing])

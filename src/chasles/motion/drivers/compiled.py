@@ -35,7 +35,7 @@ from chasles.motion.steps.traced import (
 )
 
 DONE, WATCH = "compiled steps", "watch"
-"""What a compiled motion remembers: how many steps are behind, and what its contacts did."""
+"""State of a compiled motion between parts: steps completed, and the watch of its contacts."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Course:
-    """Where and when a motion begins, and its steps; done: steps before, of `total`.
+    """Start of a motion and its steps; done: completed steps of `total`.
 
-    tau: None where a controller gives it. watch: what contacts did before, if anything. function:
-    as messages call it.
+    `tau` is None if a controller computes it. `watch` is the earlier state of contacts, if any.
+    `function` is the name in messages.
     """
 
     q: Any
@@ -177,7 +177,7 @@ class Rollout:
         return replace(kept, unstable=unstable)
 
     def _watch(self, place: Place, course: Course, lead: tuple[int, ...]) -> Any:
-        """What the contacts did before the first step, (count, size)."""
+        """Return the watch of the contacts before the first step, (count, size)."""
         assert self.contacts is not None
         shape = (math.prod(lead), watching.size(len(self.contacts.laws)))
         before = np.zeros(shape) if course.watch is None else course.watch.reshape(shape).copy()

@@ -41,7 +41,7 @@ from chasles.motion.steps.integrators import INTEGRATORS, Table
 from chasles.motion.steps.system import Advance, State
 
 ROUNDED = 1e-12
-"""What is left of two velocities that cancel to this part of their size is zero."""
+"""Relative size below which the difference of two velocities is zero."""
 
 
 class Varying:
@@ -117,8 +117,8 @@ class Slots:
         self.bodies: Any = np.append(numbers, stops).astype(int)[self.row]
 
     def __call__(self, at: State, held: np.ndarray, alone: bool = False) -> Moves:
-        """Where they are at a time and how they move; held (slots,): which are looked at anyway,
-        and, of features that vary, alone.
+        """Return positions and velocities of the points at a time; held (slots,): those that are
+        always evaluated, and exclusively for features that vary.
         """
         parts, start = [self._points(*at)] if self._balls else [], self._balls
         for one in self._varying:
@@ -168,7 +168,7 @@ class Slots:
         return found[: self.contacts], gaps[: self.contacts]
 
     def rows(self, which: np.ndarray) -> np.ndarray:
-        """Which rows have a slot of those that are true in `which` (slots,): (rows,)."""
+        """Return the rows of the slots that are true in `which` (slots,): (rows,)."""
         return np.bincount(self.row[which], minlength=len(self.names)) > 0
 
     def named(self, which: np.ndarray) -> str:
@@ -199,7 +199,7 @@ class Slots:
 
     @contextmanager
     def said(self, t: float, which: np.ndarray) -> Iterator[None]:
-        """Problems without an answer say when and where."""
+        """Return the time and place of a problem without a solution."""
         try:
             yield
         except (Infeasible, NoUniqueMotion, ConvergenceError) as error:

@@ -132,7 +132,7 @@ def rigid_contacts(plan: Plan) -> bool:
 
 
 def _mover(mechanism: Mechanism, plan: Plan) -> Tree:
-    """How a robot moves: as its tree, or with its loops closed."""
+    """Return the mover of a robot: its tree, or with its loops closed."""
     if plan.closure is not None:
         return ByFunction(mechanism, plan.closure)
     loops = mechanism.rows and plan.stabilization is None
@@ -176,7 +176,9 @@ def _paced(
 
 
 def step_count(whole: float, longest: float) -> int:
-    """How many equal steps, none longer than that, make so many seconds; `MOST_STEPS` at most."""
+    """Return the number of equal steps, none longer than the longest, in a duration; at most
+    `MOST_STEPS`.
+    """
     count = whole / longest
     if count > MOST_STEPS:
         problem = f"{whole:g} s takes {count:.3g} steps of {longest:g} s, more than {MOST_STEPS:,}"

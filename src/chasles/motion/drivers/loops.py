@@ -1,4 +1,4 @@
-"""How positions follow steps along the configuration space: of a tree, or of closed loops."""
+"""Positions along steps in the configuration space: of a tree, or of closed loops."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -272,7 +272,7 @@ class Closed(Looped, Remembering):
         self._which = np.searchsorted(used, self._which)
 
     def _singular(self, t: float, q: np.ndarray, members: np.ndarray) -> SingularPosition:
-        """What to say where new coordinates are no better than the last."""
+        """Return the message if new coordinates are not better than the last."""
         at = np.unravel_index(int(np.argmax(members)), members.shape)
         loops, chart = self._mechanism.at(t).closing, self._charts[self._which[at]]
         index = f" at index {tuple(map(int, at))}" if at else ""

@@ -1,4 +1,4 @@
-"""Where a rollout's arrays are and its step is repeated: the host's memory, or a GPU's."""
+"""Location of a rollout's arrays and of its repeated step: host memory, or a GPU."""
 
 import contextlib
 import math
@@ -14,7 +14,7 @@ from chasles.functions.doors import common, module, numbers
 
 
 def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> "Place":
-    """Where the arguments of a rollout are; all must be in one place."""
+    """Return the location of the arguments of a rollout; all must be in one."""
     library = common(function, variables, arguments)
     if library is None:
         return Place(function, variables, arguments)

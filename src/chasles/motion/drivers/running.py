@@ -15,10 +15,10 @@ from chasles.motion.records import End, Event, Occurrence
 from chasles.motion.steps.system import State, Taken
 
 HALVINGS = 52
-"""Of the step, to find an event: to rounding, whatever its length."""
+"""Number of halvings of a step to find an event, to rounding, whatever its length."""
 
 REPEATED = 1000
-"""So many events that each begin the motion anew may stop one step; more have no end."""
+"""Largest number of events within one step that restart the motion."""
 
 Begin = Callable[[State], State]
 """The state near a given one that a motion can begin with."""
@@ -27,7 +27,7 @@ Step = Callable[[State, float], Taken]
 """step(at, goal): a step from a state until a time."""
 
 Changed = tuple[list[Occurrence], State]
-"""What happened, and the state from which the motion goes on."""
+"""Occurrences, and the state from which the motion continues."""
 
 
 # Between steps ----------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class Pace(Remembering):
         raise NotImplementedError
 
     def changed(self, at: State) -> Changed:
-        """What happens at the beginning, at events and where a change is due: nothing."""
+        """Return the changes at the beginning, at events and where a change is due: none."""
         return [], at
 
 
@@ -115,7 +115,8 @@ class Even(Pace):
 
 @dataclass
 class Controlled(Pace):
-    """Steps whose error, the largest of all entries of (d, qd) beside atol + rtol |(d, qd)|, is 1.
+    """Steps whose error, the largest of all entries of (d, qd) relative to atol + rtol |(d, qd)|,
+    is 1.
 
     d is the step from the last position along `integrate`, so that rtol is of how far it went. The
     next length follows from the error's power (Hairer, Norsett and Wanner 1993, section II.4).
@@ -204,7 +205,7 @@ def _located(event: Event, step: Taken, before: float) -> float:
 
 
 class Keep(Remembering):
-    """The states that are kept: one of so many steps, or those at given times.
+    """The recorded states: one of every few steps, or those at given times.
 
     others: beside(state) of each. repeated: events since the last full step. left: given times.
     """
@@ -232,7 +233,7 @@ class Keep(Remembering):
             self._keep(at)
 
     def step(self, t: float, step: Taken, reached: float) -> None:
-        """What to keep of a step from time t, of which only the part until `reached` is gone."""
+        """Record a step from time t, of which only the part until `reached` is complete."""
         self.steps += 1
         goal = step.last.t
         if self._times is None and self.steps % self._every == 0 and reached == goal:
@@ -319,7 +320,7 @@ def run(
 
 @contextmanager
 def _bar(progress: bool, start: float, end: float) -> Iterator[Callable[[float], None]]:
-    """A function that shows how far the time is, where a bar is asked for."""
+    """Return a function that shows the progress, if a bar is requested."""
     if not progress:
         yield lambda t: None
         return

@@ -203,7 +203,7 @@ class Stepped:
 
 
 def scene_of(robot: Machine, plan: Plan) -> Scene:
-    """What acts on a robot in a plan."""
+    """Return the scene of a plan: everything that acts on the robot."""
     pairs = given_pairs("simulate", plan.contacts)
     for pair in pairs:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid | Compliant):

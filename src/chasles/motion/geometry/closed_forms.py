@@ -1,10 +1,10 @@
 """Shapes with closed forms: the point of a surface that is nearest to a ball.
 
 Points, balls, the ends of a capsule and the corners of a box are balls (of radius zero or more);
-planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface is asked, in
-its own frame, for the point nearest to a ball's moving centre; what a pair does follows from that,
-whatever the two frames do (`kinematics.py`). Lengths in m; centres, ends and poses are
-in the frame that carries the shape. frame: of the robot, or None for the world.
+planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface returns, in its
+own frame, the point nearest to a ball's moving center; the motion of a pair follows from that,
+whatever the two frames do (`kinematics.py`). Lengths are in m; centers, ends and poses are in the
+frame that carries the shape. frame: of the robot, or None for the world.
 
 Everything is written in operations that arrays of floats and of symbols share.
 """
@@ -34,8 +34,9 @@ ROUNDING = 1e-14
 STEPS = 50
 """Newton's at most, for the nearest point of a ground."""
 TRACED = 4
-"""Newton's where they are traced into a program, which cannot see when they are enough: from below
-a ball's centre the error is squared by each, so that slopes of 1 end at rounding."""
+"""Newton iterations when traced into a program, which cannot test for convergence: from below a
+ball's center each squares the error, so that slopes of 1 end at rounding.
+"""
 
 
 # Operations on any value ------------------------------------------------------------------------
@@ -176,7 +177,7 @@ class Sphere(_ClosedForm):
         return [(self.center, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """From the centre."""
+        """Return the nearest point from the center."""
         return _around(self.radius, c - self.center, v)
 
 
@@ -265,7 +266,7 @@ class Ground(_ClosedForm):
 
     height is called once, on symbols, and written with arithmetic and the functions of
     `chasles.expr`; it must be smooth. The nearest point of it is found by Newton's method, from
-    below the ball's centre, so curvatures must be less than 1/distance. In a compiled step there
+    below the ball's center, so curvatures must be less than 1/distance. In a compiled step there
     are four iterations (`TRACED`), whatever they reach.
     """
 
@@ -343,7 +344,7 @@ def _solved(
 
 
 def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
-    """What is nearest on a ball around the origin, to r that moves with v."""
+    """Return the nearest point on a ball around the origin to r, which moves with v."""
     distance, n, rate = unit(r, v)
     return distance - radius, n, rate
 

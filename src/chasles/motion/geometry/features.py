@@ -29,7 +29,7 @@ STEPS = 50
 """Newton's at most; one is enough for straight edges, and for a rim on a plane."""
 
 CLOSE = 1e-12
-"""Newton's last step, beside s: what it leaves is its square."""
+"""Newton's last step, relative to s: its error is the square."""
 
 UPRIGHT = 1e-9
 """The sine of an angle up to which a rim is level, so that no point of it is the lowest."""

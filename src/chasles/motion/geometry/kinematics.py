@@ -1,8 +1,8 @@
 """Motion of points of contact, as arrays and as one compiled function.
 
-The compiled function has the surfaces in it. Surfaces without a closed form stand between two: the
-first gives the centres of balls as they see them, `Surface.nearest` gives distances and normals,
-and the second what these mean for the robot's velocities and accelerations.
+The compiled function has the surfaces in it. Surfaces without a closed form are evaluated between
+two programs: the first computes the centers of balls in their frames, `Surface.nearest` computes
+distances and normals, and the second maps these to the robot's velocities and accelerations.
 """
 
 import math
@@ -119,7 +119,9 @@ class Contact(NamedTuple):
 def ball_contact(
     over: Carrier, ball: tuple[Array, float], under: Carrier, surface: Nearby
 ) -> Contact:
-    """The contact of a ball (centre and radius) with a surface; of batches and symbols too."""
+    """Return the contact of a ball (center and radius) with a surface, also for batches and
+    symbols.
+    """
     center, radius = ball
     c, rate = over.point(center)
     distance, normal, normal_rate = nearest_on(under, surface, c, rate)
@@ -162,7 +164,7 @@ class Moves(NamedTuple):
 
     @property
     def touch(self) -> np.ndarray:
-        """Which points touch: (k,)."""
+        """Return the points that touch: (k,)."""
         return (self.gap <= NEAR) & (self.room >= 0.0)
 
     def alike(self, some: np.ndarray) -> np.ndarray:
@@ -356,7 +358,7 @@ def symbols(arena: Arena, name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class _Given(NamedTuple):
-    """What is nearest on a surface without a closed form, as inputs."""
+    """The nearest point on a surface without a closed form, as inputs."""
 
     distance: Any
     normal: Any

@@ -54,7 +54,7 @@ SAME = 1e-9
 
 
 def check_shapes(function: str, body: Body, surface: Surface) -> None:
-    """Refuse what is no body, or no surface."""
+    """Refuse an object that is not a body, or not a surface."""
     if not isinstance(body, Body) or not isinstance(surface, Surface):
         names = f"{type(body).__name__} as body with {type(surface).__name__} as surface"
         remedy = "use planes and grounds as surfaces, and points as bodies"
@@ -73,17 +73,43 @@ def contact_points(
     friction: float = 0.0,
     torsion: float = 0.0,
 ) -> list[Contact]:
-    """The contacts of a body with a surface, near or not.
+    """Return the contacts of a body with a surface, whether they are close or not.
 
-    friction: Coulomb's coefficient mu. torsion: the coefficient (m) of the moment about the normal,
-    for a contact that is a small patch; it needs friction.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Joint velocities (rad/s or m/s).
+    body, surface : shape
+        Shapes of `chasles.contact`.
+    friction : float, optional
+        Coulomb's coefficient mu.
+    torsion : float, optional
+        Coefficient (m) of the moment about the normal, for a contact that is a small patch; it
+        needs friction.
 
-    q (..., nq), qd (..., nv). On a plane or a ground there is one contact for each end of a
-    capsule, each corner of a box or mesh, and for each rim of a cylinder one for its lowest point,
-    which moves, and for `rim` fixed ones; that is all there is to them where the ground is flat
-    beside them. With a ball there is one, in closed form. Other pairs are for one state and give
-    the nearest points as a patch: one, two of an edge, or the corners of a polygon; but for two
-    capsules they need the package coal (extra `contact`).
+    Returns
+    -------
+    list of Contact
+        On a plane or a ground there is one contact for each end of a capsule and each corner of a
+        box or mesh. Each rim of a cylinder has one for its lowest point, which moves, and `rim`
+        fixed ones. With a ball there is one, in closed form. Other pairs support a single state and
+        give the nearest points as a patch: one point, two of an edge, or the corners of a polygon.
+
+    Notes
+    -----
+    Pairs without a closed form, except two capsules, need the package coal (extra `contact`). The
+    points describe the contact completely if the ground is flat near them.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles.contact import Plane, Sphere, contact_points
+    >>> robot = chasles.robots.planar(2)
+    >>> len(contact_points(robot, [0.0, 0.5], [0.0, 0.0], Sphere("tip", 0.1), Plane()))
     """
     check_shapes("contact_points", body, surface)
     for name, value in (("friction", friction), ("torsion", torsion)):

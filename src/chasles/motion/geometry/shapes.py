@@ -36,8 +36,8 @@ FLAT = 1e-9
 class Cylinder:
     """A solid cylinder between two discs of `radius` around `start` and `end`.
 
-    rim: how many fixed points of each rim touch beside its lowest one, which moves. They matter
-    where it stands on a disc: that is then a polygon of so many corners.
+    `rim` is the number of fixed contact points of each rim in addition to its lowest one, which
+    moves. They matter if it stands on a disc, which is then a polygon with that many corners.
     """
 
     frame: str | None

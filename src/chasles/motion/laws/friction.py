@@ -38,10 +38,11 @@ REACH = 1e-13
 """The part of the largest entry of G, or of c, that is nothing but rounding."""
 
 ACCURATE = 1e-10
-"""The accuracy to which Coulomb's law must hold, beside the largest |c|."""
+"""Accuracy of Coulomb's law, relative to the largest |c|."""
 
 ROUNDING = 4e-15
-"""The relative error of forces that cannot be told where they are large beside their effect."""
+"""Relative error of forces that cannot be determined if they are large compared with their effect.
+"""
 
 ROUNDS = 100
 """Cone programs at most for Coulomb's law; one to three are usual."""
@@ -105,7 +106,7 @@ class Law(NamedTuple):
 
     @property
     def sticks(self) -> np.ndarray:
-        """Which contacts have a cone: friction, and no velocity that says where it points."""
+        """Return the contacts with a cone: friction, and no velocity that determines its direction."""
         return (self.mu > 0.0) & ~np.any(self.slip != 0.0, axis=-1)
 
     @property

@@ -182,10 +182,10 @@ class _Stateless(NormalLaw):
 class HuntCrossley(_Stateless):
     """A spring and a damper that both grow with depth: f = K d^n (1 + a ddot), d = -gap.
 
-    stiffness: K (N/m^n). damping: a (s/m), by which slow impacts have a restitution of about
-    1 - 2 a v / 3. exponent: n, a multiple of one half from 1 on; 3/2 is Hertz's for spheres. No
-    state, and no jump of force at the first touch. Hunt and Crossley (1975), Marhefka and Orin
-    (1999), whose alpha is 2 a / 3.
+    stiffness: K (N/m^n). damping: a (s/m), by which slow impacts have a restitution of about 1 - 2
+    a v / 3. exponent: n, a multiple of 0.5 and at least 1; 3/2 is Hertz's for spheres. No state,
+    and no jump of force at the first touch. Hunt and Crossley (1975), Marhefka and Orin (1999),
+    whose alpha is 2 a / 3.
     """
 
     exponent: float = 1.5
@@ -211,7 +211,7 @@ class AzadFeatherstone(_Stateless):
     """Hertz's spring with a damper that grows as the root of depth: f = K d^(3/2) + D d^(1/2) ddot.
 
     stiffness: K (N/m^1.5). damping: D (N s/m^1.5). d = -gap. It differs from Hunt and Crossley's in
-    the power of d beside ddot, and so the restitution falls with the speed to the power 1/5, as is
+    the power of d next to ddot, and so the restitution falls with the speed to the power 1/5, as is
     measured on spheres and plates. Azad and Featherstone (2010, *Modeling the contact between a
     rolling sphere and a compliant ground plane*; 2014, *A new nonlinear model of contact normal
     force*, IEEE Trans. Robotics 30(3), 736-739); Kuwabara and Kono (1987).

@@ -19,7 +19,7 @@ ITERATIONS = 30
 """Newton's at most; three to five are usual."""
 
 SOLVED = 1e-12
-"""Newton's method ends where its correction is below this, beside 1 and the size of the stage."""
+"""Correction below which Newton's method ends, relative to 1 and the size of the stage."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,8 @@ MIDPOINTS = 100
 """At most; five to ten are usual, each better by a factor of about h times the fastest rate."""
 
 ROUNDED = 1e-11
-"""The iteration ends at rounding: where a change below this, beside the step, no longer falls."""
+"""Change, relative to the step, below which an iteration that no longer improves ends at rounding.
+"""
 
 
 def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
@@ -246,7 +247,7 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
 
     The first gives the step d; the second order of the rule is that of qd = M^-1 p too. Energy
     stays within a band, and momenta that the forces leave alone stay as they are: of a robot that
-    floats linear momentum p, and angular momentum about fixed points. About the centre of mass c it
+    floats linear momentum p, and angular momentum about fixed points. About the center of mass c it
     is L - c x p, of second order as c is.
     """
     mechanism, q, n = local.mechanism, local.q, local.nv
