@@ -85,7 +85,7 @@ def _variables(rows: list[Any]) -> tuple[Variable, ...]:
 
 
 def folder() -> Path:
-    """Return the folder of the entries: `CHASLES_CACHE` if set, else the platform's cache folder."""
+    """Return the folder of the entries: `CHASLES_CACHE` if set, else the platform's folder."""
     chosen = os.environ.get("CHASLES_CACHE")
     if chosen:
         return Path(chosen)

@@ -325,7 +325,7 @@ def most_alive(
 def _freeing(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> list[int]:
-    """Return an order in which instructions that free most come first, if it needs no more values."""
+    """Return an order with instructions that free most first, if it needs no more values."""
     place = {k: time for time, k in enumerate(order)}
     users: dict[int, list[int]] = {k: [] for k in order}
     for k in order:

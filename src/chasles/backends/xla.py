@@ -265,7 +265,7 @@ end:
 
 
 def _words(w: Writer, kernel: cuda.Kernel, built: Built) -> tuple[str, str]:
-    """Return the number of states and the last argument of a launch, as `Function.launch` makes it."""
+    """Return the number of states and the last argument of a launch, as in `Function.launch`."""
     inputs, outputs = kernel.interface.inputs, kernel.interface.outputs
     size = 2 + 3 * (len(inputs) + len(outputs))
     words, count, places = w.room(6 + size, "i64"), "0", []

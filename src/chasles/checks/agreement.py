@@ -39,7 +39,7 @@ def size_of(trial: Trial, function: str) -> float:
 
 
 def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
-    """Return the options with which a function is called: frames and views, known joints, or none."""
+    """Return the options of a call of a function: frames and views, known joints, or none."""
     known = signature(FUNCTIONS[function][0].algorithm).options
     if "frame" in known:
         return trial.places if "axes" in known else [{"frame": frame} for frame in trial.frames]

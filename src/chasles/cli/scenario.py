@@ -1,17 +1,17 @@
-"""Scenarios of `chasles simulate`: what moves, from where, under what, as a TOML file or as flags.
+"""Scenarios of `chasles simulate`: robot, start, control and contacts, as a TOML file or as flags.
 
 `format = "scenario"` and `robot` are required at the top; all else may be left out. SI units and
 radians.
 
-- top: robot (a file, beside the scenario or by its whole path, or the name of a robot that is built
-  in or installed), floating, mimic, snap, strict, arguments (as `chasles.load` has them), duration,
+- top: robot (a file, next to the scenario or by its full path, or the name of a built-in or
+  installed robot), floating, mimic, snap, strict, arguments (as `chasles.load` has them), duration,
   dt, integrator, rtol, atol, every, dissipation, limits (as `chasles.simulate` has them), contacts
   ("file": shapes and planes of the robot's file touch; "none"). Without contacts and [[contact]]
   tables, a robot whose file has a ground plane stands on it.
 - [start]: q and qd, all numbers or {joint = number}; random (a seed), from which q begins instead
   of from the neutral position. The dependent coordinates of closed loops follow the others.
-- [control]: law ("pd", "gravity", "computed-torque" or "none"), kp, kd (one number, or one for each
-  freedom), target (like q; the start, if it is not said) or follow (a motion file), feedforward.
+- [control]: law ("pd", "gravity", "computed-torque" or "none"), kp, kd (one number, or one per
+  degree of freedom), target (like q; by default the start) or follow (a motion file), feedforward.
 - [disturbance]: effort (N m or N: standard deviation of random joint forces, one or each), hold
   (how long each lasts, in s), seed.
 - [[contact]]: body and surface, {kind = ..., frame = ...} with the shape's numbers, and law,

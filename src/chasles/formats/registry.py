@@ -99,7 +99,7 @@ VARIABLES = (
 
 MESHES = (".stl", ".obj", ".dae", ".ply", ".glb", ".off")
 LARGEST = 100 * 2**20
-"""Bytes of a mesh; a larger one is no picture of a link."""
+"""Largest size of a mesh in bytes."""
 
 _NAMED = re.compile(r"(?:package|model)://+([^/]+)/*(.*)")
 

@@ -308,7 +308,7 @@ class Compiled:
         return f"<{of} by {self.recipe.backend}>"
 
     def _check_quaternions(self, arrays: Sequence[np.ndarray]) -> None:
-        """A zero quaternion is no rotation: say so instead of computing NaN."""
+        """Raise for a zero quaternion instead of computing NaN."""
         for number, first in self.interface.nonzero:
             q = arrays[number]
             w = q[..., first]
@@ -324,7 +324,8 @@ class Compiled:
 
 
 def taker(function: Compiled, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
-    """What calls a function with arrays of another library; None where its kernel takes them.
+    """Return the caller of a function with arrays of another library; None if its kernel takes
+    them.
 
     Kernels take NumPy's arrays, those of the CUDA backend CuPy's. Arrays of several libraries are
     an error, which names two of them.
@@ -366,7 +367,7 @@ class AtTime:
     compiled: Compiled
     t: Any
     place: int
-    """Of the time among its arrays."""
+    """Index of the time among its arrays."""
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         return self.compiled(*arrays[: self.place], self.t, *arrays[self.place :], **options)
@@ -374,7 +375,7 @@ class AtTime:
 
 @dataclass(frozen=True)
 class _Found:
-    """Where a pickled fast entry finds itself again: whatever it was called, it is `fast`."""
+    """Path under which a pickled fast entry finds itself again: whatever its name, it is `fast`."""
 
     compiled: Compiled
 

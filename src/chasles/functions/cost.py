@@ -1,4 +1,4 @@
-"""What a function costs, step by step, and the program that runs: its method, passes and source."""
+"""Costs of functions, step by step, and the program that runs: method, passes and source."""
 
 import ast
 import inspect
@@ -23,8 +23,9 @@ _FOLDER = str(Path(algorithms.__file__).parent)
 _EQUATION = re.compile(r"\((.*)\)")
 
 Rules = Literal["simplified", "book"]
-"""How operations are counted: what is left after simplification, every value computed once; or as
-Balafoutis and Patel count by hand (`chasles.cost` says how)."""
+"""Counting rule for operations: after simplification, with every value computed once; or by hand as
+Balafoutis and Patel count (see `chasles.cost`).
+"""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Cost(Count):
-    """How many operations of each kind, and more.
+    """Number of operations of each kind, depth and live values.
 
     depth: operations one after the other on the longest path, which bounds the time of one state on
     any machine. live: the largest number of values that are needed at one time, which decides
@@ -60,7 +61,7 @@ class Cost(Count):
 
 
 def recorder(rules: Rules) -> Callable[[], Arena]:
-    """What makes the arena in which operations are recorded, each with the statement it is of."""
+    """Return the maker of the arena that records operations, each with its statement."""
     if rules not in get_args(Rules):
         raise InputError("E-COST-001", f'rules must be "simplified" or "book", not {rules!r}')
     if rules == "book":
@@ -159,14 +160,14 @@ class Applied(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """What runs when a function of a robot is called.
+    """The program that runs when a function of a robot is called.
 
-    function: what is traced; for `forward_dynamics` of a robot with loops,
-    "constrained_dynamics". method: the one that runs. candidates: all programs that were tried, in
-    order; the first of those with the least weight runs. given: operations of the method on the
-    robot as it was loaded. passes: the changes of the model, in order, each with the operations
-    after it. source, lines: the file that is traced, and the first and last line of the algorithm
-    in it. sources: all files of algorithms that contributed operations. program: the program.
+    function: what is traced; for `forward_dynamics` of a robot with loops, "constrained_dynamics".
+    method: the one that runs. candidates: all programs that were tried, in order; the first of
+    those with the least weight runs. given: operations of the method on the robot as it was loaded.
+    passes: the changes of the model, in order, each with the operations after it. source, lines:
+    the file that is traced, and the first and last line of the algorithm in it. sources: all files
+    of algorithms that contributed operations. program: the program.
     """
 
     robot: str

@@ -1,4 +1,4 @@
-"""Where a batch runs: a function that uses the CPU or a GPU, whichever was measured to be faster.
+"""Choice of the device for a batch: the CPU or a GPU, whichever was measured to be faster.
 
 Arrays in the host's memory must be copied to a GPU and results back, so the GPU wins only where a
 batch is large and its arithmetic is worth the way; where threads share a larger one, the CPU may
@@ -46,7 +46,7 @@ class Timing(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """Where batches of a function run, and why; prints as a table. gpu: its name, if any."""
+    """The device for batches of a function, and why; prints as a table. gpu: its name, if any."""
 
     title: str
     cpu: str
@@ -130,7 +130,7 @@ class Automatic:
         return self.report(dtype).choice(count)
 
     def report(self, dtype: str = "float64") -> Report:
-        """What was measured for float64 or float32, now if it was not before."""
+        """Return the measurements for float64 or float32, taken now if necessary."""
         if dtype not in ("float64", "float32"):
             raise InputError("E-GPU-020", f"dtype must be 'float64' or 'float32', not {dtype!r}")
         return self._report(self.function.single if dtype == "float32" else self.function)

@@ -86,7 +86,7 @@ def checked_time(t: Any) -> np.ndarray:
 
 
 def order_of(function: str, rates: Sequence[Any]) -> int:
-    """How many rates are given to a function that takes any number but none."""
+    """Return the number of rates given to a function that takes at least one."""
     if not rates:
         problem = f"{function} needs time derivatives after q: qd, or qd and qdd, and so on"
         raise ArgumentError("E-CALL-023", problem)
@@ -249,7 +249,7 @@ def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
 
 @cache
 def _fields() -> tuple[int, ...] | None:
-    """Where a wrench keeps its value, axes and point."""
+    """Return the offsets of a wrench's value, axes and point."""
     sample = Wrench([], "frame", (1.0, 2.0, 3.0))
     return places(sample, (sample.value, sample.axes, sample.at))
 
@@ -277,7 +277,7 @@ def is_single(argument: Any) -> bool:
 
 
 def check_robot(function: str, robot: Any) -> None:
-    """What is given for a robot must be one, not its path or its name."""
+    """Raise unless a robot is given, not its path or its name."""
     if not isinstance(getattr(robot, "model", None), Model):
         problem = f"robot must be a Robot from chasles.load or chasles.robots, not {robot!r}"
         raise ArgumentError("E-CALL-055", problem, part=function)
@@ -398,5 +398,5 @@ def refuse(function: str, *arguments: Any) -> None:
 
 
 def module(package: str) -> Any:
-    """What takes a library's arrays, loaded."""
+    """Return the loaded module for a library's arrays."""
     return importlib.import_module(f"chasles.functions.libraries.{package}")

@@ -1,4 +1,4 @@
-"""The compiled functions of a model: made once, at the tier that is asked for."""
+"""The compiled functions of a model: made once, at the requested tier."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What NumPy computes from compiled functions: linear systems, Newton's method, base parameters."""
+"""NumPy computations with compiled functions: linear systems, Newton's method, base parameters."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -73,9 +73,9 @@ def checked_step(dt: Any, what: str = "linearize: dt") -> float:
 
 
 def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], slice]) -> np.ndarray:
-    """S (nv, m) with joint forces S u, from itself or from the names of the joints that are driven.
+    """Return S (nv, m) with joint forces S u, from an array or from the names of actuated joints.
 
-    A named joint has one input for each of its freedoms, in the order of the names.
+    A named joint has one input for each degree of freedom, in the order of the names.
     """
     wanted = f"an array ({nv}, m) or a sequence of joint names"
     if isinstance(actuation, str):
@@ -111,7 +111,7 @@ REACH = 0.5
 
 @dataclass(frozen=True)
 class Found:
-    """Where the iteration ended for each state: q, what is left of the residual, and its norm.
+    """End of the iteration for each state: q, the remaining residual, and its norm.
 
     The norm is infinite where the residual has no value.
     """
@@ -209,7 +209,7 @@ def filled(name: str, result: np.ndarray, out: Any) -> np.ndarray:
 # Base parameters: the combinations of inertia parameters that joint forces depend on ------------
 
 _POWERS = (0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
-"""Of a length, in the units of a body's ten parameters: mass, first moment, inertia."""
+"""Power of a length in the units of a body's ten parameters: mass, first moment, inertia."""
 
 _EQUAL = 1e-6
 """Columns whose new parts differ by a smaller share are equally good: the first one is kept, so
@@ -263,11 +263,12 @@ def random_states(model: Model, count: int, rng: np.random.Generator) -> States:
 
 
 def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> BaseParameters:
-    """From regressors of many states, (count, nv, k): QR with column pivoting (Gautier 1991).
+    """Return base parameters from regressors (count, nv, k) by QR with column pivoting (Gautier
+    1991).
 
-    Rows are of work, whether their joint turns or slides. Columns are compared after each is
-    divided by its own length; those that are nothing but rounding beside the longest one, with
-    masses at the distance of the robot's size, are zero.
+    Rows are scaled to work for rotations and translations alike. Columns are compared after each is
+    divided by its own length; those that are only rounding relative to the longest one, with masses
+    at the distance of the robot's size, are zero.
     """
     length = size(model)
     count, nv, k = regressors.shape

@@ -57,7 +57,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Derivative:
-    """Which derivative of a function: all first or second ones, or the pullback of a covector."""
+    """A derivative of a function: all first or second ones, or the pullback of a covector."""
 
     kind: Literal["jacobian", "pullback"]
     wrt: tuple[str, ...]
@@ -304,7 +304,7 @@ def spaces(function: str, order: int = 1) -> Signature:
 
 
 def _has_recursion(function: str, method: str, derivative: Derivative) -> bool:
-    """Whether the derivatives of a function have a recursion of their own that is valid here."""
+    """Return True if a recursion for the derivatives of a function is valid here."""
     return (
         function in DERIVATIVES
         and method == "fastest"

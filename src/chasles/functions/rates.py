@@ -38,7 +38,7 @@ LEAST = {"float64": 1e-10, "float32": 1e-5}
 the type of numbers that the program is meant for."""
 
 DEPENDENT = 1e-10
-"""The part of a row's square that must be left beside others, for the row to count."""
+"""Part of a row's square that must remain next to the others for the row to count."""
 
 WRONG = 10.0
 """The velocity (rad/s or m/s) with which a held joint must leave its bound, to be released: so
@@ -86,7 +86,7 @@ class Step:
     singular: float
     passes: int
     scales: tuple[float, ...] = ()
-    """Of the equations of closed loops, which make them dimensionless; 0 leaves one out."""
+    """Scales of the loop equations, which make them dimensionless; 0 omits one."""
     least: float = LEAST["float64"]
 
     @property

@@ -73,7 +73,7 @@ class Task:
     lower: np.ndarray
     upper: np.ndarray
     scales: tuple[float, ...] = ()
-    """Of the equations of loops, which make them dimensionless; 0 for those that are left out."""
+    """Scales of the loop equations, which make them dimensionless; 0 omits one."""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -93,19 +93,21 @@ class Task:
 
     @property
     def poses(self) -> list[int]:
-        """Where among the numbers those of poses begin."""
+        """Return the indices among the numbers at which poses begin."""
         sizes = itertools.accumulate((t.size for _, t in self.targets), initial=0)
         pairs = zip(sizes, self.targets, strict=False)
         return [k for k, (_, target) in pairs if isinstance(target, Pose | Relative)]
 
     @cached_property
     def step(self) -> Kernel:
-        """q, memory -> q, memory, for goals, weights, tolerances and a mask of movable freedoms."""
+        """q, memory -> q, memory, for goals, weights, tolerances and a mask of movable joints."""
         return self._compiled("reaching step", self.step_program)
 
     @cached_property
     def settling(self) -> Kernel:
-        """As `step`, but along the solutions; also for a posture, and compliances of freedoms."""
+        """As `step`, but along the solutions; also for a configuration, and compliances of
+        coordinates.
+        """
         return self._compiled("settling step", self.settling_program)
 
     @cached_property
@@ -137,7 +139,7 @@ class Task:
     # Programs -----------------------------------------------------------------------------------
 
     def _errors(self, at: Posture, goals: Sequence[Number]) -> tuple[list[Number], Rows]:
-        """Of all targets, one after the other."""
+        """Return the errors of all targets, one after the other."""
         errors: list[Number] = []
         rows: Rows = []
         for frame, target in self.targets:
@@ -200,7 +202,7 @@ class Task:
         return self._moved(arena, inputs, given, errors, cost, dq, status)
 
     def _inputs(self, *more: tuple[str, int]) -> tuple[Arena, list[Variable], list[list[Number]]]:
-        """What steps are given."""
+        """Return the inputs of steps."""
         model, m = self.model, self.rows
         arena, sizes = Arena(RULES), (model.nq, MEMORY, self.numbers, m, m, model.nv)
         names = ("q", "memory", "goals", "weights", "tolerances", "movable")
@@ -269,7 +271,7 @@ class Task:
         damping: Number,
         movable: Sequence[Number],
     ) -> list[Number]:
-        """The damped step of the freedoms that are not held: in the smaller of two forms."""
+        """Return the damped step of coordinates that are not held, in the smaller of two forms."""
         n, m = self.model.nv, len(r)
         push = [sum((K[k][i] * r[k] for k in range(m)), 0.0) for i in range(n)]
         free = self._free(q, push, movable)
@@ -297,7 +299,7 @@ class Task:
     def _free(
         self, q: Sequence[Number], push: Sequence[Number], movable: Sequence[Number]
     ) -> list[Number]:
-        """1 for freedoms that may move: not those at a limit that are pushed outwards."""
+        """Return 1 for coordinates that may move: not those at a limit that are pushed outwards."""
         free = list(movable)
         for i, k in self._places():
             low = less_equal(q[k], float(self.lower[k])) * less(push[i], 0.0)
@@ -330,7 +332,7 @@ class Task:
         return Program.from_outputs("reached", [q], [output])
 
     def weights(self) -> np.ndarray:
-        """Of the numbers of targets, where postures are compared: 0 for those that are not met."""
+        """Weights of the numbers of targets when configurations are compared: 0 for unmet ones."""
         near, found = 1.0 / size(self.model) ** 2, []
         for _, target in self.targets:
             rotation = 9 if target.size >= 9 else 0

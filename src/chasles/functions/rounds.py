@@ -4,7 +4,7 @@ Obstacles are spheres, capsules, boxes and planes of the world, whose numbers ar
 
 A capsule is all points within a radius of a segment; a sphere is a capsule of length zero. The
 nearest points of two segments are those of Ericson (2005), *Real-Time Collision Detection*, 5.1.9,
-without branches. A distance is negative where shapes overlap: the distance of centres, or of axes,
+without branches. A distance is negative where shapes overlap: the distance of centers, or of axes,
 minus both radii.
 """
 
@@ -40,11 +40,12 @@ PARALLEL = 1e-12
 """The squared sine of an angle below which two segments count as parallel."""
 
 COINCIDENT = 1e-200
-"""The squared distance below which centres coincide, and any direction separates them."""
+"""Squared distance below which centers coincide, and any direction separates them."""
 
 OBSTACLES = {"sphere": 4, "capsule": 7, "box": 15, "plane": 4}
-"""The count of numbers of each kind: centre, radius; ends, radius; axes by rows, centre, half
-lengths; outward unit normal and its level."""
+"""Number of values of each kind: center, radius; ends, radius; axes by rows, center, half lengths;
+outward unit normal and its level.
+"""
 
 
 class Round(NamedTuple):

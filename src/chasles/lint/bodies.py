@@ -268,7 +268,7 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
 
 
 def _mixed(a: Link, b: Link) -> bool:
-    """Return True if c'Ic, less the mean moment, is equal: centers lie alike relative to the axes."""
+    """Return True if c'Ic, less the mean moment, is equal: centers lie alike in the axes."""
     one, other = (
         float(x.center @ (x.inertia - np.mean(x.principal) * np.eye(3)) @ x.center) for x in (a, b)
     )

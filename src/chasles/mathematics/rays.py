@@ -1,4 +1,4 @@
-"""First intersections of a ray with a shape, in the frame of the shape (Ericson 2005, section 5.3)."""
+"""First intersection of a ray with a shape, in the shape's frame (Ericson 2005, section 5.3)."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

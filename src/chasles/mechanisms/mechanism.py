@@ -83,7 +83,7 @@ class Named:
 
 
 class Mechanism(Named):
-    """The contract, with the answers of a tree: all coordinates are independent, nothing is closed."""
+    """The contract, with the answers of a tree: all coordinates are independent, no loops."""
 
     traits: tuple[str, ...] = ()
     """Reasons why it is not a plain tree, in words: ("it has loops", "it depends on time")."""

@@ -152,7 +152,7 @@ def _fits(f: Factors) -> bool:
 
 
 def _start(frame: np.ndarray, placement: np.ndarray) -> OnAxis:
-    """Return the end of X from a frame to the next axis, where theta and d are zero, in that body."""
+    """Return the end of X from a frame to the next axis, with theta and d zero, in that body."""
     f = factors(_inverse(frame) @ placement)
     return OnAxis(-f.theta, -f.d)
 

@@ -179,7 +179,7 @@ that is wrong is left out, since the motion does not depend on it."""
 
 
 def fault_of(owner: Any) -> str:
-    """Return the fault in the fields of an instance of a class that has rows; "" if there is none."""
+    """Return the fault in the fields of an instance of a class with rows; "" if none."""
     for kind in type(owner).__mro__:
         for key in RANGES:
             part, _, name = key.partition(".")

@@ -20,7 +20,7 @@ from chasles.model.model import WORLD, Loop, Model, slices
 
 
 class Space:
-    """The meaning of one array: by default, numbers for each degree of freedom with a coordinate."""
+    """The meaning of one array: by default, numbers for each velocity coordinate."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
         return (model.nv,)

@@ -261,7 +261,7 @@ def _at(data: LinkData | JointData) -> str:
 
 
 def is_solid(inertia: RigidInertia) -> bool:
-    """Return True if a body resists every acceleration: mass, and moments about all axes through c."""
+    """Return True if a body resists every acceleration: mass, and moments about all axes."""
     moments = np.linalg.eigvalsh(_about_center(inertia))
     return bool(inertia.m > 0.0 and moments[0] > _TOLERANCE * moments[-1])
 

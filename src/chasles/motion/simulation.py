@@ -297,7 +297,7 @@ def _traced_step(
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
-    """Return the part of a plan that has no compiled form, except a control function; "" if none."""
+    """Return the part of a plan without a compiled form, except a control function; "" if none."""
     control, resume = plan.control, plan.resume
     remembers = callable(control) and not isinstance(control, FunctionType | BUILT_IN)
     for found, words in (

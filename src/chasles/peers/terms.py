@@ -252,7 +252,7 @@ SNAPPED = 1e-3
 
 
 def unlike_joints(robot: Robot, peer: Peer) -> str:
-    """Explain differences in joints or degrees of freedom of the two sides; "" if there are none."""
+    """Explain differences in joints or degrees of freedom of the two sides; "" if none."""
     source = robot.model.source
     known = {joint.name: joint for joint in source.joints}
     followers = [name for name in peer.joints if name not in robot.joints and name in known]

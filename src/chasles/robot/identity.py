@@ -148,7 +148,7 @@ class Identity(Named):
 
     @cached_property
     def actuators(self) -> Actuators:
-        """Names of the actuators in file order, which is the order of controls, with their ranges."""
+        """Names of the actuators in file order, the order of controls, with their ranges."""
         return Actuators(self.model.source.actuators)
 
     def activations(self, act: Array = None) -> Array:

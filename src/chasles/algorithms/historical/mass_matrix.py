@@ -173,7 +173,7 @@ def _rates(model: Model, q: Position, qd: Velocity) -> Vector:
 
 
 def _momenta(model: Model, t: Vector) -> Vector:
-    """Return M t: the momentum of each body at its center of mass, and that of its joint's rotor."""
+    """Return M t: the momentum of each body at its center of mass, and of its joint's rotor."""
     rows, rest = [], t.entries
     for _, _, joint, I in model.outward():
         twist, qd, rest = rest[:6], rest[6 : 6 + joint.nv], rest[6 + joint.nv :]

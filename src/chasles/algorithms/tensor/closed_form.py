@@ -1,4 +1,4 @@
-"""The equations of motion in closed form, with a coefficient for each combination of coordinates."""
+"""The equations of motion in closed form, with a coefficient for each tuple of coordinates."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

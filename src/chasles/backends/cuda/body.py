@@ -76,7 +76,7 @@ class Plan:
 
     @cached_property
     def alive(self) -> int:
-        """Return the number of values that need a register at once, without those parked in memory."""
+        """Return the number of values in registers at once, except those parked in memory."""
         return most_alive(self.code, self.order, WAITING)
 
     def words(self, itemsize: int) -> int:

@@ -111,7 +111,7 @@ def _compiler() -> ctypes.CDLL:
 
 
 def _candidates() -> Iterator[str]:
-    """Return candidate paths of the compiler: a toolkit, packages named `nvidia`, the system's own."""
+    """Return candidate paths of the compiler: a toolkit, packages named `nvidia`, the system."""
     folders = []
     if "CUDA_PATH" in os.environ:
         folders += [Path(os.environ["CUDA_PATH"]) / sub for sub in ("lib64", "bin", "lib")]

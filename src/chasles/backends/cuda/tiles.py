@@ -126,7 +126,7 @@ class Tiled(Threads):
         return True
 
     def _frees(self, array: int, output: int) -> bool:
-        """Return True if each number of an input is last used before that of an output is written."""
+        """Return True if each number of an input is last used before that output is written."""
         plan, results = self.plan, self.program.results[output]
         if self.program.inputs[array].size != len(results):
             return False

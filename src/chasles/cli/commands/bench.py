@@ -155,8 +155,8 @@ def bench(
 ) -> Answer:
     """Time a robot's main functions and their derivatives on this machine.
 
-    One call from Python, and batches on one core, on all cores and in float32, are compared with
-    the limits of the machine's arithmetic and memory.
+    One call from Python, and batches on one core, on all cores and in float32,
+    are compared with the limits of the machine's arithmetic and memory.
 
     Pinocchio is timed too for .urdf files, if it is installed; results must agree.
 

@@ -48,15 +48,16 @@ def view(
 
     Overlays show frames, inertias, gravity torques, reactions, manipulability.
 
-    Only this machine has access, and only at the printed address, which contains a token. Nothing
-    is downloaded.
+    Only this machine has access, and only at the printed address, which contains
+    a token. Nothing is downloaded.
 
     Press Ctrl-C to stop.
 
     Examples:
-        chasles view puma560 --open chasles view robot.urdf --motion simulation chasles view
-        robot.urdf --beside robot.xml --motion moves.csv chasles view robot.urdf --motion simulation
-        --record motion.mp4
+        chasles view puma560 --open
+        chasles view robot.urdf --motion simulation
+        chasles view robot.urdf --beside robot.xml --motion moves.csv
+        chasles view robot.urdf --motion simulation --record motion.mp4
     """
     if recorded is not None:
         check_video(recorded, overwrite=overwrite)

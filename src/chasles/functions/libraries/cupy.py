@@ -28,7 +28,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def single(arguments: Sequence[Any]) -> bool:
-    """Whether all arrays of CuPy among the arguments are float32; numbers follow them."""
+    """Return True if all CuPy arrays among the arguments are float32; numbers follow them."""
     return all(a.dtype == cupy.float32 for a in arguments if isinstance(a, cupy.ndarray))
 
 

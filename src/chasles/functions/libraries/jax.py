@@ -167,7 +167,7 @@ def _on_gpu(function: Any, count: int) -> Target:
 
 @cache
 def _minor_version() -> int:
-    """Of XLA's foreign function interface, from the header that comes with JAX."""
+    """Return the minor version of XLA's foreign function interface, from the header in JAX."""
     header = Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text("utf-8")
     found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", header))
     if int(found["MAJOR"]) != xla.MAJOR:

@@ -48,7 +48,7 @@ class Arrays:
 
 
 class _Solve(torch.autograd.Function):  # type: ignore[misc]
-    """A search, differentiated by the derivatives that it returns beside the posture.
+    """A search, differentiated by the derivatives that it returns with the configuration.
 
     These have no derivatives of their own: second derivatives of a posture are NaN.
     """

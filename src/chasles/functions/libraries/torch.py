@@ -134,7 +134,7 @@ def _checked(function: Any, arguments: Sequence[Any]) -> Any:
 
 
 def _bare(tensors: Sequence[Any]) -> bool:
-    """Whether tensors are nothing but their numbers: nobody differentiates, maps or fakes them."""
+    """Return True if tensors are plain: not differentiated, mapped or fake."""
     recording = torch.is_grad_enabled()
     try:
         for t in tensors:

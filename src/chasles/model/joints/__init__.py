@@ -43,7 +43,7 @@ MX, MY, MZ, FX, FY, FZ = LOADS
 
 @dataclass(frozen=True)
 class Fixed(Natural):
-    """No degree of freedom: the weld that closes a loop (elsewhere, fixed joints merge two links)."""
+    """No degree of freedom: a weld that closes a loop (other fixed joints merge two links)."""
 
     kind = "fixed"
     nq = nv = 0

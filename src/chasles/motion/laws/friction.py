@@ -106,7 +106,7 @@ class Law(NamedTuple):
 
     @property
     def sticks(self) -> np.ndarray:
-        """Return the contacts with a cone: friction, and no velocity that determines its direction."""
+        """Return the contacts with a cone: friction without a velocity that directs it."""
         return (self.mu > 0.0) & ~np.any(self.slip != 0.0, axis=-1)
 
     @property
