@@ -1,5 +1,4 @@
-"""Functions that checked code (`llvm.checked`) calls, in LLVM's language: enter, leave and look up
-regions.
+"""Functions called by checked code (`llvm.checked`), in LLVM's language: regions.
 
 Python owns the memory of the table. A slot is taken by one atomic exchange of its first word, so
 that threads need no lock; readers ignore slots that are being entered or left.
