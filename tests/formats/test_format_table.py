@@ -231,7 +231,7 @@ ROWS: dict[str, Callable[[], Mechanisms]] = {
     "inertias that no body has": with_link(LinkData("link1", FLAT), carried=1),
     "links without inertia between two joints": with_link(EMPTY, carried=1),
     "other moving links without inertia": with_link(EMPTY, carried=2),
-    "which freedoms are independent": choosing,
+    "choice of independent coordinates": choosing,
     "kinematics only": one(replace(arm("revolute"), massless=True)),
     "joints of your own": of("custom", custom=Revolute()),
 }
@@ -246,7 +246,7 @@ def table() -> dict[str, dict[str, str]]:
     """The cells by row and suffix."""
     lines = (
         PAGE.read_text("utf-8")
-        .split("## What each format can say")[1]
+        .split("## Features by format")[1]
         .split("\n## ")[0]
         .split("\n")
     )
