@@ -54,7 +54,30 @@ SINGULAR = 1e13
 
 
 def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose") -> np.ndarray:
-    """chi of a frame: (..., 3) or (..., 6)."""
+    """Return the task coordinates chi of a frame.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    frame : str
+        Name of a link or frame.
+    task : {"pose", "position"}, optional
+        Part of the frame's motion; see the table of this module.
+
+    Returns
+    -------
+    chi : ndarray, shape (..., 3) or (..., 6)
+        x, y, z (m), after roll, pitch, yaw (rad) for a pose.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2)
+    >>> chasles.control.task_coordinates(robot, [0.0, 0.5], frame="tip", task="position").round(3)
+    """
     if _checked(task) == "twist":
         problem = "a twist has no coordinates"
         remedy = "use 'pose' or 'position'"
@@ -69,14 +92,64 @@ def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose")
 
 
 def task_jacobian(robot: Robot, q: Array, frame: str, *, task: Task = "twist") -> np.ndarray:
-    """J with rates of the task J qd: (..., 3 or 6, nv); of "pose" it is the derivative of chi."""
+    """Return the task Jacobian J, with task velocity J qd.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    frame : str
+        Name of a link or frame.
+    task : {"twist", "position", "pose"}, optional
+        Part of the frame's motion; see the table of this module.
+
+    Returns
+    -------
+    J : ndarray, shape (..., 3 or 6, nv)
+        Task Jacobian; for "pose" it is the derivative of chi.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2)
+    >>> chasles.control.task_jacobian(robot, [0.0, 0.5], frame="tip", task="position").shape
+    """
     return _jacobians(robot, (q,), frame, _checked(task))[0]
 
 
 def task_jacobian_rate(
     robot: Robot, q: Array, qd: Array, frame: str, *, task: Task = "twist"
 ) -> np.ndarray:
-    """The time derivative of the entries of `task_jacobian`: (..., 3 or 6, nv)."""
+    """Return the time derivative of the task Jacobian.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Joint velocities (rad/s or m/s).
+    frame : str
+        Name of a link or frame.
+    task : {"twist", "position", "pose"}, optional
+        Part of the frame's motion; see the table of this module.
+
+    Returns
+    -------
+    Jdot : ndarray, shape (..., 3 or 6, nv)
+        Time derivative of the entries of `task_jacobian`.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2)
+    >>> chasles.control.task_jacobian_rate(
+    ...     robot, [0.0, 0.5], [1.0, 0.0], frame="tip", task="position"
+    ... ).shape
+    """
     _refuse_driven(robot)
     if _checked(task) == "pose":
         return _pose(robot, frame, 1)(q, qd)
@@ -185,11 +258,42 @@ def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) 
 def operational_torques(
     robot: Robot, q: Array, qd: Array, *, frame: str, task: Task = "twist"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """D (..., nv, nv), C and G (..., nv) of tau = D xdd + C + G (Eq 7.4.5).
+    """Return D, C and G of the joint torques tau = D xdd + C + G for task accelerations xdd.
 
-    Joint torques for given accelerations of a task, without the forces on the frame that
-    `operational_dynamics` has: D = M J^-1, C = C(q, qd) - D Jdot qd, and G are the gravity forces
-    (springs included). J must be square and regular.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Joint velocities (rad/s or m/s).
+    frame : str
+        Name of a link or frame.
+    task : {"twist", "position", "pose"}, optional
+        Part of the frame's motion; see the table of this module.
+
+    Returns
+    -------
+    D : ndarray, shape (..., nv, nv)
+        M J^-1; J must be square and regular.
+    C : ndarray, shape (..., nv)
+        C(q, qd) - D Jdot qd.
+    G : ndarray, shape (..., nv)
+        Gravity and spring forces.
+
+    Notes
+    -----
+    See Balafoutis and Patel (1991), Eq 7.4.5. Unlike `operational_dynamics`, there are no forces on
+    the frame.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.puma560()
+    >>> q, qd = [0.3, 0.5, -1.0, 0.2, 0.9, -0.4], [0.0] * 6
+    >>> D, C, G = chasles.control.operational_torques(robot, q, qd, frame="tool")
+    >>> D.shape, C.shape, G.shape
     """
     J, Jd = _square("operational_torques", robot, (q, qd), frame, task)
     D, G = robot.mass_matrix(q) @ np.linalg.inv(J), robot.bias_forces(q, np.zeros(robot.nv))
@@ -266,9 +370,39 @@ def task_perturbations(
     frame: str,
     task: Task = "position",
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """d chi, d chid, d chidd (..., k) for small changes of a joint motion (Eq 7.4.8 to 7.4.10).
+    """Return small changes of a task's motion for small changes of a joint motion.
 
-    About the motion through q, qd, qdd. dq, dqd, dqdd: (..., nv).
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q, qd, qdd : array_like
+        Motion (..., nq), (..., nv), (..., nv) about which to linearize.
+    dq, dqd, dqdd : array_like, shape (..., nv)
+        Small changes of the joint motion.
+    frame : str
+        Name of a link or frame.
+    task : {"pose", "position"}, optional
+        Part of the frame's motion; see the table of this module.
+
+    Returns
+    -------
+    dchi, dchid, dchidd : ndarray, shape (..., k)
+        Changes of the task coordinates and their time derivatives.
+
+    Notes
+    -----
+    See Balafoutis and Patel (1991), Eq 7.4.8 to 7.4.10.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot, d = chasles.robots.planar(2), [0.01, 0.0]
+    >>> q, zero = [0.0, 0.5], [0.0, 0.0]
+    >>> dchi, dchid, dchidd = chasles.control.task_perturbations(
+    ...     robot, q, zero, zero, d, zero, zero, frame="tip", task="position"
+    ... )
+    >>> dchi.round(4)
     """
     _varied("task_perturbations", robot, task)
     J, Jd, Jdd = _jacobians(robot, (q, qd, qdd), frame, task)
@@ -290,9 +424,40 @@ def joint_perturbations(
     frame: str,
     task: Task = "position",
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """dq, dqd, dqdd (..., nv) for small changes of a task's motion (Eq 7.4.11 to 7.4.13).
+    """Return small changes of a joint motion for small changes of a task's motion.
 
-    The inverse of `task_perturbations`. J must be square and regular.
+    This is the inverse of `task_perturbations`. J must be square and regular.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q, qd, qdd : array_like
+        Motion (..., nq), (..., nv), (..., nv) about which to linearize.
+    dchi, dchid, dchidd : array_like, shape (..., k)
+        Small changes of the task coordinates and their time derivatives.
+    frame : str
+        Name of a link or frame.
+    task : {"pose", "position"}, optional
+        Part of the frame's motion; see the table of this module.
+
+    Returns
+    -------
+    dq, dqd, dqdd : ndarray, shape (..., nv)
+        Changes of the joint motion.
+
+    Notes
+    -----
+    See Balafoutis and Patel (1991), Eq 7.4.11 to 7.4.13.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot, q, zero = chasles.robots.puma560(), [0.3, 0.5, -1.0, 0.2, 0.9, -0.4], [0.0] * 6
+    >>> dq, dqd, dqdd = chasles.control.joint_perturbations(
+    ...     robot, q, zero, zero, [0.01, 0, 0, 0, 0, 0], zero, zero, frame="tool"
+    ... )
+    >>> dq.shape
     """
     _varied("joint_perturbations", robot, task)
     J, Jd, Jdd = _square("joint_perturbations", robot, (q, qd, qdd), frame, task)

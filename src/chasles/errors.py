@@ -138,18 +138,61 @@ class ChaslesError(Exception):
         return f"{self.fault}; {shown(self.remedy, lines=True)}" if self.remedy else self.fault
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields as a dictionary that JSON can hold."""
+        """Return the fields as a dictionary that JSON can hold.
+
+        Returns
+        -------
+        dict
+            code, file, line, part, problem and remedy.
+
+        Examples
+        --------
+        >>> from chasles.errors import InputError
+        >>> InputError("E-X-001", "wrong").fields()["problem"]
+        """
         names = ("code", "file", "line", "part", "problem", "remedy")
         return {name: getattr(self, name) for name in names}
 
     def at(self, **fields: Any) -> Self:
-        """Return the same error with some fields replaced, for a caller that knows more."""
+        """Return the same error with some fields replaced, for a caller that knows more.
+
+        Parameters
+        ----------
+        **fields
+            New values of fields.
+
+        Returns
+        -------
+        ChaslesError
+            The error.
+
+        Examples
+        --------
+        >>> from chasles.errors import InputError
+        >>> InputError("E-X-001", "wrong").at(part="q").part
+        """
         if "file" in fields:
             fields["file"], fields["line"] = _place(fields["file"], fields.get("line"))
         return _rebuilt(type(self), vars(self) | fields)
 
     def within(self, part: str) -> Self:
-        """Return the same error with a part around its own: `<part>: <own part>`."""
+        """Return the same error with a part around its own: `<part>: <own part>`.
+
+        Parameters
+        ----------
+        part : str
+            The outer part.
+
+        Returns
+        -------
+        ChaslesError
+            The error.
+
+        Examples
+        --------
+        >>> from chasles.errors import InputError
+        >>> InputError("E-X-001", "wrong", part="q").within("robot 'arm'").part
+        """
         return self.at(part=": ".join(filter(None, (part, self.part))))
 
     def __str__(self) -> str:

@@ -24,7 +24,28 @@ def simulate(
     threads: int | None = None,
     **options: Unpack[Options],
 ) -> Trajectory:
-    """Return `robot.simulate(q, qd, ...)` with all its options, by default not compiled."""
+    """Simulate the motion of a robot from a state; by default not compiled.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q, qd, **options
+        As in `Robot.simulate`.
+    compiled, device, threads : optional
+        As in `Robot.simulate`; `compiled` is False by default.
+
+    Returns
+    -------
+    Trajectory
+        Times, positions, velocities and records of contacts, events and sensors.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> run = chasles.simulate(chasles.robots.planar(2), [0.0, 0.5], [0.0, 0.0], duration=0.01)
+    >>> run.t.shape
+    """
     return simulation.simulate(
         robot, q, qd, compiled=compiled, device=device, threads=threads, **options
     )

@@ -525,26 +525,57 @@ def _course(
 def rollout(
     robot: Machine, q: Array, qd: Array, tau: Any = None, **options: Unpack[Steps]
 ) -> Trajectory:
-    """The motion from q (..., nq) and qd (..., nv) in so many steps of dt seconds, all of them
-    in machine code.
+    """Simulate a robot in compiled steps of fixed size.
 
-    tau: joint forces: none, constant (nv,), one row for each step (..., steps, nv), or a
-    controller that is traced into the step: a function tau(t, q, qd) of numbers that returns
-    nv of them (with the functions of `chasles.expr` where it needs more than arithmetic), or
-    one of `chasles.rollouts.PDControl`, `GravityCompensation`, `ComputedTorque`. every: keep
-    one state of so many, and the last. parameters: (m,) or (..., m), of a controller
-    tau(t, q, qd, p), which is traced once for all their values. integrator: "semi-implicit" (Euler;
-    first order), "euler" or "rk4" (fourth order), all along the configuration space. start: the
-    time of the first step, in s. dissipation as in `simulate`. Robots with loops, or
-    that depend on time: `chasles.simulate`. CuPy's arrays are computed on their GPU, in one
-    launch, in float32 if all are; nothing is checked to be finite there.
+    Parameters
+    ----------
+    robot : Robot
+        A robot without loops that does not depend on time; otherwise use `simulate`.
+    q : array_like, shape (..., nq)
+        Initial joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Initial joint velocities (rad/s or m/s).
+    tau : array_like or controller, optional
+        Joint torques (N m or N): constant (nv,), one row per step (..., steps, nv), or a controller
+        that is traced into the step: a function tau(t, q, qd) of numbers that returns nv of them
+        (with the functions of `chasles.expr` beyond arithmetic), or `PDControl`,
+        `GravityCompensation` or `ComputedTorque` of `chasles.rollouts`.
+    dt : float
+        Step size (s).
+    steps : int
+        Number of steps.
+    every : int, optional
+        Record one state out of this many, and the last.
+    parameters : array_like, shape (..., m), optional
+        Parameters p of a controller tau(t, q, qd, p), which is traced once for all values.
+    integrator : {"semi-implicit", "euler", "rk4"}, optional
+        Integrator on the configuration space: first order, or fourth order for "rk4".
+    start : float, optional
+        Time of the first step (s).
+    dissipation : bool, optional
+        As in `simulate`.
+    contacts : sequence of Pair, optional
+        Pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`.
+    contact_states : array_like, shape (..., states), optional
+        Initial states of surfaces and friction. Default: at rest.
 
-    contacts: pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`;
-    their forces are part of the step, which is compiled for each dt then, and
-    `Trajectory.touching` has forces, gaps and states at the kept times. contact_states
-    (..., states): those of the surfaces and of friction at the start, at rest by default. Where
-    steps are too long for the ground, a warning says so (not of motions on a GPU, which nobody
-    waits for) and `Trajectory.unstable` has the first such step.
+    Returns
+    -------
+    Trajectory
+        Recorded states. `Trajectory.touching` holds forces, gaps and states of contacts;
+        `Trajectory.unstable` the first step that is too long for the ground, with a warning (not on
+        a GPU).
+
+    Notes
+    -----
+    CuPy arrays are computed on their GPU in one launch, in float32 if all are float32, without
+    checks for finite values.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2)
+    >>> robot.rollout([0.0, 0.5], [0.0, 0.0], dt=0.001, steps=10).q.shape
     """
     made, course = _course(robot, q, qd, tau, **options)
     return watching.told("rollout", made(course))
@@ -566,12 +597,27 @@ def rollout_pullback(
     Covectors of the states are pulled back to the initial state, the torques and the controller's
     parameters.
 
-    covectors: the derivatives of that number by the q and by the qd that `rollout` keeps with the
-    same arguments, each (..., n, nv), or None for zero. Derivatives by q, these and the one by the
-    start, are along `integrate`, as in `derivatives`: nv numbers for each q. There is one gradient
-    for each member of a batch, also by what the batch shares. Memory grows with the square root of
-    `steps`, in addition to the arguments and results (the adjoint method, with checkpoints:
-    Griewank, Walther 2008, chapter 12). Arrays of NumPy only.
+    Parameters
+    ----------
+    robot, q, qd, tau, **options
+        As in `rollout`; NumPy arrays only.
+    covectors : tuple of array_like, shape (..., n, nv)
+        Derivatives of the function with respect to the recorded q and qd, or None for zero.
+        Derivatives with respect to q are along `integrate`.
+
+    Returns
+    -------
+    tuple of ndarray
+        Gradients for each member of a batch, also with respect to shared inputs.
+
+    Notes
+    -----
+    Memory grows with the square root of `steps`, in addition to the arguments and results (the
+    adjoint method with checkpoints: Griewank and Walther 2008, chapter 12).
+
+    Examples
+    --------
+    >>> gradients = robot.rollout_pullback(q, qd, covectors=(dq, None), dt=0.001, steps=10)  # doctest: +SKIP
     """
     made, course = _course(robot, q, qd, tau, **options)
     return made.pullback(course, covectors)

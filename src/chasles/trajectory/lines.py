@@ -103,9 +103,30 @@ def arc(
 ) -> Move:
     """Return the motion of a robot in which a frame follows an arc of a circle.
 
-    The circle goes through the frame's position at `start`, the position `via` (3,), and that of
-    `goal`: a pose (4, 4), to which the frame turns about one axis, or a position (3,), which keeps
-    the orientation. Other arguments as in `line`.
+    Parameters
+    ----------
+    robot : Robot
+        A robot whose joints have no quaternions.
+    frame : str
+        The frame that follows the arc.
+    via : array_like, shape (3,)
+        A position on the arc (m, world).
+    goal : array_like, shape (4, 4) or (3,)
+        The end of the arc: a pose, to which the frame turns about one axis, or a position, which
+        keeps the orientation.
+    start : array_like, shape (nq,)
+        The configuration in which the motion begins.
+    duration, tolerance
+        As in `line`.
+
+    Returns
+    -------
+    Move
+        The motion.
+
+    Examples
+    --------
+    >>> move = chasles.trajectory.arc(robot, "tool", via, goal, start=q)  # doctest: +SKIP
     """
     q, first = _begin("arc", robot, frame, start)
     (last,) = _goals("arc", goal, first)

@@ -57,7 +57,25 @@ class Move:
         return found
 
     def inside(self, t: np.ndarray, order: int) -> tuple[np.ndarray, ...]:
-        """Return positions and rates at checked times from 0 to the duration."""
+        """Return positions and rates at checked times from 0 to the duration.
+
+        Parameters
+        ----------
+        t : ndarray, shape (...)
+            Times (s) from 0 to the duration.
+        order : int
+            Order of the highest derivative.
+
+        Returns
+        -------
+        tuple of ndarray
+            Positions and their derivatives up to `order`.
+
+        Examples
+        --------
+        >>> import chasles, numpy as np
+        >>> chasles.trajectory.minimum_jerk([0.0], [1.0], 1.0).inside(np.array(0.5), 0)
+        """
         raise NotImplementedError
 
     @property
@@ -76,7 +94,23 @@ class Move:
         return self(self.duration, 0)[0]
 
     def times(self, step: float) -> np.ndarray:
-        """Return times from 0 to the duration, `step` seconds apart at most, all equally far."""
+        """Return equally spaced times from 0 to the duration.
+
+        Parameters
+        ----------
+        step : float
+            Largest time step (s).
+
+        Returns
+        -------
+        t : ndarray, shape (n,)
+            Times (s), including both ends.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.trajectory.minimum_jerk([0.0], [1.0], 1.0).times(0.25)
+        """
         if not (math.isfinite(step) and step > 0.0):
             problem = f"the time step must be a positive number of seconds, not {step!r}"
             raise InputError("E-PATH-003", problem, part="trajectory")
@@ -84,7 +118,22 @@ class Move:
         return np.linspace(0.0, self.duration, count + 1)
 
     def plot(self, axes: Sequence[Any] | None = None) -> Any:
-        """Draw positions, velocities, accelerations and jerks over time; return the four axes."""
+        """Plot positions, velocities, accelerations and jerks over time.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib axes, optional
+            Up to four axes to draw on. Default: a new figure.
+
+        Returns
+        -------
+        sequence of matplotlib axes
+            The axes.
+
+        Examples
+        --------
+        >>> move.plot()  # doctest: +SKIP
+        """
         return entry_point("plot_move")(self, axes)
 
     def save(
@@ -95,10 +144,28 @@ class Move:
         step: float = 0.01,
         overwrite: bool = False,
     ) -> None:
-        """Write a .csv motion file, which `chasles motion`, `view` and `load` read.
+        """Write a .csv motion file, which `chasles motion`, `chasles view` and `load` read.
 
-        robot: the robot that moves, unless the trajectory was made with one. step: seconds between
-        instants at most.
+        Parameters
+        ----------
+        path : str or path
+            File to write, ending in .csv.
+        robot : Robot, optional
+            The robot that moves, unless the trajectory was made with one.
+        step : float, optional
+            Largest time step (s).
+        overwrite : bool, optional
+            Replace an existing file.
+
+        Returns
+        -------
+        None
+
+        Examples
+        --------
+        >>> import chasles, tempfile, pathlib
+        >>> move = chasles.trajectory.minimum_jerk([0.0, 0.0], [1.0, 0.5], 2.0)
+        >>> move.save(pathlib.Path(tempfile.mkdtemp()) / "move.csv", chasles.robots.planar(2))
         """
         moved = self.robot if robot is None else robot
         if moved is None:

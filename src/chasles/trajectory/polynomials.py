@@ -60,9 +60,32 @@ def quintic(
     qdd1: Array = None,
     robot: Robot | None = None,
 ) -> Move:
-    """Return the quintic polynomial between two states; arguments as in `cubic`.
+    """Return the quintic polynomial between two states, at rest unless velocities are given.
 
-    qdd0, qdd1: accelerations (n,) at the ends; zero by default.
+    Parameters
+    ----------
+    q0, q1 : array_like, shape (n,)
+        Positions at the start and at the end (rad or m).
+    duration : float
+        Duration (s).
+    qd0, qd1 : array_like, shape (n,), optional
+        Velocities at the ends. Default: zero.
+    qdd0, qdd1 : array_like, shape (n,), optional
+        Accelerations at the ends. Default: zero.
+    robot : Robot, optional
+        The robot that moves, as in `cubic`.
+
+    Returns
+    -------
+    Move
+        The motion.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> move = chasles.trajectory.quintic([0.0], [1.0], 2.0)
+    >>> q, qd, qdd = move(1.0)
+    >>> q.round(3)
     """
     return between("quintic", q0, q1, duration, [(qd0, qd1), (qdd0, qdd1)], robot)
 
@@ -80,9 +103,29 @@ def septic(
     qddd1: Array = None,
     robot: Robot | None = None,
 ) -> Move:
-    """Return the polynomial of degree 7 between two states; arguments as in `cubic`.
+    """Return the polynomial of degree 7 between two states, at rest unless velocities are given.
 
-    qdd0, qdd1, qddd0, qddd1: accelerations and jerks (n,) at the ends; zero by default.
+    Parameters
+    ----------
+    q0, q1 : array_like, shape (n,)
+        Positions at the start and at the end (rad or m).
+    duration : float
+        Duration (s).
+    qd0, qd1, qdd0, qdd1, qddd0, qddd1 : array_like, shape (n,), optional
+        Velocities, accelerations and jerks at the ends. Default: zero.
+    robot : Robot, optional
+        The robot that moves, as in `cubic`.
+
+    Returns
+    -------
+    Move
+        The motion.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> move = chasles.trajectory.septic([0.0], [1.0], 2.0)
+    >>> move(1.0)[0].round(3)
     """
     ends = [(qd0, qd1), (qdd0, qdd1), (qddd0, qddd1)]
     return between("septic", q0, q1, duration, ends, robot)
@@ -91,9 +134,31 @@ def septic(
 def minimum_jerk(q0: Array, q1: Array, duration: float, *, robot: Robot | None = None) -> Move:
     """Return the motion from rest to rest with the least integral of squared jerk.
 
-    It is the quintic polynomial 10 s^3 - 15 s^4 + 6 s^5 of s = t / duration (Flash and Hogan,
-    Journal of Neuroscience 5, 1985). Arguments as in `cubic`. Through several points, it is
-    `spline(..., degree=5, ends="clamped")`.
+    Parameters
+    ----------
+    q0, q1 : array_like, shape (n,)
+        Positions at the start and at the end (rad or m).
+    duration : float
+        Duration (s).
+    robot : Robot, optional
+        The robot that moves, as in `cubic`.
+
+    Returns
+    -------
+    Move
+        The quintic polynomial 10 s^3 - 15 s^4 + 6 s^5 of s = t / duration.
+
+    Notes
+    -----
+    See Flash and Hogan, Journal of Neuroscience 5, 1985. Through several points, use `spline(...,
+    degree=5, ends="clamped")`.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> move = chasles.trajectory.minimum_jerk([0.0, 0.0], [1.0, 0.5], 2.0)
+    >>> q, qd, qdd = move(1.0)
+    >>> q, qd.round(4)
     """
     return between("minimum_jerk", q0, q1, duration, [(None, None)] * 2, robot)
 
@@ -101,9 +166,29 @@ def minimum_jerk(q0: Array, q1: Array, duration: float, *, robot: Robot | None =
 def minimum_snap(q0: Array, q1: Array, duration: float, *, robot: Robot | None = None) -> Move:
     """Return the motion from rest to rest with the least integral of squared snap.
 
-    It is the polynomial 35 s^4 - 84 s^5 + 70 s^6 - 20 s^7 of s = t / duration (Mellinger and Kumar,
-    ICRA 2011). Arguments as in `cubic`. Through several points, `spline(..., degree=7,
+    Parameters
+    ----------
+    q0, q1 : array_like, shape (n,)
+        Positions at the start and at the end (rad or m).
+    duration : float
+        Duration (s).
+    robot : Robot, optional
+        The robot that moves, as in `cubic`.
+
+    Returns
+    -------
+    Move
+        The polynomial 35 s^4 - 84 s^5 + 70 s^6 - 20 s^7 of s = t / duration.
+
+    Notes
+    -----
+    See Mellinger and Kumar, ICRA 2011. Through several points, use `spline(..., degree=7,
     ends="clamped")`.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.trajectory.minimum_snap([0.0], [1.0], 2.0)(1.0)[0].round(3)
     """
     return between("minimum_snap", q0, q1, duration, [(None, None)] * 3, robot)
 
