@@ -1,8 +1,8 @@
 """Writing files: completely or not at all, never over others unless requested.
 
 A file is written under a temporary name in its folder, brought to the disk and renamed. Its writer
-holds an advisory lock on it meanwhile. A temporary file that nobody holds belongs to a writer that
-was killed, and the next writer in the folder removes it. Where a system has no such locks
+holds an advisory lock on it in the meantime. A temporary file that nobody holds belongs to a writer
+that was killed, and the next writer in the folder removes it. Where a system has no such locks
 (Windows), nothing is removed.
 """
 

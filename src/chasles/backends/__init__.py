@@ -76,7 +76,7 @@ def takes_numpy(backend: str) -> bool:
 
 
 def row(name: str) -> Backend:
-    """The row of a backend; an error names those that there are."""
+    """The row of a backend; an error names those that exist."""
     if name not in BACKENDS:
         problem = f"unknown backend {name!r}"
         raise InputError("E-CALL-002", problem, f"use one of {', '.join(BACKENDS)}")

@@ -209,7 +209,7 @@ _UNSEEN: dict[Path, int] = {}
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""A pipe in the place of an entry must not be waited for."""
+"""A pipe instead of an entry must not be waited for."""
 
 
 class _Place(NamedTuple):

@@ -14,9 +14,9 @@ def undisturbed(work: Callable[[], Result]) -> Result:
     """Do work where no signal interrupts it, and return its result.
 
     llvmlite is written in Python. An interrupt between its lines leaves its lock taken, so that
-    other threads wait for ever, or frees an object twice. An interrupt between `os.open` and the
+    other threads wait forever, or frees an object twice. An interrupt between `os.open` and the
     next line leaves a file open. Python runs signal handlers in the main thread alone; so the main
-    thread waits for another one, and raises what came meanwhile.
+    thread waits for another one, and raises what came in the meantime.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()

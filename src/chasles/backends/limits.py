@@ -77,11 +77,11 @@ class Limits:
     fills: Rates
 
     def arithmetic(self, work: Work, dtype: str, count: int) -> float:
-        """Seconds that the operations of so many states take at least."""
+        """Return the shortest time (s) of the operations of `count` states."""
         return count * work.operations / self.operations[dtype]
 
     def memory(self, work: Work, dtype: str, count: int) -> float:
-        """Seconds in which the numbers of so many states are moved.
+        """Return the time (s) to move the numbers of `count` states.
 
         As many are copied as are both read and written; the rest is read as fast as copied, or
         filled.
@@ -200,7 +200,7 @@ class _Code:
         self._code = load(llvm.assemble(text, machine, opaque=True), {}, names)
 
     def turned(self, pool: ThreadPoolExecutor, cores: int, name: str, turns: int) -> None:
-        """Run so many turns of a loop on each core."""
+        """Run a number of turns of a loop on each core."""
         _shared(pool, cores, lambda _: self.run(name, turns))
 
     def run(self, name: str, *numbers: int) -> None:
@@ -216,7 +216,7 @@ def _code() -> _Code:
 
 
 def _peak(dtype: str, kind: str, suffix: str, lanes: int, *, fuse: bool) -> str:
-    """As many turns as asked for, in each of which every chain is multiplied and added to once."""
+    """As many turns as requested, in each of which every chain is multiplied and added to once."""
     vector = f"<{lanes} x {kind}>"
     factor, term = (
         f"<{', '.join([f'{kind} {x}'] * lanes)}>"

@@ -49,7 +49,7 @@ INTERNAL = 13
 """XLA's code of an error that is not the caller's."""
 
 _KEPT: dict[int, Any] = {}
-"""Handlers and what they call, by the identity of their code: XLA keeps them for ever."""
+"""Handlers and what they call, by the identity of their code: XLA keeps them forever."""
 
 
 def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:

@@ -169,7 +169,7 @@ def _along(
 
 
 def forward_recursion(trial: Trial) -> Iterator[Comparison]:
-    """The recursion for forward dynamics, and linearize: as the forces that changes need."""
+    """The recursion for derivatives of forward dynamics, and linearize, compared as forces."""
     if trial.model.idle:
         return
     q, qd, d, n, load = trial.q, trial.qd, trial.direction, trial.model.nv, trial.load
@@ -197,7 +197,7 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """Rate at which a neighbouring motion with the same velocity moves away, by differences."""
+    """Rate at which a neighboring motion with the same velocity moves away, by differences."""
     q, qd, d = trial.q, trial.qd, trial.direction
 
     def apart(s: float, e: float) -> np.ndarray:

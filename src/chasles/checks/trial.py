@@ -173,7 +173,7 @@ class Trial:
     def twists(
         self, function: str, method: str, found: Any, expected: Any, order: int = 1
     ) -> Comparison:
-        """Compare twists, or products of so many velocities."""
+        """Compare twists, or products of a number of velocities."""
         size = self.speed**order
         return Comparison(function, method, found, expected, size, units=self.units.twist)
 
@@ -181,7 +181,7 @@ class Trial:
 
     @cached_property
     def tau(self) -> np.ndarray:
-        """The joint forces that move it as it moves, without damping."""
+        """Joint torques of this motion, without damping."""
         return self.run("inverse_dynamics", self.q, self.qd, self.qdd)
 
     @cached_property

@@ -354,7 +354,7 @@ def _times(file: str, block: Motion) -> np.ndarray:
 def _rates(
     t: np.ndarray, x: np.ndarray, difference: Callable[[np.ndarray, np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """The derivative of the parabola through each instant and its neighbours."""
+    """The derivative of the parabola through each instant and its neighbors."""
     h = np.diff(t)[:, None]
     d = difference(x[:-1], x[1:]) / h
     share = h[:-1] / (h[:-1] + h[1:])

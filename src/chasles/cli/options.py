@@ -39,7 +39,7 @@ class Asked:
     how: Loading
 
     def robot(self) -> Robot:
-        """The robot, loaded as asked for."""
+        """The robot, loaded as requested."""
         return find(self.target, self.how)
 
     @property

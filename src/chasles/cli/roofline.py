@@ -101,7 +101,7 @@ class Roofline:
     def large(
         self, title: str, compiled: Compiled, arrays: Mapping[str, np.ndarray], size: int
     ) -> Iterator[Row]:
-        """A function timed on a batch whose arrays have about so many bytes."""
+        """A function timed on a batch whose arrays have about a number of bytes."""
         work, ways, kinds = Work.of(compiled.program), [], []
         count = max(size // (8 * (work.read + work.written)), 2)
         for dtype in ("float64", "float32"):
@@ -177,7 +177,7 @@ def _gpu() -> Limits | None:
 
 
 def _repeated(a: np.ndarray, count: int) -> np.ndarray:
-    """As many states as asked for, the same ones over and over."""
+    """As many states as requested, the same ones over and over."""
     return np.resize(a, (count, *a.shape[1:]))
 
 

@@ -252,10 +252,10 @@ def read(path: str | os.PathLike[str]) -> Scenario:
 
 @_own_code()
 def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
-    """A scenario with the values of flags in the place of its own; without one, these alone.
+    """A scenario with the values of flags instead of its own; without one, these alone.
 
     given: values at the top and tables by name, as a file has them; contacts as rows. q or random
-    of the flags takes the place of both; contacts of the flags are all that there are.
+    of the flags takes the place of both; contacts of the flags are all that exist.
     """
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}

@@ -150,7 +150,7 @@ class Program(Interface):
         )
 
     def given(self, name: str, values: Sequence[float]) -> "Program":
-        """The same program with constants in place of its last input."""
+        """The same program with constants instead of its last input."""
         *inputs, last = self.inputs
         assert (last.name, last.size) == (name, len(values))
         code = tuple(

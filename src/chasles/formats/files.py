@@ -309,7 +309,7 @@ def right_angles(angle: str) -> int:
     """Count the right angles that printed digits mean; 0 where they mean something else.
 
     A number of 5 to 17 digits means a multiple if the multiple, rounded or truncated to as many,
-    prints so; one with more digits, or a double printed in full, if it is a neighbouring double.
+    prints so; one with more digits, or a double printed in full, if it is a neighboring double.
     """
     k = round(float(angle) / radians(1))
     if not 0 < abs(k) <= _MOST_RIGHT_ANGLES:

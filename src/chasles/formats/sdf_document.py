@@ -220,7 +220,7 @@ def _include(document: Document, scope: Node, part: Part, way: _Way) -> None:
 
 
 def _overridden(model: Part, include: Part) -> Part:
-    """A model with what an `<include>` of it says in the place of its own."""
+    """A model with what an `<include>` of it says instead of its own."""
     if include.find("placement_frame") is not None and include.find("pose") is None:
         raise include.error(
             "E-SDF-022", "give placement_frame, which <pose> places", "add a <pose>"

@@ -341,7 +341,7 @@ def _turns(low: float, high: float) -> list[int]:
 
 
 _MOST = 64
-"""Limits further than so many turns from 0 are not reached by whole turns."""
+"""Limits further than a number of turns from 0 are not reached by whole turns."""
 
 
 def _equal(a: Branch, b: Branch) -> Number:

@@ -20,10 +20,10 @@ from chasles.model import Model
 def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: Limits) -> Program:
     """Return the program: goal (12), base (nq), tolerances (6), absent (2) -> postures of a pose.
 
-    base: the coordinates outside the chain, and of the given joint. absent: the coordinates and
-    the residuals beyond the postures that there are. The outputs are `q` (branches, nq) and
-    `residual` (branches, 2), the largest angle and length between posture and goal; `count` and
-    `missed`, of branches that are within the tolerances and that are not.
+    base: the coordinates outside the chain, and of the given joint. absent: the coordinates and the
+    residuals beyond the postures that exist. The outputs are `q` (branches, nq) and `residual`
+    (branches, 2), the largest angle and length between posture and goal; `count` and `missed`, of
+    branches that are within the tolerances and that are not.
     """
     arena = Arena(RULES)
     sizes = (("goal", 12), ("base", model.nq), ("tolerances", 6), ("absent", 2))

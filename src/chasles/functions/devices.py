@@ -37,7 +37,7 @@ REPEATS = 5
 
 
 class Timing(NamedTuple):
-    """Seconds that a batch of so many states takes, from and to the host's memory."""
+    """Seconds that a batch of a number of states takes, from and to the host's memory."""
 
     states: int
     cpu: float
@@ -60,7 +60,7 @@ class Report:
         return turns(self.timings)
 
     def choice(self, count: int) -> Literal["cpu", "cuda"]:
-        """The device for a batch of so many states."""
+        """The device for a batch of a number of states."""
         return "cuda" if bisect.bisect_right(self.turns, count) % 2 else "cpu"
 
     @property

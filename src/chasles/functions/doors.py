@@ -193,7 +193,7 @@ def derivative_names(
     order: int = 1,
     model: Model | None = None,
 ) -> tuple[str, ...]:
-    """The arguments to differentiate by, each known to the function (with so many rates).
+    """The arguments to differentiate by, each known to the function (with a number of rates).
 
     model: where it depends on time, one may differentiate by "t" too, if one says so.
     """

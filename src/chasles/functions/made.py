@@ -107,7 +107,7 @@ class Tiered:
     def _improve(self) -> None:
         quick = self._now
         try:
-            # Compiling takes no lock for longer than a moment: others can compile meanwhile.
+            # Compiling takes no lock for longer than a moment: others can compile in the meantime.
             key = quick.key_of(self._recipe)
             backends.compile(quick.compiled, self._recipe.backend, self._recipe.dtype, key)
             self._now = self._best()

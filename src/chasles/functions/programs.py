@@ -30,8 +30,9 @@ from chasles.model.passes import applied
 from chasles.model.spaces import PositionSpace, TreeSpace
 
 ARM, FEW = 12, 60
-"""Up to so many bodies the robot as it is given is tried too, and the robot with regrouped inertias
-in its own frames; beyond, only what is likely best."""
+"""Up to this number of bodies the robot as given is tried too, and the robot with regrouped
+inertias in its own frames; beyond, only what is likely best.
+"""
 
 DEEP = 16.0
 """Bodies on the way from a body to the base, in the mean: beyond, methods for short branches take
@@ -173,7 +174,7 @@ def candidates(
 
 
 def _is_alone(model: Model, given: Mapping[str, Any]) -> bool:
-    """Return True if nothing but its joints depends on the units and frames of a model."""
+    """Return True if only its joints depends on the units and frames of a model."""
     named = given.get("wrenches") or given.get("parameters") or "frame" in given
     return not (named or model.constraints)
 
@@ -299,7 +300,7 @@ def _check_closed_by_steps(model: Model) -> None:
 
 
 def spaces(function: str, order: int = 1) -> Signature:
-    """The arrays that a function takes and gives, with so many rates, and its options."""
+    """The arrays that a function takes and gives, with a number of rates, and its options."""
     return signature(METHODS[function][0].algorithm, order)
 
 

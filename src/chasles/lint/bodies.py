@@ -187,7 +187,7 @@ def gyration(sheet: Sheet) -> Iterator[Found]:
 
 
 def volume(sheet: Sheet) -> Iterator[Found]:
-    """Masses that the volume of the shapes cannot have."""
+    """Masses that are implausible for the volume of the shapes."""
     for link, body in _with_shapes(sheet):
         density = (link.mass or 0.0) / body.volume
         if not VOLUMES[0] <= density <= VOLUMES[1]:

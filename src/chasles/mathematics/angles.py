@@ -1,8 +1,8 @@
 """Rotations as three turns about coordinate axes: the Cardan and Euler sequences, and back.
 
-A sequence is three letters, no two neighbours equal: six Cardan (x y z in any order) and six Euler
-(first and third equal). Its turns are about moving axes, R = R1 R2 R3, or about fixed ones,
-R = R3 R2 R1: twelve Cardan and twelve Euler sequences in all.
+A sequence is three letters, no two neighbors equal: six Cardan (x y z in any order) and six Euler
+(first and third equal). Its turns are about moving axes, R = R1 R2 R3, or about fixed ones, R = R3
+R2 R1: twelve Cardan and twelve Euler sequences in all.
 """
 
 import itertools

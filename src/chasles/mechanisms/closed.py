@@ -117,7 +117,7 @@ class Closed(Constrained):
     # The mass matrix ----------------------------------------------------------------------------
 
     def _inertia(self, name: str, method: str = "fastest") -> Solver:
-        """The mass matrix of the independent coordinates; name: what was asked for."""
+        """The mass matrix of the independent coordinates; name: what was requested."""
         self._refuse_method(f'{name}(coordinates="independent")', method)
         runs, given = "independent_mass_matrix", self.loops.independent
         return self._solver(name, runs, singular_values.mass_matrix, given, rates=0)
@@ -225,8 +225,8 @@ def linear_system(
 ) -> tuple[np.ndarray, np.ndarray]:
     """A (..., 2n, 2n) and B (..., 2n, nv) of xdot = A x + B u, x = (y, change of yd).
 
-    motion: q, qd, qdd, multipliers. The step G y leads to a neighbouring closed position. With e
-    the three parts of `loop_equations`, K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 = u
+    motion: q, qd, qdd, multipliers. The step G y leads to a neighboring closed position. With e the
+    three parts of `loop_equations`, K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 = u
     there; G' takes out the multipliers.
     """
     q, qd, _, _ = motion

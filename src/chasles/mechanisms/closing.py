@@ -270,7 +270,7 @@ def _placed(loops: Loops, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
 
 
 def _given(loops: Loops, y: np.ndarray) -> str:
-    """The coordinates that a position was asked for with, in words."""
+    """The coordinates that a position was requested with, in words."""
     pairs = zip(loops.independent, y, strict=True)
     given = [f"{loops.freedoms[k]} = {value:.12g}" for k, value in pairs]
     given += [f"t = {float(loops.time):.12g} s"] if loops.model.timed else []

@@ -237,7 +237,7 @@ def _turn(arrays: Any, value: Any) -> Any:
 
 
 def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of targets, with others in place of those that state none, and which are right.
+    """Numbers of targets, with others instead of those that state none, and which are right.
 
     Values inside of `jax.jit` and the like cannot be refused at the door.
     """

@@ -90,7 +90,7 @@ class Solver:
     def _mend(
         self, loops: Loops, results: Sequence[np.ndarray], health: np.ndarray, arrays: Sequence[Any]
     ) -> None:
-        """Results of weak states in place of those that were compiled; others keep theirs."""
+        """Results of weak states instead of those that were compiled; others keep theirs."""
         weak = ~(health[..., 1] > WEAK)
         given = [np.asarray(a, dtype=float) for a in arrays]
         states = [np.broadcast_to(a, (*weak.shape, a.shape[-1])) for a in given]
@@ -254,7 +254,7 @@ class Constrained(Mechanism):
         tolerance: float = TOLERANCE,
         **options: Any,
     ) -> Solver:
-        """qdd and multipliers; name: what was asked for, in messages."""
+        """qdd and multipliers; name: what was requested, in messages."""
         check_tolerance(name, tolerance)
         step = stabilization
         step = 0.0 if step is None else checked_step(step, f"{name}: stabilization")
@@ -336,7 +336,7 @@ class Constrained(Mechanism):
 
 
 def _renamed(error: ChaslesError, name: str, runs: str) -> ChaslesError:
-    """An error of a program, under the name of the function that was asked for."""
+    """An error of a program, under the name of the function that was requested."""
     return error.at(part=name) if error.part == runs else error
 
 

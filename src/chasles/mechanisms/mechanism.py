@@ -203,7 +203,7 @@ class Mechanism(Named):
         return self.caller(name, f_ext, **dict(zip(words[::2], words[1::2], strict=True)))
 
     def keep(self, key: Key, here: Caller) -> Caller:
-        """Keep what was asked for; with less overhead if there is such a way."""
+        """Keep what was requested; with less overhead if there is such a way."""
         found: Caller = getattr(here, "fast", here)
         with suppress(*UNHASHABLE):  # an option without hash
             self.ready[key] = found

@@ -33,7 +33,7 @@ def number(value: Any) -> float:
 
 
 def numbers(count: int) -> Callable[[Any], tuple[float, ...]]:
-    """So many numbers."""
+    """A number of numbers."""
 
     def convert(value: Any) -> tuple[float, ...]:
         entries = tuple(map(number, value))

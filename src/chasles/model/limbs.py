@@ -64,7 +64,7 @@ class Alike:
         return found
 
     def with_symbols(self, symbols: Sequence[Number]) -> Model:
-        """The model with symbols in place of these numbers."""
+        """The model with symbols instead of these numbers."""
         left = iter(symbols)
         return self._changed(lambda _, values: [next(left) for _ in values])
 

@@ -1,8 +1,8 @@
 """Physical ranges of the numbers of robots, contacts and controllers: one row a field.
 
 Every door applies them. A number that is not finite is refused everywhere. One that is finite and
-outside is an error in Python. A file loads with what its row says in place of the number, and a
-note names both.
+outside is an error in Python. A file loads with what its row says instead of the number, and a note
+names both.
 """
 
 import math

@@ -26,7 +26,7 @@ class Space:
         return (model.nv,)
 
     def shape_of(self, model: Model, value: Any) -> tuple[int, ...]:
-        """The shape of a result, where it depends on how much was asked for."""
+        """The shape of a result, where it depends on how much was requested."""
         return self.shape(model)
 
     def split(self, model: Model, flat: Sequence[Number]) -> Any:
@@ -310,7 +310,7 @@ def _stacked(
     sizes: Sequence[int],
     order: Sequence[int],
 ) -> list[list[Number]]:
-    """Parts of so many rows each, from blocks by body, over coordinates of `order`."""
+    """Parts of a number of rows each, from blocks by body, over coordinates of `order`."""
     place, n = _places(model, order)
     dense: list[list[Number]] = []
     for size, blocks in zip(sizes, parts, strict=True):

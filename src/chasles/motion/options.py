@@ -86,7 +86,7 @@ class Closing:
 
 @dataclass(frozen=True)
 class Output:
-    """The states that are kept: at times (n,) in s, or one of so many and the last; a bar.
+    """The states that are kept: at times (n,) in s, or one of a number of and the last; a bar.
 
     sensors: their values at these states, of all or of those named; noise: a seed of their errors.
     """

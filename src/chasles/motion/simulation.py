@@ -617,7 +617,7 @@ def rollout_pullback(
 
     Examples
     --------
-    >>> gradients = robot.rollout_pullback(q, qd, covectors=(dq, None), dt=0.001, steps=10)  # doctest: +SKIP
+    >>> found = robot.rollout_pullback(q, qd, covectors=(dq, None), dt=dt, steps=9) # doctest: +SKIP
     """
     made, course = _course(robot, q, qd, tau, **options)
     return made.pullback(course, covectors)

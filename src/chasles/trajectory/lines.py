@@ -242,7 +242,7 @@ def _circle(first: np.ndarray, via: np.ndarray, last: np.ndarray) -> Route:
 def _followed(
     robot: Robot, frame: str, route: Route, q: np.ndarray, tolerance: float, name: str
 ) -> Move:
-    """The postures of a robot along a route, with so many points that it keeps to it."""
+    """The postures of a robot along a route, with a number of points that it keeps to it."""
     allowed, count = positive("tolerance", tolerance, name), FEWEST
     while True:
         s = np.linspace(0.0, route.length, count + 1)

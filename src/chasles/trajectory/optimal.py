@@ -247,7 +247,7 @@ def _columns(array: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 
 def _spread(values: np.ndarray) -> np.ndarray:
-    """The largest value of each interval and its neighbours, to which a switch may move."""
+    """The largest value of each interval and its neighbors, to which a switch may move."""
     found = values.copy()
     found[1:] = np.maximum(found[1:], values[:-1])
     found[:-1] = np.maximum(found[:-1], values[1:])
@@ -257,7 +257,7 @@ def _spread(values: np.ndarray) -> np.ndarray:
 def _errors(second: np.ndarray) -> np.ndarray:
     """Return the largest deviation of curves from parabolas with these second differences (N, r).
 
-    The smaller one of the changes to the two neighbours counts: at a break of the path the other is
+    The smaller one of the changes to the two neighbors counts: at a break of the path the other is
     not that of a smooth curve.
     """
     if len(second) == 1:

@@ -26,7 +26,7 @@ SAMPLES = 129
 """Peak velocities among which an interval with a solution is looked for."""
 
 CLOSE = np.concatenate([-np.logspace(-12, -2, 11), np.logspace(-12, -2, 11)])
-"""Parts of the velocity's limit around the velocities at the ends, where distances change fast."""
+"""Offsets, relative to the velocity limit, from the end velocities, where distances change fast."""
 
 NEARLY = 1e-12
 """Durations that differ by less, in parts, are the same."""

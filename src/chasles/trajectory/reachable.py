@@ -300,7 +300,7 @@ def along(curve: PPoly, s: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, 
 
 @cache
 def _path(terms: int, n: int) -> Any:
-    """n polynomials of so many terms at the places, with two derivatives."""
+    """n polynomials of a number of terms at the places, with two derivatives."""
 
     def body(*given: Numbers) -> list[list[Number]]:
         *rows, (start, d) = given
@@ -328,7 +328,7 @@ def compiled(recipe: tuple[Any, ...], trace: Callable[[], Program]) -> Any:
 
 @cache
 def _kernel(name: str, accelerations: int, torques: int) -> Any:
-    """`_rows` or `_peaks` for so many constraints, compiled."""
+    """`_rows` or `_peaks` for a number of constraints, compiled."""
     r, body = accelerations + torques, {"rows": _rows, "peaks": _peaks}[name]
     sizes = [accelerations] * (2 * PLACES) + [torques] * (3 * PLACES)
     sizes += [r, r, 2] if name == "rows" else [3]

@@ -40,7 +40,7 @@ def tops(
 
 @cache
 def _each(name: str, n: int) -> Any:
-    """`_tops` or `_lowest` for so many velocities, compiled."""
+    """`_tops` or `_lowest` for a number of velocities, compiled."""
     body, count = {"tops": (_tops, PLACES + 1), "lowest": (_lowest, PLACES + 2)}[name]
     trace = partial(traced, name, [n] * count, lambda *given: body(given))
     return compiled(("time optimal", name, n), trace)

@@ -107,7 +107,7 @@ class Door:
         return host.lower() in self.allow or _parted(host)[0] in self.allow
 
     def policy(self, host: str) -> str:
-        """Return the content security policy of the page, which `host` was asked for."""
+        """Return the content security policy of the page, which `host` was requested."""
         also = [f"{scheme}://{name}" for name in self.allow for scheme in ("http", "https")]
         return policy(hashes(served()), host, (*FRAMES, *also))
 

@@ -117,7 +117,7 @@ def of_inertia(inertia: RigidInertia) -> Ellipsoid | None:
 
 
 def box_lengths(ellipsoid: Ellipsoid) -> np.ndarray:
-    """Lengths of the box with the same mass and inertia: a2 / 12 in place of (a / 2)2 / 5, in m."""
+    """Lengths of the box with the same mass and inertia: a2 / 12 instead of (a / 2)2 / 5, in m."""
     return ellipsoid.half * 2.0 * np.sqrt(0.6)
 
 

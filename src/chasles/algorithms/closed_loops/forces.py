@@ -59,7 +59,7 @@ def loop_equations(
 ) -> tuple[TreeVector, LoopNumbers, LoopNumbers]:
     """H qdd + h - K' lam, which is tau; K qdd - k; and K qd - b (Featherstone 2008, Eq 8.1-8.6).
 
-    Over all equations of the loops. Their derivatives say how neighbouring motions differ.
+    Over all equations of the loops. Their derivatives say how neighboring motions differ.
     """
     order, rows = model.in_tree_order, range(model.loop_rows)
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)

@@ -49,9 +49,9 @@ def links(model: Model, q: Position) -> Links:
 def gains(model: Model, bodies: Links) -> tuple[dict[int, Forces], dict[int, Matrix]]:
     """G, what a joint's force passes on inward, and D, the inertia that the joint feels.
 
-    The Riccati recursion for P, the articulated inertia of a link with all that it carries. D is
-    H P H', with the armature in the place of noise, and G = P H' D^-1; what the joint leaves of P
-    goes on to the parent (Rodriguez, Kreutz 1988).
+    The Riccati recursion for P, the articulated inertia of a link with all that it carries. D is H
+    P H', with the armature instead of noise, and G = P H' D^-1; what the joint leaves of P goes on
+    to the parent (Rodriguez, Kreutz 1988).
     """
     (_, Phi, H, I), G, D = bodies, {}, {}
     P = {i: ArticulatedInertia.of(inertia) for i, inertia in I.items()}

@@ -1,1 +1,1 @@
-"""C that needs nothing but a compiler: `library` is its door."""
+"""C that needs only a compiler: `library` is its door."""

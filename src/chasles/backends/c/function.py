@@ -1,4 +1,4 @@
-"""One program as C: a function of one state, and one of a batch that compilers vectorise.
+"""One program as C: a function of one state, and one of a batch that compilers vectorize.
 
 The batch function takes LANES states at a time: their rows are turned into columns, and each part
 of the program is a loop over the lanes with a constant bound, without branches or calls. Where an
@@ -258,7 +258,7 @@ def _unused(names: Sequence[str], lines: Sequence[str]) -> list[str]:
 
 
 def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """A group of angles in a loop, which compilers vectorise."""
+    """A group of angles in a loop, which compilers vectorize."""
     n, T = len(turns), number.name
     lines = wrapped(f"const {T} angle{group}[{n}] = {{", [t.angle for t in turns], "};", 90)
     entries = f"angle{group}[k], &sine{group}[k], &cosine{group}[k]"

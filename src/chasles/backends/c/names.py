@@ -12,7 +12,7 @@ LONGEST = 48
 """Letters of a prefix: names of files and of functions that begin with it stay bearable."""
 
 _DIGITS = 8
-"""Hexadecimal digits of a digest, in the place of what is cut off."""
+"""Hexadecimal digits of a digest, instead of what is cut off."""
 
 RESERVED: dict[str, frozenset[str]] = {
     why: frozenset(names.split())

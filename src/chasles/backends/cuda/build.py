@@ -206,7 +206,7 @@ def _fit(architecture: str, warps: int, registers: int, shared: int) -> int:
 
 
 def _granted(registers: int) -> int:
-    """Registers that a thread gets which needs so many for values; they come in groups of eight."""
+    """Return the registers allocated to a thread for its values, in groups of eight."""
     return -(-min(registers + OTHERS, MOST) // 8) * 8
 
 

@@ -3,7 +3,7 @@
 Arrays are CuPy's, or anything with `__cuda_array_interface__`. They are used in place, in rows
 (coordinates last, contiguous) or in columns (the transpose of a contiguous array), with any leading
 shapes that broadcast. A call is launched on CuPy's current stream and returns at once; nothing is
-synchronised, so calls can be captured in CUDA graphs (give `out=`). A quaternion that is zero gives
+synchronized, so calls can be captured in CUDA graphs (give `out=`). A quaternion that is zero gives
 NaN: checking would have to wait. Other libraries use `run` with arrays of their own.
 """
 
@@ -193,7 +193,7 @@ class Kernel:
         return self._loaded[target, layout]
 
     def plan(self, device: int, count: int, *, rows: bool) -> Plan | None:
-        """The launch for about so many states, in rows or not; None if it takes several."""
+        """Return the launch for about `count` states, in rows or not; None if it takes several."""
         built, function = self.loaded(architecture(device), best_layout(count, rows=rows))
         if built.columns:
             return None
@@ -366,7 +366,7 @@ class Loop:
         every: int,
         threads: int | None = None,
     ) -> None:
-        """Advance states (count, size) by so many steps: CuPy's arrays on the current device.
+        """Advance states (count, size) by a number of steps: CuPy's arrays on the current device.
 
         controls: the other inputs, (count or 1, steps or 1, size), shared where 1. records: for
         each state (count, kept, size), filled after every `every` steps and after the last. Any

@@ -134,7 +134,7 @@ class Resident:
         self.call: Callable[..., Any] = make(ctypes.addressof(code.definition), owner, None)
 
     def lacks(self, bits: int, device: int, count: int, *, rows: bool) -> bool:
-        """Return True if a launch for so many states can be added and was not yet."""
+        """Return True if a launch for a number of states can be added and was not yet."""
         wanted = bits, device, rows
         known = any(
             (plan.bits, plan.device, plan.rows) == wanted and plan.least <= count <= plan.most
@@ -154,7 +154,8 @@ def resident(
     interface: Interface, library: Library, fallback: Callable[..., Any]
 ) -> Resident | None:
     """A built-in function; None where the machine code does not know Python's objects, or has no
-    room for so many arrays."""
+    room for that many arrays.
+    """
     variables = (*interface.inputs, *interface.outputs)
     long = any(len(v.shape) > RANK for v in variables) or len(variables) > ARRAYS
     if long or not interface.inputs or not interface.outputs or not supported():

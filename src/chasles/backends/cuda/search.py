@@ -1,7 +1,7 @@
 """Searches on a GPU: in float32 until each problem is nearly solved, then in float64.
 
 The searches are those of `llvm.search`, on CuPy's arrays. Most problems need two or three steps of
-float64. The others are tried again from all starts, by a warp each. Nothing is synchronised.
+float64. The others are tried again from all starts, by a warp each. Nothing is synchronized.
 """
 
 import functools

@@ -2,7 +2,7 @@
 
 The step is a program from a point and a memory (and goals) to both of them, as in `llvm.search`. In
 the form "search" a thread holds one problem. When its search has ended, with the point solved or
-all tries used up, the thread takes the next problem, so that none waits for its neighbours. In the
+all tries used up, the thread takes the next problem, so that none waits for its neighbors. In the
 form "tries", for hard problems, the threads of a warp hold the same problem, each from another
 start; the first in order that is solved wins. What happens to a problem depends neither on its
 place nor on the form.

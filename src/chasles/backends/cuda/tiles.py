@@ -112,7 +112,7 @@ class Tiled(Threads):
         return found
 
     def _needed(self, values: int, numbers: int) -> int:
-        """Bytes of a tile in which so many values wait for so many numbers of long rows."""
+        """Return the bytes of a tile for parked values and numbers of long rows."""
         tile = (WARP * self.size + (WARP + 1) * values) * self.number.bytes
         return -(-(tile + 2 * numbers) // HEADER) * HEADER
 

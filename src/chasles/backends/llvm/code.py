@@ -117,7 +117,7 @@ def sweep() -> None:
 
 
 def _begin_fork() -> None:
-    """Wait until no other thread is in LLVM's lock, which the child would find taken for ever."""
+    """Wait until no other thread is in LLVM's lock, which the child would find taken forever."""
     _FORKING.append(None)
     end = time.monotonic() + 1.0  # of a thread that was interrupted, an entry may be left
     while set(_SWEEPING) - {threading.get_ident()} and time.monotonic() < end:

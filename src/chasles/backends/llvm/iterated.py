@@ -1,11 +1,10 @@
 """One kernel of three: a beginning, an iteration that is repeated until it has converged, an end.
 
-    begin(inputs) -> point, memory, data
-    refine(point, memory, data) -> point, memory
-    end(inputs, point, memory, data) -> outputs
+    begin(inputs) -> point, memory, data refine(point, memory, data) -> point, memory end(inputs,
+    point, memory, data) -> outputs
 
 The first number of a memory is 0 while its state goes on. A kernel that is given a state that has
-converged returns it unchanged, so that a result does not depend on its neighbours in a batch. The
+converged returns it unchanged, so that a result does not depend on its neighbors in a batch. The
 whole has the two functions of any other kernel, `one` and `batch`; loops and threads take it as one
 of them.
 """

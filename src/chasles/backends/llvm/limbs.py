@@ -39,7 +39,7 @@ class LimbBody(Body):
 
     @contextmanager
     def _wide(self, width: int) -> Iterator[Writer]:
-        """The writer, for vectors of so many lanes."""
+        """The writer, for vectors of a number of lanes."""
         before, self.w.width = self.w.width, width
         try:
             yield self.w

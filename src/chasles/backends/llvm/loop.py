@@ -1,7 +1,7 @@
 """A kernel's step repeated in machine code: states go round, controls and records move along.
 
-The outputs of the step are the first inputs of the next, in place. After every so many steps the
-first of them, or all, are copied to a record.
+The outputs of the step are the first inputs of the next, in place. After every few steps the first
+of them, or all, are copied to a record.
 """
 
 import functools
@@ -270,7 +270,7 @@ class Call(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Steps from one on, and the records that they fill, one after every so many, if any."""
+    """Steps from one on, and the records that they fill, one after every few, if any."""
 
     step: int
     steps: int
@@ -311,11 +311,11 @@ class Loop:
         every: int,
         threads: int | None = None,
     ) -> None:
-        """Advance states (count, size), in place and contiguous, by so many steps.
+        """Advance states (count, size), in place and contiguous, by a number of steps.
 
-        controls: the other inputs, (count or 1, steps or 1, size), shared where 1. records: for
-        the first states, or all, (count, kept, size), filled after every `every` steps and after
-        the last.
+        controls: the other inputs, (count or 1, steps or 1, size), shared where 1. records: for the
+        first states, or all, (count, kept, size), filled after every `every` steps and after the
+        last.
         """
         self.sizes.check(states, controls, records, steps, every)
         assert all(a.flags.c_contiguous for a in states), "states are advanced in place"

@@ -76,7 +76,7 @@ def tiles_of_states(program: Program, rolled: Rolled, target: Target) -> str:
 
 
 def _functions(name: str, rolled: Rolled, target: Target, width: int) -> str:
-    """`name`: all segments on the memory at an address, for so many lanes."""
+    """`name`: all segments on the memory at an address, for a number of lanes."""
     texts, cases, calls = [], [], []
     for f, form in enumerate(rolled.forms):
         w = target.writer(width)
@@ -119,7 +119,7 @@ end:
 
 
 def _copy(w: Writer, target: str, source: str, count: int) -> None:
-    """Copy so many numbers, which do not overlap: whole vectors, the last of which may."""
+    """Copy a number of numbers, which do not overlap: whole vectors, the last of which may."""
     wide = f"<{w.widest} x {w.element.name}>"
     if count < w.widest:
         for k in range(count):

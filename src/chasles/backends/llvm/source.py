@@ -134,7 +134,7 @@ def _parts(
     going: Mapping[int, list[Place]],
     pack: Mapping[int, tuple[int, ...]] | None = None,
 ) -> list[str]:
-    """The functions of all parts of a program, for so many lanes, or with limbs in lanes."""
+    """The functions of all parts of a program, for a number of lanes, or with limbs in lanes."""
     texts = []
     for n, part in enumerate(lowered.parts):
         w, results = target.writer(width), {r: going[r] for r in part.results if r in going}

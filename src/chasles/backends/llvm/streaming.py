@@ -27,7 +27,7 @@ def joined(w: Writer, lanes: Sequence[Lane]) -> str:
 
 
 class Kept:
-    """A matrix of so many rows and columns at `base`, written row by row through the cache."""
+    """A matrix of a number of rows and columns at `base`, written row by row through the cache."""
 
     def __init__(self, w: Writer, base: str, rows: int, columns: int) -> None:
         self._w, self._base, self._columns = w, base, columns
@@ -55,7 +55,7 @@ class Kept:
 
 
 class Stream:
-    """A matrix of so many rows and columns at `base`, which goes past the cache.
+    """A matrix of a number of rows and columns at `base`, which goes past the cache.
 
     There are at least two vectors of entries (`tiles.streams`).
     """

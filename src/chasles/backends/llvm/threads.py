@@ -3,7 +3,7 @@
 A call hands its work over, takes part in it, and returns when all of it is done: one call of a C
 function, in which Python raises no interrupt. So none can find a lock taken, and no thread is left
 that writes into arrays which the caller frees. The threads are Python's, but they wait for work in
-machine code for ever, without Python's lock.
+machine code forever, without Python's lock.
 """
 
 import _thread

@@ -133,7 +133,7 @@ def _steady(w: Writer, output: int, start: str) -> str:
 
 
 def streams(w: Writer, columns: int) -> bool:
-    """Return True if rows of so many columns can be written past the cache: by AVX-512."""
+    """Return True if rows of a number of columns can be written past the cache: by AVX-512."""
     return -(-columns // w.width) > UNROLLED and w.bytes == 64
 
 
@@ -155,7 +155,7 @@ def declared(w: Writer) -> list[str]:
 
 
 class Lines:
-    """The cache lines of a row of numbers at `base`, each taken from two neighbouring vectors.
+    """The cache lines of a row of numbers at `base`, each taken from two neighboring vectors.
 
     Vectors are those of the row, `width` numbers each from its first on. Line n begins in vector n.
     Whole lines are written past the cache. What the row has of its first and of its last lines is
@@ -287,7 +287,7 @@ def _rows(w: Writer, clip: bool) -> list[str]:
 def _loop(w: Writer, n: int, first: str, move: Callable[[str], None], back: str = "loop") -> None:
     """Call `move(start)` for blocks of `width` columns from `first` (or from 0 if it is negative).
 
-    The first and the last block may overlap their neighbours.
+    The first and the last block may overlap their neighbors.
     """
     w.raw("  br label %loop\nloop:")
     w.raw(f"  %block = phi i64 [ {first}, %entry ], [ %next, %{back} ]")

@@ -232,7 +232,7 @@ _DEFINITIONS: dict[str, Any] = {}
 
 
 def _definition(name: str, text: str, entry: int) -> int:
-    """The address of a method definition, kept for ever: there is one for each function."""
+    """The address of a method definition, kept forever: there is one for each function."""
     if text not in _DEFINITIONS:
         held = ctypes.c_char_p(name.encode()), ctypes.c_char_p(text.encode())
         start, end = (ctypes.cast(x, ctypes.c_void_p).value or 0 for x in held)

@@ -69,7 +69,7 @@ def lint(
 class Report:
     """The findings of a file, and its repaired copy.
 
-    unreadable: why the file cannot be read. asked: a repair was asked for. copy, diff: of the
+    unreadable: why the file cannot be read. asked: a repair was requested. copy, diff: of the
     repair, if one was made. left: what could not be repaired, and why. unwritten: why the copy
     could not be written.
     """

@@ -28,7 +28,7 @@ def in_front(
 def learn(
     function: Any, library: Library, kernel: Any, device: int, count: int, *, rows: bool
 ) -> None:
-    """Prepare calls with arrays of a library on a GPU, of about so many states, in rows or not."""
+    """Prepare calls with arrays of a library on a GPU, of about `count` states, in rows or not."""
     known, bits = function.residents, 8 * kernel.dtype.itemsize
     with COMPILING:
         if library.name not in known:

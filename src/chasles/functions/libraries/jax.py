@@ -45,7 +45,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def _direct(function: Any) -> Callable[..., Any]:
-    """A function of arrays that are nothing but numbers: compiled by XLA as a whole."""
+    """A function of arrays that are only numbers: compiled by XLA as a whole."""
     whole = jax.jit(function.call)
 
     def direct(*arguments: Any, **named: Any) -> Any:

@@ -1,7 +1,7 @@
 """PyTorch's tensors: taken where they are, differentiable, one operation for its compiler.
 
-Outside `torch.compile` a tensor that is nothing but its numbers goes straight to the compiled code;
-one that is differentiated or mapped goes through `torch.autograd.Function`, whose derivatives are
+Outside `torch.compile` a tensor that is only its numbers goes straight to the compiled code; one
+that is differentiated or mapped goes through `torch.autograd.Function`, whose derivatives are
 compiled functions again, to any order. Inside, the call is the operation `chasles::evaluate`.
 """
 
@@ -172,7 +172,7 @@ def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) 
 def _run(
     function: Any, tensors: Sequence[Any], threads: int | None, out: tuple[Any, ...] | None = None
 ) -> Sequence[Any]:
-    """The results for tensors that are nothing but their numbers: new ones, or `out` filled."""
+    """The results for tensors that are only their numbers: new ones, or `out` filled."""
     chosen = function.single if tensors[0].dtype == _SINGLE else function
     if tensors[0].device.type == "cuda":
         return _run_on_gpu(chosen, tensors, out)

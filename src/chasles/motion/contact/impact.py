@@ -298,8 +298,8 @@ def impact_derivatives(
     rates of its independent coordinates, while the loops stay closed: (..., nv, n) each. Points
     move with the successors and normals stay as they are in the world. Exact for `Sticking`,
     `Newton` without friction and `Moreau`; the other laws have central differences of their own, to
-    about 1e-9. Where slip changes its kind, or a contact comes or goes, between neighbouring
-    impacts there is no derivative. `Sticking` needs a point that can move in all three directions.
+    about 1e-9. Where slip changes its kind, or a contact comes or goes, between neighboring impacts
+    there is no derivative. `Sticking` needs a point that can move in all three directions.
     """
     check_law("impact_derivatives: law", law)
     one = [contact] if isinstance(contact, Contact) else contact

@@ -71,7 +71,7 @@ def watched(
 
 
 def first_unstable(watch: Any, steps: int) -> Any:
-    """The first suspicious step of each member after so many steps, -1 where there is none."""
+    """The first suspicious step of each member after a number of steps, -1 where there is none."""
     age = (watch[..., 1::2].max(-1, keepdims=True) - LATCHED).clip(0.0).astype(int)
     return ((steps - age) * (age > 0) - (age == 0)).reshape(watch.shape[:-1])
 

@@ -6,7 +6,7 @@ of point and normal, follow by differentiating that condition.
 
 Of bodies that touch by other features as they move, each pair of features (a corner and a face, two
 edges, a rim and the ground) is a possible contact of its own. Its gap is that of the features,
-wherever they are; its `room` says how far it is from handing over to its neighbours: beyond an edge
+wherever they are; its `room` says how far it is from handing over to its neighbors: beyond an edge
 of the face, an end of an edge, or where another feature is turned towards the other body.
 """
 
@@ -286,7 +286,7 @@ class Capsules(_Features):
 
     Two features whose common normal both bodies allow are the nearest, by convexity: the gap is
     their distance less the radius. Before faces and across edges distances have a sign, so that a
-    deep step is seen too. Each pair hands over to its neighbours with the same gap and normal. A
+    deep step is seen too. Each pair hands over to its neighbors with the same gap and normal. A
     side along a face or an edge touches by its ends, or those of the other.
     """
 

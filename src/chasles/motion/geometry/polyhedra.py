@@ -285,7 +285,7 @@ def _common(
 
 
 def ends_before_edges(axis: Solid, whole: Solid) -> Pairs:
-    """Half of the ball around an end is of the capsule, and the edge has two faces."""
+    """The capsule contains half of the ball around an end, and the edge has two faces."""
     i, j = _all(axis.corners, whole.starts)
     edges, c, ahead = Lines(whole.starts[j], whole.alongs[j]), axis.corners[i], axis.arms[i, 0]
     distance, n, turn = edges.nearest(c, ahead)

@@ -16,7 +16,7 @@ Array = Any
 
 
 def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int = 8) -> np.ndarray:
-    """Forces f (nc, 3 or 4) with pyramids of `facets` sides in the place of cones.
+    """Forces f (nc, 3 or 4) with pyramids of `facets` sides instead of cones.
 
     A linear complementarity problem by Lemke's method, which always has an answer where contacts
     can be kept (Stewart and Trinkle 1996; Anitescu and Potra 1997). The pyramids stand within the
@@ -62,9 +62,9 @@ def cone_gauss_seidel(
 ) -> Iterated:
     """Forces (..., nc, 3 or 4) of many problems, each contact projected on its cone in turn.
 
-    G (..., 3 nc, 3 nc), c (..., 3 nc), mu (..., nc), slip (..., nc, 2); leading shapes broadcast;
-    4 and 3 in the place of 3 and 2 with torsion. start (..., nc, 3): forces to begin with, such as
-    those of the last step. All problems advance together, by Coulomb's law (Jourdan, Alart and Jean
+    G (..., 3 nc, 3 nc), c (..., 3 nc), mu (..., nc), slip (..., nc, 2); leading shapes broadcast; 4
+    and 3 instead of 3 and 2 with torsion. start (..., nc, 3): forces to begin with, such as those
+    of the last step. All problems advance together, by Coulomb's law (Jourdan, Alart and Jean
     1998), or the convex one with dilates=True. It stops where every residual is below `tolerance`
     times the largest |c| of its problem, or after `sweeps`, and never raises for problems without a
     solution, whose residual stays large.

@@ -35,7 +35,7 @@ from chasles.motion.solvers import Cone, Infeasible, checked_problem, cones_prog
 Array = Any
 
 REACH = 1e-13
-"""The part of the largest entry of G, or of c, that is nothing but rounding."""
+"""The part of the largest entry of G, or of c, that is only rounding."""
 
 ACCURATE = 1e-10
 """Accuracy of Coulomb's law, relative to the largest |c|."""
@@ -271,7 +271,7 @@ def _solved(law: Law) -> np.ndarray:
 
 
 def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
-    """Return True if forces satisfy a law as accurately as asked for, or as can be written."""
+    """Return True if forces satisfy a law as accurately as requested, or as can be written."""
     rounding = ROUNDING * np.max((1.0 + law.mu)[:, None] * np.abs(law.weight * f))
     return bool(law.residual(f) <= part * ACCURATE * np.max(np.abs(law.c)) + rounding)
 

@@ -262,7 +262,7 @@ class Moreau:
         return by_W, by_zeta
 
     def _law(self, W: np.ndarray, zeta: np.ndarray) -> Law:
-        """Coulomb's law with the mean velocity, times 1 + e, in the place of accelerations."""
+        """Coulomb's law with the mean velocity, times 1 + e, instead of accelerations."""
         n = len(zeta) // 3
         symmetric = 0.5 * (W + W.T)
         c = (1.0 + self.restitution) * zeta

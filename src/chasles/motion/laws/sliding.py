@@ -17,10 +17,10 @@ from chasles.errors import InputError
 from chasles.motion.solvers import boxed
 
 REACH = 1e-13
-"""The part of the largest entry of M that is nothing but rounding."""
+"""The part of the largest entry of M that is only rounding."""
 
 SINGULAR = 1e-9
-"""Determinants of unit size that are nothing but rounding."""
+"""Determinants of unit size that are only rounding."""
 
 ACCURATE, EXACT = 1e-9, 1e-12
 """The parts of the largest |d| by which w may be wrong, and up to which it is right."""

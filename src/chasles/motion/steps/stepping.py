@@ -339,7 +339,7 @@ class Steps:
         over = maximum(solved * enough, 2.0 * less_equal(MOST, count + 1.0))
         anew = less_equal(found.residual, NEARLY) * (1.0 - enough)
         later = [over, count + 1.0, found.residual, times + anew, 1.0 - careful]
-        # From the second time on half of the change: alternating impulses meet.
+        # From the second update on, halve the change, so that alternating impulses converge.
         part = anew * select(less(0.5, times), 0.5, 1.0)
         later += [old + part * (new - old) for old, new in zip(held, found.held, strict=True)]
         kept = [select(done, old, new) for old, new in zip(v, found.v, strict=True)]

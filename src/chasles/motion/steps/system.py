@@ -69,7 +69,7 @@ class System:
         return y[..., self.nv : 2 * self.nv]
 
     def stages(self, count: int, y: np.ndarray) -> np.ndarray:
-        """Room for the rates of so many stages."""
+        """Room for the rates of a number of stages."""
         return np.empty((count, *y.shape), y.dtype)
 
     def moved(self, y: np.ndarray, h: Any, weights: Weights, k: Any) -> np.ndarray:
