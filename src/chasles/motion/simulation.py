@@ -558,6 +558,8 @@ def rollout(
         Pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`.
     contact_states : array_like, shape (..., states), optional
         Initial states of surfaces and friction. Default: at rest.
+    threads : int, optional
+        Number of threads. Default: all for large batches.
 
     Returns
     -------

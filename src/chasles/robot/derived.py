@@ -263,7 +263,7 @@ class Deriving(Configuring):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
-        *rates : array_like, shape (..., nv)
+        *rates, **named_rates : array_like, shape (..., nv)
             Time derivatives qd, qdd, qddd, ..., in this order or by these names. Their number is
             the order.
         frame : str
@@ -318,7 +318,7 @@ class Deriving(Configuring):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
-        *rates : array_like, shape (..., nv)
+        *rates, **named_rates : array_like, shape (..., nv)
             Time derivatives qd, qdd, ..., in this order or by these names; n of them give the n-th
             derivative.
         frame : str
@@ -370,7 +370,7 @@ class Deriving(Configuring):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
-        *rates : array_like, shape (..., nv)
+        *rates, **named_rates : array_like, shape (..., nv)
             Time derivatives qd, qdd, ...; n of them give the n-th time derivative of D.
         frame : str
             Name of a link or frame.
@@ -406,7 +406,7 @@ class Deriving(Configuring):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
-        *rates : array_like, shape (..., nv)
+        *rates, **named_rates : array_like, shape (..., nv)
             Time derivatives qd, qdd, ...
         frame : str
             Name of a link or frame.

@@ -335,7 +335,7 @@ class Editing(Deriving):
 
         Parameters
         ----------
-        *data : CouplingData
+        *couplings : CouplingData
             Equations made by `chasles.model.gear` or `chasles.model.coupling`. `gear("drive",
             "wheel", {"motor": 0.01})` is wheel = 0.01 motor; `coupling("cam", ["lever", "shaft"],
             function)` is function(lever, shaft) = 0, written with `chasles.expr`, or

@@ -17,11 +17,11 @@ def explain(
         str,
         typer.Argument(
             metavar="FUNCTION",
-            help="The function's name: inverse_dynamics.",
+            help="Function name, for example inverse_dynamics.",
             autocompletion=among(FUNCTIONS),
         ),
     ],
-    method: Annotated[str, method_option("The method's name.")] = "fastest",
+    method: Annotated[str, method_option("Method name.")] = "fastest",
     frame: Frame = "",
     program: Annotated[bool, option("Show every line of the program (also with --json).")] = False,
 ) -> Answer:

@@ -62,7 +62,7 @@ def simulate(
     integrator: Annotated[
         str | None,
         option(
-            "rk4 (default), dopri5, semi-implicit, variational, ...",
+            "Integrator: rk4 (default), dopri5, semi-implicit, ...",
             autocompletion=among(INTEGRATORS),
         ),
     ] = None,

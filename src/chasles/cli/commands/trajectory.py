@@ -41,7 +41,7 @@ def trajectory(
     output: Annotated[Path, option("Motion file to write (.csv).", "--output", "-o")],
     kind: Annotated[
         str,
-        option(f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.", autocompletion=among(KINDS)),
+        option(f"Kind: {', '.join(KINDS[:-1])} or {KINDS[-1]}.", autocompletion=among(KINDS)),
     ] = "minimum-jerk",
     start: Annotated[
         list[str] | None,
