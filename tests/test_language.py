@@ -49,6 +49,7 @@ UNITS = re.compile(r"\b(s|m|rad|N|pixels)\b|[Tt]olerance|gain|per second|seed|Se
 ALLOWED = {
     "mobility = freedoms (of the tree)": "the name of an attribute",
     "others: beside(state) of each": "the name of a function",
+    "freedoms must be": "the name of an argument",
 }
 """Texts that break a rule, by a part of them, and why."""
 
@@ -120,7 +121,8 @@ def options() -> Iterator[tuple[str, Any]]:
 
 def kind(parameter: Any) -> str:
     """Return the type of a parameter, which releases of Typer keep in different places."""
-    return str(getattr(parameter, "bare_type", getattr(parameter, "type", ""))).lower()
+    found = getattr(parameter, "bare_type", None) or getattr(parameter, "type", "")
+    return str(found() if inspect.ismethod(found) else found).lower()
 
 
 def test_help_begins_with_a_verb_or_a_noun() -> None:

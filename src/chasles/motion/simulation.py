@@ -535,11 +535,11 @@ def rollout(
         Initial joint positions (rad or m).
     qd : array_like, shape (..., nv)
         Initial joint velocities (rad/s or m/s).
-    tau : array_like or controller, optional
-        Joint torques (N m or N): constant (nv,), one row per step (..., steps, nv), or a controller
-        that is traced into the step: a function tau(t, q, qd) of numbers that returns nv of them
-        (with the functions of `chasles.expr` beyond arithmetic), or `PDControl`,
-        `GravityCompensation` or `ComputedTorque` of `chasles.rollouts`.
+    tau, control : array_like or controller, optional
+        Joint torques (N m or N), by one of these names: constant (nv,), one row per step (...,
+        steps, nv), or a controller that is traced into the step: a function tau(t, q, qd) of
+        numbers that returns nv of them (with the functions of `chasles.expr` beyond arithmetic), or
+        `PDControl`, `GravityCompensation` or `ComputedTorque` of `chasles.rollouts`.
     dt : float
         Step size (s).
     steps : int

@@ -54,6 +54,8 @@ class Deriving(Configuring):
             Derivative to compile instead of the function.
         parameters : tuple of str
             Model parameters that remain inputs.
+        **options
+            Options of the method, for example frame="tool".
 
         Returns
         -------
