@@ -77,6 +77,7 @@ def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose")
     >>> import chasles
     >>> robot = chasles.robots.planar(2)
     >>> chasles.control.task_coordinates(robot, [0.0, 0.5], frame="tip", task="position").round(3)
+    array([1.878, 0.   , 0.479])
     """
     if _checked(task) == "twist":
         problem = "a twist has no coordinates"
@@ -115,6 +116,7 @@ def task_jacobian(robot: Robot, q: Array, frame: str, *, task: Task = "twist") -
     >>> import chasles
     >>> robot = chasles.robots.planar(2)
     >>> chasles.control.task_jacobian(robot, [0.0, 0.5], frame="tip", task="position").shape
+    (3, 2)
     """
     return _jacobians(robot, (q,), frame, _checked(task))[0]
 
@@ -149,6 +151,7 @@ def task_jacobian_rate(
     >>> chasles.control.task_jacobian_rate(
     ...     robot, [0.0, 0.5], [1.0, 0.0], frame="tip", task="position"
     ... ).shape
+    (3, 2)
     """
     _refuse_driven(robot)
     if _checked(task) == "pose":
@@ -208,6 +211,7 @@ def operational_dynamics(
     ...     chasles.robots.puma560(), [0.3, 0.5, -1.0, 0.2, 0.9, -0.4], [0.0] * 6, frame="tool"
     ... )
     >>> Lambda.shape, bias.shape
+    ((6, 6), (6,))
     """
     J, Jd = _jacobians(robot, (q, qd), frame, _checked(task))
     if damping is not None and not (np.isfinite(damping) and damping > 0.0):
@@ -294,6 +298,7 @@ def operational_torques(
     >>> q, qd = [0.3, 0.5, -1.0, 0.2, 0.9, -0.4], [0.0] * 6
     >>> D, C, G = chasles.control.operational_torques(robot, q, qd, frame="tool")
     >>> D.shape, C.shape, G.shape
+    ((6, 6), (6,), (6,))
     """
     J, Jd = _square("operational_torques", robot, (q, qd), frame, task)
     D, G = robot.mass_matrix(q) @ np.linalg.inv(J), robot.bias_forces(q, np.zeros(robot.nv))
@@ -403,6 +408,7 @@ def task_perturbations(
     ...     robot, q, zero, zero, d, zero, zero, frame="tip", task="position"
     ... )
     >>> dchi.round(4)
+    array([-0.0048,  0.    ,  0.0188])
     """
     _varied("task_perturbations", robot, task)
     J, Jd, Jdd = _jacobians(robot, (q, qd, qdd), frame, task)
@@ -455,9 +461,10 @@ def joint_perturbations(
     >>> import chasles
     >>> robot, q, zero = chasles.robots.puma560(), [0.3, 0.5, -1.0, 0.2, 0.9, -0.4], [0.0] * 6
     >>> dq, dqd, dqdd = chasles.control.joint_perturbations(
-    ...     robot, q, zero, zero, [0.01, 0, 0, 0, 0, 0], zero, zero, frame="tool"
+    ...     robot, q, zero, zero, [0.01, 0, 0, 0, 0, 0], zero, zero, frame="tool", task="pose"
     ... )
     >>> dq.shape
+    (6,)
     """
     _varied("joint_perturbations", robot, task)
     J, Jd, Jdd = _square("joint_perturbations", robot, (q, qd, qdd), frame, task)

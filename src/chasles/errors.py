@@ -149,6 +149,7 @@ class ChaslesError(Exception):
         --------
         >>> from chasles.errors import InputError
         >>> InputError("E-X-001", "wrong").fields()["problem"]
+        'wrong'
         """
         names = ("code", "file", "line", "part", "problem", "remedy")
         return {name: getattr(self, name) for name in names}
@@ -170,6 +171,7 @@ class ChaslesError(Exception):
         --------
         >>> from chasles.errors import InputError
         >>> InputError("E-X-001", "wrong").at(part="q").part
+        'q'
         """
         if "file" in fields:
             fields["file"], fields["line"] = _place(fields["file"], fields.get("line"))
@@ -192,6 +194,7 @@ class ChaslesError(Exception):
         --------
         >>> from chasles.errors import InputError
         >>> InputError("E-X-001", "wrong", part="q").within("robot 'arm'").part
+        "robot 'arm': q"
         """
         return self.at(part=": ".join(filter(None, (part, self.part))))
 

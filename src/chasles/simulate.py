@@ -45,6 +45,7 @@ def simulate(
     >>> import chasles
     >>> run = chasles.simulate(chasles.robots.planar(2), [0.0, 0.5], [0.0, 0.0], duration=0.01)
     >>> run.t.shape
+    (11,)
     """
     return simulation.simulate(
         robot, q, qd, compiled=compiled, device=device, threads=threads, **options

@@ -186,6 +186,7 @@ def computed_torque(
     >>> chasles.control.computed_torque(
     ...     robot, [0.1, 0.0], still, still, still, still, stiffness=100.0, damping=20.0
     ... ).round(3)
+    array([-7.145, -3.453])
     """
     mechanism = robot.mechanism
     key = ("computed_torque", type(stiffness) in _NUMBERS, type(damping) in _NUMBERS)

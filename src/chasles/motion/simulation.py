@@ -187,6 +187,7 @@ def simulate(
     >>> robot = chasles.robots.planar(2)
     >>> run = robot.simulate([0.0, 0.5], [0.0, 0.0], duration=0.01)
     >>> run.q.shape
+    (11, 2)
     """
     check_robot("simulate", robot)
     q, qd = (
@@ -578,6 +579,7 @@ def rollout(
     >>> import chasles
     >>> robot = chasles.robots.planar(2)
     >>> robot.rollout([0.0, 0.5], [0.0, 0.0], dt=0.001, steps=10).q.shape
+    (11, 2)
     """
     made, course = _course(robot, q, qd, tau, **options)
     return watching.told("rollout", made(course))

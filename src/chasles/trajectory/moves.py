@@ -75,6 +75,7 @@ class Move:
         --------
         >>> import chasles, numpy as np
         >>> chasles.trajectory.minimum_jerk([0.0], [1.0], 1.0).inside(np.array(0.5), 0)
+        (array([0.5]),)
         """
         raise NotImplementedError
 
@@ -110,6 +111,7 @@ class Move:
         --------
         >>> import chasles
         >>> chasles.trajectory.minimum_jerk([0.0], [1.0], 1.0).times(0.25)
+        array([0.  , 0.25, 0.5 , 0.75, 1.  ])
         """
         if not (math.isfinite(step) and step > 0.0):
             problem = f"the time step must be a positive number of seconds, not {step!r}"

@@ -86,6 +86,7 @@ def quintic(
     >>> move = chasles.trajectory.quintic([0.0], [1.0], 2.0)
     >>> q, qd, qdd = move(1.0)
     >>> q.round(3)
+    array([0.5])
     """
     return between("quintic", q0, q1, duration, [(qd0, qd1), (qdd0, qdd1)], robot)
 
@@ -126,6 +127,7 @@ def septic(
     >>> import chasles
     >>> move = chasles.trajectory.septic([0.0], [1.0], 2.0)
     >>> move(1.0)[0].round(3)
+    array([0.5])
     """
     ends = [(qd0, qd1), (qdd0, qdd1), (qddd0, qddd1)]
     return between("septic", q0, q1, duration, ends, robot)
@@ -159,6 +161,7 @@ def minimum_jerk(q0: Array, q1: Array, duration: float, *, robot: Robot | None =
     >>> move = chasles.trajectory.minimum_jerk([0.0, 0.0], [1.0, 0.5], 2.0)
     >>> q, qd, qdd = move(1.0)
     >>> q, qd.round(4)
+    (array([0.5 , 0.25]), array([0.9375, 0.4688]))
     """
     return between("minimum_jerk", q0, q1, duration, [(None, None)] * 2, robot)
 
@@ -189,6 +192,7 @@ def minimum_snap(q0: Array, q1: Array, duration: float, *, robot: Robot | None =
     --------
     >>> import chasles
     >>> chasles.trajectory.minimum_snap([0.0], [1.0], 2.0)(1.0)[0].round(3)
+    array([0.5])
     """
     return between("minimum_snap", q0, q1, duration, [(None, None)] * 3, robot)
 

@@ -110,6 +110,7 @@ def contact_points(
     >>> from chasles.contact import Plane, Sphere, contact_points
     >>> robot = chasles.robots.planar(2)
     >>> len(contact_points(robot, [0.0, 0.5], [0.0, 0.0], Sphere("tip", 0.1), Plane()))
+    1
     """
     check_shapes("contact_points", body, surface)
     for name, value in (("friction", friction), ("torsion", torsion)):
