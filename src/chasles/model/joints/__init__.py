@@ -220,6 +220,9 @@ JOINTS: dict[str, type[Joint]] = {
 }
 """Every joint type by the name that files and builders use; "fixed" joints merge two links."""
 
+TYPES: dict[str, type[Joint]] = JOINTS | {"fixed": Fixed, "custom": Joint}
+"""Every type that a joint's data can have: also fixed joints, and the contract for your own."""
+
 LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
     name: joint for name, joint in JOINTS.items() if joint.holonomic
 }
@@ -228,6 +231,7 @@ LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
 __all__ = [
     "JOINTS",
     "LOOP_JOINTS",
+    "TYPES",
     "Joint",
     "Numbers",
     "Reversed",
