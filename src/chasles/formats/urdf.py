@@ -43,9 +43,6 @@ from chasles.writing import store
 UNBOUNDED = sys.float_info.max
 """Stands for no limit where one must be given: readers of the format take no "inf"."""
 
-_TYPES = spelled("URDF", own=True)
-"""Joint types by the words of files."""
-
 _KINDS = [kind for kind, row in SHAPE_TRAITS.items() if row.urdf]
 
 _ELSE, _ENDS = "save it as .toml or .xml", ("parent", "child")
@@ -147,10 +144,13 @@ def inertial(part: Part) -> Inertial:
 
 def _joint(joint: Part) -> JointData:
     given = joint.text("type")
-    if given not in _TYPES:
-        raise joint.error("E-URDF-004", f"unknown type {short(given)}", f"use {', '.join(_TYPES)}")
+    kinds = (k for k, row in TYPES.items() if given in row.names.get("URDF", k).split())
+    kind = next(kinds, None)
+    if kind is None:
+        remedy = f"use {', '.join(spelled('URDF', own=True))}"
+        raise joint.error("E-URDF-004", f"unknown type {short(given)}", remedy)
     name, (parent, child) = joint.text("name"), (joint.need(x).text("link") for x in _ENDS)
-    data = JointData(name, _TYPES[given], parent, child, origin(joint), where=joint.where)
+    data = JointData(name, kind, parent, child, origin(joint), where=joint.where)
     return data if data.kind == "fixed" else _moving(joint, data)
 
 

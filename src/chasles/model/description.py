@@ -380,8 +380,7 @@ def traits(kind: str) -> type[Joint]:
 def spelled(format: str, *, own: bool = False) -> dict[str, str]:
     """The joint types by a format's words; own: types without a word go by their own names."""
     found: dict[str, str] = {}
-    types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
-    for kind, joint in types.items():
+    for kind, joint in (*JOINTS.items(), (Fixed.kind, Fixed)):
         for word in joint.names.get(format, kind if own else "").split():
             found.setdefault(word, kind)
     return found

@@ -20,7 +20,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from chasles.backends import arrays
-from chasles.backends.interrupts import undisturbed
+from chasles.backends.cache import undisturbed
 from chasles.backends.llvm import checked
 from chasles.errors import ArgumentError
 

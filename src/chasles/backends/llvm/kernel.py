@@ -22,8 +22,7 @@ import numpy as np
 
 from chasles.backends import arrays, cache, objects
 from chasles.backends.arrays import Rows, words
-from chasles.backends.cache import Artifact
-from chasles.backends.interrupts import undisturbed
+from chasles.backends.cache import Artifact, undisturbed
 from chasles.backends.llvm import checked
 from chasles.backends.llvm import entry as llvm_entry
 from chasles.backends.llvm import pieces as llvm_pieces

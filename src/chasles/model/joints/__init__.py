@@ -5,7 +5,8 @@ other libraries ask of a type is a field of its class (`contract.Joint`); no fil
 by a type's name. The tests in tests/model/test_joints.py hold it to the contract.
 """
 
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chasles.expr import cos, sin
@@ -220,8 +221,8 @@ JOINTS: dict[str, type[Joint]] = {
 }
 """Every joint type by the name that files and builders use; "fixed" joints merge two links."""
 
-TYPES: dict[str, type[Joint]] = JOINTS | {"fixed": Fixed, "custom": Joint}
-"""Every type that a joint's data can have: also fixed joints, and the contract for your own."""
+TYPES: Mapping[str, type[Joint]] = ChainMap(JOINTS, {"fixed": Fixed})
+"""Every type of the table, also one that is added to it, and fixed joints."""
 
 LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
     name: joint for name, joint in JOINTS.items() if joint.holonomic
