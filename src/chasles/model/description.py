@@ -380,7 +380,8 @@ def traits(kind: str) -> type[Joint]:
 def spelled(format: str, *, own: bool = False) -> dict[str, str]:
     """The joint types by a format's words; own: types without a word go by their own names."""
     found: dict[str, str] = {}
-    for kind, joint in (*JOINTS.items(), (Fixed.kind, Fixed)):
+    types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
+    for kind, joint in types.items():
         for word in joint.names.get(format, kind if own else "").split():
             found.setdefault(word, kind)
     return found
