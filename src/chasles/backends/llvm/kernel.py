@@ -27,12 +27,12 @@ from chasles.backends.cache import Artifact
 from chasles.backends.llvm import checked
 from chasles.backends.llvm import entry as llvm_entry
 from chasles.backends.llvm import pieces as llvm_pieces
-from chasles.backends.llvm.body import Target
 from chasles.backends.llvm.checked import address, start_of
 from chasles.backends.llvm.code import Machine, assemble, emitted, load
 from chasles.backends.llvm.math import ELEMENTS
 from chasles.backends.llvm.source import WORTH_THREADS, Module, module
 from chasles.backends.llvm.threads import pool
+from chasles.backends.llvm.tiles import Target
 from chasles.errors import StateError
 from chasles.expr import Interface, Program, Staged
 
