@@ -59,7 +59,7 @@ BACKENDS: dict[str, Backend] = {
 """One row a backend, the usual one of each device first; loaded on use."""
 
 USUAL = next(iter(BACKENDS))
-"""The backend where none is asked for."""
+"""The default backend."""
 
 
 def devices() -> dict[str, tuple[str, ...]]:
@@ -151,7 +151,9 @@ def learn(
 
 
 def described(backend: str) -> str:
-    """What a backend's machine code runs on, in words; an error says why there is no such thing."""
+    """Return the hardware that a backend's machine code runs on; an error explains why there is
+    none.
+    """
     return _backend(backend).described()
 
 

@@ -3,8 +3,9 @@
 Cached machine code is executable code. The folder belongs to the user alone (mode 0700), entries
 are opened without following links, and owner and mode are checked on what was opened; an entry is
 used only if its SHA-256 matches. Whatever is damaged, foreign or unreadable is ignored and made
-again; a folder that cannot be used is no error. Writes are atomic, and what killed writers left is
-removed by the next; the entries unused for longest go when all together exceed `LIMIT`.
+again; a folder that cannot be used is not an error. Writes are atomic, and leftovers of killed
+writers are removed by the next. The entries unused for longest are evicted when the total exceeds
+`LIMIT`.
 
 Where a system has neither owners nor modes (Windows), the user's own folder is closed to others by
 the system, and a folder elsewhere is not used.
@@ -144,7 +145,7 @@ def _variables(rows: list[Any]) -> tuple[Variable, ...]:
 
 
 def folder() -> Path:
-    """Where entries are: `CHASLES_CACHE` if set, else the platform's cache folder."""
+    """Return the folder of the entries: `CHASLES_CACHE` if set, else the platform's cache folder."""
     chosen = os.environ.get("CHASLES_CACHE")
     if chosen:
         return Path(chosen)
@@ -238,7 +239,7 @@ def entries() -> list[tuple[str, int, float]]:
 
 
 class Cleared(NamedTuple):
-    """How many entries were removed, and why others could not be: "NAME: reason"."""
+    """Number of removed entries, and why others could not be removed: "NAME: reason"."""
 
     removed: int = 0
     left: tuple[str, ...] = ()
@@ -279,7 +280,7 @@ class _Place(NamedTuple):
     handle: int | None
 
     def name(self, name: str) -> str:
-        """What an entry is called beside `dir_fd=handle`."""
+        """Return the name of an entry relative to `dir_fd=handle`."""
         return name if self.handle is not None else str(self.path / name)
 
     def names(self) -> list[str]:
@@ -296,7 +297,7 @@ def _opened(path: Path) -> Iterator[_Place]:
     try:
         status = os.lstat(path) if handle is None else os.fstat(handle)
         if not _trusted(status, stat.S_ISDIR, path):
-            raise FileError("E-CACHE-001", f"{path} does not belong to this user alone")
+            raise FileError("E-CACHE-001", f"{path} is accessible to other users")
         yield _Place(path, handle)
     finally:
         if handle is not None:
@@ -304,12 +305,12 @@ def _opened(path: Path) -> Iterator[_Place]:
 
 
 def is_private(path: Path) -> bool:
-    """Whether a folder is this user's own, and closed to everybody else."""
+    """Return True if a folder belongs to this user and is closed to others."""
     return _trusted(os.lstat(path), stat.S_ISDIR, path)
 
 
 def _trusted(status: os.stat_result, right_kind: Any, folder: Path) -> bool:
-    """Whether something is of the right kind, this user's own, and closed to everybody else."""
+    """Return True if a file has the right type, belongs to this user and is closed to others."""
     if not hasattr(os, "geteuid"):
         own = folder.resolve().is_relative_to(Path.home().resolve())
     else:

@@ -38,7 +38,7 @@ Rates = tuple[tuple[int, float], ...]
 
 
 class Work(NamedTuple):
-    """What one state needs: operations, numbers that are read, and numbers that are written."""
+    """Work of one state: operations, numbers read, and numbers written."""
 
     operations: int
     read: int
@@ -46,7 +46,7 @@ class Work(NamedTuple):
 
     @staticmethod
     def of(program: Program) -> "Work":
-        """What a program does for one state, products fused into sums."""
+        """Return the work of a program for one state, with products fused into sums."""
         code = fused(program)
         needed = (code[k].op for k in deepest_first(code, list(places(program))))
         read, written = (sum(v.size for v in s) for s in (program.inputs, program.outputs))
@@ -64,9 +64,10 @@ def _operations(op: str) -> int:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a device does at most in a second.
+    """Peak performance of a device, per second.
 
-    operations: by kind of number. copies, fills: bytes read and written, for arrays of some bytes.
+    `operations` is given by dtype. `copies` and `fills` are bytes read and written, by array size
+    in bytes.
     """
 
     name: str

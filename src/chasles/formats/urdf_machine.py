@@ -64,7 +64,7 @@ def _number(part: Part, tag: str) -> float | None:
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        part.note(f"{tag} {text!r:.40} is not a number; it is left out")
+        part.note(f"{tag} {text!r:.40} is not a number and is ignored")
         return None
     return found
 
@@ -99,4 +99,4 @@ def add_transmissions(root: etree._Element, source: Description) -> list[str]:
         add_texts(motor, mechanicalReduction=words([data.gear[0]]))
     if not left:
         return []
-    return [f"actuators have no place in URDF, or not all of them: {', '.join(left[:6])}"]
+    return [f"URDF cannot store some or all actuators: {', '.join(left[:6])}"]

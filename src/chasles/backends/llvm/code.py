@@ -29,7 +29,7 @@ SHARED = 64
 """Pieces of code that one linker loads."""
 
 _MAGIC = b"chasles objects\n"
-"""How code of several objects begins."""
+"""First bytes of code with several objects."""
 
 _LINKER: list[Any] = []
 _SERIAL = itertools.count()
@@ -131,7 +131,7 @@ def _compiled(text: str, machine: Machine, optimise: bool) -> bytes:
 
 
 class Piece:
-    """What a piece of code needs for as long as it may run.
+    """Resources that a piece of code needs while it may run.
 
     loaded: the code. linker: must outlive what it has loaded. others: code that this code calls.
     kept: objects of Python that the code or its callers point to, by name.
@@ -143,7 +143,9 @@ class Piece:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         problem = "machine code in memory cannot be copied or pickled"
-        raise ArgumentError("E-CALL-099", problem, "pickle the robot or the compiled function")
+        raise ArgumentError(
+            "E-CALL-099", problem, "pickle the robot or the compiled function instead"
+        )
 
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         if not ending():
@@ -171,7 +173,7 @@ class Code(NamedTuple):
         return found
 
     def address(self, name: str) -> int:
-        """Where a function is."""
+        """Return the address of a function."""
         return int(self.piece.loaded[name])
 
 

@@ -59,7 +59,7 @@ def module() -> str:
 
 
 def _same_number() -> str:
-    """Whether two objects are the same, or floats with the same bits."""
+    """Test whether two objects are identical, or floats with the same bits."""
     w = Routine("internal i1 @same_number(ptr %a, ptr %b)")
     with w.when(w.same("%a", "%b")):
         w.answer("i1 true")
@@ -71,7 +71,7 @@ def _same_number() -> str:
 
 
 def _same() -> str:
-    """Whether two values of an option are the same object, equal text, or equal tuples of floats.
+    """Test whether two option values are identical, equal strings, or equal tuples of floats.
 
     It runs no code of the caller's: types are exact, and tuples are not searched in depth.
     """
@@ -98,9 +98,10 @@ def _same() -> str:
 
 
 def _loads() -> str:
-    """Whether a dictionary holds the wrenches of a way, in its order; they go to %found.
+    """Test whether a dictionary holds the wrenches of a way, in its order; store them in %found.
 
-    A wrench is an array, or an object of the type that the way knows, which is not asked but read.
+    A wrench is an array, or an object of the type that the way knows, whose fields are read
+    directly.
     """
     w = Routine("internal i1 @loads(ptr %way, ptr %given, ptr %found)")
     count = word(w, "wrenches")

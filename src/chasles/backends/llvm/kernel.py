@@ -44,7 +44,7 @@ RECENT = 32
 _LOADED: WeakValueDictionary[str, "Kernel"] = WeakValueDictionary()
 """Kernels in use, by recipe: equal robots share their code."""
 _RECENT: OrderedDict[str, "Kernel"] = OrderedDict()
-"""Those asked for last."""
+"""Recently used kernels."""
 
 
 @functools.cache

@@ -121,5 +121,5 @@ def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
 
 
 def widths(pack: Mapping[int, Sequence[int]]) -> set[int]:
-    """How many lanes vectors have."""
+    """Return the number of lanes of vectors."""
     return {len(each) for each in pack.values()}

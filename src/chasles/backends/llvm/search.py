@@ -192,7 +192,7 @@ class Alone:
         """Solve the problem, `plain` or `guessed`: 0, or that its goals or guess are refused."""
 
     def _table(self, numbers: Sequence[int]) -> int:
-        """Where a table of words is, which is kept."""
+        """Return the address of a table of words, which is kept."""
         self._words.append(words(numbers))
         return self._words[-1].buffer_info()[0]
 
@@ -212,7 +212,7 @@ class Alone:
 
 
 def _layout(sizes: Sequence[int]) -> tuple[list[int], int, int]:
-    """Where in the memory of a block are the rows of inputs, the table of searches, the rest."""
+    """Return the layout of a block's memory: rows of inputs, the table of searches, the rest."""
     starting = itertools.accumulate((BLOCK * size for size in sizes), initial=8 * len(sizes))
     *places, table = (_even(place) for place in starting)
     return places, table, _even(table + 24 * BLOCK)

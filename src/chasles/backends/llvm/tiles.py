@@ -28,7 +28,7 @@ PAST = _last_cache() // 2
 """Bytes of results beyond which long rows are written past the cache, in which they do not stay."""
 
 AHEAD = 32
-"""Columns ahead of a store at which the cache lines of long rows are asked for."""
+"""Columns ahead of a store at which the cache lines of long rows are prefetched."""
 
 
 def attributes(w: Writer) -> str:
@@ -276,7 +276,7 @@ def declared(w: Writer) -> list[str]:
 
 
 def _tables(w: Writer, output: int, columns: Sequence[int], constant: dict[int, float]) -> str:
-    """Which slot each column comes from, its constant value, and where blocks are constant."""
+    """Return the slot and the constant value of each column, and the constant blocks."""
     n, width, t = len(columns), w.width, w.element.name
     slots = ", ".join(f"i32 {c}" for c in columns)
     pattern = ", ".join(f"{t} {w.element.spelled(constant.get(c, 0.0))}" for c in columns)
