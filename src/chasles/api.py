@@ -112,9 +112,10 @@ def load(
     """
     file = registry.find(os.fsdecode(path)) if is_name(path) else path
     source = formats.read(file, snap=snap, floating=floating, arguments=arguments, trust=trust)
-    left_out = some_names("omit", omit, "load")
-    if loops is False or left_out:
-        source = opened(source, None if loops is False else left_out)
+    if not isinstance(omit, tuple) or omit or loops is False:
+        left_out = some_names("omit", omit, "load")
+        if loops is False or left_out:
+            source = opened(source, None if loops is False else left_out)
     if loop_tolerance is not None:
         check_tolerance("load", loop_tolerance)
         precision = replace(source.precision, loops=float(loop_tolerance))

@@ -9,26 +9,86 @@ writers are removed by the next. The entries unused for longest are evicted when
 
 Where a system has neither owners nor modes (Windows), the user's own folder is closed to others by
 the system, and a folder elsewhere is not used.
+
+Work with open entries, as that with LLVM, must not be cut in two by a signal (`undisturbed`).
 """
 
+import _thread
 import contextlib
+import functools
 import hashlib
 import json
 import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from chasles.backends.arrays import checked_count
-from chasles.backends.interrupts import uninterrupted
 from chasles.errors import FileError
 from chasles.expr import Interface, Variable
 from chasles.writing import begun, collect
+
+# Work that no signal cuts in two ------------------------------------------------------------------
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def undisturbed(work: Callable[[], Result]) -> Result:
+    """Do work where no signal interrupts it, and return its result.
+
+    llvmlite is written in Python. An interrupt between its lines leaves its lock taken, so that
+    other threads wait for ever, or frees an object twice. An interrupt between `os.open` and the
+    next line leaves a file open. Python runs signal handlers in the main thread alone; so the main
+    thread waits for another one, and raises what came meanwhile.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    ended, outcome, came = threading.Lock(), list[Any](), list[BaseException]()
+    ended.acquire()
+
+    def run() -> None:
+        try:
+            outcome[:] = True, work()
+        except BaseException as error:
+            outcome[:] = False, error
+        finally:
+            ended.release()
+
+    try:
+        _thread.start_new_thread(run, ())
+    except RuntimeError:  # no thread can be started, or the interpreter is ending
+        return work()
+    while not outcome:  # set before the lock is released, so no interrupt here waits again
+        try:
+            ended.acquire()
+        except BaseException as error:  # of a signal's handler
+            came.append(error)
+    if came:
+        raise came[0]
+    well, result = outcome
+    if not well:
+        raise result
+    found: Result = result
+    return found
+
+
+def uninterrupted(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Return a function whose calls are `undisturbed`."""
+
+    @functools.wraps(function)
+    def call(*given: Given.args, **named: Given.kwargs) -> Result:
+        return undisturbed(lambda: function(*given, **named))
+
+    return call
+
+
+# Entries ------------------------------------------------------------------------------------------
 
 LIMIT = 512 * 2**20
 """Bytes that all entries together may take; looked at after every 64th of them that is written."""
@@ -102,7 +162,7 @@ _OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", 
 """Folders that have no part in making code from a recipe, which holds the robot's own numbers."""
 
 
-@cache
+@functools.cache
 def sources() -> str:
     """SHA-256 of chasles' own sources: code made by another version is not used."""
     root = Path(__file__).parent.parent

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.backends.llvm import kernel as llvm
-from chasles.backends.llvm.code import load
+from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.lowering import deepest_first, fused, places
 from chasles.backends.objects import address
 from chasles.expr import OPS, Program
@@ -181,7 +180,7 @@ class _Code:
     """Loops of machine code: products one after the other, copies and fills."""
 
     def __init__(self) -> None:
-        machine = llvm.Machine.host()
+        machine = Machine.host()
         self.name = machine.cpu
         self.fuses = machine.fuse
         self.lanes = {"float64": machine.width, "float32": 2 * machine.width}
@@ -197,7 +196,7 @@ class _Code:
                 names.append(f"{kind}_{store}")
                 texts.append(_moved(names[-1], machine.width, kind == "copy", store != "plain"))
         text = "\n".join([*texts, "!0 = !{i32 1}"])
-        self._code = load(llvm.assemble(text, machine, opaque=True), {}, names)
+        self._code = load(assemble(text, machine, opaque=True), {}, names)
 
     def turned(self, pool: ThreadPoolExecutor, cores: int, name: str, turns: int) -> None:
         """Run a number of turns of a loop on each core."""

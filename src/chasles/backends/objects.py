@@ -81,7 +81,7 @@ WAY = (
     *("single", "arguments", "sources", "fixed", "options", "named", "wrenches", "loads"),
     *("shown", "gap", "margin", "bare"),
 )
-"""Words of a way of calling (`llvm.ways`), 8 bytes each: numbers, and addresses of lists.
+"""Words of a way of calling (`llvm.kernel`), 8 bytes each: numbers, and addresses of lists.
 
 one, batch: addresses of the kernel's code; workspace: bytes that `batch` needs; most: states from
 which on threads share a batch. number, element, bytes: NumPy's number of the kernel's type, 0 or 1

@@ -18,9 +18,10 @@ from chasles.backends.cuda import kernel as cuda
 from chasles.backends.cuda.build import Built, Layout
 from chasles.backends.llvm import kernel as llvm
 from chasles.backends.llvm.calls import SMALL_WORKSPACE
-from chasles.backends.llvm.code import load
+from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.math import ELEMENTS, Writer
 from chasles.backends.llvm.source import WORTH_THREADS
+from chasles.backends.llvm.threads import pool
 
 MAJOR = 0
 """The version of the layout that is known here."""
@@ -56,7 +57,7 @@ def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
     """The address of a handler, made once for its owner, which stays too: text, what that calls."""
     if id(owner) not in _KEPT:
         text, symbols = make()
-        made = llvm.assemble(text, llvm.Machine.host(), opaque=True)
+        made = assemble(text, Machine.host(), opaque=True)
         code = load(made, symbols, ["handler"])
         _KEPT[id(owner)] = (code.address("handler"), code, owner)
     return int(_KEPT[id(owner)][0])
@@ -127,9 +128,9 @@ def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
     """
 
     def make() -> tuple[str, dict[str, int]]:
-        pool = llvm.pool()
-        text = cpu_source(kernel, minor, pool.address, pool.threads(arrays.cores()))
-        found = {"batch": kernel.batch_address, "share": pool.share, "rows": pool.rows}
+        run = pool()
+        text = cpu_source(kernel, minor, run.address, run.threads(arrays.cores()))
+        found = {"batch": kernel.batch_address, "share": run.share, "rows": run.rows}
         return text, found
 
     return _keep(kernel, make)

@@ -3,14 +3,14 @@
 The format is that of wiki.ros.org/urdf/XML. Joint types beyond it are read: spherical,
 yaw_pitch_roll, universal (`<axis>` and an optional perpendicular `<axis2>`), cylindrical,
 sphere_in_cylinder, helical (attribute `pitch`, m/rad), rack_and_pinion and rolling (attribute
-`radius`, m). Of simulator extensions the sensors in `<gazebo>` are read. Transmissions are ignored;
-no other file is ever opened.
+`radius`, m). Of simulator extensions, sensors and springs in `<gazebo>` are read, and simple
+transmissions. No other file is ever opened.
 """
 
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -36,6 +36,8 @@ from chasles.model import SHAPE_TRAITS, Description, JointData, Limits, LinkData
 from chasles.model.build import compose
 from chasles.model.description import Named, as_bounded, part_of, spelled, spelling, traits
 from chasles.model.graph import at_children, in_series, on_free_joint, taken_names, unused_name
+from chasles.model.joints import TYPES
+from chasles.model.machine import ActuatorData
 from chasles.writing import store
 
 UNBOUNDED = sys.float_info.max
@@ -73,11 +75,15 @@ def described(
     if not parts:
         raise robot.error("E-URDF-002", "the file has no links", "add a <link>")
     links = tuple(map(_link, parts))
-    joints = _motors(robot, tuple(map(_joint, _named(robot, "joint"))))
-    joints = with_springs(robot, joints)
-    actuators = tuple(transmissions(robot, joints))
-    colors = _materials(robot)
+    joints, actuators = tuple(map(_joint, _named(robot, "joint"))), tuple[ActuatorData, ...]()
     extensions = [(part.get("reference", ""), part) for part in root.iterfind("{*}gazebo")]
+    gears = list(robot.all("transmission"))
+    if gears:
+        joints = _motors(gears, joints)
+        actuators = tuple(transmissions(gears, joints))
+    if extensions:
+        joints = with_springs(robot.all("gazebo"), joints)
+    colors = _materials(robot)
     made = Description(
         root.get("name") or PurePath(file).stem,
         links,
@@ -91,7 +97,7 @@ def described(
         where=file,
         actuators=actuators,
     )
-    return with_sensors(made, extensions)
+    return with_sensors(made, extensions) if extensions else made
 
 
 def _named(robot: Part, tag: str) -> Iterator[Part]:
@@ -137,36 +143,40 @@ def inertial(part: Part) -> Inertial:
 
 
 def _joint(joint: Part) -> JointData:
-    given, kinds = joint.text("type"), spelled("URDF", own=True)
-    if given not in kinds:
-        raise joint.error("E-URDF-004", f"unknown type {short(given)}", f"use {', '.join(kinds)}")
+    given = joint.text("type")
+    kinds = (k for k, row in TYPES.items() if given in row.names.get("URDF", k).split())
+    kind = next(kinds, None)
+    if kind is None:
+        remedy = f"use {', '.join(spelled('URDF', own=True))}"
+        raise joint.error("E-URDF-004", f"unknown type {short(given)}", remedy)
     name, (parent, child) = joint.text("name"), (joint.need(x).text("link") for x in _ENDS)
-    data = JointData(name, kinds[given], parent, child, origin(joint), where=joint.where)
+    data = JointData(name, kind, parent, child, origin(joint), where=joint.where)
     return data if data.kind == "fixed" else _moving(joint, data)
 
 
 def _moving(joint: Part, data: JointData) -> JointData:
     """The data of a joint, with what only a moving one has."""
-    axis = joint.find("axis") if data.traits.along else None
-    second = joint.find("axis2") if len(data.traits.along) == 2 else None
+    kind = TYPES[data.kind]
+    axis = joint.find("axis") if kind.along else None
+    second = joint.find("axis2") if len(kind.along) == 2 else None
     dynamics, mimic = joint.find("dynamics"), joint.find("mimic")
-    numbers: dict[str, Any] = {name: joint.number(name) for name in data.traits.data}
+    numbers: dict[str, Any] = {name: joint.number(name) for name in kind.data}
     if dynamics is not None:
         numbers |= {key: dynamics.number(key, 0.0) for key in ("damping", "friction")}
     return replace(
         data,
         axis=Vector.of(1.0, 0.0, 0.0) if axis is None else axis.axis(),
         second_axis=None if second is None else second.axis(),
-        limits=_limits(joint, data.traits.bounds),
+        limits=_limits(joint, kind.bounds),
         mimic=None if mimic is None else follows(mimic),
         **numbers,
     )
 
 
-def _motors(robot: Part, joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
+def _motors(gears: Iterable[Part], joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
     """The joints with the inertia of rotors, which Drake's files have in each `<transmission>`."""
     found = {joint.name: joint for joint in joints}
-    for part in robot.all("transmission"):
+    for part in gears:
         actuator, driven = part.find("actuator"), part.find("joint")
         joint = None if driven is None else found.get(driven.element.get("name", ""))
         if joint is None or actuator is None or joint.kind == "fixed":

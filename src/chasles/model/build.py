@@ -23,7 +23,7 @@ from chasles.model.description import (
     freedom_names,
     some,
 )
-from chasles.model.joints import JOINTS, Joint, Reversed, Revolute
+from chasles.model.joints import JOINTS, TYPES, Joint, Reversed, Revolute
 from chasles.model.model import (
     WORLD,
     Body,
@@ -56,9 +56,12 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
         )
     odd = validate.check_inertias(source, model, strict=strict)
     idle, lossy = validate.check_regular(model)
-    check_actuators(model)
-    check_states(model)
-    check_fluid(model)
+    if source.actuators:
+        check_actuators(model)
+    if source.keyframes or any(joint.start for joint in source.joints):
+        check_states(model)
+    if source.fluid is not None:
+        check_fluid(model)
     notes = odd + validate.check_unused(source) + validate.check_frames(model) + lossy
     return replace(model, notes=source.notes + notes, idle=idle)
 
@@ -263,7 +266,7 @@ def _unique(source: Description, what: str, names: list[str]) -> None:
 
 def natural_axes(joint: JointData) -> Matrix:
     """E of the frame in which the joint has its natural axes, in the joint's own frame."""
-    along = joint.traits.along
+    along = TYPES.get(joint.kind, Joint).along
     if not along:
         return Matrix.identity()
     axis = _unit(joint, joint.axis)
@@ -293,7 +296,8 @@ def _unit(joint: JointData, axis: Vector) -> Vector:
 def _make_joint(joint: JointData, placement: Transform) -> Joint:
     made = joint.custom
     if made is None:
-        made = joint.traits(**{name: getattr(joint, name) for name in joint.traits.data})
+        kind = TYPES[joint.kind]
+        made = kind(**{name: getattr(joint, name) for name in kind.data})
     if joint.reversed:
         made = Reversed(inner=made)
     each = {

@@ -10,7 +10,7 @@ from chasles.errors import ModelError as ModelError
 from chasles.expr import Program
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model.joints import JOINTS, Fixed, Joint
+from chasles.model.joints import JOINTS, TYPES, Fixed, Joint
 from chasles.model.machine import (
     UNBOUNDED,
     ActuatorData,
@@ -373,7 +373,7 @@ def some(names: Iterable[str], most: int = 6) -> str:
 
 def traits(kind: str) -> type[Joint]:
     """The class of a joint type by its name; the contract itself for types of your own."""
-    return Fixed if kind == Fixed.kind else JOINTS.get(kind, Joint)
+    return TYPES.get(kind, Joint)
 
 
 def spelled(format: str, *, own: bool = False) -> dict[str, str]:

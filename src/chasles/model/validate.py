@@ -23,7 +23,7 @@ from chasles.model.description import (
     faulty,
     part_of,
 )
-from chasles.model.joints import LOOP_JOINTS, Joint
+from chasles.model.joints import LOOP_JOINTS, TYPES, Joint
 from chasles.model.model import WORLD, Model
 
 _TOLERANCE = 1e-6
@@ -74,10 +74,11 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
     if joint.kind not in known:
         remedy = f"use one of {', '.join(known)}"
         raise faulty("E-MODEL-043", joint, f"unknown type {joint.kind!r}", remedy)
-    if "radius" in joint.traits.data and joint.radius <= 0.0:
+    numbers = TYPES[joint.kind].data
+    if "radius" in numbers and joint.radius <= 0.0:
         problem = f"a {joint.kind} joint has radius {joint.radius:g}"
         raise faulty("E-MODEL-044", joint, problem, "give a positive radius in m")
-    if "pitch" in joint.traits.data and joint.pitch == 0.0:
+    if "pitch" in numbers and joint.pitch == 0.0:
         problem = f"a {joint.kind} joint has no pitch"
         raise faulty(
             "E-MODEL-045", joint, problem, "give the pitch in m/rad, or make the joint revolute"

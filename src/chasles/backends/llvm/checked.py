@@ -7,8 +7,8 @@ access must lie in a region that also holds the pointer which its address was co
 as that is seen within a function. Otherwise the process says so on its standard error and aborts.
 
 Code that reaches objects of Python, too, is checked only for pointers into known regions (`opaque`
-in `instrumented`). Not checked are stores with a mask that is not a constant (`tiles.scatter_past`)
-and, within the workspace of a kernel, from which of its tiles an access was meant.
+in `instrumented`). Not checked are stores with a mask that is not a constant (`scatter_past`) and,
+within the workspace of a kernel, from which of its tiles an access was meant.
 """
 
 import ctypes

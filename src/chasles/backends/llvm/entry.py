@@ -1,7 +1,7 @@
 """The one entry point that Python calls, in LLVM's language: find the kernel, read, run, give back.
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. All fast entries of a process
-are this code; they differ in their `__self__`, an `llvm_ways.Owner`, which begins with ways of
+are this code; they differ in their `__self__`, an `llvm.kernel.Owner`, which begins with ways of
 calling: tuples, whose first item is an array of the words of `objects.WAY`, and whose other
 items keep alive what these words point to. A way says which options with which values it is for,
 where its kernel is, and what the kernel takes and gives.

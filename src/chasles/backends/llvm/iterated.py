@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.cache import Artifact
-from chasles.backends.llvm.code import load
-from chasles.backends.llvm.kernel import Kernel, Machine, assemble
+from chasles.backends.llvm.code import Machine, assemble, load
+from chasles.backends.llvm.kernel import Kernel
 from chasles.expr import Interface
 
 CHUNK = 8

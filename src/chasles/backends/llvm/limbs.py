@@ -7,8 +7,8 @@ The operations are those of the program, so that results have the bits of any ot
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from chasles.backends.llvm.body import SPELLING, Body, Place
 from chasles.backends.llvm.math import Writer
+from chasles.backends.llvm.tiles import SPELLING, Body, Place
 from chasles.backends.lowering import Lowered, Part, Stage, deepest_first
 from chasles.expr import Instruction, Program
 

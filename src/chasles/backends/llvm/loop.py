@@ -14,10 +14,10 @@ import numpy as np
 from chasles.backends import arrays
 from chasles.backends.arrays import Rows, words
 from chasles.backends.llvm.checked import address, start_of
-from chasles.backends.llvm.code import load
-from chasles.backends.llvm.kernel import Kernel, Machine, assemble, pool
+from chasles.backends.llvm.code import Machine, assemble, load
+from chasles.backends.llvm.kernel import Kernel
 from chasles.backends.llvm.source import WORTH_THREADS
-from chasles.backends.llvm.threads import MOVED, PATIENCE, field, memory
+from chasles.backends.llvm.threads import MOVED, PATIENCE, field, memory, pool
 
 BLOCK = 64
 """States that go through all steps before the next: their numbers stay in the nearest cache."""

@@ -9,18 +9,20 @@ several times among the outputs is kept once; constant results are written befor
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chasles.backends.llvm.body import Body, Place, Target
 from chasles.backends.llvm.limbs import LimbBody, packed, widths
 from chasles.backends.llvm.math import Writer, cold_angles
 from chasles.backends.llvm.products import Products
 from chasles.backends.llvm.rolled import one_state, tiles_of_states
+from chasles.backends.llvm.streaming import scatter_past
 from chasles.backends.llvm.tiles import (
     PAST,
+    Body,
+    Place,
+    Target,
     attributes,
     declared,
     gather,
     scatter,
-    scatter_past,
     streams,
 )
 from chasles.backends.lowering import Lowered, cut, lower, places

@@ -8,6 +8,7 @@ machine code forever, without Python's lock.
 
 import _thread
 import ctypes
+import functools
 import os
 import sys
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from typing import Any
 
 from chasles.backends import arrays
 from chasles.backends.llvm import checked
-from chasles.backends.llvm.code import Code
+from chasles.backends.llvm.code import Code, Machine, assemble, load
 
 PIECES = 8
 """Ranges for each thread: one that starts late, or runs on a slower core, takes fewer."""
@@ -352,3 +353,9 @@ class Pool:
             last = min(first + part, count)
             if self._share(self.address, body, given, first, last, step, helpers):
                 raise MemoryError
+
+
+@functools.cache
+def pool() -> Pool:
+    """The threads of this process."""
+    return Pool(load(assemble(SOURCE, Machine.host()), symbols(), ("share", "serve", "rows")))

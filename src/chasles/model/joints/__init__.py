@@ -5,7 +5,8 @@ readers, writers and other libraries need are fields of its class (`contract.Joi
 elsewhere decides by a type's name. The tests in tests/model/test_joints.py hold it to the contract.
 """
 
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chasles.expr import cos, sin
@@ -221,6 +222,9 @@ JOINTS: dict[str, type[Joint]] = {
 }
 """Every joint type by the name that files and builders use; "fixed" joints merge two links."""
 
+TYPES: Mapping[str, type[Joint]] = ChainMap(JOINTS, {"fixed": Fixed})
+"""Every type of the table, also one that is added to it, and fixed joints."""
+
 LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
     name: joint for name, joint in JOINTS.items() if joint.holonomic
 }
@@ -229,6 +233,7 @@ LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
 __all__ = [
     "JOINTS",
     "LOOP_JOINTS",
+    "TYPES",
     "Joint",
     "Numbers",
     "Reversed",
