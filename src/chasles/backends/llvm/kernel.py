@@ -1,13 +1,13 @@
 """Machine code for one program, through LLVM: scalar for one state, SIMD for batches.
 
-Around it stands a built-in function, the fast entry, which costs tens of nanoseconds beside the
-program itself. It holds its code, and what CPython's function object points to, by references that
-the garbage collector cannot take away (`llvm.code.Code`). Ways of calling a kernel are tuples: an
-array of words that the machine code reads (`objects.WAY`), and whatever these words point to.
-Tuples and arrays of numbers are never taken apart while somebody holds them. So no order in which
-garbage is taken apart, no finaliser and no resurrection can leave an entry without its code; with
-the last entry and the last kernel the code is freed. The list of further ways may be emptied by
-the collector, and is then an empty list.
+A built-in function around it, the fast entry, costs tens of nanoseconds in addition to the program.
+It holds its code, and what CPython's function object points to, by references that the garbage
+collector cannot take away (`llvm.code.Code`). Ways of calling a kernel are tuples: an array of
+words that the machine code reads (`objects.WAY`), and whatever these words point to. Tuples and
+arrays of numbers are never taken apart while somebody holds them. So no order in which garbage is
+taken apart, no finalizer and no resurrection can leave an entry without its code; with the last
+entry and the last kernel the code is freed. The list of further ways may be emptied by the
+collector, and is then an empty list.
 """
 
 import ctypes
@@ -154,7 +154,7 @@ NotImplemented."""
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
-"""Whether a way is for arguments that are all float32."""
+"""Use of a way for arguments that are all float32."""
 
 
 def _plain_way(kernel: Kernel) -> Way | None:
@@ -238,11 +238,11 @@ def _addresses(things: Sequence[Any]) -> np.ndarray:
 
 
 class Owner(tuple[Any, ...]):
-    """What a fast entry belongs to, its `__self__`: called for what the machine code does not take.
+    """The `__self__` of a fast entry, called for arguments that the machine code does not take.
 
     A tuple: the way by arrays alone (or None), further ways that were learned, the holder with the
-    name under which a pickled entry is found again, the Python path (`fallback`), what is tried
-    before it (`again`), and what is known of learned ways.
+    name under which a pickled entry is found again, the Python path (`fallback`), the path tried
+    before it (`again`), and the learned ways.
     """
 
     __slots__ = ()
@@ -295,12 +295,12 @@ def fast_entry(
     fallback: Callable[..., Any],
     again: Again | None = None,
 ) -> Callable[..., Any]:
-    """A built-in function that calls a kernel, or only what it learns from its fallback.
+    """Return a built-in function that calls a kernel, or only what it learns from its fallback.
 
     The fallback itself, where Python or the kernel allow no such thing. holder: where the function
     can be found again by name when it is unpickled. fallback: takes the same arguments in every
     form, and is called for whatever the machine code does not take. again: tried before it, a short
-    way for arrays that only have to be laid out anew.
+    way for arrays that only need another memory layout.
     """
     way = None if kernel is None else _plain_way(kernel)
     if not objects.supported() or (kernel is not None and way is None):

@@ -42,7 +42,7 @@ def attributes(w: Writer) -> str:
 
 @dataclass(frozen=True)
 class Target:
-    """What code is written for: how many lanes, with fused products or not, of which numbers."""
+    """Target of code generation: number of lanes, fused products, dtype."""
 
     width: int
     fuse: bool
