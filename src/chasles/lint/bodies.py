@@ -11,7 +11,7 @@ from chasles.lint.sheet import Found, Joint, Link, Sheet
 from chasles.model.validate import inertia_fault
 
 LIGHTEST = 5.0
-"""kg/m3, of the uniform box with the same mass and moments; foam has 20, air 1.2."""
+"""Density (kg/m3) of the uniform box with the same mass and moments; foam has 20, air 1.2."""
 
 DENSEST = 22_600.0
 """kg/m3: osmium. Of all bodies that are nowhere denser the ball has the smallest moments."""
@@ -29,7 +29,7 @@ LARGEST = 1.2
 """Radius of gyration relative to the distance of the farthest corner, which no mass exceeds."""
 
 VOLUMES = 5.0, 30_000.0
-"""kg/m3 of a link's shapes together."""
+"""Density (kg/m3) of a link's shapes together."""
 
 TOLERANCE = 0.05
 """Relative: twins that were measured, or weighed, differ by less."""
@@ -207,7 +207,7 @@ def _with_shapes(sheet: Sheet) -> Iterator[tuple[Link, Solid]]:
 
 
 def twins(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of names, left and right, that differ in that only, everywhere in the name."""
+    """Return pairs of names that differ only in left and right."""
     known = set(names)
     for name in sorted(known):
         for right in _mirrored(name):
@@ -217,7 +217,7 @@ def twins(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _mirrored(name: str) -> Iterator[str]:
-    """A left name with right for left: as a word, or as a letter or two apart from the others."""
+    """Return a left name with right for left: as a word, or as a separate letter or two."""
     for left, right in _WORDS:
         if left in name:
             yield name.replace(left, right)
@@ -282,7 +282,7 @@ def _list(numbers: Iterable[float]) -> str:
 
 
 def unlike_limits(sheet: Sheet) -> Iterator[Found]:
-    """Twins whose ranges are neither the same nor the same mirrored."""
+    """Twins whose ranges are neither equal nor mirrored."""
     for left, right in twins(sheet.by_name):
         a, b = sheet.by_name[left], sheet.by_name[right]
         if a.range is not None and b.range is not None and not _alike(a.range, b.range):

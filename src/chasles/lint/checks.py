@@ -1,4 +1,4 @@
-"""The table of checks: one row each, with what it finds, why that matters and what to do."""
+"""The table of checks: one row each, with its findings, their effect and the remedy."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -8,10 +8,9 @@ from chasles.lint.sheet import Found, Severity, Sheet
 
 
 class Check(NamedTuple):
-    """A row. finds: in words; find: from a file to what is wrong in it. why: what that does.
-    remedy: what to do.
-
-    repair: the row of `chasles.lint.repair.REPAIRS` that can do it, if one can.
+    """A row. `finds` describes the findings, `find` computes them from a file. `why` states their
+    effect and `remedy` the action. `repair` is the row of `chasles.lint.repair.REPAIRS` that
+    repairs it, if any.
     """
 
     severity: Severity

@@ -1,4 +1,4 @@
-"""Checks of joints: how parts hang together, limits, loops, and what refuses to load."""
+"""Checks of joints: connections, limits, loops, and parts that prevent loading."""
 
 import math
 from collections.abc import Iterator
@@ -8,16 +8,16 @@ from chasles.lint.sheet import Found, Joint, Sheet
 from chasles.model.description import part_of, traits
 
 _SLACK = 1e-6
-"""rad or m: by which a follower may leave its limits, for what printing rounds."""
+"""Tolerance (rad or m) by which a follower may exceed its limits, because of rounding."""
 
 _TURN = 2.0 * math.pi
 
 _FEW_TURNS = 720.0
-"""More, in degrees or rad, stands for no limit."""
+"""Angle (degrees or rad) beyond which a limit means no limit."""
 
 
 def number(sheet: Sheet) -> Iterator[Found]:
-    """Words where numbers should be."""
+    """Text where numbers are expected."""
     yield from sheet.faults
 
 
@@ -33,7 +33,7 @@ def refused(sheet: Sheet) -> Iterator[Found]:
 
 
 def unknown_link(sheet: Sheet) -> Iterator[Found]:
-    """Joints of links that are not there."""
+    """Joints whose links do not exist."""
     names = {link.name for link in sheet.links}
     for joint in sheet.joints:
         for role, link in (("parent", joint.parent), ("child", joint.child)):
@@ -42,7 +42,7 @@ def unknown_link(sheet: Sheet) -> Iterator[Found]:
 
 
 def unconnected(sheet: Sheet) -> Iterator[Found]:
-    """Links without any joint, where there are joints."""
+    """Links without any joint, in a file with joints."""
     held = {name for joint in sheet.joints for name in (joint.parent, joint.child)}
     for link in sheet.links if any(held) else ():
         if link.name not in held and not (link.mass is None and link.name == "world"):
@@ -50,7 +50,7 @@ def unconnected(sheet: Sheet) -> Iterator[Found]:
 
 
 def reference(sheet: Sheet) -> Iterator[Found]:
-    """Transmissions and extensions that name what is not there."""
+    """Transmissions and extensions that name parts that do not exist."""
     joints, links = set(sheet.by_name), {link.name for link in sheet.links}
     known = {"joint": joints, "link": links, "part": joints | links}
     for where, who, kind, name in sheet.references:
@@ -60,7 +60,7 @@ def reference(sheet: Sheet) -> Iterator[Found]:
 
 
 def mimic(sheet: Sheet) -> Iterator[Found]:
-    """Followers of joints that are not there, do not move, or follow in a circle."""
+    """Followers whose leader is missing, does not move, or follows in a circle."""
     for joint in sheet.joints:
         if joint.mimic is None:
             continue
@@ -87,7 +87,7 @@ def _circle(sheet: Sheet, joint: Joint) -> bool:
 
 
 def mimic_range(sheet: Sheet) -> Iterator[Found]:
-    """Followers that leave their own limits within those of their leader."""
+    """Followers that exceed their own limits within those of their leader."""
     for joint in sheet.joints:
         leader = None if joint.mimic is None else sheet.by_name.get(joint.mimic.joint)
         if joint.mimic is None or leader is None or joint.range is None or leader.range is None:
@@ -101,7 +101,7 @@ def mimic_range(sheet: Sheet) -> Iterator[Found]:
 
 
 def loop(sheet: Sheet) -> Iterator[Found]:
-    """Loops that no position closes, or that let nothing move."""
+    """Loops that cannot be closed, or that lock the mechanism."""
     if sheet.robot is None or not sheet.robot.model.constraints:
         return
     names = ", ".join(repr(each.name) for each in sheet.robot.model.constraints)
@@ -128,7 +128,7 @@ def loop_start(sheet: Sheet) -> Iterator[Found]:
 
 
 def missing(sheet: Sheet) -> Iterator[Found]:
-    """Revolute and prismatic joints without a limit or some of its numbers, where they need it."""
+    """Revolute and prismatic joints without a required limit or some of its numbers."""
     for joint in sheet.joints if sheet.needs_limits else ():
         if joint.bounded:
             absent = [key for key in ("lower", "upper") if key not in joint.limits]
@@ -161,7 +161,7 @@ def negative(sheet: Sheet) -> Iterator[Found]:
 
 
 def powerless(sheet: Sheet) -> Iterator[Found]:
-    """Effort or velocity that is zero or negative, of joints that are not led by another."""
+    """Zero or negative effort or velocity limits of joints that do not follow another."""
     for joint in sheet.joints:
         if joint.kind == "fixed" or traits(joint.kind).floating or joint.mimic is not None:
             continue

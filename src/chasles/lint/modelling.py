@@ -43,7 +43,7 @@ def far_frame(sheet: Sheet) -> Iterator[Found]:
 
 
 def lossless(sheet: Sheet) -> Iterator[Found]:
-    """Joints without losses, where others of the robot have some."""
+    """Joints without losses, although others of the robot have some."""
     if sheet.robot is None:
         return
     moving = [x for x in sheet.robot.model.source.joints if x.traits.nv == 1 and x.mimic is None]

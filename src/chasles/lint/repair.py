@@ -1,4 +1,4 @@
-"""Repairs of what has one defensible repair, as the smallest change of the file's text."""
+"""Repairs with a single defensible result, as the smallest change of the file's text."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -70,7 +70,7 @@ def inertias(sheet: Sheet) -> Found:
 
 
 def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
-    """Edit the moments in a file; None for a product of inertia that the file does not write."""
+    """Return the edit of the moments in a file; None for a product of inertia that is not written."""
     place, words = link.place, _words(six(moments))
     if isinstance(place, Table):
         yield Edit(place, "inertia", f"[{', '.join(_words(place.written(moments)))}]")
@@ -88,13 +88,13 @@ def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
 
 
 def _words(numbers: Sequence[float]) -> list[str]:
-    """As few digits as matter; what rounding leaves of zero is zero."""
+    """Return numbers with as few digits as matter; rounding errors of zero become zero."""
     most = max(map(abs, numbers))
     return [f"{x if abs(x) >= ROUNDING * most else 0.0:.12g}" for x in numbers]
 
 
 def limits(sheet: Sheet) -> Found:
-    """Limits exchanged where the lower one is the larger."""
+    """Swap limits whose lower value is the larger."""
     for joint in sheet.joints:
         if joint.range is None or joint.range[0] <= joint.range[1]:
             continue
@@ -109,7 +109,7 @@ def limits(sheet: Sheet) -> Found:
 
 
 def _text(element: etree._Element, name: str) -> str | None:
-    """An attribute, or the text of a child; None where there is neither."""
+    """Return an attribute, or the text of a child; None if there is neither."""
     child = element.find(name)
     return element.get(name) if child is None else child.text or ""
 
@@ -124,7 +124,7 @@ def unrepaired(sheet: Sheet) -> tuple[Left, ...]:
 
 
 def repaired(sheet: Sheet) -> tuple[str, str]:
-    """The text of a file and its text with all repairs; the rest of it stays as it is."""
+    """Return the text of a file, and its text with all repairs; the rest is unchanged."""
     assert sheet.document is not None, "something in it can be repaired"
     edits = [each for each in _found(sheet) if isinstance(each, Edit)]
     changes = sorted((*sheet.document.span(edit), edit.text) for edit in edits)
@@ -135,5 +135,5 @@ def repaired(sheet: Sheet) -> tuple[str, str]:
 
 
 def _found(sheet: Sheet) -> dict[Edit | Left, None]:
-    """Each once: a macro of a xacro file may write it several times."""
+    """Yield each finding once: a macro of a xacro file may write it several times."""
     return dict.fromkeys(each for repair in REPAIRS.values() for each in repair(sheet))

@@ -25,11 +25,12 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing about a robot file.
+    """One finding in a robot file.
 
-    check: the row of the table of checks. severity: "error", "warning" or "note". where:
-    "file:line", or the file where there is no line. part: "link 'hand'". what: the fact. why: what
-    it does to results. remedy: what to do. repairable: `chasles lint --fix` can.
+    `check` is the row of the table of checks and `severity` "error", "warning" or "note". `where`
+    is "file:line", or the file without a line, and `part` the part, such as "link 'hand'". `what`
+    states the fact, `why` its effect on results and `remedy` the action. `repairable` is True if
+    `chasles lint --fix` can repair it.
     """
 
     check: str
@@ -46,7 +47,7 @@ class Finding:
 
     @property
     def line(self) -> int:
-        """Line of the file, 0 where there is none."""
+        """Line of the file; 0 if unknown."""
         number = self.where.rpartition(":")[2]
         return int(number) if number.isdigit() else 0
 
@@ -105,7 +106,7 @@ class Link(_Part):
 
     @cached_property
     def principal(self) -> np.ndarray:
-        """The principal moments, the smallest first; zeros where they are beyond all numbers."""
+        """Principal moments, the smallest first; zeros if they overflow."""
         sound = np.isfinite(np.sum(np.abs(self.moments)))
         return np.linalg.eigvalsh(self.moments) if sound else np.zeros(3)
 
@@ -149,7 +150,7 @@ class Joint(_Part):
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Both bounds, finite, or None."""
+        """Both bounds if finite, or None."""
         lower, upper = (self.limits.get(key, math.inf) for key in ("lower", "upper"))
         bounded = self.bounded and math.isfinite(lower) and math.isfinite(upper)
         return (lower, upper) if bounded else None
@@ -184,7 +185,9 @@ _TAG = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A file that is repaired. root: of one in XML, whose elements are the places."""
+    """A file that is repaired. root: the root element of an XML file, whose elements are the
+    places.
+    """
 
     file: str
     data: bytes
@@ -206,7 +209,7 @@ class Document:
         return dict(zip(self.root.iter(), tags, strict=True))
 
     def span(self, edit: Edit) -> tuple[int, int]:
-        """From where to where its text is exchanged."""
+        """Return the start and end of the text that an edit replaces."""
         if isinstance(edit.place, Table):
             return edit.place.span
         child = edit.place.find(edit.name)
@@ -253,11 +256,11 @@ class Sheet:
 
     @cached_property
     def moved(self) -> dict[str, Joint]:
-        """The joint that carries each link, where it is a moving one."""
+        """Return the moving joint that carries each link, if there is one."""
         return {joint.child: joint for joint in self.joints if joint.kind != "fixed"}
 
     def carriers(self, *, fixed: bool) -> set[str | None]:
-        """Links with a mass, and those that carry one; fixed: that does not move against them."""
+        """Return links with a mass, and those that carry one; fixed: only without relative motion."""
         above = {x.child: x.parent for x in self.joints if x.kind == "fixed" or not fixed}
         found: set[str | None] = set()
         for link in self.links:

@@ -1,4 +1,4 @@
-"""Robot files as lint sees them: what they say, raw, also where they do not load; or as loaded."""
+"""Robot files as lint reads them: their raw contents, even if they do not load, or as loaded."""
 
 import math
 import os
@@ -56,7 +56,7 @@ def _loaded_joint(joint: JointData) -> Joint:
 
 
 def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
-    """Join what a file says with what was loaded of it; `Format` explains `seen`."""
+    """Combine the contents of a file with the loaded robot; `Format` explains `seen`."""
     if seen == "raw":
         return sheet
     links = {link.where: link for link in sheet.links}
@@ -104,7 +104,7 @@ def xacro(
         lines.setdefault(f"{os.path.abspath(file)}:{element.sourceline}", []).append(element)
 
     def written(place: etree._Element | None, names: Iterable[str]) -> etree._Element | None:
-        """The element in the file, where all its numbers are digits there."""
+        """Return the element in the file, if all its numbers are literal there."""
         if place is None:
             return None
         alike = [x for x in lines.get(place.get(ORIGIN, ""), ()) if x.tag == place.tag]
@@ -160,7 +160,7 @@ def _document(file: str, notes: list[str]) -> Document:
 
 
 def _tolerant(file: str, space: str = "") -> Source:
-    """A file whose faults are collected."""
+    """Return a file whose faults are collected."""
     return Source(file, space, False, [], [])
 
 
@@ -231,7 +231,7 @@ def _urdf(file: str, root: etree._Element, meshes: bool, notes: Sequence[str]) -
 
 
 def _urdf_link(part: Part, meshes: bool) -> Link:
-    """A link, where its moments stand."""
+    """Return a link, and the place of its moments."""
     seen = _link(part, urdf_file.inertial, lambda shape: urdf_file.drawn(shape, "", {}), meshes)
     inertial = part.find("inertial")
     if inertial is None or seen.mass is None:
@@ -309,7 +309,7 @@ def _mjcf_link(name: str, inertial: Part) -> Link:
 
 
 def _mjcf_joint(part: Part, angle: float) -> Joint:
-    """A range, in rad where it is one of angles; links that it connects are left to MuJoCo."""
+    """Return a range, in rad for angles; MuJoCo determines the links that it connects."""
     slides = part.element.get("type") == "slide"
     lower, upper = (float(x) if slides else float(x) * angle for x in part.words("range", 2))
     name, given = part.element.get("name", ""), {"lower": lower, "upper": upper}
@@ -356,7 +356,7 @@ def _list_at(text: str, line: str) -> re.Match[str] | None:
 
 
 def _unit(source: TomlFile, what: str) -> float:
-    """In SI; SI itself where the file says nothing that makes sense."""
+    """Return the conversion to SI; the identity if the file's unit is invalid."""
     units = source.data.get("units")
     name = units.get(what) if isinstance(units, dict) else None
     return UNITS[what].get(str(name), float)(1.0)

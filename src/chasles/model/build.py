@@ -47,7 +47,9 @@ _ROUNDING = 1e-15
 
 
 def build(source: Description, *, mimic: bool = True, strict: bool = False) -> Model:
-    """The model of a description. mimic: followers have no coordinates. strict: no bad inertias."""
+    """Return the model of a description. mimic: followers have no coordinates. strict: refuse
+    invalid inertias.
+    """
     validate.check_custom(source)
     model = connected(source, mimic=mimic)
     if source.massless:
@@ -282,7 +284,7 @@ def natural_axes(joint: JointData) -> Matrix:
 
 
 def _from(first: int, *axes: tuple[Number, ...]) -> Matrix:
-    """Three axes as rows, the first at its place and the others after it in a circle."""
+    """Return three axes as rows, the first at its place and the others in cyclic order."""
     return Matrix(tuple(axes[(k - first) % 3] for k in range(3)))
 
 

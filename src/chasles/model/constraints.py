@@ -15,7 +15,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.description import CouplingData
 
 POSE, TWIST = 12, 6
-"""Numbers of a frame: rotation by rows and position; angular velocity and velocity."""
+"""Sizes of a frame's state: rotation by rows and position; angular and linear velocity."""
 
 MOVING = ("rate", "v", "twist")
 """Inputs that are linear in velocities: rates of coordinates, velocities, twists of frames."""
@@ -47,7 +47,7 @@ class FrameState:
         return self.position + self.rotation @ Vector.of(x, y, z)
 
     def velocity_at(self, point: Vector) -> Vector:
-        """The velocity of the body's point that is at this position now."""
+        """Return the velocity of the body's point that is currently at this position."""
         return self.velocity + self.angular_velocity.cross(point - self.position)
 
     def rates(self) -> list[Number]:
@@ -82,7 +82,7 @@ class Coupling:
 
     @property
     def bodies(self) -> tuple[int, ...]:
-        """The bodies whose joints move what it is about."""
+        """Return the bodies whose joints the constraint depends on."""
         named = (i for i, _ in (*self.places, *self.rates))
         return tuple(dict.fromkeys((*named, *self.carried)))
 
@@ -107,13 +107,13 @@ class Coupling:
 
 
 def holonomic(residual: Program) -> tuple[bool, ...]:
-    """For each row of a program, whether it takes no velocity."""
+    """Return True for each row of a program without velocities."""
     return tuple(not row & set(MOVING) for row in taken(residual))
 
 
 @cache
 def taken(program: Program) -> tuple[frozenset[str], ...]:
-    """For each entry of a program's outputs, the inputs that it depends on, by name."""
+    """Return the inputs, by name, on which each output entry of a program depends."""
     found: list[frozenset[str]] = []
     for op, args, data in program.code:
         own = {program.inputs[data[0]].name} if op == "input" else ()
@@ -161,7 +161,7 @@ def changes(given: dict[str, list[Number]], names: list[str]) -> dict[str, list[
 
 
 def frame_states(pose: list[Number], twist: list[Number]) -> list[FrameState]:
-    """The frames of a constraint, from the numbers of all."""
+    """Return the frames of a constraint from the numbers of all."""
     count = len(pose) // POSE
     poses = [tuple(pose[POSE * k : POSE * (k + 1)]) for k in range(count)]
     twists = [tuple(twist[TWIST * k : TWIST * (k + 1)]) for k in range(count)]
@@ -183,7 +183,7 @@ def accelerations(residual: Program) -> Program:
 
 
 def moving(psi: Program) -> list[str]:
-    """The inputs of a program that are velocities."""
+    """Return the inputs of a program that are velocities."""
     return [v.name for v in psi.inputs if v.name in MOVING]
 
 

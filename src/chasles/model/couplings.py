@@ -91,7 +91,7 @@ def coupling(
 
 
 def _inputs(freedoms: int, rates: int, frames: int, *, timed: bool) -> list[Variable]:
-    """The inputs of a coupling's program; none is empty."""
+    """Return the inputs of a coupling's program; none is empty."""
     sizes = {"q": freedoms, "v": rates, "pose": POSE * frames, "twist": TWIST * frames}
     found = [Variable(key, (n,)) for key, n in sizes.items() if n]
     return found + [Variable("t", ())] * timed
@@ -120,7 +120,7 @@ def _faults(residual: Program, names: Sequence[str]) -> Iterator[tuple[str, str,
 def gear(
     name: str, joint: str, ratios: Mapping[str, float], offset: float = 0.0, *, where: str = ""
 ) -> CouplingData:
-    """joint = sum of ratio times leader, plus offset: a gear, or a differential of several leaders.
+    """Return the coupling joint = sum of ratio times leader, plus offset: a gear or a differential.
 
     ratios: by leading joint (with [k] where it has several coordinates), in units of the joint's
     coordinate for one of the leader's; offset in that of the joint.
@@ -151,7 +151,7 @@ def linear(data: CouplingData) -> tuple[list[float], float] | None:
 
 
 def held(data: CouplingData, values: Mapping[str, Number], still: Container[str]) -> CouplingData:
-    """The coupling with some of its coordinates held at values and some velocities zero, by name.
+    """Return the coupling with some coordinates held at values and some velocities zero, by name.
 
     It may then have no input; its rows are the same.
     """
@@ -268,16 +268,15 @@ def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | 
 # Motions in time ---------------------------------------------------------------------------------
 
 Motion = Callable[[Number], Number | Sequence[Number]]
-"""A joint's coordinate at time t, or its coordinates where it has several."""
+"""A joint's coordinate at time t, or its coordinates if it has several."""
 
 
 def motion(function: Motion, *, joint: str = "") -> Program:
-    """The motion q = function(t) of a joint, as `JointData(motion=...)` takes it.
+    """Return the prescribed motion q = function(t) of a joint, for `JointData(motion=...)`.
 
-    function: of the time in s, gives the joint's coordinates in rad and m (four of a quaternion,
-    which need not be of unit length), as one number where it has one. It is run once, on a symbol,
-    and written with arithmetic and the functions of `chasles.expr`; it should be smooth. joint: its
-    name, in messages.
+    `function` takes the time in s and returns the joint's coordinates in rad and m (four for a
+    quaternion of any length), or a single number. It is traced once, uses arithmetic and the
+    functions of `chasles.expr`, and should be smooth. `joint` is the name in messages.
     """
     at = f"joint {joint!r}: motion" if joint else "motion"
     if not callable(function):
@@ -336,7 +335,7 @@ class Drive:
         return self.t
 
     def geared(self, ratio: float, offset: float) -> "Drive":
-        """The drive of a joint that mimics this one."""
+        """Return the prescribed motion of a joint that mimics this one."""
         return replace(self, ratio=ratio * self.ratio, offset=ratio * self.offset + offset)
 
 

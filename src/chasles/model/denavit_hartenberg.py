@@ -113,7 +113,7 @@ REQUIRED = tuple(f.name for f in fields(DHRow) if f.default is MISSING)
 
 
 def row_of(given: Mapping[str, Any]) -> DHRow:
-    """A row from its fields by name; an error for one that is missing or unknown."""
+    """Return a row from its fields by name; raise for a missing or unknown field."""
     for key in given:
         if key not in FIELDS:
             raise ModelError("E-DH-001", f"unknown field {key!r}", suggest(str(key), FIELDS))
@@ -185,14 +185,14 @@ def _coordinates(row: DHRow, q: str) -> dict[str, str]:
 
 
 def _sum(variable: str, constant: float) -> str:
-    """A variable (or none) plus a constant, in a few digits."""
+    """Return a variable (if any) plus a constant, with few digits, as text."""
     if not variable:
         return f"{constant:.6g}"
     return variable if constant == 0.0 else f"{variable} {constant:+.6g}"
 
 
 def _rows(given: Any) -> tuple[DHRow, ...]:
-    """Rows from whatever they are given as."""
+    """Return rows from any accepted form."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         problem = f"rows are given as {type(given).__name__}"
         raise ModelError("E-DH-003", problem, "give a sequence of rows or an (n, 4) array")
@@ -279,7 +279,7 @@ class Factors(NamedTuple):
 
 
 def factors(T: np.ndarray) -> Factors:
-    """The constants of a pose; those of Tx Rx and of Rz Tz commute within each pair."""
+    """Return the constants of a pose; those of Tx Rx and of Rz Tz commute within each pair."""
     a, y, z = map(float, T[:3, 3])
     sin, cos = float(-T[1, 2]), float(T[2, 2])
     alpha, theta = math.atan2(sin, cos), math.atan2(float(-T[0, 1]), float(T[0, 0]))
@@ -287,5 +287,5 @@ def factors(T: np.ndarray) -> Factors:
 
 
 def _exact(X: Transform) -> Transform:
-    """The same with right angles exact."""
+    """Return the same pose with exact right angles."""
     return compose(X, Transform.identity())

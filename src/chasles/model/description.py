@@ -27,7 +27,7 @@ from chasles.model.sensors import SensorData
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of a joint's coordinates; infinite where none are given."""
+    """Bounds of a joint's coordinates; infinite by default."""
 
     lower: float = -math.inf
     upper: float = math.inf
@@ -46,9 +46,9 @@ class Mimic:
 
 @dataclass(frozen=True)
 class LinkData:
-    """A link and its inertia in its own frame. where: "file:line". massless: by intention.
-
-    lifted: the part of its weight that is compensated (MuJoCo's gravcomp), 1 for all.
+    """A link and its inertia in its own frame. `where` is "file:line". `massless` means that it has
+    no inertia by intention. `lifted` is the part of its weight that is compensated (MuJoCo's
+    gravcomp), 1 for all.
     """
 
     name: str
@@ -103,7 +103,7 @@ class JointData:
 
     @property
     def traits(self) -> type[Joint]:
-        """The class of its type, which says what files and other libraries need to know of it."""
+        """Class of its type, with the data that files and other libraries need."""
         return traits(self.kind)
 
     @property
@@ -123,7 +123,7 @@ class LoopData(JointData):
 
     parent (None for the world) and pose are those of its predecessor frame, child and child_pose
     those of its successor frame. kind: any joint type, or "fixed" for a weld. It has no
-    coordinates: what it forbids are equations between those of the tree.
+    coordinates: its constraints are equations between those of the tree.
     """
 
 
@@ -163,10 +163,11 @@ class CouplingData:
 
 @dataclass(frozen=True)
 class RollingData(CouplingData):
-    """Contact without slipping; `chasles.model.rolling` makes it. frames: what rolls, and on what.
+    """Contact without slipping, made by `chasles.model.rolling`.
 
-    kind: "blade", "wheel" or "ball". radius: in m. axis: of the blade or wheel, in its frame.
-    touching: whether it also stays on the plane.
+    `frames` are the rolling one and its ground. `kind` is "blade", "wheel" or "ball". `radius` is
+    in m. `axis` is that of the blade or wheel, in its frame. `touching` is True if it also stays on
+    the plane.
     """
 
     kind: str = "wheel"
@@ -273,13 +274,13 @@ class Precision:
     loops: float | None = None
 
     MADE: ClassVar = 1e-4
-    """Machines are not made more exactly than this, whatever the digits of their file."""
+    """Manufacturing precision, regardless of the digits of a file."""
 
     MOST: ClassVar = 1e-3
     """Loops that are open by more than this are not meant to close."""
 
     ROUNDED: ClassVar = 4
-    """Fewer significant digits are not those of a rounded number, but exact."""
+    """Number of significant digits below which a number is exact, not rounded."""
 
     AROUND: ClassVar = 8
     """Number of rounded numbers that add up around a loop."""
@@ -348,7 +349,7 @@ class Description:
 
 Part = LinkData | JointData | CouplingData | RotorData | ActuatorData | KeyframeData
 Named = Part | FrameData | Description
-"""Parts that errors are about: each has a name and, but for a frame, its place in a file."""
+"""Parts that errors refer to: each has a name and, except a frame, its place in a file."""
 
 
 def part_of(data: Named) -> str:
@@ -358,7 +359,7 @@ def part_of(data: Named) -> str:
 
 
 def faulty(code: str, data: Named, problem: str, remedy: str = "") -> ModelError:
-    """The error of a part of a mechanism, with its name and its place in the file."""
+    """Return the error of a part of a mechanism, with its name and its place in the file."""
     return ModelError(code, problem, remedy, part=part_of(data), file=getattr(data, "where", ""))
 
 
@@ -372,12 +373,12 @@ def some(names: Iterable[str], most: int = 6) -> str:
 
 
 def traits(kind: str) -> type[Joint]:
-    """The class of a joint type by its name; the contract itself for types of your own."""
+    """Return the class of a joint type by its name; the contract itself for user-defined types."""
     return TYPES.get(kind, Joint)
 
 
 def spelled(format: str, *, own: bool = False) -> dict[str, str]:
-    """The joint types by a format's words; own: types without a word go by their own names."""
+    """Return the joint types by a format's words; own: types without a word use their own names."""
     found: dict[str, str] = {}
     types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
     for kind, joint in types.items():
@@ -387,7 +388,7 @@ def spelled(format: str, *, own: bool = False) -> dict[str, str]:
 
 
 def spelling(kind: str, format: str) -> str:
-    """The word that a file format has for a joint type; "" where it has none."""
+    """Return the word of a file format for a joint type; "" if it has none."""
     return traits(kind).names.get(format, "").partition(" ")[0]
 
 

@@ -20,7 +20,7 @@ Pose = tuple[tuple[float, ...], ...]
 IDENTITY: Pose = tuple(tuple(float(i == k) for k in range(4)) for i in range(4))
 
 _ROUNDED = 1e-9
-"""Entries of a matrix that differ by less (relative) are equal up to what printing rounded."""
+"""Relative difference below which matrix entries are equal up to rounding of printed digits."""
 
 
 def number(value: Any) -> float:
@@ -45,7 +45,7 @@ def numbers(count: int) -> Callable[[Any], tuple[float, ...]]:
 
 
 def rotation(value: Any) -> tuple[tuple[float, ...], ...]:
-    """The rows of a 3x3 matrix that is a rotation."""
+    """Return the rows of a 3x3 rotation matrix."""
     rows = tuple(map(numbers(3), value))
     R: np.ndarray = np.array(rows)
     if R.shape != (3, 3) or np.max(np.abs(R @ R.T - np.eye(3))) > _ROUNDED or np.linalg.det(R) < 0:
@@ -54,7 +54,7 @@ def rotation(value: Any) -> tuple[tuple[float, ...], ...]:
 
 
 def choice(*words: str) -> Callable[[Any], str]:
-    """One of several words."""
+    """Return a conversion that accepts one of several words."""
 
     def convert(value: Any) -> str:
         if not isinstance(value, str) or value not in words:
@@ -65,7 +65,7 @@ def choice(*words: str) -> Callable[[Any], str]:
 
 
 def _within(key: str) -> "Field":
-    """A number of the range that a field of a mechanism has."""
+    """Return a conversion to a number in the range of a mechanism's field."""
     row = RANGES[key]
 
     def convert(value: Any) -> float:
@@ -78,7 +78,7 @@ def _within(key: str) -> "Field":
 
 
 def _interval(value: Any) -> tuple[float, float]:
-    """Limits in their order; in a table, which is written for chasles, others are refused."""
+    """Return limits in order; a table is written for chasles, so others are refused."""
     lower, upper = (float(x) if x in (-math.inf, math.inf) else number(x) for x in value)
     if lower > upper:
         raise ValueError
@@ -86,7 +86,7 @@ def _interval(value: Any) -> tuple[float, float]:
 
 
 def _moments(value: Any) -> tuple[float, ...]:
-    """xx, yy, zz, xy, xz, yz of three moments, of these six, or of a symmetric matrix."""
+    """Return xx, yy, zz, xy, xz, yz from three moments, from these six, or from a symmetric matrix."""
     entries = tuple(value)
     if len(entries) != 3:
         return numbers(6)(entries)
@@ -138,7 +138,7 @@ TABLE: dict[str, Field] = {
 
 
 def checked(known: dict[str, Field], key: str, value: Any) -> Any:
-    """A field's value in its own form, or an error that says what belongs there."""
+    """Return a field's value in its own form, or raise an error that describes valid values."""
     try:
         return known[key].convert(value)
     except (TypeError, ValueError, OverflowError):
@@ -147,7 +147,7 @@ def checked(known: dict[str, Field], key: str, value: Any) -> Any:
 
 
 def checked_pose(what: str, value: Any) -> Pose:
-    """A homogeneous matrix that is a displacement, or an error."""
+    """Return a homogeneous matrix that is a displacement, or raise an error."""
     try:
         rows = tuple(map(numbers(4), value))
         rotation([row[:3] for row in rows[:3]])
@@ -163,6 +163,6 @@ def checked_pose(what: str, value: Any) -> Pose:
 
 
 def _cut(value: Any) -> str:
-    """A value in one line, cut where it is long."""
+    """Return a value on one line, shortened if it is long."""
     plain = value.tolist() if isinstance(value, np.ndarray) else value
     return " ".join(reprlib.repr(plain).split())

@@ -31,7 +31,7 @@ _ROUNDING = 1e-12
 """Rounding error of a zero after rotating and moving frames, relative to numbers of size one."""
 
 _EXACT = 1e-13
-"""Constants of a table this near to zero, or to a right angle, are taken as such."""
+"""Distance from zero, or from a right angle, below which constants of a table are exact."""
 
 _NEARLY_PARALLEL = 1e-6
 """Axes that enclose a smaller angle (rad) without being parallel have no usable common normal."""
@@ -135,7 +135,9 @@ def _tip(model: Model, tool: str | None) -> np.ndarray:
 
 
 def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | None:
-    """Frame 0: that of the link which carries the arm, or the world's, if a row can start there."""
+    """Return frame 0: that of the link that carries the arm, or the world's, if a row can start
+    there.
+    """
     link = model.bodies[0].data.parent
     for T in (np.eye(4) if link is None else matrix(model.frames[link].placement), np.eye(4)):
         f = factors(_inverse(T) @ first)
@@ -165,7 +167,9 @@ def _fitted(
     *,
     standard: bool,
 ) -> list[OnAxis]:
-    """A frame on every axis. P: where each joint is in the body before it. start: see `_start`."""
+    """Return a frame on every axis. P: pose of each joint in the previous body. start: see
+    `_start`.
+    """
     found = []
     for (body, after), ahead in zip(pairwise(bodies), P[1:], strict=True):
         if _ROUNDING < _sine(ahead) < _NEARLY_PARALLEL:
@@ -183,7 +187,9 @@ def _sine(ahead: np.ndarray) -> float:
 
 
 def _meeting(start: OnAxis, ahead: np.ndarray) -> OnAxis:
-    """The frame on the z axis whose x axis meets the z axis of the frame ahead at a right angle."""
+    """Return the frame on the z axis whose x axis meets the z axis of the frame ahead at a right
+    angle.
+    """
     (px, py, pz), (zx, zy, zz), sine = ahead[:3, 3], ahead[:3, 2], _sine(ahead)
     if sine <= _ROUNDING:
         coincide = math.hypot(px, py) <= _ROUNDING * max(1.0, abs(pz))
@@ -216,7 +222,7 @@ def _end(model: Model, frame: np.ndarray, tip: np.ndarray) -> Factors:
 
 
 def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: bool) -> DHRow:
-    """The row of a joint, whose link's mass data move to the row's frame."""
+    """Return the row of a joint, whose link's mass data move to the row's frame."""
     data, bounds = body.data, body.data.limits
     try:
         constants = _angle(Z.theta), _length(Z.d), _length(X.a), _angle(X.alpha)

@@ -1,4 +1,4 @@
-"""Network access of a view: who may open its page, and which headers every answer has."""
+"""Network access of a viewer: access control of its page, and headers of every answer."""
 
 import hmac
 import ipaddress
@@ -26,7 +26,7 @@ LOCAL = ("localhost", "127.0.0.1", "[::1]")
 """Names by which a browser calls its own machine."""
 
 ANYWHERE = ("", "0.0.0.0", "::")
-"""Addresses that stand for all interfaces of this machine."""
+"""Addresses that denote all interfaces of this machine."""
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -117,7 +117,7 @@ class Door:
 
 
 def _steps(request: "Request") -> tuple[str, str]:
-    """The first step of a request's path, and the rest."""
+    """Return the first segment of a request's path, and the rest."""
     first, _, rest = request.path.partition("?")[0].removeprefix("/").partition("/")
     return first, rest
 
@@ -158,7 +158,7 @@ def _is_address(name: str) -> bool:
 
 
 def open_server(door: Door, port: int) -> Any:
-    """Start a server of viser whose every request and message passes the door."""
+    """Start a viser server whose every request and message passes the door."""
     import viser
     import websockets.asyncio.server
 

@@ -1,4 +1,4 @@
-"""Messages of a view's page: the few that it needs to send, and what each may contain."""
+"""Messages of a viewer's page: those that it needs to send, and their valid contents."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -109,8 +109,9 @@ FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
         "total_bytes": _number,
     },
 }
-"""The fields of each message that is accepted. viser knows about ninety more, among them one that
-asks for a public address of the server."""
+"""Fields of each accepted message. viser knows about ninety more, among them one that requests a
+public address of the server.
+"""
 
 VALUES: dict[str, Callable[[Any, Any], bool]] = {
     "GuiSliderHandle": lambda _, value: _number(value),

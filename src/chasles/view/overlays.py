@@ -82,7 +82,7 @@ class Figure:
 
 
 def step(name: str) -> str:
-    """A name as one step of a path in the scene."""
+    """Return a name as one segment of a path in the scene."""
     return shown(name).replace("/", "\N{DIVISION SLASH}")
 
 
@@ -114,7 +114,7 @@ def _size(robot: Robot, q: np.ndarray) -> float:
 
 
 class Overlay:
-    """Something that is drawn over a figure while wanted; said: its numbers, for people."""
+    """Something drawn over a figure while it is switched on; said: its numbers, for people."""
 
     label: ClassVar[str]
 
@@ -270,7 +270,7 @@ class Reactions(Arrows):
 
 
 class Manipulability(Overlay):
-    """Speeds of a frame's origin along each direction, at joint rates of length 1."""
+    """Speeds of a frame's origin along each direction, for joint velocities of length 1."""
 
     label = "Manipulability"
 
@@ -300,7 +300,7 @@ class Target(Overlay):
         super().__init__(figure)
         self.frame, self.held = figure.whole.frames[-1], False
         self.dragged: Callable[[str], None] = lambda phase: None
-        """Told the phase of a drag: start, update or end."""
+        """Callback that receives the phase of a drag: start, update or end."""
 
     def made(self, figure: Figure) -> Iterator[Any]:
         size = 0.2 * figure.size
@@ -319,7 +319,7 @@ class Target(Overlay):
         self.said = ""
 
     def follow(self, phase: str) -> None:
-        """Move the figure so that the frame comes as near to the handle as it can."""
+        """Move the figure so that the frame comes as close to the handle as possible."""
         figure, node = self.figure, self.nodes[0]
         if phase == "update":  # these may come after the end
             target = {self.frame: Pose((node.position, node.wxyz), tolerance=REACHED)}

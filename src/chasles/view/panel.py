@@ -1,4 +1,4 @@
-"""The panel of a page: sliders and checkboxes of robots, and the playing of a motion."""
+"""The panel of a page: sliders and checkboxes of robots, and playback of a motion."""
 
 import math
 import os
@@ -20,10 +20,10 @@ from chasles.view.overlays import OVERLAYS, Figure, Manipulability, Overlay, Tar
 from chasles.view.posture import displacement, freedoms, moved, start
 
 RESOLUTION = 1000
-"""Steps of a slider from end to end."""
+"""Number of steps of a slider."""
 
 RATE = 30.0
-"""Pictures in a second; also instants, of a motion that has no times."""
+"""Pictures per second; also instants per second of a motion without times."""
 
 PANEL_RATE = 3.0
 """Rate at which sliders follow a motion, in 1/s: a page takes longer for thirty than to draw."""
@@ -82,7 +82,7 @@ class Panel:
             self.refresh()
 
     def _follow(self, target: Target, phase: str) -> None:
-        """Let the figure follow a target that is dragged."""
+        """Let the figure follow a dragged target."""
         with self.lock:
             trouble = ""
             try:
@@ -116,7 +116,7 @@ class Panel:
             self.refresh(trouble)
 
     def refresh(self, trouble: str = "") -> None:
-        """Sliders where the figure is, and what overlays say."""
+        """Update the sliders to the figure, and the texts of overlays."""
         values = displacement(self.figure.robot, self.figure.q)
         for slider, freedom, value in zip(self.sliders, self.freedoms, values, strict=True):
             slider.value = freedom.shown(float(value))
@@ -130,13 +130,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class Motion:
-    """Positions q (n, nq) at times t (n,), in s, none before the one above it."""
+    """Positions q (n, nq) at non-decreasing times t (n,), in s."""
 
     t: np.ndarray
     q: np.ndarray
 
     def at(self, robot: Robot, t: float) -> np.ndarray:
-        """The configuration at a time, on the way that is straight between instants."""
+        """Return the configuration at a time, interpolated along `integrate`."""
         share, k = math.modf(np.interp(t, self.t, np.arange(len(self.t))))
         here = np.array(self.q[int(k)])
         if share == 0.0:
@@ -193,7 +193,7 @@ class Playback:
             self._refresh()
 
     def go(self, t: float) -> None:
-        """Put all figures where the motion is at a time."""
+        """Move all figures to their configuration at a time."""
         self._move(t)
         self._refresh()
 

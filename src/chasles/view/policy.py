@@ -1,4 +1,4 @@
-"""The content security policy of a view's page: what it may load, run and connect to."""
+"""The content security policy of a viewer's page: allowed resources, scripts and connections."""
 
 import base64
 import hashlib
@@ -65,9 +65,9 @@ def hashes(page: Path) -> tuple[str, ...]:
 
 
 def _scripts(page: bytes) -> Iterator[bytes]:
-    """The scripts of a page, and those that its loader unpacks: style, then script, as one frame.
+    """Return the scripts of a page, and those that its loader unpacks (style and script).
 
-    viser packs both by zstandard and writes them in base 88 as an attribute of the loader.
+    viser compresses both with zstandard and stores them in base 88 as an attribute of the loader.
     """
     import zstandard
 

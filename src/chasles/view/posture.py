@@ -1,4 +1,4 @@
-"""Configurations of a robot, and numbers that are drawn over it: ellipsoids, forces."""
+"""Configurations of a robot, and quantities drawn over it: ellipsoids, forces."""
 
 import math
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from chasles.robot import Robot
 
 
 class Freedom(NamedTuple):
-    """A velocity coordinate, its bounds and unit; endless: an angle whose turns do not count."""
+    """A velocity coordinate, its bounds and unit; endless: an angle without limits."""
 
     name: str
     lower: float
@@ -101,10 +101,10 @@ class Ellipsoid(NamedTuple):
 
 
 def of_inertia(inertia: RigidInertia) -> Ellipsoid | None:
-    """The solid ellipsoid of even density with a link's mass and inertia, in the link's frame.
+    """Return the uniform solid ellipsoid with a link's mass and inertia, in the link's frame.
 
-    m/5 (b2 + c2) is its moment about the axis of a. An impossible inertia, in which one moment is
-    above the sum of the others, has a flat one. None of a link without mass.
+    m/5 (b2 + c2) is its moment about the axis of a. An impossible inertia, in which one moment
+    exceeds the sum of the others, gives a flat ellipsoid. A link without mass gives None.
     """
     m, c, I = inertia.about_center() if inertia.m else (0.0, None, None)
     if c is None or I is None or not float(m) > 0.0:
@@ -117,7 +117,9 @@ def of_inertia(inertia: RigidInertia) -> Ellipsoid | None:
 
 
 def box_lengths(ellipsoid: Ellipsoid) -> np.ndarray:
-    """Lengths of the box with the same mass and inertia: a2 / 12 instead of (a / 2)2 / 5, in m."""
+    """Return lengths (m) of the box with the same mass and inertia: a2 / 12 instead of (a / 2)2 /
+    5.
+    """
     return ellipsoid.half * 2.0 * np.sqrt(0.6)
 
 
@@ -148,7 +150,7 @@ def holding_forces(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 
 def joint_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Holding forces in the world, by joint: where (n, 3), torques (n, 3), forces (n, 3)."""
+    """Return holding forces in the world, by joint: points (n, 3), torques (n, 3), forces (n, 3)."""
     model, tau = robot.model, holding_forces(robot, q)
     own = model.positions(q.tolist())
     R, p = poses(model, q)
@@ -163,7 +165,9 @@ def joint_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 
 def reaction_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Forces of parents on children, by moving joint, in the world: where and forces (n, 3)."""
+    """Return forces of parents on children, by moving joint, in the world: points and forces (n,
+    3).
+    """
     model, rest = robot.model, np.zeros(robot.nv)
     multipliers = robot.mechanism.multipliers(q, rest, holding_forces(robot, q))
     reactions = robot.joint_reactions(q, rest, rest, multipliers=multipliers)[:, 3:]
@@ -176,7 +180,7 @@ def reaction_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def arrows(where: np.ndarray, vectors: np.ndarray, longest: float) -> np.ndarray:
-    """Start and end (k, 2, 3) of arrows, the largest of some length in m; hardly any left out."""
+    """Return start and end (k, 2, 3) of arrows, scaled to a largest length in m, without tiny ones."""
     sizes = np.linalg.norm(vectors, axis=1)
     largest = np.max(sizes, initial=0.0)
     if not largest > 1e-9:

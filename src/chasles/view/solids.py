@@ -14,15 +14,17 @@ from chasles.view.posture import box_lengths, of_inertia
 GREY = (0.62, 0.65, 0.70, 1.0)
 STICK = (0.30, 0.33, 0.38, 1.0)
 PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.47, 0.62))
-"""Colours of links that have none, of the lines between joints, and of bodies in turn."""
+"""Colors of links without a color, of lines between joints, and of bodies in turn."""
 
 MOST_TRIANGLES = 12_000
-"""Triangles of a robot: a processor alone draws so many ten times a second (docs/view.md)."""
+"""Largest number of triangles of a robot, which a processor draws ten times a second
+(docs/view.md).
+"""
 
 FEW = 100
 
 FINEST = 200
-"""Cells along the longest side of a mesh, to begin with."""
+"""Initial number of cells along the longest side of a mesh."""
 
 COARSER = 1.3
 """Growth of the cells from try to try."""
@@ -39,10 +41,10 @@ class Solid(NamedTuple):
 
 
 def solids(model: Model, size: float) -> tuple[list[Solid], list[str]]:
-    """All that is drawn of a robot of some size (m), and notes on what could not be.
+    """Return the shapes of a robot of some size (m), and notes about shapes that cannot be drawn.
 
-    A body of whose links no shape to look at can be drawn is shown by its shapes for collision,
-    and one without these as the boxes that have its links' inertias and lines between its joints.
+    A body without visual shapes is shown by its collision shapes, and one without these by boxes
+    with its links' inertias and lines between its joints.
     """
     notes, missing = list[str](), list[str]()
     drawn: list[Solid] = []
@@ -125,7 +127,7 @@ def _own_color(mesh: Any) -> tuple[float, ...]:
 
 
 def _placed(frame: Transform, points: np.ndarray) -> np.ndarray:
-    """Points of a frame in the frame that it is placed in."""
+    """Return points of a frame in its parent frame."""
     R: np.ndarray = np.array(frame.R.rows, dtype=float)
     return np.asarray(points @ R.T + np.array(list(frame.r), dtype=float))
 
@@ -134,7 +136,7 @@ def _placed(frame: Transform, points: np.ndarray) -> np.ndarray:
 
 
 def _boxes(model: Model, i: int, size: float) -> Iterator[Solid]:
-    """The boxes that have the inertias of a body's links."""
+    """Return the boxes with the inertias of a body's links."""
     from trimesh import creation
 
     for link in model.source.links:
@@ -148,7 +150,7 @@ def _boxes(model: Model, i: int, size: float) -> Iterator[Solid]:
 
 
 def _sticks(model: Model, i: int, size: float) -> Iterator[Solid]:
-    """Lines from a body's joint to all that is joined to it, and a knob at each end."""
+    """Return lines from a body's joint to the joints that it carries, with a knob at each end."""
     from trimesh import creation
 
     for end in joined(model, i):
@@ -174,7 +176,7 @@ def joined(model: Model, i: int) -> list[np.ndarray]:
 
 
 def coarser(vertices: np.ndarray, faces: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Corners and triangles of a mesh with at most so many triangles; itself if it has no more.
+    """Return a mesh with at most `most` triangles; itself if it has no more.
 
     Corners within one cell of a grid become one, at their mean; triangles that lose a corner vanish
     (vertex clustering: Rossignac, Borrel 1993).
@@ -201,7 +203,7 @@ def _clustered(
 
 
 def _different(faces: np.ndarray, count: int) -> np.ndarray:
-    """Each triangle once, from its lowest corner on, so that equal ones look equal."""
+    """Return each triangle once, starting at its lowest corner, so that equal ones compare equal."""
     first = np.argmin(faces, axis=1)[:, None]
     turned = np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
     _, kept = np.unique(turned @ [count**2, count, 1], return_index=True)

@@ -1,4 +1,4 @@
-"""Videos of a view: pictures that a browser without a window draws, written as a film."""
+"""Videos of a viewer: pictures drawn by a headless browser."""
 
 import os
 import shutil
@@ -20,10 +20,10 @@ SUFFIXES = (".mp4", ".gif")
 """Kinds of video that can be written."""
 
 RATE = 30.0
-"""Pictures in a second of an .mp4, unless asked for otherwise."""
+"""Default frame rate of an .mp4 file (frames per second)."""
 
 SIZE = (1280, 720)
-"""Width and height in pixels, unless asked for otherwise."""
+"""Default width and height in pixels."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 """Programs that can draw the page, in order of preference."""
@@ -33,7 +33,7 @@ FLAGS = (
     *("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
     *("--disable-background-networking", "--disable-component-update", "--no-proxy-server"),
 )
-"""Flags of the browser: no window, drawn without a graphics card, no request to other hosts."""
+"""Flags of the browser: headless, no graphics card, no requests to other hosts."""
 
 PATIENCE = 60.0
 """Seconds until the browser has to have opened the page, and for one picture."""
@@ -130,7 +130,7 @@ def _picture(client: Any, width: int, height: int) -> np.ndarray:
 
 @contextmanager
 def _page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
-    """The page of a view in a browser without a window, as the client that viser knows."""
+    """Open the page of a viewer in a headless browser; yield the client that viser knows."""
     flags = [*FLAGS, "--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [*FLAGS]
     flags.append(f"--window-size={size[0]},{size[1] + 200}")  # below the bars of a new window
     known = set(viewer.server.get_clients())

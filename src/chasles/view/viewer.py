@@ -1,4 +1,4 @@
-"""The server of a view: the scene, its panels, and where a browser finds them."""
+"""The server of a viewer: the scene, its panels, and its address."""
 
 import atexit
 import html
@@ -22,21 +22,22 @@ from chasles.view.overlays import Figure
 from chasles.view.panel import Panel, Playback, read
 
 LOCAL = "127.0.0.1"
-"""This machine alone."""
+"""This machine only."""
 
 PORT = 8080
 PICTURE = (1600, 1000)
-"""Width and height of a screenshot at most, in pixels."""
+"""Largest width and height of a screenshot in pixels."""
 
 FRAME = 'referrerpolicy="no-referrer" sandbox="allow-scripts allow-same-origin allow-downloads"'
 """Attributes of a notebook's frame around a page."""
 
 
 class Viewer:
-    """A running view. url: its page, with the token that opens it. notes: what could not be drawn.
+    """A running viewer. `url` is its page with the access token; `notes` lists shapes that cannot
+    be drawn.
 
-    In a notebook it shows itself, elsewhere it prints as where its page is. It lasts until
-    `stop()`, the end of `with`, or that of Python; a script stays for it with `wait()`.
+    A notebook displays it; elsewhere it prints its address. It runs until `stop()`, the end of
+    `with`, or the end of Python; `wait()` keeps a script running.
     """
 
     def __init__(
@@ -187,7 +188,7 @@ def show(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """While viser starts and stops, of which it prints more than its `verbose` can turn off."""
+    """Suppress messages that viser prints while it starts and stops."""
     import rich
 
     console = rich.get_console()
@@ -199,7 +200,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _up(robot: Robot) -> np.ndarray:
-    """Against gravity, to the nearest axis of the world; z where there is none."""
+    """Return the world axis nearest to the direction against gravity; z without gravity."""
     g = robot.gravity
     if not np.any(g):
         return np.array([0.0, 0.0, 1.0])
