@@ -70,7 +70,7 @@ def inertias(sheet: Sheet) -> Found:
 
 
 def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
-    """Return the edit of the moments in a file; None for a product of inertia that is not written."""
+    """Return the edit of the moments in a file; None for a product that is not written."""
     place, words = link.place, _words(six(moments))
     if isinstance(place, Table):
         yield Edit(place, "inertia", f"[{', '.join(_words(place.written(moments)))}]")

@@ -260,7 +260,7 @@ class Sheet:
         return {joint.child: joint for joint in self.joints if joint.kind != "fixed"}
 
     def carriers(self, *, fixed: bool) -> set[str | None]:
-        """Return links with a mass, and those that carry one; fixed: only without relative motion."""
+        """Return links with a mass, or that carry one; fixed: only without relative motion."""
         above = {x.child: x.parent for x in self.joints if x.kind == "fixed" or not fixed}
         found: set[str | None] = set()
         for link in self.links:

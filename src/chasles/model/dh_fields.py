@@ -86,7 +86,7 @@ def _interval(value: Any) -> tuple[float, float]:
 
 
 def _moments(value: Any) -> tuple[float, ...]:
-    """Return xx, yy, zz, xy, xz, yz from three moments, from these six, or from a symmetric matrix."""
+    """Return xx, yy, zz, xy, xz, yz from three moments, six moments, or a symmetric matrix."""
     entries = tuple(value)
     if len(entries) != 3:
         return numbers(6)(entries)

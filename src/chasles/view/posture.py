@@ -150,7 +150,7 @@ def holding_forces(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 
 def joint_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return holding forces in the world, by joint: points (n, 3), torques (n, 3), forces (n, 3)."""
+    """Return holding forces in the world, by joint: points, torques and forces (n, 3)."""
     model, tau = robot.model, holding_forces(robot, q)
     own = model.positions(q.tolist())
     R, p = poses(model, q)

@@ -203,7 +203,7 @@ def _clustered(
 
 
 def _different(faces: np.ndarray, count: int) -> np.ndarray:
-    """Return each triangle once, starting at its lowest corner, so that equal ones compare equal."""
+    """Return each triangle once, from its lowest corner on, so that equal ones compare equal."""
     first = np.argmin(faces, axis=1)[:, None]
     turned = np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
     _, kept = np.unique(turned @ [count**2, count, 1], return_index=True)
