@@ -18,7 +18,7 @@ from chasles.version import VERSION
 
 
 class _Bare:
-    """A command whose help has no <bool> behind flags, which some releases of Typer print."""
+    """A command whose help omits <bool> after flags, which some releases of Typer print."""
 
     def get_params(self, ctx: Any) -> Any:
         parameters = super().get_params(ctx)  # type: ignore[misc]
@@ -33,7 +33,7 @@ class One(_Bare, TyperCommand):
 
 
 class Commands(_Bare, TyperGroup):
-    """All commands; Ctrl-C before one of them has begun is said as it is within."""
+    """All commands; Ctrl-C before one of them begins is reported like one within it."""
 
     def make_context(self, *words: Any, **options: Any) -> Any:
         with _heard():
@@ -46,7 +46,7 @@ class Commands(_Bare, TyperGroup):
 
 @contextmanager
 def _heard() -> Iterator[None]:
-    """Ctrl-C, which Typer would take in silence, and what completion cannot write."""
+    """Report Ctrl-C, which Typer would ignore silently, and completion that cannot be written."""
     try:
         yield
     except KeyboardInterrupt:
@@ -123,7 +123,7 @@ def main() -> None:
 
 
 def _raised_again(dropped: Any) -> None:
-    """Ctrl-C while Python ran what may not fail, a finalizer for example: it comes again soon."""
+    """Raise Ctrl-C again if it came while Python ran code that must not fail, such as a finalizer."""
     if issubclass(dropped.exc_type, KeyboardInterrupt):
         again = threading.Timer(0.3, _thread.interrupt_main)  # when this has surely ended
         again.daemon = True

@@ -38,8 +38,8 @@ FOUND, WRONG, FAULT, INTERRUPTED, UNHEARD = 1, 2, 3, 130, 141
 class Answer:
     """The answer of a command.
 
-    data: all of it for programs. show: prints it for people. status: of the exit. then: what goes
-    on after the answer, until Ctrl-C.
+    `data` holds everything for programs, `show` prints it for people, and `status` is the exit
+    status. `then` runs after the answer until Ctrl-C.
     """
 
     data: Mapping[str, Any]
@@ -56,7 +56,7 @@ def write(console: Console, *lines: str, whole: bool = False, **look: Any) -> No
 
 
 def write_saved(console: Console, files: Mapping[str, Path]) -> None:
-    """Say where files are, by what they are."""
+    """Print the paths of files with their kind."""
     for what, path in files.items():
         write(console, f"{what.replace('_', ' ').capitalize()} saved to {path}")
 
@@ -127,13 +127,13 @@ def deliver(answer: Answer, as_json: bool) -> None:
 
 
 def flush() -> None:
-    """Flush what was printed, which must have arrived before a command ends well."""
+    """Flush the output, which must have arrived before a command succeeds."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it; a number that is not finite is null."""
+    """Return a value for JSON; a number that is not finite becomes null."""
     if isinstance(value, Mapping):
         return {str(key): plain(x) for key, x in value.items()}
     if isinstance(value, np.ndarray | np.generic):
@@ -150,15 +150,15 @@ ENDLESS = 10_000
 
 
 LONGEST_LINE = 10_000
-"""Characters of a printed line at most; lists of names can be long."""
+"""Largest length of a printed line; lists of names can be long."""
 
 
 class Terminal(Console):
-    """A console for text with names from files, and for a reader who may go away.
+    """A console for text with names from files, and for a reader that may close the pipe.
 
-    All text passes `render_str`, also that of tables: what is not printable is escaped, so that no
-    name controls the terminal, and long names are shortened, as `chasles.errors.shown` has it. A
-    reader who has gone is left to `guarded`.
+    All text passes `render_str`, also that of tables: unprintable characters are escaped, so that
+    no name controls the terminal, and long names are shortened by `chasles.errors.shown`. `guarded`
+    handles a closed pipe.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
@@ -180,7 +180,7 @@ class Terminal(Console):
 
 @contextmanager
 def guarded(debug: bool = False, as_json: bool = False) -> Iterator[None]:
-    """Say what goes wrong within in one line on stderr, with --json also by its fields; exit."""
+    """Report errors in one line on stderr, with --json also by their fields, and exit."""
     try:
         yield
     except (typer.Exit, typer.Abort):
@@ -203,14 +203,14 @@ def guarded(debug: bool = False, as_json: bool = False) -> Iterator[None]:
 
 
 def worded(error: BaseException) -> str:
-    """The text of an error; of the system's own, the file and what is wrong, without its number."""
+    """Return the text of an error; for a system error, the file and the problem without its number."""
     if isinstance(error, OSError) and not isinstance(error, ChaslesError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
 
 
 def leave(line: str, status: int, error: BaseException | None = None) -> NoReturn:
-    """Say a line on stderr, below the traceback of an error that is given, and exit."""
+    """Print a line on stderr, below the traceback of a given error, and exit."""
     if error is not None:
         lines = "".join(traceback.format_exception(error))
         print(shown(lines, lines=True), end="", file=sys.stderr)
@@ -219,7 +219,7 @@ def leave(line: str, status: int, error: BaseException | None = None) -> NoRetur
 
 
 def hang_up() -> None:
-    """Nobody reads on: what is left to print goes nowhere, also at the end of Python."""
+    """Discard further output after the reader closed the pipe, also at the end of Python."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -245,7 +245,7 @@ def vector(entries: Iterable[float]) -> str:
 
 @contextmanager
 def bar(total: float, *columns: ProgressColumn) -> Iterator[Callable[..., None]]:
-    """On a terminal, a bar on stderr that moves when told `completed=`, and goes at the end."""
+    """Yield a progress bar on stderr, on a terminal, which `completed=` advances."""
     console = Console(stderr=True)
     moving = Progress(
         BarColumn(20), *columns, console=console, transient=True, disable=not console.is_terminal
@@ -256,7 +256,7 @@ def bar(total: float, *columns: ProgressColumn) -> Iterator[Callable[..., None]]
 
 @contextmanager
 def steps(count: int) -> Iterator[Callable[[str], None]]:
-    """A bar that moves with every step it is told of."""
+    """Yield a progress bar that advances with every step."""
     with bar(count, TimeElapsedColumn(), TextColumn("{task.description}", markup=False)) as told:
         done = itertools.count()
         yield lambda what: told(completed=next(done), description=shown(what))
@@ -300,7 +300,7 @@ TABLES = {".csv": csv_table, ".parquet": parquet_table}
 
 
 def check_new_table(path: Path, *, overwrite: bool) -> None:
-    """Say at once what would make writing a table fail."""
+    """Raise at once if a table cannot be written."""
     check_folder(path)
     if path.suffix.lower() not in TABLES:
         problem = "unknown table format"
@@ -324,14 +324,14 @@ def check_new_table(path: Path, *, overwrite: bool) -> None:
 
 
 def check_new_picture(path: Path, *, overwrite: bool) -> None:
-    """Say at once what would make writing a picture fail."""
+    """Raise at once if a plot cannot be written."""
     check_folder(path)
     check_picture(path)
     check_target(path, overwrite=overwrite)
 
 
 def picture(figure: Any, suffix: str) -> bytes:
-    """A figure of matplotlib as the bytes of a file."""
+    """Return a matplotlib figure as the bytes of a file."""
     stream = io.BytesIO()
     save(figure, stream, suffix)
     return stream.getvalue()

@@ -20,7 +20,7 @@ from chasles.writing import collect, held, store, whole
 MANIFEST, SCENARIO, MOTION = "run.json", "scenario.toml", MOTION_FILE
 MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT = "motion.png", "energy.png", "contact.png"
 PRODUCTS = (SCENARIO, MOTION, MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT)
-"""Files of a simulation whose names do not depend on what is in them."""
+"""Files of a simulation whose names do not depend on their contents."""
 
 PART = re.compile(r"part-(\d{6,})-([0-9a-f]{16})\.npz")
 FORMAT = "chasles-run-2"
@@ -80,7 +80,7 @@ class Manifest:
         collect(self.folder)
 
     def unlock(self) -> None:
-        """Leave the folder to others."""
+        """Release the folder."""
         self._release()
 
     # Files -----------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ class States:
 
     @property
     def table(self) -> np.ndarray:
-        """One row an instant; its columns are those of `columns`."""
+        """Return one row per instant; its columns are those of `columns`."""
         n = len(self.motion.q)
         time = np.arange(self.motion.first, self.motion.first + n)
         parts = [time if self.motion.t is None else self.motion.t]

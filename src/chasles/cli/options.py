@@ -44,18 +44,18 @@ class Asked:
 
     @property
     def file(self) -> Path | None:
-        """The file that it is read from; a built-in robot has none."""
+        """File that it is read from; None for a built-in robot."""
         return located(self.target)
 
 
 def find(target: str, how: Loading) -> Robot:
-    """The robot of a file, an installed one, or a built-in one: NAME, or planar:4."""
+    """Return the robot of a file, an installed robot, or a built-in one: NAME, or planar:4."""
     file = located(target)
     return _built(target, how) if file is None else load(file, **vars(how))
 
 
 def located(target: str) -> Path | None:
-    """The file of a robot, or of an installed one by its name; a built-in robot has none."""
+    """Return the file of a robot, or of an installed one by its name; None for a built-in robot."""
     if target.partition(":")[0] in robots.ROBOTS and not os.path.exists(target):
         return None
     return registry.find(target, also=robots.ROBOTS) if is_name(target) else Path(target)
@@ -92,23 +92,23 @@ def needs(name: str) -> list[str]:
 
 
 def among(words: Iterable[str]) -> Callable[[str], list[str]]:
-    """The words that begin as what is typed, for a shell that completes."""
+    """Return the words that begin with the typed text, for shell completion."""
     known = tuple(dict.fromkeys(words))
     return lambda incomplete: [word for word in known if word.startswith(incomplete)]
 
 
 def installed(incomplete: str) -> list[str]:
-    """Installed robots, all of which have a file, whose names begin so."""
+    """Return installed robots whose names begin with the typed text."""
     return among(robot.name for robot in registry.installed())(incomplete)
 
 
 def names(incomplete: str) -> list[str]:
-    """Robots whose names begin so, for a shell that completes; files the shell knows itself."""
+    """Return robots whose names begin with the typed text; the shell completes files itself."""
     return among([*robots.ROBOTS, *installed(incomplete)])(incomplete)
 
 
 def option(help: str, *names: str, **more: Any) -> Any:
-    """An option of a command with its help; named as its parameter is, unless names are given."""
+    """Return an option of a command with its help, named like its parameter by default."""
     return typer.Option(*names, help=help, **more)
 
 
@@ -170,7 +170,7 @@ def asked(
 
 
 def given(words: Sequence[str]) -> dict[str, str]:
-    """Arguments of a xacro file: NAME=VALUE, or NAME:=VALUE as ROS writes it."""
+    """Return arguments of a xacro file from NAME=VALUE, or NAME:=VALUE as in ROS."""
     found = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -191,7 +191,7 @@ def has_frame(function: str) -> bool:
 
 
 def check_folder(output: Path) -> None:
-    """Say at once that a file has no folder to be written to."""
+    """Raise at once if the folder of an output file does not exist."""
     if not os.path.isdir(output.absolute().parent):
         problem = "the folder does not exist"
         raise InputError("E-CLI-027", problem, "create it first", file=output)

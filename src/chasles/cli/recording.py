@@ -30,14 +30,17 @@ from chasles.version import VERSION
 from chasles.writing import check_target
 
 END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
-"""Before the names of a part's arrays that say where it stopped, and what it remembers there; the
-names of the former."""
+"""Prefixes of the names of a part's arrays that hold its end state and its memory; the names of the
+former.
+"""
 
 
 class Recording:
-    """A folder; end: where its last part stopped; notes: what was damaged in it, or odd.
+    """The folder of a simulation.
 
-    finished: the whole motion is in its file. As a context it leaves the folder to others after.
+    `end` is the state at which its last part stopped, `notes` lists damaged or unexpected files,
+    and `finished` is True if the complete motion is in its file. As a context manager it releases
+    the folder.
     """
 
     def __init__(self, folder: Path, scene: Scene) -> None:
@@ -110,7 +113,7 @@ class Recording:
 
     @contextmanager
     def _locking(self) -> Iterator[None]:
-        """Leave the folder to others after an error."""
+        """Release the folder after an error."""
         try:
             yield
         except BaseException:
@@ -145,7 +148,7 @@ class Recording:
 
     @property
     def _last(self) -> str:
-        """The name of the last part, which the next one says it comes after."""
+        """Return the name of the last part, which the next one refers to."""
         return self._parts[-1].name if self._parts else ""
 
     # Writing ----------------------------------------------------------------------------------
@@ -164,7 +167,7 @@ class Recording:
         self.end = end
 
     def finish(self) -> dict[str, np.ndarray]:
-        """Join the parts of a motion that is over to one motion file; its arrays."""
+        """Join the parts of a complete motion into one motion file; return its arrays."""
         if not self.finished:
             arrays, robot = joined(list(map(_states, self._parts))), self.scene.robot
             arrays["kinetic"] = robot.kinetic_energy(arrays["q"], arrays["qd"])
@@ -224,7 +227,7 @@ class Recording:
 
 
 def _rows(piece: Trajectory) -> dict[str, np.ndarray]:
-    """The states of a trajectory by name, one a row."""
+    """Return the states of a trajectory by name, one per row."""
     rows, met = {"t": piece.t, "q": piece.q, "qd": piece.qd}, piece.touching
     if met is not None and met.gaps.shape[-1]:
         rows |= {f"contact_{name}": array for name, array in met._asdict().items()}
@@ -232,12 +235,12 @@ def _rows(piece: Trajectory) -> dict[str, np.ndarray]:
 
 
 def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Rows one after the other."""
+    """Concatenate rows."""
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _checked(arrays: dict[str, np.ndarray], robot: Robot) -> dict[str, np.ndarray]:
-    """The arrays of a motion file of a robot, whose shapes and types are as they were written."""
+    """Return the arrays of a robot's motion file, with the shapes and types that were written."""
     n, met = arrays["t"].size, arrays["contact_gaps"].shape[1:] if "contact_gaps" in arrays else ()
     shapes: dict[str, tuple[int, ...]] = {"t": (n,), "q": (n, robot.nq), "qd": (n, robot.nv)}
     shapes |= {"kinetic": (n,), "potential": (n,)}
@@ -250,7 +253,7 @@ def _checked(arrays: dict[str, np.ndarray], robot: Robot) -> dict[str, np.ndarra
 
 
 def _states(path: Path) -> dict[str, np.ndarray]:
-    """The rows of a part."""
+    """Return the rows of a part."""
     arrays = _intact(path)
     if arrays is None:
         problem = "the part was damaged in the meantime"
@@ -275,7 +278,7 @@ def _digest(data: bytes) -> str:
 
 
 def _intact(path: Path) -> dict[str, np.ndarray] | None:
-    """The arrays of a part; none where its bytes are not those that were written."""
+    """Return the arrays of a part; None if its bytes are not those that were written."""
     try:
         data = path.read_bytes()
     except OSError as error:

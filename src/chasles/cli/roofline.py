@@ -47,12 +47,12 @@ class Row:
 
     @property
     def bound(self) -> str:
-        """The limit that is reached first: "arithmetic" or "memory"."""
+        """Limit that is reached first: "arithmetic" or "memory"."""
         return "arithmetic" if self.arithmetic >= self.memory else "memory"
 
     @property
     def fraction(self) -> float:
-        """The part of the smaller of both limits that is reached."""
+        """Fraction of the smaller of both limits that is reached."""
         return max(self.arithmetic, self.memory) / self.seconds
 
     def data(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Roofline:
     def large(
         self, title: str, compiled: Compiled, arrays: Mapping[str, np.ndarray], size: int
     ) -> Iterator[Row]:
-        """A function timed on a batch whose arrays have about a number of bytes."""
+        """Time a function on a batch whose arrays have about `size` bytes."""
         work, ways, kinds = Work.of(compiled.program), [], []
         count = max(size // (8 * (work.read + work.written)), 2)
         for dtype in ("float64", "float32"):
@@ -169,7 +169,7 @@ def _percent(row: Row) -> str:
 
 
 def _gpu() -> Limits | None:
-    """The limits of the GPU, if there is one."""
+    """Return the limits of the GPU, if there is one."""
     try:
         return cuda_limits.measured()
     except (ImportError, RuntimeError):
@@ -177,14 +177,14 @@ def _gpu() -> Limits | None:
 
 
 def _repeated(a: np.ndarray, count: int) -> np.ndarray:
-    """As many states as requested, the same ones over and over."""
+    """Return the requested number of states by repetition."""
     return np.resize(a, (count, *a.shape[1:]))
 
 
 def _launched(
     title: str, compiled: Compiled, values: Mapping[str, np.ndarray], dtype: str
 ) -> float:
-    """Seconds of a launch, in a graph of several."""
+    """Return the time (s) of a launch, in a graph of several."""
     there = compiled.cuda.single if dtype == "float32" else compiled.cuda
     graph = captured(lambda *a: [there(*a) for _ in range(LAUNCHES)][-1], values, "cupy", None)
     results = graph()

@@ -135,7 +135,7 @@ VALUES = {
 """Values of the fields of shapes and laws, by type; fields of other types cannot be given."""
 
 DEFAULTS = {"duration": 1.0}
-"""Values that hold unless the file or a flag gives others."""
+"""Default values, unless the file or a flag gives others."""
 
 FLAGS: dict[tuple[str | int, ...], str] = {
     ("robot",): "robot",
@@ -154,10 +154,11 @@ def flag(*path: str | int) -> str:
 
 @dataclass(frozen=True)
 class Scenario:
-    """The values of a scenario, each checked by itself, and whom to name where one is wrong.
+    """The values of a scenario, each checked, and the source to name in errors.
 
-    top: keys at the top. tables: those of `TABLES`, which may be empty. contacts: rows. placed: an
-    error and the path of a value as an error about it: with its file and table, or its flag.
+    `top` holds keys at the top, `tables` those of `TABLES`, which may be empty, and `contacts` the
+    rows. `placed` turns an error and the path of a value into an error with its file and table, or
+    its flag.
     """
 
     top: dict[str, Any]
@@ -192,7 +193,7 @@ class Scenario:
         return "\n".join(lines) + "\n"
 
     def digest(self) -> str:
-        """SHA-256 of all that it says but which robot: that has a digest of its own."""
+        """SHA-256 of everything except the robot, which has its own digest."""
         text = replace(self, top=self.top | {"robot": ""}).text(Path())
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -230,7 +231,7 @@ def _own_code() -> Iterator[None]:
 
 @_own_code()
 def read(path: str | os.PathLike[str]) -> Scenario:
-    """The scenario of a file."""
+    """Read a scenario from a file."""
     source = TomlFile(path, snap=False)
     if source.data.get("format") != "scenario":
         problem = 'this file is not a scenario, which begins with format = "scenario"'
@@ -289,7 +290,7 @@ def _consistent(
     rows: list[dict[str, Any]],
     placed: Callable[..., Any],
 ) -> Scenario:
-    """A scenario whose values go together; contacts in their own form."""
+    """Return a scenario with consistent values; contacts in their own form."""
     made = Scenario(DEFAULTS | top, tables, (), placed)
     control, disturbance = tables["control"], tables["disturbance"]
     if control:
@@ -313,7 +314,7 @@ def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, An
 
 
 def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
-    """A law of control has its numbers, and no others."""
+    """Raise unless a control law has exactly its numbers."""
     if "law" not in control:
         remedy = f"give one of {', '.join(CONTROLS)}"
         raise made.error("E-SCENARIO-006", "the contact has no law", remedy, "control", "law")
@@ -339,7 +340,7 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
 
 
 def checked_table(what: str, given: Any) -> dict[str, Any]:
-    """The checked table of a body, a surface or a law, with its numbers in their own form."""
+    """Return the checked table of a body, a surface or a law, with its numbers in their own form."""
     if not isinstance(given, Mapping):
         raise ModelError("E-SCENARIO-014", f"{what} is {given!r:.40}", "give {kind = ..., ...}")
     rest, known = dict(given), KINDS[what]
@@ -356,7 +357,7 @@ def checked_table(what: str, given: Any) -> dict[str, Any]:
 
 
 def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
-    """Values for the fields of a class, each checked."""
+    """Return checked values for the fields of a class."""
     if not isinstance(given, Mapping):
         raise ModelError(
             "E-SCENARIO-016", f"{what} is {given!r:.40}", "give an inline table in braces"
@@ -377,7 +378,7 @@ def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
 
 
 def _made(what: str, table: Mapping[str, Any]) -> Any:
-    """The shape or law of a checked table; a frame that is not said is the world."""
+    """Return the shape or law of a checked table; the default frame is the world."""
     rest = {key: x for key, x in table.items() if key != "kind"}
     cls = KINDS[what][table["kind"]]
     if what != "law":
@@ -391,5 +392,5 @@ def _made(what: str, table: Mapping[str, Any]) -> Any:
 
 
 def pair(row: Mapping[str, Any]) -> contact.Pair:
-    """The pair of a checked row."""
+    """Return the contact pair of a checked row."""
     return contact.Pair(**{what: _made(what, row[what]) for what in KINDS})

@@ -23,7 +23,7 @@ SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipatio
 """Values at the top of a scenario that are arguments of `simulate`."""
 
 LOADING = tuple(field.name for field in fields(Loading) if field.name != "trust")
-"""Values that say how its robot is loaded."""
+"""Values that determine how the robot is loaded."""
 
 ROUNDING = 1e-6
 """The part of an interval of disturbance by which a time before it already counts as its start."""
@@ -44,16 +44,16 @@ class Scene:
     digest: str
 
     def simulate(self, steps: int | None = None, resume: End | None = None) -> Trajectory:
-        """Some steps of the motion, from its start or from where it stopped."""
+        """Simulate some steps of the motion, from its start or from the point where it stopped."""
         options = {key: self.scenario.top[key] for key in SETTINGS if key in self.scenario.top}
         options |= {"control": self.control, "steps": steps, "resume": resume}
         return self.robot.simulate(self.q, self.qd, contacts=self.contacts, **options)
 
 
 def made(scenario: Scenario, *, trust: bool = False) -> Scene:
-    """The scene of a scenario; whatever does not suit the robot is an error that says where.
+    """Return the scene of a scenario; raise with its place for values that do not fit the robot.
 
-    trust: let the robot's file run Python, which a scenario itself cannot grant.
+    `trust` allows the robot's file to run Python, which a scenario cannot grant.
     """
     top = scenario.top
     how = Loading(**{key: top[key] for key in LOADING if key in top}, trust=trust)
@@ -78,7 +78,7 @@ def _digest(robot: Robot) -> str:
 
 
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """q and qd; of loops the independent coordinates, on the branch of a q that gives all."""
+    """Return q and qd; with loops from the independent coordinates, on the branch of a complete q."""
     given = scenario.tables["start"]
     q = robot.random(given["random"]) if "random" in given else robot.neutral()
     q = _coordinates(scenario, robot.position_slice, q, "start", "q")
@@ -91,7 +91,9 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
 def _coordinates(
     scenario: Scenario, where: Callable[[str], slice], default: np.ndarray, table: str, key: str
 ) -> np.ndarray:
-    """Coordinates that a scenario gives: all numbers, or some by joint; the others by default."""
+    """Return the coordinates of a scenario: all numbers, or some by joint and the others by
+    default.
+    """
     given = scenario.tables[table].get(key, {})
     if isinstance(given, Mapping):
         with scenario.blamed(table, key):
@@ -124,7 +126,7 @@ def _forces(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
 
 
 def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
-    """The controller, if it suits the robot; its target is the start, if not said."""
+    """Return the controller, if it suits the robot; its default target is the initial position."""
     given = scenario.tables["control"]
     law = given.get("law", "none")
     if law == "none":
@@ -146,7 +148,7 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
 
 
 def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
-    """Random joint forces for `hold` seconds each, which depend on seed and interval alone."""
+    """Return random joint torques for `hold` seconds each, which depend only on seed and interval."""
     given = scenario.tables["disturbance"]
     if not given:
         return None
@@ -181,7 +183,7 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 
 
 def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Pairs of shapes, whose frames the robot has; all of them rigid if one is or limits are."""
+    """Return pairs of shapes on the robot's frames; all rigid if one is, or with limits."""
     if not scenario.contacts:
         return _of_the_file(scenario, robot)
     if scenario.top.get("contacts") == "file":

@@ -57,7 +57,7 @@ class Task:
         return [name for name in (self.target, scenario.top["robot"]) if Path(name).is_file()]
 
     def recording(self) -> Recording:
-        """The folder, ready to begin or to go on."""
+        """Return the folder, ready to start or to continue."""
         if self.resume and self.overwrite:
             problem = "--resume and --overwrite exclude each other"
             raise ModelError("E-CLI-040", problem, "give only one of them")
@@ -122,7 +122,7 @@ def run(
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """A function that tells if Ctrl-C or the system asked to stop; the second time it stops."""
+    """Yield a function that returns True after Ctrl-C or a stop request; the second time it stops."""
     asked: list[int] = []
     before: dict[signal.Signals, Any] = {}
 
@@ -144,7 +144,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 
 def said(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that flags give, as `scenario.with_flags` takes them; None is not given."""
+    """Return the values of flags for `scenario.with_flags`; None is omitted."""
     found = {key: said(x) if isinstance(x, dict) else x for key, x in values.items()}
     return {key: x for key, x in found.items() if x is not None and x != {} and x != []}
 

@@ -1,4 +1,4 @@
-"""Times of runs that take turns, so that all meet the same noise."""
+"""Interleaved timing of runs, so that all are subject to the same noise."""
 
 import gc
 import time

@@ -29,7 +29,7 @@ def shoot(
     overwrite: bool,
     beside: Robot | None = None,
 ) -> list[str]:
-    """Record a motion of a robot as a video; return the notes of the view."""
+    """Record a motion of a robot as a video; return the notes of the viewer."""
     columns = (
         TaskProgressColumn(),
         TextColumn("{task.completed:.3g} of {task.total:.3g} s recorded,"),

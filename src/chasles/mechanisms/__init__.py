@@ -42,7 +42,7 @@ class TimedClosed(Timed, Closed):
 
 
 def of(model: Model) -> Mechanism:
-    """The mechanism of a model: the one place that asks which kind it is."""
+    """Return the mechanism of a model; no other place decides which kind it is."""
     still, moving = (Closed, TimedClosed) if model.loop_rows else (Mechanism, Timed)
     return (moving if model.timed else still)(model)
 

@@ -1,4 +1,4 @@
-"""Postures of a closed form with which inverse kinematics begins, of batches and of one pose."""
+"""Initial configurations of inverse kinematics from a closed form, for batches and single poses."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ from chasles.mechanisms.branches import Branches
 
 
 class Beginning:
-    """The first posture of a closed form, compiled.
+    """The first configuration of a closed form, compiled.
 
-    A posture depends on its pose and the seed alone. Where the closed form has none within the
-    limits, at the positions of the given joint that are tried, it is the base posture.
+    It depends only on its pose and the seed. If the closed form has none within the limits, for the
+    positions of the given joint that are tried, it is the base configuration.
     """
 
     def __init__(self, closed: Branches, nq: int) -> None:
@@ -44,7 +44,7 @@ class Beginning:
         return BeginOne(self._kernel, base, self._memories(seed))
 
     def _memories(self, seed: int) -> np.ndarray:
-        """The memory of a search at each of its steps (tries, MEMORY)."""
+        """Return the memory of a search at each of its steps (tries, MEMORY)."""
         memories = np.zeros((self._tries, MEMORY))
         part = 0.5 if not seed else float(np.random.default_rng(seed).random())
         for k in range(self._tries):
@@ -54,7 +54,7 @@ class Beginning:
 
 
 class BeginOne:
-    """The first posture of one pose at a time: all tries at once, with the bits of a batch."""
+    """The first configuration of one pose at a time: all tries at once, with the bits of a batch."""
 
     def __init__(self, kernel: Any, base: np.ndarray, memories: np.ndarray) -> None:
         rows = len(memories)

@@ -18,7 +18,8 @@ from chasles.mechanisms.distinct import Rows, sort
 from chasles.mechanisms.mechanism import Mechanism
 
 GRID, FINE = 64, 1024
-"""Positions of the given joint of a redundant arm that are tried, and where these lead nowhere."""
+"""Number of tried positions of the given joint of a redundant arm, and of finer ones if these fail.
+"""
 
 AT_ONCE = 1 << 12
 """Poses times positions that are computed together."""
@@ -26,7 +27,7 @@ AT_ONCE = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """The closed form of an arm, compiled: all postures of its joints for poses of a frame."""
+    """The closed form of an arm, compiled: all joint configurations for poses of a frame."""
 
     mechanism: Mechanism
     frame: str
@@ -36,11 +37,11 @@ class Branches:
     lower: np.ndarray
     upper: np.ndarray
     held: int | None = None
-    """The place in q of the given joint, if it does not move."""
+    """Index in q of the given joint, if it does not move."""
 
     @cached_property
     def checking(self) -> Kernel:
-        """All postures of a pose, checked and in order (`functions.checked_branches`)."""
+        """Return the program of all configurations of a pose, checked and ordered."""
         given = (self.mechanism.model, self.frame, self.chain, self.form, self.limits)
         known = (self.mechanism.model.source, self.mechanism.model.mimics, self.frame)
         return self.compiled(lambda: checked_branches(*given), "checked branches", *known)
@@ -61,7 +62,7 @@ class Branches:
         return self.lower, self.upper
 
     def compiled(self, trace: Callable[[], Program], *name: Any) -> Kernel:
-        """A program of the closed form, by its name and whatever else it depends on."""
+        """Return a program of the closed form, by its name and its other parameters."""
         recipe = (*name, self.chain, self.form, *(a.tolist() for a in self.limits))
         with COMPILING:
             return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
@@ -82,10 +83,10 @@ class Branches:
     def postures(
         self, goals: np.ndarray, base: np.ndarray, count: int, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of poses (m,), ascending, and postures (m, nq), the other coordinates as in base.
+        """Return indices of poses (m,), ascending, and configurations (m, nq) on all branches.
 
-        base (count or 1, nq). All branches; of a redundant arm, at most `count` for a pose, evenly
-        among those to which positions of the given joint lead.
+        Other coordinates are as in base (count or 1, nq). A redundant arm has at most `count` for
+        each pose, evenly distributed over positions of the given joint.
         """
         if self.redundant and self.held is None:
             who, q = self._sampled(goals, count, threads)
@@ -253,7 +254,7 @@ def rescue(
 
 
 def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """The number of each row among those of its owner; owners ascend."""
+    """Return the index of each row among those of its owner; owners ascend."""
     return np.arange(len(who)) - np.repeat(np.cumsum(total) - total, total)
 
 

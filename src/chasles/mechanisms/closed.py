@@ -17,7 +17,7 @@ from chasles.mechanisms.reports import OverDetermined, UnderActuated, at_index, 
 from chasles.model import Model, ModelError
 
 AGREE = 1e-7
-"""Known accelerations may contradict each other by this part of the largest of them (or of 1)."""
+"""Relative contradiction between known accelerations (or absolute below 1) that is allowed."""
 
 BY_MOTION = Derivative("jacobian", ("q", "qd"))
 
@@ -28,7 +28,7 @@ class Closed(Constrained):
     # Some accelerations known, some forces ------------------------------------------------------
 
     def _hybrid(self, load: Load, *, known: Any, **options: Any) -> Run:
-        """Forces of the known joints, accelerations of the others."""
+        """Return forces of the known joints and accelerations of the others."""
         model, name = self.model, "hybrid_dynamics"
         options["known"] = known = checked_joints(model, name, known)
         owners = [model.bodies[i].data.name for i in self.loops.owners]
@@ -117,7 +117,7 @@ class Closed(Constrained):
     # The mass matrix ----------------------------------------------------------------------------
 
     def _inertia(self, name: str, method: str = "fastest") -> Solver:
-        """The mass matrix of the independent coordinates; name: what was requested."""
+        """Return the mass matrix of the independent coordinates; name: the requested function."""
         self._refuse_method(f'{name}(coordinates="independent")', method)
         runs, given = "independent_mass_matrix", self.loops.independent
         return self._solver(name, runs, singular_values.mass_matrix, given, rates=0)
@@ -139,7 +139,7 @@ class Closed(Constrained):
     def _mass_inverse(
         self, load: Load, *, coordinates: str | None = None, method: str = "fastest"
     ) -> Run:
-        """The inverse mass matrix of the independent coordinates, which must be asked for."""
+        """Return the inverse mass matrix of the independent coordinates, which must be requested."""
         if coordinates is None:
             problem = f"robot {self.model.name!r} has loops or couplings"
             remedy = 'use coordinates="independent" or coordinates="tree"'

@@ -32,12 +32,13 @@ REGULAR = 1e-9
 
 
 class Loops(Freedoms):
-    """The loops of a model at a time: rates that keep them closed, and checks of both."""
+    """The loops of a model at a time: velocities that keep them closed, and checks of both."""
 
     @property
     def misfits(self) -> tuple[tuple[str, float], ...]:
-        """Loops and couplings of which equations are dropped though they are off, and by how much
-        (rad, and parts of the loop's size)."""
+        """Loops and couplings with dropped equations, and their residuals (rad, and relative to the
+        size of the loop).
+        """
         found, first = [], 0
         for constraint in self.model.constraints:
             part = self.agreed.misfit[first : first + constraint.rows]
@@ -48,8 +49,9 @@ class Loops(Freedoms):
 
     @property
     def counted(self) -> np.ndarray:
-        """1 for equations that count; next to nothing for those that are dropped, with which a
-        residual is `CLOSED` where they are off by ten times what they may be."""
+        """Weights: 1 for equations that count; nearly zero for dropped ones, so that a residual of
+        ten times their tolerance counts as `CLOSED`.
+        """
         every = np.ones(self.model.loop_rows)
         with suppress(reports.ImpossiblePosition):
             dropped = 0.1 * CLOSED / self.tolerance
@@ -64,7 +66,7 @@ class Loops(Freedoms):
         return ()
 
     def among(self, given: np.ndarray) -> np.ndarray | None:
-        """Independent coordinates among some, or None where these do not determine all others."""
+        """Return independent coordinates among some, or None if these do not determine all others."""
         A = self.reference_equations
         if not determine(A, given):
             return None
@@ -83,7 +85,8 @@ class Loops(Freedoms):
         return independent_columns(A, len(self.dependent), self._last_first, share=0.5)
 
     def close(self, q: np.ndarray, columns: np.ndarray) -> numeric.Found:
-        """`solve`, on the branch on which dropped equations hold, up to twice their tolerance.
+        """Solve for a closed configuration on the branch on which dropped equations hold within
+        twice their tolerance.
 
         All equations lead there; those that count close it. Residuals are those of all.
         """
@@ -127,7 +130,9 @@ class Loops(Freedoms):
         return G, R
 
     def directions(self, q: Any) -> np.ndarray:
-        """G (..., nv, n) of qd = G yd + (what time adds), at closed positions q (..., nq)."""
+        """Return G (..., nv, n) of qd = G yd + (terms of time), at closed configurations q (...,
+        nq).
+        """
         q = reports.finite("complete", "q", q, self.model.nq)
         self.check_closed("complete", q, REGULAR)
         return self.carried(q, self.independent)[0]
@@ -187,7 +192,7 @@ class Loops(Freedoms):
 
 
 def beyond(A: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """The equations between some coordinates whatever the others do, whose columns are zero."""
+    """Return the equations between some coordinates that hold for any values of the others."""
     rest = np.delete(np.arange(A.shape[-1]), given)
     U, s, _ = np.linalg.svd(A[..., rest], full_matrices=False)
     kept = U * (s > RANK * np.max(s, axis=-1, initial=0.0, keepdims=True))[..., None, :]
@@ -242,7 +247,7 @@ def coordinates(loops: Loops, q: np.ndarray) -> np.ndarray:
 
 
 def _at_each_time(loops: Loops, y: Any, guess: Any) -> np.ndarray:
-    """`assemble` for every one of several times."""
+    """Call `assemble` for each of several times."""
     given = {"y": np.asarray(y, dtype=float)}
     given |= {} if guess is None else {"guess": np.asarray(guess, dtype=float)}
     lead = leading_shape("assemble", t=loops.time[..., None], **given)
@@ -329,7 +334,7 @@ class Charts:
         }
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> list[Chart]:
-        """The charts of a memory, each with the pivots that it was made with."""
+        """Return the charts of a memory, each with the pivots that it was made with."""
         columns = [memory[f"chart_{field.name}"].tolist() for field in fields(Closure)]
         charts = []
         for independent, *row in zip(memory["chart_independent"], *columns, strict=True):

@@ -1,4 +1,4 @@
-"""Comfortable postures, which inverse kinematics prefers where a robot is redundant."""
+"""Comfortable configurations, which inverse kinematics prefers for a redundant robot."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ MIDDLE = "limits"
 """The word for the middle between the limits."""
 
 SOFTEST = 1e-4
-"""The least weight of a coordinate, as a part of the largest."""
+"""Smallest weight of a coordinate, relative to the largest."""
 
 LONGEST = 200.0
 """Steps along the solutions, at most."""

@@ -35,7 +35,7 @@ from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import Bounds
 
 ORTHOGONAL = 1e-5
-"""The largest entry of R R' - 1 of a rotation, above which a traced target is not solved."""
+"""Largest entry of R R' - 1 of a rotation above which a traced target is not solved."""
 
 
 def array_library(targets: Any) -> Library | None:
@@ -92,7 +92,7 @@ def differentiable(
         movable[mechanism.velocity_slice(name)] = 0.0
 
     def solve(numbers: np.ndarray, *given: np.ndarray) -> list[np.ndarray]:
-        """The arrays of a solution, and the derivatives of q, for numbers (..., size)."""
+        """Return the arrays of a solution, and the derivatives of q, for numbers (..., size)."""
         lead = numbers.shape[:-1]
         flat, *rows = (np.asarray(a, float).reshape(-1, a.shape[-1]) for a in (numbers, *given))
         flat, good = _usable(task, flat)
@@ -119,7 +119,7 @@ def _targets(value: Any) -> list[Target]:
 
 
 def _several(value: Any) -> list[Any]:
-    """The targets of a frame: a list of them, or one."""
+    """Return the targets of a frame as a list."""
     several = isinstance(value, list) and value and all(isinstance(x, Target) for x in value)
     return value if several else [value]
 
@@ -132,7 +132,7 @@ def _grouped(pairs: list[tuple[str, Target]]) -> dict[str, list[Target]]:
 
 
 def _spread(postures: list[Any], given: list[np.ndarray]) -> list[np.ndarray | None]:
-    """Postures that were given, and None for those that were not."""
+    """Return given configurations broadcast to a shape, and None for missing ones."""
     rest = iter(given)
     return [None if p is None else next(rest) for p in postures]
 
@@ -145,7 +145,7 @@ def _rates(
     weights: np.ndarray,
     movable: np.ndarray,
 ) -> np.ndarray:
-    """The derivatives of postures, with coordinates at limits held; NaN for those not solved."""
+    """Return the derivatives of configurations, with coordinates at limits held; NaN if not solved."""
     goals = numbers if found.q.ndim == 2 else numbers[:, None]
     goals = np.broadcast_to(goals, (*found.q.shape[:-1], numbers.shape[-1]))
     rates = np.full((*found.q.shape, goals.shape[-1]), np.nan)
@@ -174,7 +174,7 @@ def _with(target: Target, values: Any) -> Target:
 
 
 def _example(shape: tuple[int, ...]) -> np.ndarray:
-    """Numbers of a shape that state a pose, a rotation, a quaternion or a direction."""
+    """Return example numbers of a shape that state a pose, a rotation, a quaternion or a direction."""
     found = np.zeros(shape)
     if shape[-2:] in ((4, 4), (3, 3)):
         found[...] = np.eye(shape[-1])
@@ -208,7 +208,7 @@ def _numbers(arrays: Any, target: Target) -> Any:
 
 
 def _joined(arrays: Any, *parts: Any) -> Any:
-    """Parts (..., n) one after the other in the last axis."""
+    """Concatenate parts (..., n) along the last axis."""
     lead = np.broadcast_shapes(*(tuple(p.shape[:-1]) for p in parts))
     wide = [arrays.names.broadcast_to(p, (*lead, p.shape[-1])) for p in parts]
     return arrays.names.concatenate(wide, axis=-1)
@@ -220,7 +220,7 @@ def _unit(arrays: Any, value: Any) -> Any:
 
 
 def _turn(arrays: Any, value: Any) -> Any:
-    """The entries (..., 9) of a rotation that is a matrix or a quaternion."""
+    """Return the entries (..., 9) of a rotation given as a matrix or a quaternion."""
     a = arrays.array(value)
     if a.shape[-1] == 3:
         return a.reshape(*a.shape[:-2], 9)
@@ -255,7 +255,7 @@ def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _plain(size: int) -> np.ndarray:
-    """The numbers of a target that means something, whichever it is."""
+    """Return valid numbers of an arbitrary target."""
     return np.concatenate([np.eye(3).ravel(), np.zeros(3)])[:size] if size >= 9 else np.ones(size)
 
 

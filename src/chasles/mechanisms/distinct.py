@@ -11,10 +11,12 @@ from chasles.mechanisms.postures import TURN, Bounds
 from chasles.model.spaces import freedom_units
 
 AT_ONCE = 256
-"""Problems of which all tries are made together, where all solutions are looked for."""
+"""Number of problems whose tries are made together when all solutions are searched."""
 
 DISTINCT = 1e-4
-"""Postures that differ by less in every coordinate (rad or m), full turns apart, are the same."""
+"""Difference in every coordinate (rad or m), modulo full turns, below which configurations are
+equal.
+"""
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -54,7 +56,7 @@ def listed(
 def sort(
     mechanism: Mechanism, found: np.ndarray, end: np.ndarray, q: np.ndarray, ends: np.ndarray
 ) -> None:
-    """Put postures (n, k, nq) that are solutions, and not yet among those in q, there."""
+    """Add new solutions among configurations (n, k, nq) to q."""
     known = np.zeros(len(q), int)
     for k in range(found.shape[1]):
         solved = np.flatnonzero((end[:, k, STATUS] == 1.0) & (known < q.shape[1]))
@@ -67,7 +69,7 @@ def sort(
 
 
 def apart(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Distances of coordinates (..., nv), full turns left out; infinite where b is NaN."""
+    """Return distances of coordinates (..., nv), modulo full turns; infinite where b is NaN."""
     far, missing = _way(mechanism, a, b)
     far = np.abs(far)
     turns = np.array(freedom_units(mechanism.model, -1.0)) > 0.0
@@ -76,13 +78,13 @@ def apart(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def distance(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The squared length of the way from a to b, NaN where b is."""
+    """Return the squared length of the step from a to b, NaN where b is."""
     way, missing = _way(mechanism, a, b)
     return np.where(missing, np.nan, np.sum(way * way, axis=-1))
 
 
 def _way(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The way (..., nv) from a to b, and True (...) where b is NaN."""
+    """Return the step (..., nv) from a to b, and True (...) where b is NaN."""
     lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
     a, b = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b))
     missing = np.isnan(b).any(axis=-1)

@@ -31,7 +31,7 @@ its neighbors); the state is then solved again by singular values.
 """
 
 TOLERANCE = 1e-6
-"""Beyond this distance from closed (rad, and parts of a loop's size) dynamics are refused."""
+"""Closure error (rad, and relative to the size of a loop) above which dynamics is refused."""
 
 STEP = 0.1
 """Largest step of an independent coordinate (rad or m): the dependent ones then converge."""
@@ -44,7 +44,7 @@ Run = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Solver:
-    """A program of closed loops, whose last result says how good each state is.
+    """A program of closed loops, whose last result measures the quality of each state.
 
     again: its other results by singular values, for weak states. forces: wrenches, after the other
     arrays. rates: how many arrays after q must keep the loops closed, to a tolerance.
@@ -62,7 +62,7 @@ class Solver:
         return self.at(self.mechanism, (*arrays, *self.forces), threads)
 
     def first(self, *arrays: Any, threads: int | None = None) -> np.ndarray:
-        """The first result alone."""
+        """Return the first result only."""
         return self.at(self.mechanism, (*arrays, *self.forces), threads)[0]
 
     def at(
@@ -90,7 +90,7 @@ class Solver:
     def _mend(
         self, loops: Loops, results: Sequence[np.ndarray], health: np.ndarray, arrays: Sequence[Any]
     ) -> None:
-        """Results of weak states instead of those that were compiled; others keep theirs."""
+        """Replace compiled results of weak states; others keep theirs."""
         weak = ~(health[..., 1] > WEAK)
         given = [np.asarray(a, dtype=float) for a in arrays]
         states = [np.broadcast_to(a, (*weak.shape, a.shape[-1])) for a in given]
@@ -134,11 +134,11 @@ _DIVIDING = ("constrained_dynamics", "constrained_hybrid_dynamics")
 """Programs that solve for accelerations."""
 
 MASSLESS = 1e-13
-"""Closed motions that move less than this part of the largest inertia move none."""
+"""Relative inertia below which a closed motion moves no inertia."""
 
 
 def check_inertia(loops: Loops) -> None:
-    """Every closed motion must move some inertia, at a position in which nothing is special."""
+    """Raise unless every closed motion moves some inertia, at a generic configuration."""
     A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
     free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
     scaled = loops.columns[:, None] * H * loops.columns
@@ -254,7 +254,7 @@ class Constrained(Mechanism):
         tolerance: float = TOLERANCE,
         **options: Any,
     ) -> Solver:
-        """qdd and multipliers; name: what was requested, in messages."""
+        """Return qdd and multipliers; name: the requested function, for messages."""
         check_tolerance(name, tolerance)
         step = stabilization
         step = 0.0 if step is None else checked_step(step, f"{name}: stabilization")
@@ -263,17 +263,17 @@ class Constrained(Mechanism):
         return self._solver(name, "constrained_dynamics", again, (), load, **options)
 
     def _accelerated(self, load: Load, **options: Any) -> Run:
-        """qdd alone."""
+        """Return qdd only."""
         return self._constrained(load, name="forward_dynamics", **options).first
 
     _own: ClassVar[dict[str, Callable[..., Run]]] = {
         "constrained_dynamics": _constrained,
         "forward_dynamics": _accelerated,
     }
-    """Functions that are not those of the tree, prepared for loads and options."""
+    """Functions that differ from those of the tree, prepared for loads and options."""
 
     _trees: ClassVar[dict[str, Callable[..., bool]]] = {}
-    """Options with which some of these are the tree's all the same."""
+    """Options with which some of these equal the functions of the tree."""
 
     def caller(self, name: str, f_ext: Mapping[str, Any] | None = None, **options: Any) -> Caller:
         if "coordinates" in options:
@@ -287,7 +287,7 @@ class Constrained(Mechanism):
 
     @cached_property
     def _opened(self) -> Mechanism:
-        """The tree alone."""
+        """Return the tree without loops."""
         source = replace(self.model.source, loops=(), couplings=(), independent=(), closure=None)
         model = build(source, mimic=self.model.mimics)
         return Timed(model) if model.timed else Mechanism(model)
@@ -336,7 +336,7 @@ class Constrained(Mechanism):
 
 
 def _renamed(error: ChaslesError, name: str, runs: str) -> ChaslesError:
-    """An error of a program, under the name of the function that was requested."""
+    """Return an error of a program under the name of the requested function."""
     return error.at(part=name) if error.part == runs else error
 
 

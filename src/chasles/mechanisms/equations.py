@@ -25,7 +25,7 @@ from chasles.model import Coupling, Model
 from chasles.model.spaces import freedom_units, loop_size
 
 SAMPLES = 16
-"""Places at which the slope of a coupling is looked at."""
+"""Number of points at which the slope of a coupling is evaluated."""
 
 CLOSED = 1e-13
 """Loops are solved to this residual, in rad and in sizes of the loop."""
@@ -67,7 +67,7 @@ class Equations:
 
     @cached_property
     def positions(self) -> Self:
-        """The same loops by their equations of position: those of velocity alone left out."""
+        """Return the same loops with only their equations of position."""
         if self._whole is not None or all(self.model.holonomic_rows):
             return self
         found = type(self)(self.model, self._compile)
@@ -85,7 +85,7 @@ class Equations:
 
     @cached_property
     def owners(self) -> tuple[int, ...]:
-        """For each velocity coordinate the body whose joint it moves."""
+        """Return the body whose joint each velocity coordinate moves."""
         return tuple(i for i in self.model.movers for _ in range(self.model.bodies[i].joint.nv))
 
     @cached_property
@@ -112,7 +112,7 @@ class Equations:
 
     @cached_property
     def agreed(self) -> Agreement:
-        """Closed positions, and the equations that count: all of those of velocity alone."""
+        """Return closed configurations, and the equations that count, including all of velocities."""
         if self.positions is self:
             return _agreement(self)
         found = self.positions.agreed
@@ -143,7 +143,7 @@ class Equations:
 
     @cached_property
     def blocks(self) -> tuple[blocks.Blocks, ...]:
-        """Rows and coordinates of each cluster of loops; none where all are one cluster."""
+        """Return rows and coordinates of each cluster of loops; empty if there is only one cluster."""
         model, apart = self.model, clustered(self.model)
         if len(apart) < 2:
             return ()
@@ -301,7 +301,9 @@ def _fewer(loops: Equations, starts: np.ndarray) -> Agreement | None:
 
 
 def _walked(loops: Equations, q: np.ndarray, rows: np.ndarray, rank: int) -> np.ndarray:
-    """Positions q, and others along every motion of the loops that some equations leave."""
+    """Return configurations q, and others along every motion of the loops that some equations
+    allow.
+    """
     found, inside, integrate = [q], loops.looped, loops.function("integrate")
 
     def equations(at: np.ndarray) -> np.ndarray:
@@ -371,7 +373,7 @@ def column_scales(model: Model) -> np.ndarray:
 
 
 def _slopes(model: Model, coupling: Coupling) -> list[float]:
-    """The steepest slope of each row near neutral, for one rad or m; 1 where it has none."""
+    """Return the steepest slope of each row near neutral, per rad or m; 1 if it has none."""
     rng = np.random.default_rng(0)
     found = [[0.0] for _ in range(coupling.rows)]
     for _ in range(SAMPLES):

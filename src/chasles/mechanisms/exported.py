@@ -18,10 +18,10 @@ from chasles.mechanisms.postures import EAGER, LAST, Bounds, spread
 PART = "export"
 
 TRIES = 32
-"""Stored postures, unless told otherwise."""
+"""Default number of stored configurations."""
 
 ENDS = 200
-"""Iterations of the last try, from the best posture, which ends where the error is least."""
+"""Iterations of the last try, from the best configuration, which ends at the smallest error."""
 
 STEP = (
     "One iteration of inverse kinematics: the next configuration and solver "
@@ -68,7 +68,7 @@ class Reaching:
         return q, self._met(q)
 
     def _met(self, q: np.ndarray) -> np.ndarray:
-        """The numbers of targets that postures meet; those that were given where none are known."""
+        """Return the numbers of targets that configurations meet; the given ones if unknown."""
         met = np.empty((len(q), self.task.numbers))
         self.task.reached([np.ascontiguousarray(q)], [met])
         return np.where(self.task.weights() > 0.0, met, self._goals)
@@ -104,7 +104,7 @@ class Reaching:
         )
 
     def _tests(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of targets that are reached, of postures near one, and where to begin."""
+        """Return numbers of reachable targets near a configuration, and the initial guess."""
         shifts = 0.05 * np.sin(np.arange(3.0 * self.mechanism.nv)).reshape(3, -1)
         near = self.mechanism.integrate(np.tile(start, (3, 1)), shifts)
         near = np.clip(near, self.bounds.lower, self.bounds.upper)

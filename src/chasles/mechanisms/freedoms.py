@@ -19,7 +19,7 @@ class Freedoms(Equations):
     """Velocity coordinates, and which are independent: decided at t = 0 for all times."""
 
     def at(self, time: np.ndarray) -> Self:
-        """The same loops, with the choices that are made for them, at another time (...), in s."""
+        """Return the same loops, with their choices, at another time (...), in s."""
         _ = self.agreed, self.columns, self.independent, self.reference_matrix  # decided once
         moved = copy(self)
         moved.__dict__.pop("positions", None)
@@ -30,13 +30,13 @@ class Freedoms(Equations):
 
     @cached_property
     def freedoms(self) -> tuple[str, ...]:
-        """A name for each velocity coordinate: the joint's, with [k] where it has several."""
+        """Return a name for each velocity coordinate: the joint's, with [k] for several."""
         bodies = [self.model.bodies[i] for i in self.model.movers]
         return tuple(n for b in bodies for n in freedom_names(b.data.name, b.joint.nv))
 
     @cached_property
     def places(self) -> tuple[int | None, ...]:
-        """For each velocity coordinate the coordinate of q that it is the rate of, if there is."""
+        """Return the coordinate of q whose rate each velocity coordinate is, if there is one."""
         found: list[int | None] = []
         for i, where in self.model.position_slices.items():
             joint = self.model.bodies[i].joint
@@ -52,7 +52,7 @@ class Freedoms(Equations):
 
     @cached_property
     def reference_equations(self) -> np.ndarray:
-        """The same, dimensionless."""
+        """Return the same in dimensionless form."""
         return self.scaled(self.reference_matrix)
 
     @cached_property
@@ -76,7 +76,7 @@ class Freedoms(Equations):
         return independent_columns(A, rank_of(A[0])[0], self._last_first)
 
     def select(self, names: Sequence[str]) -> np.ndarray:
-        """The coordinates of a user's choice, which must determine the others."""
+        """Return the coordinates of a user's choice, which must determine the others."""
         if not len(names):
             problem = (
                 "name its independent coordinates, for example "

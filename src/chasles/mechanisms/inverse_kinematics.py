@@ -32,7 +32,7 @@ from chasles.model.given import a_mapping, some_names
 PART = "inverse_kinematics"
 
 MOST_TRIES = 1_000_000
-"""Starting postures of a problem, and postures returned for it, at most."""
+"""Largest number of starting configurations and of returned solutions of a problem."""
 
 SEVERAL = 16
 """Solutions among which the nearest to a posture is looked for."""
@@ -226,7 +226,7 @@ class _Solver:
         return found
 
     def _closed(self) -> Branches | None:
-        """The closed form of the arm, where it has one for these targets."""
+        """Return the closed form of the arm, if it has one for these targets."""
         return self._branches() if self._tight else None
 
     def _branches(self) -> Branches | None:
@@ -251,7 +251,7 @@ class _Solver:
         return np.ascontiguousarray(whole.reshape(len(self.goals), posture.shape[-1]))
 
     def _by_group(self, guess: np.ndarray) -> Rows:
-        """Problems whose fixed joints have different positions, one such position after another."""
+        """Group problems by the positions of their fixed joints."""
         rows = self._rows(guess)
         assert rows is not None
         rows = np.ascontiguousarray(np.broadcast_to(rows, (len(self.goals), rows.shape[1])))
@@ -272,7 +272,7 @@ class _Solver:
         return np.asarray(np.clip(here, self.bounds.lower, self.bounds.upper))
 
     def _starts(self, guess: np.ndarray | None) -> Starts:
-        """Starting postures, of which fixed joints are where the guess has them."""
+        """Return starting configurations, with fixed joints as in the guess."""
         held: list[tuple[int, float]] = []
         if self.held:
             here = self._base(guess)[0]

@@ -77,7 +77,7 @@ SNAPPED = 1e3
 
 
 class WrongAnswer(InputError):
-    """Pinocchio has another result for the same robot and state, so no time means anything."""
+    """Pinocchio has another result for the same robot and state, so times are meaningless."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def _has_peer(target: str) -> bool:
 
 
 def _peer(robot: Robot, target: str, floating: bool) -> tuple[Peer | None, str]:
-    """Pinocchio's model of a .urdf file, or why there is none."""
+    """Return Pinocchio's model of a .urdf file, or why there is none."""
     if Path(target).suffix.lower() != ".urdf":
         return None, "Pinocchio reads only .urdf files, so its times are not shown."
     try:
@@ -302,7 +302,7 @@ def _checked(
 
 @contextmanager
 def _empty_cache() -> Iterator[None]:
-    """Nothing is on disk at first, so that compiling takes what it takes."""
+    """Use an empty cache, so that compile times are measured."""
     before = os.environ.get("CHASLES_CACHE")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CHASLES_CACHE"] = folder
@@ -315,7 +315,7 @@ def _empty_cache() -> Iterator[None]:
 
 
 def _data(bench: Bench) -> dict[str, Any]:
-    """The same for programs: seconds; error: relative, to Pinocchio's answers."""
+    """Return the same for programs: seconds; error: relative to Pinocchio's answers."""
     return {
         "robot": bench.robot.name,
         "nv": bench.robot.nv,
@@ -329,7 +329,7 @@ def _data(bench: Bench) -> dict[str, Any]:
 
 
 def show(bench: Bench, output: Path, console: Console) -> None:
-    """The times, and their ratios to Pinocchio's; output: where the plot is."""
+    """Print the times, and their ratios to Pinocchio's; output: the path of the plot."""
     console.print(
         f"[bold]{escape(bench.robot.name)}[/] (nv {bench.robot.nv}): time per "
         f"call from Python, and per state in a batch of {bench.batch}:"
@@ -364,7 +364,7 @@ def _mimics(robot: Robot) -> bool:
 
 
 def _label(speed: Speed) -> str:
-    """Derivatives stand below their function."""
+    """Return the label of a row; derivatives are below their function."""
     return "  derivatives" if speed.function.derivatives else f"[cyan]{speed.function.name}[/]"
 
 

@@ -40,7 +40,8 @@ MAIN = (
 )
 
 Row = tuple[str, str, Cost | None]
-"""A function, a method, and its operations; none where it cannot have the robot's mimic joints."""
+"""A function, a method, and its operations; None if it does not support the robot's mimic joints.
+"""
 
 
 def cost(
@@ -91,7 +92,7 @@ def cost(
 
 
 def _checked(rules: str) -> Rules:
-    """Rules by name, those of the program that runs if empty; an error names those there are."""
+    """Return rules by name, by default those of the program that runs; raise for unknown ones."""
     for known in get_args(Rules):
         if rules in ("", known):
             return known

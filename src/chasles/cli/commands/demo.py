@@ -153,7 +153,7 @@ def _timed(make: Callable[[], Compiled]) -> tuple[Compiled, float]:
 
 
 def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Speed:
-    """The least of several runs, on one thread, into an array that is reused."""
+    """Return the shortest of several runs, on one thread, into a reused array."""
     rng = np.random.default_rng(1)
     inputs = [rng.uniform(-1.0, 1.0, (batch, *v.shape)) for v in compiled.program.inputs]
     out = np.empty((batch, *compiled.program.outputs[0].shape))
@@ -171,7 +171,7 @@ def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Sp
 
 
 def _data(demo: Demo) -> dict[str, Any]:
-    """The same for programs: rad, rad/s, N m; seconds to compile, of a call, a state."""
+    """Return the same for programs: rad, rad/s, N m; seconds to compile, per call and per state."""
     return {
         "robot": demo.robot.name,
         "duration": demo.t[-1],
@@ -192,7 +192,7 @@ def _data(demo: Demo) -> dict[str, Any]:
 
 
 def _show(demo: Demo, output: Path, console: Console) -> None:
-    """The motion by joint, the checks, and what it cost; output: where the plot is."""
+    """Print the motion by joint, the checks, and their cost; output: the path of the plot."""
     robot = demo.robot
     duration = f"{demo.t[-1]:g} s"
     console.print(f"[bold]{robot.name}[/] moves {robot.nv} joints from rest to rest in {duration}.")

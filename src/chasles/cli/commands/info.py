@@ -33,7 +33,7 @@ def info(asked: Asked) -> Answer:
 
 
 def _facts(robot: Robot) -> dict[str, Any]:
-    """The same for programs: SI units; q, qd: first coordinate, one past the last."""
+    """Return the same for programs: SI units; q, qd: first index, and one past the last."""
     source = robot.model.source
     return {
         "name": robot.name,
@@ -90,7 +90,7 @@ def _joint(robot: Robot, i: int) -> dict[str, Any]:
 
 
 def _carrier(robot: Robot, link: str) -> str | None:
-    """The joint that moves a link; none of one fixed to the world."""
+    """Return the joint that moves a link; None for a link fixed to the world."""
     carrier = robot.model.frames[link].body
     return robot.model.bodies[carrier].data.name if carrier >= 0 else None
 
@@ -137,7 +137,7 @@ def _show(robot: Robot, console: Console) -> None:
 
 
 def _where(robot: Robot, i: int) -> tuple[str, str]:
-    """Indices of a joint's coordinates, or the joint that they follow."""
+    """Return the indices of a joint's coordinates, or the joint that they follow."""
     follow = robot.model.bodies[i].follow
     if robot.model.bodies[i].drive is not None:
         return "prescribed motion", ""
@@ -153,7 +153,7 @@ def _span(where: slice) -> str:
 
 
 def _kind(body: Body) -> str:
-    """The type as files name it, or the class of a user's own."""
+    """Return the type as files name it, or the class of a user-defined joint."""
     own = body.data.custom
     kind = body.data.kind if own is None else type(own).__name__
     return f"reversed {kind}" if body.data.reversed else kind

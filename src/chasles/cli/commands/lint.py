@@ -1,4 +1,4 @@
-"""The command `chasles lint`: what is found in each file, and copies that are repaired."""
+"""The command `chasles lint`: findings in each file, and repaired copies."""
 
 import difflib
 import os
@@ -85,7 +85,7 @@ class Report:
 
 
 def _report(target: str, *, fix: bool, how: Mapping[str, Any]) -> Report:
-    """Look at a file, and repair a copy of it if that was asked; how: options of `surveyed`."""
+    """Check a file, and repair a copy of it if requested; how: options of `surveyed`."""
     try:
         sheet = surveyed(target, **how)
     except ModelError as error:
@@ -121,7 +121,7 @@ def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
 
 
 def _status(reports: Sequence[Report], fail_on: str) -> int:
-    """2 where a file cannot be read, or its copy not be written, 1 where findings count, else 0."""
+    """Return 2 if a file cannot be read or its copy not written, 1 if findings count, else 0."""
     if any(report.unreadable or report.unwritten for report in reports):
         return WRONG
     found = [finding for report in reports for finding in report.findings]
@@ -136,7 +136,7 @@ def _plain(report: Report) -> dict[str, Any]:
 
 
 def _show(report: Report, console: Console) -> None:
-    """The findings of a file by check, the gravest first; then the repair."""
+    """Print the findings of a file by check, the most severe first, then the repair."""
     if report.unreadable:
         told = " ".join(str(report.unreadable).split())
         console.print(f"[red]unreadable[/] {escape(told)}", soft_wrap=True)

@@ -96,7 +96,7 @@ def motion(
 
 
 def _data(task: Task, summary: Summary) -> dict[str, Any]:
-    """The same for programs: SI units."""
+    """Return the same for programs: SI units."""
     joints = zip(efforts(task.robot), summary.peak, summary.rms, strict=True)
     work = summary.work
     return {

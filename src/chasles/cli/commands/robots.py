@@ -53,7 +53,7 @@ def robots() -> Answer:
 
 
 def _show(found: Mapping[str, Any], console: Console) -> None:
-    """The built-in robots, then those of each package, with their files in its folder."""
+    """Print the built-in robots, then those of each package, with their files in its folder."""
     rows = table(["built in", "what"])
     for robot in found["built_in"]:
         needed = [",".join(robot["arguments"])] if robot["arguments"] else []

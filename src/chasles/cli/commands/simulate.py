@@ -39,7 +39,7 @@ from chasles.view.video import check_video
 from chasles.writing import check_target, whole
 
 MOST_SHOWN = 4000
-"""Instants of a plot, at most about."""
+"""Approximate largest number of instants of a plot."""
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -247,7 +247,7 @@ def _recorded(
 
 
 def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[str, Any]:
-    """Facts for programs; arrays: of a motion that is over; wall: seconds of real time."""
+    """Return facts for programs; arrays: those of a complete motion; wall: wall-clock time (s)."""
     scene, end = recording.scene, recording.end
     found: dict[str, Any] = {
         "robot": scene.robot.name,
@@ -283,7 +283,7 @@ def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[s
 
 
 def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
-    """The summary of a motion that is over, for people."""
+    """Print the summary of a complete motion."""
     console.print(f"[bold]{escape(robot.name)}[/]: {found['states']} states, to {found['t']:g} s")
     rows = command.table(["joint"])
     for column in ("q", "qd"):  # vectors of free joints are broken into lines

@@ -145,7 +145,7 @@ def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarr
 def _needed(
     kind: str, limits: dict[str, Any], names: tuple[str, ...], robot: Robot
 ) -> dict[str, Any]:
-    """Limits that a kind needs; velocities are the robot's where they are not given."""
+    """Return the limits that a kind needs; velocities default to the robot's."""
     found = {}
     for name in names:
         value = limits[name]
@@ -187,7 +187,7 @@ def _fastest(robot: Robot, path: make.Move, limits: dict[str, Any], grid: int) -
 
 
 def _through(robot: Robot, kind: str, table: Path, limits: dict[str, Any], grid: int) -> make.Move:
-    """A trajectory through the postures of a table; without times, one second apart."""
+    """Return a trajectory through the configurations of a table; without times, one second apart."""
     if kind not in ("spline", "time-optimal"):
         problem = f"--kind {kind} takes two postures"
         raise InputError(
@@ -209,7 +209,7 @@ def _line(
     blend: float,
     duration: float | None,
 ) -> make.Move:
-    """Straight lines of a frame."""
+    """Return a motion along straight lines of a frame."""
     points = [coordinates("--position", [text]) for text in position or ()]
     if not points or any(not isinstance(p, list) or len(p) != 3 for p in points):
         problem = "a line needs an end point"
