@@ -323,7 +323,7 @@ def cut(s: State) -> None:
     """A part that a loop leaves is open, and says so; one that holds the whole loop keeps it."""
     part = ROBOT.subtree("left")
     assert not part.model.loops
-    assert any("'pin' is open" in note for note in part.notes)
+    assert any("'pin' is removed" in note for note in part.notes)
     whole = ROBOT.subtree(ROBOT.bodies[0])
     assert [loop.name for loop in whole.model.source.loops] == ["pin"]
     closed(whole, s.q)

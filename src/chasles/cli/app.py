@@ -123,7 +123,7 @@ def main() -> None:
 
 
 def _raised_again(dropped: Any) -> None:
-    """Raise Ctrl-C again if it came while Python ran code that must not fail, such as a finalizer."""
+    """Raise Ctrl-C again if it came while code ran that must not fail, such as a finalizer."""
     if issubclass(dropped.exc_type, KeyboardInterrupt):
         again = threading.Timer(0.3, _thread.interrupt_main)  # when this has surely ended
         again.daemon = True

@@ -203,7 +203,7 @@ def guarded(debug: bool = False, as_json: bool = False) -> Iterator[None]:
 
 
 def worded(error: BaseException) -> str:
-    """Return the text of an error; for a system error, the file and the problem without its number."""
+    """Return the text of an error; for a system error, the file and the problem."""
     if isinstance(error, OSError) and not isinstance(error, ChaslesError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)

@@ -340,7 +340,7 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
 
 
 def checked_table(what: str, given: Any) -> dict[str, Any]:
-    """Return the checked table of a body, a surface or a law, with its numbers in their own form."""
+    """Return the checked table of a body, surface or law, with its numbers in their own form."""
     if not isinstance(given, Mapping):
         raise ModelError("E-SCENARIO-014", f"{what} is {given!r:.40}", "give {kind = ..., ...}")
     rest, known = dict(given), KINDS[what]

@@ -78,7 +78,7 @@ def _digest(robot: Robot) -> str:
 
 
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """Return q and qd; with loops from the independent coordinates, on the branch of a complete q."""
+    """Return q and qd; with loops from the independent coordinates, on the branch of q."""
     given = scenario.tables["start"]
     q = robot.random(given["random"]) if "random" in given else robot.neutral()
     q = _coordinates(scenario, robot.position_slice, q, "start", "q")
@@ -148,7 +148,7 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
 
 
 def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
-    """Return random joint torques for `hold` seconds each, which depend only on seed and interval."""
+    """Return random joint torques for `hold` seconds each, given by seed and interval."""
     given = scenario.tables["disturbance"]
     if not given:
         return None

@@ -122,7 +122,7 @@ def run(
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns True after Ctrl-C or a stop request; the second time it stops."""
+    """Yield a function that returns True after Ctrl-C or a stop request; a second one stops."""
     asked: list[int] = []
     before: dict[signal.Signals, Any] = {}
 

@@ -54,7 +54,7 @@ class Beginning:
 
 
 class BeginOne:
-    """The first configuration of one pose at a time: all tries at once, with the bits of a batch."""
+    """The first configuration of one pose at a time: all tries at once, same bits as a batch."""
 
     def __init__(self, kernel: Any, base: np.ndarray, memories: np.ndarray) -> None:
         rows = len(memories)

@@ -139,7 +139,7 @@ class Closed(Constrained):
     def _mass_inverse(
         self, load: Load, *, coordinates: str | None = None, method: str = "fastest"
     ) -> Run:
-        """Return the inverse mass matrix of the independent coordinates, which must be requested."""
+        """Return the inverse mass matrix of the independent coordinates, on request."""
         if coordinates is None:
             problem = f"robot {self.model.name!r} has loops or couplings"
             remedy = 'use coordinates="independent" or coordinates="tree"'

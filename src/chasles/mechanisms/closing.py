@@ -66,7 +66,7 @@ class Loops(Freedoms):
         return ()
 
     def among(self, given: np.ndarray) -> np.ndarray | None:
-        """Return independent coordinates among some, or None if these do not determine all others."""
+        """Return independent coordinates among some, or None if these do not determine the rest."""
         A = self.reference_equations
         if not determine(A, given):
             return None

@@ -145,7 +145,7 @@ def _rates(
     weights: np.ndarray,
     movable: np.ndarray,
 ) -> np.ndarray:
-    """Return the derivatives of configurations, with coordinates at limits held; NaN if not solved."""
+    """Return the derivatives of configurations, with limits held; NaN if not solved."""
     goals = numbers if found.q.ndim == 2 else numbers[:, None]
     goals = np.broadcast_to(goals, (*found.q.shape[:-1], numbers.shape[-1]))
     rates = np.full((*found.q.shape, goals.shape[-1]), np.nan)
@@ -174,7 +174,7 @@ def _with(target: Target, values: Any) -> Target:
 
 
 def _example(shape: tuple[int, ...]) -> np.ndarray:
-    """Return example numbers of a shape that state a pose, a rotation, a quaternion or a direction."""
+    """Return example numbers of a pose, a rotation, a quaternion or a direction, by shape."""
     found = np.zeros(shape)
     if shape[-2:] in ((4, 4), (3, 3)):
         found[...] = np.eye(shape[-1])

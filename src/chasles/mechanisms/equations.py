@@ -112,7 +112,7 @@ class Equations:
 
     @cached_property
     def agreed(self) -> Agreement:
-        """Return closed configurations, and the equations that count, including all of velocities."""
+        """Return closed configurations, and the equations that count, with all of velocities."""
         if self.positions is self:
             return _agreement(self)
         found = self.positions.agreed
@@ -143,7 +143,7 @@ class Equations:
 
     @cached_property
     def blocks(self) -> tuple[blocks.Blocks, ...]:
-        """Return rows and coordinates of each cluster of loops; empty if there is only one cluster."""
+        """Return rows and coordinates of each cluster of loops; empty for a single cluster."""
         model, apart = self.model, clustered(self.model)
         if len(apart) < 2:
             return ()

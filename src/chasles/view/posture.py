@@ -180,7 +180,7 @@ def reaction_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def arrows(where: np.ndarray, vectors: np.ndarray, longest: float) -> np.ndarray:
-    """Return start and end (k, 2, 3) of arrows, scaled to a largest length in m, without tiny ones."""
+    """Return start and end (k, 2, 3) of arrows, scaled to a largest length (m)."""
     sizes = np.linalg.norm(vectors, axis=1)
     largest = np.max(sizes, initial=0.0)
     if not largest > 1e-9:

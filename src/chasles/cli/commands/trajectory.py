@@ -187,7 +187,7 @@ def _fastest(robot: Robot, path: make.Move, limits: dict[str, Any], grid: int) -
 
 
 def _through(robot: Robot, kind: str, table: Path, limits: dict[str, Any], grid: int) -> make.Move:
-    """Return a trajectory through the configurations of a table; without times, one second apart."""
+    """Return a trajectory through configurations of a table; by default one second apart."""
     if kind not in ("spline", "time-optimal"):
         problem = f"--kind {kind} takes two postures"
         raise InputError(
