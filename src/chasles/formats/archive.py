@@ -1,4 +1,4 @@
-"""Arrays of .npz files, whose size is known before memory is taken for them."""
+"""Arrays of .npz files, whose size is checked before memory is allocated."""
 
 import io
 import math

@@ -53,7 +53,7 @@ _MASS = ("mass", "jxx", "jxy", "jxz", "jyy", "jyz", "jzz")
 _CENTER = ("xg", "yg", "zg")
 _GRAVITY = ("gx", "gy", "gz")
 _ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
-"""The names of a record's numbers, in order."""
+"""Names of a record's numbers, in order."""
 
 _ROUNDING = 1e-12
 """Rounding error of a zero after rotating and moving frames, relative to numbers of size one."""
@@ -108,7 +108,7 @@ class _Source:
     def error(
         self, code: str, problem: str, remedy: str, line: int = 0, part: str = ""
     ) -> ModelError:
-        """An error in a line; in the last one read if none is given."""
+        """Return an error in a line; by default in the last one read."""
         here = line or max(self._last, 1)
         return ModelError(code, problem, remedy, part=part, file=self.file, line=here)
 
@@ -236,7 +236,7 @@ def _refused(code: str, joint: JointData, problem: str) -> ModelError:
 
 
 def _serial(description: Description) -> tuple[JointData, ...]:
-    """The joints, one after the other from the base, if a data file can hold them."""
+    """Return the joints in order from the base, if a data file can represent them."""
     closing: list[Named] = [*description.loops, *description.couplings, *description.rotors]
     for part in closing:
         problem = (
@@ -268,7 +268,7 @@ def _serial(description: Description) -> tuple[JointData, ...]:
 
 
 def _between(joint: JointData) -> tuple[float, float, float, float, float]:
-    """a, b, alpha, theta, s with T(a, b, 0) Rx(alpha) Rz(theta) Tz(s) the pose of a joint."""
+    """Return a, b, alpha, theta, s of the pose T(a, b, 0) Rx(alpha) Rz(theta) Tz(s) of a joint."""
     a, alpha, theta, d, tilt, across = factors(matrix(joint.pose))
     cos = math.cos(alpha)
     b = 0.0

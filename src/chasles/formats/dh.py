@@ -1,4 +1,4 @@
-"""Denavit-Hartenberg tables as TOML files, read and written; docs/dh.md says what they hold."""
+"""Denavit-Hartenberg tables as TOML files (docs/dh.md)."""
 
 import os
 from dataclasses import fields, replace

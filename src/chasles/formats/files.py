@@ -151,7 +151,7 @@ def write(
 
 
 def inputs(description: Description) -> set[str]:
-    """The files that a robot was read from: its own, and those that it includes."""
+    """Return the files that a robot was read from: its own, and those that it includes."""
     rows = (description.links, description.joints, description.loops, description.couplings)
     places = {description.where, *(part.where for row in rows for part in row)}
     places |= {rotor.where for rotor in description.rotors}
@@ -159,7 +159,7 @@ def inputs(description: Description) -> set[str]:
 
 
 def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
-    """The format of a file, to be read or written, by its suffix."""
+    """Return the format of a file, to be read or written, by its suffix."""
     suffix, known = Path(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
     if suffix not in known:
         fault = (
@@ -194,7 +194,7 @@ class Line(NamedTuple):
 
 
 def size(file: str) -> int:
-    """The bytes of a regular file."""
+    """Return the size of a regular file in bytes."""
     if not os.path.isfile(file):
         fault = "the path is a device, a pipe or a broken link" if os.path.lexists(file) else ""
         fault = (
@@ -205,7 +205,7 @@ def size(file: str) -> int:
 
 
 def load(file: str) -> bytes:
-    """The bytes of a robot file of bearable size."""
+    """Return the bytes of a robot file, unless it is too large."""
     try:
         check_bearable(file)
         with open(file, "rb") as stream:
@@ -219,7 +219,7 @@ def load(file: str) -> bytes:
 
 
 def check_bearable(file: str) -> None:
-    """A robot file that is far too large is some other file."""
+    """Raise for a robot file that is far too large."""
     if size(file) > MAX_BYTES:
         megabytes = f"{size(file) / 2**20:.0f} MB"
         problem = (
@@ -230,7 +230,7 @@ def check_bearable(file: str) -> None:
 
 
 def lines(file: str) -> Iterator[Line]:
-    """The lines of a text file without comments (#) and blank lines; bad bytes become bad words."""
+    """Yield the lines of a text file without comments (#) and blank lines."""
     size(file)
     try:
         with open(file, "rb") as stream:
@@ -250,7 +250,7 @@ def lines(file: str) -> Iterator[Line]:
 
 
 def short(text: str) -> str:
-    """A text in quotes, cut where it is long."""
+    """Return a text in quotes, shortened if it is long."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
@@ -331,7 +331,7 @@ def radians(k: int) -> float:
 
 
 def angle_word(angle: Any) -> str:
-    """An angle in rad, with digits that are not taken for a right angle unless it is one."""
+    """Return an angle in rad, with digits that read as a right angle only if it is one."""
     plain = repr(float(angle) + 0.0)
     k = right_angles(plain)
     return f"{angle:.20f}" if k and float(angle) != radians(k) else plain

@@ -1,4 +1,4 @@
-"""Sensors of SDF files, and of `<gazebo>` elements of URDF files, which are the same.
+"""Sensors of SDF files, and of `<gazebo>` elements of URDF files, which have the same form.
 
 Types imu, force_torque, magnetometer and ray (also lidar, gpu_ray, gpu_lidar) are read, as
 sdformat.org describes them; notes name the others.
@@ -24,14 +24,14 @@ MOST_RAYS = 64
 """Rays of one sensor."""
 
 FIELD = (5.5645e-6, 22.8758e-6, -42.3884e-6)
-"""The magnetic field of a world that has none, T."""
+"""Default magnetic field of a world (T)."""
 
 _FORWARD = Matrix(((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0)))
 """A frame whose z is the x of a ray sensor."""
 
 
 class _Unread(Exception):
-    """A reason why a sensor is left out."""
+    """Reason why a sensor is ignored."""
 
 
 def with_sensors(made: Description, owners: Iterable[tuple[str, etree._Element]]) -> Description:
@@ -147,7 +147,7 @@ def _angles(sensor: etree._Element, path: str) -> list[float]:
 
 
 def _noise(sensor: etree._Element, path: str) -> NoiseData:
-    """A `<noise>`, of the first axis where each has one."""
+    """Return a `<noise>`, that of the first axis if each has one."""
     part = sensor.find("/".join(f"{{*}}{tag}" for tag in (*path.split("/"), "noise")))
     if part is None:
         return NoiseData()

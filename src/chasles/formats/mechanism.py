@@ -40,7 +40,7 @@ MOST_POWERS = 9
 
 
 def _such(convert: Callable[[Any], Any], holds: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """A conversion to what must also meet a condition."""
+    """Return a conversion whose result must also meet a condition."""
 
     def converted(value: Any) -> Any:
         made = convert(value)
@@ -148,7 +148,7 @@ _KEYS = (
     }
     | machine.KEYS
 )
-"""The keys of rows; of a shape, `kind` has words of its own."""
+"""Keys of rows; `kind` of a shape has its own words."""
 
 _POSE = ("position", "rpy", "rotation")
 _MOVES = (
@@ -171,7 +171,7 @@ _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "coupling": (("name",), ("terms", "kind", "frame", *_ROLLS)),
     **machine.TABLES,
 }
-"""The keys that each row of a table must have, and those that it may have."""
+"""Required and optional keys of each row of a table."""
 
 SAME = (
     *("pitch", "radius", "reversed", "armature", "damping", "friction", "mimic"),
@@ -198,7 +198,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def described(source: TomlFile, *, floating: bool) -> Description:
-    """The mechanism of a file. floating: put the root link on a free joint, root_joint."""
+    """Return the mechanism of a file. floating: attach the root link by a free joint."""
     top = source.top(_TOP, _TABLES)
     about = top.pop("inertia_about", "center")
     links = tuple(
@@ -249,7 +249,7 @@ FORMATS: dict[str, tuple[str, Callable[..., Description]]] = {
     "mechanism": ("a mechanism", described),
     "dh": ("a Denavit-Hartenberg table", dh.described),
 }
-"""One row a format: what it is, and what makes a description of such a file."""
+"""Table of formats: a description, and the function that makes a `Description` of such a file."""
 
 
 def _couplings(source: TomlFile) -> Iterator[CouplingData]:
@@ -271,7 +271,7 @@ def _couplings(source: TomlFile) -> Iterator[CouplingData]:
 
 
 def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
-    """The rows of a table with their places; none lacks what it must have."""
+    """Return the rows of a table with their places; each has its required keys."""
     required, optional = _TABLES[table]
     keys = _KEYS | _KINDS.get(table, {})
     known = {key: keys[key] for key in (*required, *optional)}

@@ -21,14 +21,14 @@ from chasles.model.machine import (
 )
 
 Row = dict[str, Any]
-"""The values of a table, by key; None stands for what is not said."""
+"""Values of a table by key; None stands for an omitted value."""
 
 Rows = Iterable[tuple[Row, str]]
 """Rows with their places in the file."""
 
 
 def bound(value: Any) -> float:
-    """A limit; `chasles.model.ranges` says which have a meaning."""
+    """Return a limit; `chasles.model.ranges` defines the valid ones."""
     return float(value) if value in (-math.inf, math.inf) else number(value)
 
 
@@ -90,7 +90,7 @@ KEYS: dict[str, Field] = (
         "edges": Field(numbers(3), "three positive numbers"),
     }
 )
-"""The keys of these tables that no other has."""
+"""Keys of these tables that no other table has."""
 
 KINDS: dict[str, dict[str, Field]] = {
     "actuator": {"kind": Field(choice(*TRANSMISSIONS), "joint, tendon, site, crank or nothing")},
@@ -112,7 +112,7 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "fluid": (("density", "viscosity"), ("wind",)),
     "box": (("link", "edges"), ("position", "rpy", "rotation")),
 }
-"""The keys that each row of a table must have, and those that it may have."""
+"""Required and optional keys of each row of a table."""
 
 
 def rotors(rows: Rows) -> Iterator[RotorData]:
@@ -150,7 +150,7 @@ def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform], file: str) 
 
 
 def tables(source: Description) -> Iterator[tuple[str, Iterable[Row]]]:
-    """The tables of a mechanism, and their rows."""
+    """Return the tables of a mechanism, and their rows."""
     yield "rotor", map(_rotor_row, source.rotors)
     yield (
         "actuator",
@@ -165,7 +165,7 @@ def tables(source: Description) -> Iterator[tuple[str, Iterable[Row]]]:
 
 
 def unusual(part: Any, *keys: str) -> Row:
-    """The fields of a part that are not as they are without being said."""
+    """Return the fields of a part that differ from their defaults."""
     usual = {f.name: f.default for f in fields(part) if f.default is not MISSING}
     return {key: getattr(part, key) for key in keys if getattr(part, key) != usual.get(key)}
 

@@ -1,7 +1,8 @@
-"""Mesh files: refused, before they are read, where little of them would make much.
+"""Mesh files, refused before they are read if they would expand too much.
 
-trimesh reads them in this process. STL, PLY and OFF files take memory by their size. What others
-repeat (instances in .dae and .glb), leave out (.glb) or divide (materials of .obj) is counted here.
+trimesh reads them in this process. STL, PLY and OFF files take memory in proportion to their size.
+Repeated parts (instances in .dae and .glb), omitted data (.glb) and divisions (materials of .obj)
+of other formats are counted here.
 """
 
 import json
@@ -27,7 +28,9 @@ MOST_GROUPED = 5 * 10**7
 
 @lru_cache(maxsize=512)
 def loaded(path: Path) -> list[Any]:
-    """The meshes of a file, in its frame, as objects of trimesh; those without faces left out."""
+    """Return the meshes of a file, in its frame, as trimesh objects; without those that have no
+    faces.
+    """
     try:
         import trimesh
     except ImportError:

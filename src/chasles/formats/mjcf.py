@@ -173,7 +173,7 @@ def _joint(source: Source, k: int, data: JointData) -> JointData:
 
 
 def _displaced(joint: JointData, q: float) -> JointData:
-    """A joint whose zero is where its coordinate was q."""
+    """Return a joint whose zero is where its coordinate was q."""
     if q == 0.0:
         return joint
     if joint.traits.units == ("m",):
@@ -184,7 +184,7 @@ def _displaced(joint: JointData, q: float) -> JointData:
 
 
 def _tied(joint: JointData, found: Equalities) -> JointData:
-    """A joint as equalities have it: following another, held, or as it was."""
+    """Return a joint as changed by equalities: following another, held, or unchanged."""
     if joint.name in found.held:
         fixed = _displaced(joint, found.held[joint.name])
         held = JointData(fixed.name, "fixed", fixed.parent, fixed.child, fixed.pose)
@@ -193,7 +193,7 @@ def _tied(joint: JointData, found: Equalities) -> JointData:
 
 
 def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
-    """The joints, the fixed one of the body that floats now free."""
+    """Return the joints, with the fixed joint of the floating body replaced by a free one."""
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) == 1 and held[0].traits.floating:
         return joints

@@ -1,4 +1,4 @@
-"""Compiles an MJCF file with MuJoCo; `walled_program.py` runs it. It imports nothing of chasles."""
+"""Compile an MJCF file with MuJoCo; `walled_program.py` runs this module without chasles."""
 
 import os
 from typing import Any
@@ -44,7 +44,7 @@ KINDS = {
 
 
 def answer(file: str, parts: str) -> dict[str, Any]:
-    """The numbers of a file's model; absent: files that are not there; stubs: shapes for such."""
+    """Return the numbers of a file's model; absent: missing files; stubs: their shapes."""
     absent: list[str] = []
     stubs: list[Any] = []
     try:
@@ -176,7 +176,7 @@ def names(model: Any, kind: Any, count: int) -> list[str]:
 
 
 def colors(model: Any) -> Any:
-    """Colours of shapes: that of the material, where they have one."""
+    """Return colors of shapes: that of the material, if they have one."""
     found = model.geom_rgba.copy()
     drawn = model.geom_matid >= 0
     found[drawn] = model.mat_rgba[model.geom_matid[drawn]]
@@ -184,7 +184,7 @@ def colors(model: Any) -> Any:
 
 
 def path(model: Any, start: int) -> str:
-    """The file that begins there in the model's list of files; "" if there is none."""
+    """Return the file at an index of the model's list of files; "" if there is none."""
     return "" if start < 0 else model.paths[start:].partition(b"\0")[0].decode("utf-8", "replace")
 
 
@@ -234,12 +234,12 @@ def passive(model: Any, word: str) -> bool:
 
 
 def sprung(model: Any, stiffness: Any) -> list[float]:
-    """Stiffnesses, none where the file disables springs."""
+    """Return stiffnesses, zero if the file disables springs."""
     return [0.0] * len(stiffness) if passive(model, "SPRING") else stiffness.ravel().tolist()
 
 
 def damped(model: Any, found: Any) -> Any:
-    """Damping coefficients, none where the file disables dampers."""
+    """Return damping coefficients, zero if the file disables dampers."""
     if not passive(model, "DAMPER"):
         return found
     if isinstance(found, dict):
@@ -248,7 +248,7 @@ def damped(model: Any, found: Any) -> Any:
 
 
 def fluid(model: Any) -> dict[str, Any]:
-    """The surrounding fluid, and for each body the edges of its box; empty if there is none."""
+    """Return the surrounding fluid, and the edges of each body's box; empty if there is none."""
     idle = passive(model, "SPRING") and passive(model, "DAMPER")
     if idle or not (model.opt.density or model.opt.viscosity):
         return {}
@@ -274,7 +274,7 @@ def fluid(model: Any) -> dict[str, Any]:
 
 
 def actuator(model: Any, k: int) -> dict[str, Any]:
-    """One actuator; unsupported: why it has no place here, "" if it has one."""
+    """Return one actuator; unsupported: why it is not supported, "" if it is."""
     out = int(model.actuator_outadr[k]) if hasattr(model, "actuator_outadr") else k
     ctrl = int(model.actuator_ctrladr[k]) if hasattr(model, "actuator_ctrladr") else k
     words = {
@@ -345,5 +345,5 @@ def turns(model: Any, k: int, words: dict[str, str]) -> bool:
 
 
 def count(model: Any, name: str) -> int:
-    """The rows of an array that are not zero; none where this version of MuJoCo lacks the array."""
+    """Return the number of nonzero rows of an array; 0 if this MuJoCo lacks the array."""
     return sum(bool(row.any()) for row in getattr(model, name, ()))

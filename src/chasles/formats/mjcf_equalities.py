@@ -39,7 +39,7 @@ _POWERS = 4
 _ELSE = "save the robot as .toml"
 
 _ROUNDED = 1e-12
-"""Entries of poses that differ by less are the same, in m and parts of one."""
+"""Difference of entries of poses below which they are equal, in m and relative."""
 
 Bodies = Mapping[str | None, etree._Element]
 
@@ -56,7 +56,7 @@ class Equalities:
 
 @dataclass(frozen=True)
 class _Equality:
-    """An equality of a file, its k-th. ends: numbers of what it is between, -1 for nothing."""
+    """The k-th equality of a file. ends: indices of its two parts, -1 for none."""
 
     source: Source
     k: int
@@ -76,7 +76,7 @@ class _Equality:
 
 
 def equalities(source: Source) -> Equalities:
-    """All that are active; notes name the others."""
+    """Return all active equalities; notes name the others."""
     found = Equalities()
     for equality in _active(source):
         if equality.kind in _LOOPS:
@@ -130,7 +130,7 @@ def _loop(equality: _Equality) -> LoopData:
 
 
 def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
-    """E of a frame whose z is along the last hinge of a body, from a frame of the body."""
+    """Return E of a frame whose z is along the last hinge of a body, from a frame of the body."""
     first, count = source["body_jntadr"][body], source["body_jntnum"][body]
     axes = [source["jnt_axis"][j] for j in range(first, first + count)
             if source["jnt_type"][j] == "hinge"]  # fmt: skip
@@ -170,7 +170,7 @@ def _of_joints(equality: _Equality, found: Equalities) -> None:
 
 
 def _tendon(equality: _Equality, t: int) -> dict[int, float]:
-    """The joints of a fixed tendon, and how much each lengthens it; none for no tendon."""
+    """Return the joints of a fixed tendon, and how much each lengthens it; empty for no tendon."""
     gears = {} if t < 0 else equality.source.tendon(t)
     if gears is None:
         raise equality.error(
@@ -259,7 +259,7 @@ def _add_loop(
 
 
 def _sites(source: Description, loop: LoopData) -> list[str]:
-    """Two frames of the links that state the same equality: at its points, and turned alike."""
+    """Return two frames of the links that state the same equality: at its points, aligned."""
 
     def near(link: str | None, at: Transform) -> list[tuple[str, Matrix]]:
         here = [f for f in source.frames if f.link == link]
@@ -278,7 +278,7 @@ def _same(a: Iterable[Any], b: Iterable[Any]) -> bool:
 
 
 def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
-    """A hinge that closes a loop as two points of its axis; other joints as they are."""
+    """Return a hinge that closes a loop as two points of its axis; other joints unchanged."""
     if not loop.traits.hinge:
         return [loop]
     ball = replace(loop, kind=spelled("MJCF equality")["connect"])
@@ -308,7 +308,7 @@ def _polynomial(data: CouplingData) -> dict[str, str]:
 
 
 def placed(pose: Transform) -> dict[str, str]:
-    """Attributes of a frame in another."""
+    """Return attributes of a frame in another."""
     found = {"pos": words(pose.r)} if pose.r != Vector.zero() else {}
     if Matrix.identity() != pose.R:
         found["quat"] = words(quaternion_from_matrix(pose.R))

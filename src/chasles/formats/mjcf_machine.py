@@ -27,7 +27,7 @@ from chasles.model.machine import (
 _BRANCHES = (
     "its armature couples joints of different branches; MuJoCo's mass matrix omits these entries"
 )
-"""The note on a tendon whose inertia MuJoCo does not have as its documentation says."""
+"""Note about a tendon whose inertia in MuJoCo differs from its documentation."""
 
 _KINDS = {
     "joint": "joint",
@@ -43,9 +43,9 @@ _SIZES = {"free": (7, 6), "ball": (4, 3), "slide": (1, 1), "hinge": (1, 1)}
 
 
 def position(source: Source, k: int, q: Sequence[float]) -> tuple[float, ...]:
-    """The coordinates of a joint from an array of positions; of a free joint the quaternion first.
+    """Return the coordinates of a joint from an array of positions; quaternions come first.
 
-    One that is all zero is not given.
+    A quaternion of zeros counts as missing.
     """
     start, kind = source["jnt_qposadr"][k], source["jnt_type"][k]
     found = tuple(q[start : start + _SIZES[kind][0]])
@@ -53,7 +53,7 @@ def position(source: Source, k: int, q: Sequence[float]) -> tuple[float, ...]:
 
 
 def _velocity(source: Source, k: int, q: Sequence[float], v: Sequence[float]) -> tuple[float, ...]:
-    """The velocities of a joint; that of a free joint's origin along the body's axes."""
+    """Return the velocities of a joint; that of a free joint's origin along the body's axes."""
     start, kind = source["jnt_dofadr"][k], source["jnt_type"][k]
     found = tuple(v[start : start + _SIZES[kind][1]])
     if kind != "free":
@@ -63,7 +63,7 @@ def _velocity(source: Source, k: int, q: Sequence[float], v: Sequence[float]) ->
 
 
 def unsupported(source: Source) -> Iterator[str]:
-    """Parts of the file that exert forces in MuJoCo and are left out, one sentence each."""
+    """Return a sentence for each part of the file that exerts forces in MuJoCo and is ignored."""
     for what, count in source["unsupported"].items():
         if count:
             yield f"{source.file}: {what} ({count}) are not supported and are ignored"
@@ -96,7 +96,7 @@ def fluid(source: Source) -> FluidData | None:
 
 
 class Tendons:
-    """The tendons of a file. names: as robots have them; sites: frames of sites without names."""
+    """The tendons of a file. names: those of the robot; sites: frames of sites without names."""
 
     def __init__(self, source: Source, held: Mapping[str, float]) -> None:
         self.source, self.held = source, held
@@ -145,7 +145,7 @@ class Tendons:
         return [replace(x, armature=x.armature + own.get(x.name, 0.0)) for x in joints], found
 
     def _fixed(self, gears: dict[int, float], data: RotorData) -> RotorData | None:
-        """A sum of coordinates; joints that equalities hold have none, and stand at a number."""
+        """Return a sum of coordinates; joints that equalities hold contribute a constant."""
         source, offset = self.source, 0.0
         kept = {}
         for j, ratio in gears.items():
@@ -180,7 +180,7 @@ class Tendons:
         return replace(data, path=tuple(path), where="") if path else None
 
     def _at(self, site: int) -> tuple[str, Vector]:
-        """The link and the place of a site."""
+        """Return the link and the position of a site."""
         body = self.source["site_bodyid"][site]
         return self.source.bodies[body], Vector(tuple(self.source["site_pos"][site]))
 
@@ -193,7 +193,7 @@ class Tendons:
         return bodies <= path
 
     def frame(self, site: int) -> str:
-        """The frame of a site, made where the site has no name."""
+        """Return the frame of a site, made if the site has no name."""
         source = self.source
         if name := source.frames.get(site, ""):
             return name
@@ -208,7 +208,7 @@ class Tendons:
 
 
 def actuators(source: Source, tied: Tendons, held: Mapping[str, float]) -> tuple[ActuatorData, ...]:
-    """All actuators in the order of MuJoCo's controls; those that cannot act have no kind."""
+    """Return all actuators in the order of MuJoCo's controls; unsupported ones have no kind."""
     return tuple(
         _actuator(source, tied, held, row, name)
         for name, row in zip(_names(source), source["actuators"], strict=True)
@@ -216,7 +216,7 @@ def actuators(source: Source, tied: Tendons, held: Mapping[str, float]) -> tuple
 
 
 def _names(source: Source) -> list[str]:
-    """The names of actuators; those without one are numbered."""
+    """Return the names of actuators; those without one are numbered."""
     rows = source["actuators"]
     taken: set[str] = {row["name"] for row in rows}
     return [row["name"] or unused_name(f"actuator{k}", taken) for k, row in enumerate(rows)]
@@ -260,19 +260,19 @@ def _actuator(
 
 
 def _range(given: Sequence[float] | None) -> Interval:
-    """A range; none given is endless."""
+    """Return a range; the default is infinite."""
     lower, upper = UNBOUNDED if given is None else given
     return (lower, upper)
 
 
 def _triple(kind: object, given: Sequence[float]) -> Triple:
-    """The numbers of a gain or bias: a constant, per length, per velocity."""
+    """Return the numbers of a gain or bias: constant, per length, per velocity."""
     a, b, c = given
     return {"none": (0.0, 0.0, 0.0), "fixed": (a, 0.0, 0.0)}.get(str(kind), (a, b, c))
 
 
 def keyframes(source: Source, driven: Sequence[ActuatorData]) -> Iterator[KeyframeData]:
-    """The states of the file under their names, those without one by number."""
+    """Return the states of the file by name; those without one are numbered."""
     taken = set(source["key"])
     active = [data.name for data in driven if data.active]
     for k, name in enumerate(source["key"]):
@@ -287,7 +287,7 @@ def keyframes(source: Source, driven: Sequence[ActuatorData]) -> Iterator[Keyfra
 
 
 def _named(names: Sequence[str], given: Sequence[float]) -> Named:
-    """Numbers by name; none where a part has more than one of them."""
+    """Return numbers by name; None if a part has more than one of them."""
     if len(names) != len(given):
         return ()
     return tuple((name, (x,)) for name, x in zip(names, given, strict=True) if math.isfinite(x))

@@ -23,7 +23,7 @@ Bodies = Mapping[str | None, etree._Element]
 
 
 def spring(joint: JointData) -> dict[str, str]:
-    """Attributes of a joint's spring, and of the actuators' force on it."""
+    """Return attributes of a joint's spring, and of the actuators' force on it."""
     found = {}
     if joint.stiffness:
         found["stiffness"] = words([joint.stiffness])
@@ -182,7 +182,7 @@ def add_keyframes(root: etree._Element, source: Description, order: Sequence[str
 
 
 def _neutral(joint: JointData) -> tuple[float, ...]:
-    """Coordinates at which the frames of a joint coincide."""
+    """Return the coordinates at which the frames of a joint coincide."""
     return tuple(float(unit == "1" and k == 0) for k, unit in enumerate(joint.traits.units))
 
 

@@ -128,7 +128,7 @@ def _on_frame(source: Source, k: int, data: SensorData) -> SensorData:
 
 
 def _owner(source: Source, kind: str, i: int) -> tuple[int, list[float], list[float]]:
-    """The body of something with a frame, and where it is on the body."""
+    """Return the body of an object with a frame, and its pose on the body."""
     if kind not in _FRAMES:
         raise _Unsupported(f"it is attached to a {kind}")
     if kind == "camera" and source["cam_mode"][i] != "fixed":
@@ -152,7 +152,7 @@ def _frame(source: Source, kind: str, i: int) -> tuple[str, Transform]:
 
 
 def _at_rest(source: Source, kind: str, i: int) -> Vector:
-    """The quaternion of a frame where joints are at their reference; the file chooses its sign."""
+    """Return the quaternion of a frame with joints at their reference, signed by the file."""
     body, _, quaternion = _owner(source, kind, i)
     found = Vector(tuple(quaternion))
     while body > 0:

@@ -71,15 +71,15 @@ class Source:
         return self.numbers[name]
 
     def link(self, wanted: str) -> str:
-        """A name that no other link or frame has."""
+        """Return a name that no other link or frame has."""
         return unused_name(wanted, self.links)
 
     def tie(self, wanted: str) -> str:
-        """A name that no other joint, loop or coupling has."""
+        """Return a name that no other joint, loop or coupling has."""
         return unused_name(wanted, self.ties)
 
     def where(self, kind: str, k: int) -> str:
-        """ "file:line", or the file alone where it has no such name (includes, replicas)."""
+        """Return "file:line", or the file if it has no such name (includes, replicas)."""
         line = self.lines.get((kind, self[kind][k]))
         return self.file if line is None else f"{self.file}:{line}"
 
@@ -90,7 +90,9 @@ class Source:
         return bool(self["body_mocapid"][i] >= 0)
 
     def tendon(self, t: int) -> dict[int, float] | None:
-        """The joints of a fixed tendon, and how much each lengthens it; None if it is spatial."""
+        """Return the joints of a fixed tendon, and how much each lengthens it; None if it is
+        spatial.
+        """
         places = range(self["tendon_adr"][t], self["tendon_adr"][t] + self["tendon_num"][t])
         if any(self["wrap_type"][w] != "joint" for w in places):
             return None
@@ -101,7 +103,7 @@ class Source:
         return found
 
     def reference(self, j: int) -> float:
-        """The coordinate of a hinge or slide with which its body stands where the file has it."""
+        """Return the coordinate of a hinge or slide at which its body has the pose of the file."""
         scalar = self["jnt_type"][j] in ("hinge", "slide")
         return self["qpos0"][self["jnt_qposadr"][j]] if scalar else 0.0
 
@@ -138,7 +140,7 @@ def pose(
 
 
 def compiled(file: str) -> dict[str, Any]:
-    """The numbers of the model that MuJoCo makes of a file: those that `mjcf_child` gives."""
+    """Return the numbers of the model that MuJoCo compiles from a file, as `mjcf_child` gives them."""
     answer = MUJOCO.ask(file, str(MAX_PARTS))
     if "error" not in answer:
         return answer

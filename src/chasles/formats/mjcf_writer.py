@@ -33,7 +33,7 @@ from chasles.model.machine import UNBOUNDED
 from chasles.writing import store
 
 WORLD = "world"
-"""MuJoCo's name of what carries all bodies and never moves."""
+"""MuJoCo's name of the fixed world."""
 
 _LEAST = 1e-15
 """MuJoCo refuses moving bodies with smaller masses or principal moments (mjMINVAL)."""
@@ -165,7 +165,7 @@ class _Writer:
     def _body(
         self, found: dict[str | None, etree._Element], name: str, series: list[JointData]
     ) -> etree._Element:
-        """A body: its place where all joints are at zero, its joints there, and its inertia."""
+        """Write a body: its pose with all joints at zero, its joints there, and its inertia."""
         if name == WORLD:
             problem = "MuJoCo reserves this name for the fixed world"
             raise ModelError("E-MJCF-008", problem, "rename the link", part=f"link {name!r}")
@@ -188,7 +188,7 @@ class _Writer:
         return body
 
     def _floats(self, joint: JointData, place: Transform) -> Transform:
-        """Zero of a free joint in the world, in which MuJoCo has its coordinates."""
+        """Return the zero of a free joint in the world, in which MuJoCo has its coordinates."""
         link = joint.parent
         while link in self.joint_of and self.joint_of[link].kind == "fixed":
             held = self.joint_of[link]
@@ -212,7 +212,7 @@ class _Writer:
                 )
 
     def _joint(self, body: etree._Element, joint: JointData, at: Transform) -> None:
-        """A joint whose frame is `at` in the body's frame."""
+        """Write a joint whose frame is `at` in the body's frame."""
         kind, limits = spelling(joint.kind, "MJCF"), joint.limits
         if not kind or joint.reversed:
             raise refusal("E-MJCF-010", joint, lacking(joint), _ELSE)
@@ -363,7 +363,7 @@ def _add_shapes(
 
 
 def _mesh(shape: ShapeData, file: str) -> tuple[str, str]:
-    """The name of a mesh file as MuJoCo finds it; and what is wrong with it, if something is."""
+    """Return the name of a mesh file for MuJoCo, and its fault, if it has one."""
     path = mesh_file(shape.file, file)
     if path is None:
         return "", "was not found"

@@ -70,7 +70,7 @@ _Row = tuple[Line, list[float]]
 
 @dataclass(frozen=True)
 class _Table:
-    """Rows of numbers and where in a row each quantity is; step: the time between rows, if said."""
+    """Rows of numbers and the columns of each quantity; step: the time between rows, if given."""
 
     rows: Iterator[_Row]
     places: dict[str, list[int]]
@@ -111,7 +111,7 @@ def read(
 def _recorded(
     file: str, model: Model, blocks: Iterable[Block], step: float | None
 ) -> Iterator[Motion]:
-    """The motion of a binary file. `end` is the whole file: all of it may have been read."""
+    """Yield the motion of a binary file. `end` is the whole file: all of it may have been read."""
     first, end = 0, size(file)
     for block in blocks:
         count = len(block["q"])
@@ -153,7 +153,7 @@ def _check_quaternions(model: Model, block: Iterable[_Row], q: np.ndarray) -> No
 
 
 def forces(path: str | os.PathLike[str]) -> Iterator[list[float]]:
-    """Force and couple (fx, fy, fz, cx, cy, cz) of every line of a file, in N and N m."""
+    """Yield force and moment (fx, fy, fz, cx, cy, cz) of every line of a file, in N and N m."""
     file = os.fsdecode(path)
     if not _is_csv(file):
         yield from (_numbers(line, line.text.split(), ACTION) for line in lines(file))
@@ -208,7 +208,7 @@ def placed(numbers: np.ndarray) -> np.ndarray:
 
 
 def columns(model: Model) -> dict[str, list[str]]:
-    """The names of the columns of a .csv motion, by quantity, in the order of the coordinates."""
+    """Return the column names of a .csv motion, by quantity, in the order of the coordinates."""
     names: dict[str, list[str]] = {quantity: [] for quantity in QUANTITIES}
     for body in (model.bodies[i] for i in model.movers):
         for quantity, found in names.items():
@@ -257,7 +257,7 @@ class _Header:
     body: Iterator[Line]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """Indices of columns, which must be there."""
+        """Return indices of required columns."""
         for name in names:
             if name not in self.names:
                 raise self.line.error("E-FILE-015", f"there is no column {name!r}", "add it")
@@ -283,7 +283,7 @@ def _csv_motion(file: str, model: Model) -> _Table:
 
 
 def _reached(rows: Iterator[_Row], place: int) -> Iterator[_Row]:
-    """The rows, each of which reaches its pose."""
+    """Return the rows; raise for one that does not reach its pose."""
     for line, numbers in rows:
         if numbers[place] == 0.0:
             problem = "this row did not reach its pose (solved is 0)"
@@ -292,7 +292,7 @@ def _reached(rows: Iterator[_Row], place: int) -> Iterator[_Row]:
 
 
 def _header(file: str, known: Sequence[str]) -> _Header:
-    """The first line of a .csv file, whose names are known and distinct."""
+    """Return the first line of a .csv file, whose names are known and distinct."""
     body = lines(file)
     first = next(body, None)
     if first is None:
@@ -371,7 +371,7 @@ def _instants(body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
 
 
 def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[float]:
-    """The finite numbers of a line, as many as there are names for them."""
+    """Return the finite numbers of a line, one for each name."""
     if len(words) != len(names):
         problem = f"the row has {len(words)} numbers instead of {len(names)}: {some(names, 12)}"
         raise line.error("E-FILE-025", problem, "add or remove numbers")

@@ -16,7 +16,7 @@ MOTION_FORMAT = "chasles-motion-1"
 """Value of `format` in a motion file of `chasles simulate` (.npz)."""
 
 Block = dict[str, np.ndarray]
-"""Consecutive instants: t (n,) in s where known, q (n, nq), and qd, qdd (n, nv) where known."""
+"""Consecutive instants: t (n,) in s if known, q (n, nq), and qd, qdd (n, nv) if known."""
 
 
 def archive(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""Places of files: robots that packages have installed, and what a robot's file names."""
+"""Places of files: robots installed by packages, and files that a robot's file names."""
 
 import difflib
 import os
@@ -24,7 +24,7 @@ class Found(NamedTuple):
 
 
 def folders() -> dict[str, list[Path]]:
-    """Folders with robot files of packages, by package; only those that are there."""
+    """Return existing folders with robot files, by package."""
     data = [Path(p) / "cmeel.prefix/share/example-robot-data/robots" for p in sys.path if p]
     given = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
     cache = Path(os.path.expanduser(given))  # stays as it is where this user has no home
@@ -67,7 +67,7 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The robot files in a folder and those within."""
+    """Return the robot files in a folder and its subfolders."""
     count, known = 0, suffixes(installed=True)
     for place, within, names in os.walk(folder):
         within[:] = sorted(name for name in within if not name.startswith("."))
@@ -105,7 +105,7 @@ _NAMED = re.compile(r"(?:package|model)://+([^/]+)/*(.*)")
 
 
 def package_of(name: str) -> str:
-    """The package or model that a name is of; "" of a plain one."""
+    """Return the package or model of a name; "" for a plain one."""
     inside = _NAMED.fullmatch(name)
     return "" if inside is None else inside[1]
 
@@ -137,7 +137,7 @@ def _places(folder: Path) -> Iterator[Path]:
 
 
 def mesh_file(name: str, robot_file: str) -> Path | None:
-    """The file that a robot's file calls `name`, or None where there is none that can be drawn."""
+    """Return the file that a robot's file calls `name`, or None if it cannot be drawn."""
     for path in candidates(name, robot_file):
         drawn = path.suffix.lower() in MESHES and os.path.isfile(path)
         if drawn and path.stat().st_size <= LARGEST:

@@ -34,7 +34,7 @@ from chasles.model.description import spelled
 from chasles.model.graph import from_graph, unused_name
 
 UNBOUNDED = 1e16
-"""Stands for no limit, and so does all beyond it."""
+"""Value that means no limit, as does any larger one."""
 
 _PERPENDICULAR = 1e-9
 
@@ -108,7 +108,7 @@ DEFORMABLE = ("drake:deformable_properties", "{http://drake.mit.edu}deformable_p
 
 
 def _link(node: Node, file: str) -> LinkData:
-    """A link; its inertia is 1 kg and 1 kg m2 about each axis where the file gives none."""
+    """Return a link; its default inertia is 1 kg and 1 kg m2 about each axis."""
     part = node.part
     if not truth(part, "gravity", True):
         part.note("gravity is turned off for it in the file, but acts on it here")
@@ -162,7 +162,7 @@ def _uniform(node: Node, inertial: Part, file: str) -> RigidInertia:
 
 
 def _solid(part: Part, node: Node, file: str) -> solids.Solid | None:
-    """The solid of a `<collision>` in its link's frame; None if its volume is not known."""
+    """Return the solid of a `<collision>` in its link's frame; None if its volume is unknown."""
     cone = part.need("geometry").find("cone")
     if cone is not None:
         pose, base = placed(part)
@@ -200,7 +200,7 @@ def _frames(document: Document) -> Iterator[FrameData]:
 
 
 def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkData]]:
-    """A joint; or two in series and the link between, where its two axes are not alike."""
+    """Return a joint, or two in series and the link between them if its two axes differ."""
     part = node.part
     given, kinds = part.text("type"), spelled("SDF")
     if given not in kinds:
@@ -226,7 +226,7 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
 
 
 def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], list[LinkData]]:
-    """One joint where its axes are perpendicular, with the same limits and dampers."""
+    """Return one joint if its axes are perpendicular, with equal limits and dampers."""
     alike = replace(second, axis=first.axis) == first and first.mimic is None
     if alike and abs(first.axis.dot(second.axis)) < _PERPENDICULAR:
         return [replace(first, second_axis=second.axis)], []
@@ -254,7 +254,7 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
 
 
 def _resistance(axis: Part | None) -> dict[str, Any]:
-    """Damping, friction and spring; those of a ball stand in its `<axis>` too, as Drake has it."""
+    """Return damping, friction and spring; a ball has them in its `<axis>` too, as in Drake."""
     dynamics = None if axis is None else axis.find("dynamics")
     if dynamics is None:
         return {}
@@ -267,7 +267,7 @@ def _resistance(axis: Part | None) -> dict[str, Any]:
 
 
 def _limits(axis: Part, bounds: str) -> Limits:
-    """Bounds; negative velocity and effort stand for none, and so does what is huge."""
+    """Return bounds; negative or huge velocity and effort mean no limit."""
     limit = axis.find("limit")
     if limit is None:
         return Limits()
@@ -301,7 +301,9 @@ def _mimic(node: Node, mimic: Part) -> Mimic:
 
 
 def _pitch(joint: Part) -> float:
-    """Metres a radian: from metres a turn, right-handed, or the older radians a metre, left."""
+    """Return metres per radian, from metres per turn (right-handed) or the older radians per metre
+    (left).
+    """
     if joint.find("screw_thread_pitch") is not None:
         return joint.number("screw_thread_pitch", 1.0) / (2.0 * math.pi)
     older = joint.number("thread_pitch", 1.0)
@@ -314,7 +316,7 @@ def _pitch(joint: Part) -> float:
 
 
 def _shapes(link: Node, file: str) -> Iterator[ShapeData]:
-    """The shapes of a link, in its frame. file: the robot's, from whose folder meshes are named."""
+    """Return the shapes of a link, in its frame. file: the robot's, which locates meshes."""
     return link.part.shapes(lambda part: _placed(part, link, file))
 
 
@@ -342,7 +344,7 @@ def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
 
 
 def _color(visual: Part) -> tuple[float, ...] | None:
-    """Red, green, blue and opacity; none where the file has no such numbers."""
+    """Return red, green, blue and opacity; None if the file has no such numbers."""
     material = visual.find("material")
     if material is None or material.find("diffuse") is None:
         return None
@@ -356,7 +358,7 @@ def _color(visual: Part) -> tuple[float, ...] | None:
 
 
 def _held(document: Document, node: Node) -> JointData:
-    """Joint that fixes a link of a static model to the world."""
+    """Return the joint that fixes a link of a static model to the world."""
     name = unused_name(f"{node.name}.fixed", document.ties)
     pose = relative(node, document.top)
     return JointData(name, "fixed", WORLD, node.name, pose, where=node.part.where)
@@ -384,7 +386,7 @@ def _spanned(links: list[LinkData], joints: list[JointData]) -> tuple[list[str],
 
 
 def _floating(document: Document, roots: list[str]) -> list[JointData]:
-    """A free joint for each part that nothing connects to the world."""
+    """Return a free joint for each part that no joint connects to the world."""
     found = []
     for root in roots:
         wanted = "root_joint" if len(roots) == 1 else f"{root}_free"

@@ -1,4 +1,4 @@
-"""An SDF file being read: its models, with those that it includes, as frames; and its gears."""
+"""An SDF file being read: its models and included models as frames, and its gears."""
 
 import math
 import os
@@ -17,7 +17,7 @@ from chasles.formats.xml_file import Part, Source, parse
 from chasles.model import CouplingData, JointData, gear
 
 OLDEST, NEWEST = 4, 12
-"""Minor versions of the format: what was before 1.4 is read by sdformat's rules of conversion."""
+"""Minor versions of the format: versions before 1.4 are converted by sdformat's rules."""
 
 _KEPT = {"name", "type", "version"}
 _INLINE = {"origin", "parent", "child", "gravity", "ambient", "diffuse", "specular", "emissive"}
@@ -28,7 +28,9 @@ MAX_NESTING = 40
 """Models within models; included files count too."""
 
 MAX_PARTS = 20_000
-"""Models, links, joints and frames; files that include each other twice can make any number."""
+"""Largest number of models, links, joints and frames; files that include each other can make any
+number.
+"""
 
 GEARBOX = "gearbox"
 """The format's name for a joint that couples the angles of two others."""
@@ -61,7 +63,7 @@ class Document:
         return (node for node in self.nodes if node.kind == kind)
 
     def add(self, scope: Node, part: Part, name: str, **facts: Any) -> Node:
-        """A new frame of a scope."""
+        """Return a new frame of a scope."""
         given, base = placed(part)
         kind: str = facts.pop("kind", part.tag)
         node = Node(part, kind, scope.prefix + name, scope, given, **facts)
@@ -146,13 +148,13 @@ def _convert(root: etree._Element, minor: int) -> None:
 
 
 def _minor(version: str) -> int | None:
-    """The second number of a version, if it has one."""
+    """Return the second number of a version, if it has one."""
     minor = version.partition(".")[2]
     return int(minor) if minor.isascii() and minor.isdigit() and len(minor) < 4 else None
 
 
 def _parts(document: Document, scope: Node, owner: Part, way: _Way) -> None:
-    """The parts of a model or world."""
+    """Read the parts of a model or world."""
     for child in owner.all("link", "joint", "frame", "model", "include"):
         if child.tag == "include":
             _include(document, scope, child, way)
@@ -187,7 +189,7 @@ def _model(document: Document, scope: Node, part: Part, way: _Way, version: int 
 
 
 def _model_facts(part: Part, version: int) -> dict[str, Any]:
-    """The version of a model, and the frames within that it is attached to, and placed by."""
+    """Return the version of a model, and the frames within that it is attached to and placed by."""
     on, placement = (part.element.get(key, "") for key in ("canonical_link", "placement_frame"))
     return {"version": version, "on": on, "placement": placement}
 
@@ -220,7 +222,7 @@ def _include(document: Document, scope: Node, part: Part, way: _Way) -> None:
 
 
 def _overridden(model: Part, include: Part) -> Part:
-    """A model with what an `<include>` of it says instead of its own."""
+    """Return a model with the values that an `<include>` overrides."""
     if include.find("placement_frame") is not None and include.find("pose") is None:
         raise include.error(
             "E-SDF-022", "give placement_frame, which <pose> places", "add a <pose>"
@@ -248,7 +250,7 @@ def _merge(document: Document, scope: Node, part: Part, way: _Way, version: int)
 
 
 def _included(part: Part) -> str:
-    """The file that an `<include>` names: a path, a folder of a model, or a `model://` name."""
+    """Return the file of an `<include>`: a path, a folder of a model, or a `model://` name."""
     part.need("uri")
     uri = part.content("uri")
     if uri.startswith(("http://", "https://")):
@@ -268,7 +270,7 @@ def _included(part: Part) -> str:
 
 
 def _main(part: Part, folder: Path) -> Path:
-    """The file of a model's folder: the newest that can be read, `model.sdf` where none is told."""
+    """Return the file of a model's folder: the newest that can be read, by default `model.sdf`."""
     if not os.path.isfile(folder / MANIFEST):
         return folder / "model.sdf"
     manifest = os.fspath(folder / MANIFEST)
@@ -314,7 +316,7 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
 
 
 def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, float]:
-    """The joint that turns an end of a gearbox against its reference, and 1 or -1 for its sense."""
+    """Return the joint that rotates an end of a gearbox relative to its reference, and its sign."""
     ends = (end(node, x) for x in (tag, REFERENCE))
     link, reference = (WORLD if x is None else x.name for x in ends)
     wanted = direction(node, node.part.need(axis))

@@ -47,13 +47,13 @@ class Node:
     into: "Node | None" = None
 
     def beside(self, name: str, part: Part) -> "Node":
-        """The frame of a name where this one stands."""
+        """Return the frame of a name in the scope of this one."""
         assert self.scope is not None, "all parts belong to a model or a world"
         return self.scope.find(name, part)
 
     @property
     def above(self) -> "Node | None":
-        """The frame that its pose is in; None for the world, which is in none."""
+        """Return the frame that its pose is relative to; None for the world."""
         return None if self.scope is None else self.beside(self.base, self.part)
 
     @cached_property
@@ -69,12 +69,14 @@ class Node:
 
     @property
     def carrier(self) -> "Node | None":
-        """The link that it moves with; None for the world."""
+        """Return the link that it moves with; None for the world."""
         end = self._way(self, lambda node: node._attached())[-1]
         return end if end.kind == "link" else None
 
     def _attached(self) -> "Node | None":
-        """The frame that it is attached to; of a model the named, or first, link or model in it."""
+        """Return the frame that it is attached to; for a model the named, or first, link or model
+        in it.
+        """
         if self.kind == "link" or self.scope is None:
             return None
         if not self.version:
@@ -85,7 +87,7 @@ class Node:
         return kinds.get("link") or kinds.get("model")
 
     def _way(self, first: "Node", next_of: "Callable[[Node], Node | None]") -> "list[Node]":
-        """From frame to frame until there is no next."""
+        """Yield frames, each followed by its next, until there is none."""
         way = {first: None}
         node = next_of(first)
         while node is not None:
@@ -118,7 +120,7 @@ class Node:
         return node
 
     def find(self, name: str, part: Part) -> "Node":
-        """The frame of a name as the file writes it here: part, or model::part."""
+        """Return the frame of a name as the file writes it here: part, or model::part."""
         if name in ("", MODEL):
             return self
         if name in self.nodes:
@@ -191,7 +193,9 @@ def placed(part: Part) -> tuple[Transform, str]:
 
 
 def end(joint: Node, tag: str) -> Node | None:
-    """The link at an end of a joint, by its own name or that of a frame on it; None: the world."""
+    """Return the link at an end of a joint, by its own name or that of a frame on it; None: the
+    world.
+    """
     part, name = joint.part.need(tag), joint.part.content(tag)
     if not name:
         raise part.error("E-SDF-023", f"<{tag}> does not contain a name", "give the name of a link")

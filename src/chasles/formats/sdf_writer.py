@@ -1,4 +1,4 @@
-"""SDF files, written: one model, in a world where its gravity is not the usual one."""
+"""SDF files, written as one model, in a world if its gravity differs from the default."""
 
 import math
 import os
@@ -25,7 +25,7 @@ from chasles.model.graph import in_series, taken_names, unused_name
 from chasles.writing import store
 
 VERSION = "1.11"
-"""The first with mimic joints and with metres for one turn of a screw."""
+"""First version with mimic joints and with metres per turn of a screw."""
 
 _CLOSED = 1e-12
 """Largest rounding error (m or rad) between the frames of a closed loop."""
@@ -71,7 +71,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 def _add_parts(
     model: etree._Element, source: Description, floats: list[str], joints: list[JointData]
 ) -> None:
-    """Links that float first, since a reader takes those for the roots of what floats."""
+    """Add floating links first, because a reader takes them for the roots of floating parts."""
     joint_of = {joint.child: joint for joint in joints}
     for link in sorted(source.links, key=lambda link: link.name not in floats):
         element = xml.added(model, "link", name=link.name)
@@ -102,7 +102,7 @@ def _add_parts(
 
 
 def _renamed(source: Description, notes: list[str]) -> Description:
-    """With names that SDF allows; its world stands for a root link "world" without mass."""
+    """Return the source with valid names; a massless root link "world" becomes the world."""
     taken, carried = {WORLD}, {joint.child for joint in source.joints}
     kept = [
         link
@@ -238,7 +238,7 @@ def _add_inertial(element: etree._Element, inertia: RigidInertia) -> None:
 
 
 def _add_shape(link: etree._Element, shape: ShapeData, k: int) -> None:
-    """A shape of a link, its k-th: names differ within a link."""
+    """Add the k-th shape of a link; names differ within a link."""
     element = xml.added(link, shape.role, name=f"{shape.role} {k}")
     _add_pose(element, shape.pose)
     file = {"uri": shape.file} if shape.kind == "mesh" else {}
@@ -249,7 +249,7 @@ def _add_shape(link: etree._Element, shape: ShapeData, k: int) -> None:
 
 
 def _add_joint(model: etree._Element, joint: JointData, place: Transform, base: str) -> None:
-    """A joint whose frame is placed in another."""
+    """Add a joint whose frame is placed in another."""
     bounded = (joint.limits.lower, joint.limits.upper) != (-math.inf, math.inf)
     kind = spelling(as_bounded(joint.kind, True) if bounded else joint.kind, "SDF")
     element = xml.added(model, "joint", name=joint.name, type=kind)
@@ -321,5 +321,5 @@ def _shared(pair: list[JointData]) -> str | None:
 
 
 def _end(joint: JointData, shared: str) -> tuple[str, float]:
-    """The other link of a joint, and the sense in which its coordinate turns that."""
+    """Return the other link of a joint, and the sign of its coordinate for it."""
     return (joint.child, 1.0) if shared != joint.child else (joint.parent or WORLD, -1.0)

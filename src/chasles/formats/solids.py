@@ -123,7 +123,7 @@ def located(file: str, name: str) -> Path | None:
 
 
 def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid | None:
-    """Solid of a mesh file, or of its hull where it has holes; None if it cannot be read."""
+    """Return the solid of a mesh file, or of its hull if it has holes; None if unreadable."""
     try:
         import trimesh
     except ImportError:
@@ -142,7 +142,7 @@ def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid |
 
 
 def together(solids: Iterable[Solid]) -> Solid | None:
-    """Several as one body; None where there is no volume."""
+    """Return several solids as one body; None if there is no volume."""
     parts = list(solids)
     volume = math.fsum(part.volume for part in parts)
     if not volume > 0.0:
@@ -157,7 +157,7 @@ def together(solids: Iterable[Solid]) -> Solid | None:
 
 
 def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
-    """Choose the shapes that reach farthest, for contact or to look at; none if one is unknown."""
+    """Choose the larger set of shapes, collision or visual; none if one is unknown."""
     if any(solid is None for role in roles for solid in role):
         return ()
     known = [[solid for solid in role if solid is not None] for role in roles]
@@ -171,5 +171,5 @@ def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> 
 
 
 def six(moments: np.ndarray) -> list[float]:
-    """The moments of a symmetric matrix, in the order of `tensor`."""
+    """Return the moments of a symmetric matrix, in the order of `tensor`."""
     return [float(moments[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]

@@ -19,7 +19,7 @@ FOLDERS = (".", "srdf", "../srdf", "../config")
 
 
 def beside(file: str, name: str) -> Path | None:
-    """The SRDF file of a URDF file: called as the file or as the robot, in one of `FOLDERS`."""
+    """Return the SRDF file of a URDF file: named like it or the robot, in one of `FOLDERS`."""
     path = Path(os.path.abspath(file))
     if path.suffix.lower() not in (".urdf", ".xacro") or not path.is_file():
         return None
@@ -34,7 +34,7 @@ def beside(file: str, name: str) -> Path | None:
 
 
 def disabled(path: str | os.PathLike[str], links: Iterable[str]) -> list[tuple[str, str]]:
-    """The pairs of links that a file disables; those of links that a robot lacks are left out."""
+    """Return the pairs of links that a file disables, without links that the robot lacks."""
     file = os.fsdecode(path)
     root = xml.parse(file, load(file))
     if root.tag.rpartition("}")[2] != "robot":

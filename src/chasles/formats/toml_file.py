@@ -48,7 +48,7 @@ UNITS: dict[str, dict[str, Callable[[float], float]]] = {
 ANGLES = ("theta", "alpha", "rpy", "child_rpy")
 LENGTHS = ("d", "a", "b", "center", "position", "child_position", "radius", "pitch", "size")
 COORDINATES = ("limits", "velocity")
-"""Keys that are converted as their names say, or as the joint's coordinate is."""
+"""Keys that are converted by their names, or by the joint's coordinate."""
 
 _HEADER = re.compile(r"\s*\[{1,2}\s*[\"']?([\w-]+)[\"']?\s*\]{1,2}\s*(#.*)?")
 
@@ -89,7 +89,9 @@ class Lines:
         self._headers = sorted(chain.from_iterable(self._starts.values()))
 
     def of(self, data: dict[str, Any], *path: str | int) -> int | None:
-        """The line, from 1, of a key by its path, e.g. ("joint", 2, "theta"); else of its table."""
+        """Return the line, from 1, of a key by its path, e.g. ("joint", 2, "theta"); else of its
+        table.
+        """
         block, *rest = path
         starts = self._starts.get(str(block), [])
         value = data.get(str(block))
@@ -100,7 +102,7 @@ class Lines:
         return (self._key(str(rest[0]), start + 1) if rest else None) or start + 1
 
     def _key(self, key: str, first: int) -> int | None:
-        """The line of `key = ...` among those from `first` on, up to the next header."""
+        """Return the line of `key = ...` between `first` and the next header."""
         pattern = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]")
         k = bisect.bisect_left(self._headers, first)
         last = self._headers[k] if k < len(self._headers) else len(self._lines)
@@ -123,7 +125,7 @@ class TomlFile:
         self._units = {what: next(iter(names.values())) for what, names in UNITS.items()}
 
     def where(self, *path: str | int) -> str:
-        """The file and, where it is known, the line of a key."""
+        """Return the file and, if known, the line of a key."""
         line = self._lines.of(self.data, *path)
         return self.file if line is None else f"{self.file}:{line}"
 
@@ -131,11 +133,11 @@ class TomlFile:
         return self.placed(ModelError(code, problem, remedy), *path)
 
     def placed(self, error: ModelError, *path: str | int) -> ModelError:
-        """An error, with the line and the table of a key."""
+        """Return an error with the line and the table of a key."""
         return error.at(part=_part(*path), file=self.where(*path))
 
     def top(self, plain: dict[str, Field], tables: Mapping[str, object]) -> dict[str, Any]:
-        """The plain keys at the top but `format`, all of them known. Units hold from here on."""
+        """Return the plain keys at the top except `format`, all of them known, and set the units."""
         self._check_keys(self.data, {"format": None, **plain, "units": None, **tables})
         given = self.data.get("units", {})
         self._check_keys(given, _UNITS, "units")
@@ -144,11 +146,11 @@ class TomlFile:
         return {k: self._value(plain, v, k) for k, v in self.data.items() if k in plain}
 
     def table(self, name: str, known: dict[str, Field]) -> dict[str, Any]:
-        """The values of a table at the top, in SI; none if there is no such table."""
+        """Return the values of a table at the top, in SI; empty if there is no such table."""
         return self._read(self.data.get(name, {}), known, "", name)
 
     def rows(self, name: str, known: dict[str, Field], kind: str = "") -> list[dict[str, Any]]:
-        """The values of all tables [[name]], in SI. kind: of joints that do not say theirs."""
+        """Return the values of all tables [[name]], in SI. kind: the default joint type."""
         given = self.data.get(name, [])
         if not isinstance(given, list):
             problem = f"{name} is not a list of tables"
@@ -195,7 +197,7 @@ class TomlFile:
         return value
 
     def _angle(self, raw: Any, value: float, *path: str | int) -> float:
-        """In rad; printed digits of a right angle mean a right angle."""
+        """Return an angle in rad; printed digits of a right angle mean a right angle."""
 
         def note(what: str) -> None:
             self.notes.append(": ".join(filter(None, (self.where(*path), _part(*path), what))))
@@ -261,7 +263,7 @@ def _parsed(file: str, text: str) -> dict[str, Any]:
 
 
 def lines(row: Mapping[str, Any]) -> list[str]:
-    """The values of a table as TOML writes them, by key; None stands for what is not said."""
+    """Return the values of a table in TOML, by key; None stands for an omitted value."""
     angular = (*ANGLES, *COORDINATES)
     given = {key: value for key, value in row.items() if value is not None}
     return [f"{key} = {word(x, angular=key in angular)}" for key, x in given.items()]

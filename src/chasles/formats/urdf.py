@@ -41,7 +41,7 @@ from chasles.model.machine import ActuatorData
 from chasles.writing import store
 
 UNBOUNDED = sys.float_info.max
-"""Stands for no limit where one must be given: readers of the format take no "inf"."""
+"""Value that means no limit where one is required: readers of the format reject "inf"."""
 
 _KINDS = [kind for kind, row in SHAPE_TRAITS.items() if row.urdf]
 
@@ -101,7 +101,7 @@ def described(
 
 
 def _named(robot: Part, tag: str) -> Iterator[Part]:
-    """The links or the joints; no two may have the same name."""
+    """Return the links or the joints, whose names must be distinct."""
     first: dict[str, str] = {}
     for element in robot.all(tag):
         part, name = element.named(), element.text("name")
@@ -155,7 +155,7 @@ def _joint(joint: Part) -> JointData:
 
 
 def _moving(joint: Part, data: JointData) -> JointData:
-    """The data of a joint, with what only a moving one has."""
+    """Return the data of a joint, with those of a moving one."""
     kind = TYPES[data.kind]
     axis = joint.find("axis") if kind.along else None
     second = joint.find("axis2") if len(kind.along) == 2 else None
@@ -239,7 +239,7 @@ def drawn(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
 
 
 def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
-    """Red, green, blue and opacity; none where the file has no such numbers."""
+    """Return red, green, blue and opacity; None if the file has no such numbers."""
     color = material.find("color")
     if color is None:
         return named.get(material.element.get("name", ""))
@@ -316,7 +316,7 @@ def _add_link(root: etree._Element, link: LinkData) -> None:
 
 
 def _add_joint(root: etree._Element, joint: JointData, world: str) -> None:
-    """A joint; of its limits all that readers ask for, the largest number where there is none."""
+    """Add a joint with all limits that readers require, the largest number for no limit."""
     limits = joint.limits
     unbounded = (limits.lower, limits.upper) == (-math.inf, math.inf)
     kind = as_bounded(joint.kind, not unbounded)

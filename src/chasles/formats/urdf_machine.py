@@ -55,7 +55,7 @@ def transmissions(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> Iter
 
 
 def _number(part: Part, tag: str) -> float | None:
-    """The number that an element within is; None where there is none."""
+    """Return the number in a child element; None if there is none."""
     text = (part.element.findtext(tag) or "").strip()
     if not text:
         return None

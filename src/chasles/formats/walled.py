@@ -23,7 +23,7 @@ ignored.
 
 
 class NotInstalled(ModelError):
-    """A file whose reader is not here; the file may be all right."""
+    """A file whose reader is not installed; the file itself may be valid."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from chasles.model.ranges import LARGEST, admitted
 
 
 def writable(source: Description) -> tuple[Description, list[str]]:
-    """The mechanism as `load` would read it; notes say what that changes."""
+    """Return the mechanism as `load` would read it, with notes about the changes."""
     _check_names("robot", [source])
     for what in ("link", "joint", "loop", "coupling", "rotor", "frame"):
         _check_names(what, getattr(source, f"{what}s"))
@@ -61,7 +61,7 @@ def _check_shape(shape: ShapeData) -> None:
 
 
 def refusal(code: str, part: Named, problem: str, remedy: str, format: str = "") -> ModelError:
-    """The error of a part that a format cannot hold: that of the code, or another."""
+    """Return the error of a part that a format cannot represent."""
     problem = f"it {problem}, which {format or code.split('-')[1]} cannot represent"
     return ModelError(code, problem, remedy, part=part_of(part))
 
@@ -133,6 +133,6 @@ def lacking(joint: JointData) -> str:
 
 
 def ball_limits(joints: Iterable[JointData]) -> list[str]:
-    """A note on the limits of ball and free joints, which other formats do not have."""
+    """Return a note about limits of ball and free joints, which other formats do not have."""
     limited = [j.name for j in joints if "1" in j.traits.units and j.limits != Limits()]
     return [f"limits of ball and free joints are not written: {some(limited)}"] if limited else []

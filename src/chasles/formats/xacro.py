@@ -25,7 +25,7 @@ _REMEDIES = {
     "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",
     "is neither above the file": "put the package's folder there",
 }
-"""For what xacro says; else the file is to be corrected."""
+"""Remedies by a part of xacro's messages; by default the file must be corrected."""
 
 _TRUST = "if you trust the file, allow it to run Python: chasles.load(path, trust=True), or --trust"
 
@@ -52,7 +52,7 @@ def read(
 def expanded(
     file: str, arguments: Mapping[str, str] | None = None, trust: bool = False
 ) -> etree._Element:
-    """The URDF document that a xacro file stands for; its elements say where they were written."""
+    """Return the URDF document that a xacro file expands to; its elements know their origin."""
     parse(file, load(file))  # xacro itself has no bounds but those of its process
     given = {str(key): str(value) for key, value in (arguments or {}).items()}
     answer = XACRO.ask(file, json.dumps(given), str(MAX_BYTES), "yes" if trust is True else "no")
