@@ -3,11 +3,11 @@
 from chasles import control
 Lambda, bias = control.operational_dynamics(robot, q, qd, frame="hand")
 
-A task says what of a frame's motion counts, along the world's axes, at the frame's origin:
+A task selects a part of a frame's motion, along the world axes, at the frame's origin:
 
 | task | rows | coordinates chi |
 |---|---|---|
-| "twist" | angular velocity, then linear velocity: 6 | none: their integral depends on the way |
+| "twist" | angular velocity, then linear velocity: 6 | none: their integral depends on the path |
 | "position" | linear velocity: 3 | x, y, z (m) |
 | "pose" | rates of chi: 6 | roll, pitch, yaw (rad; R = Rz Ry Rx), then x, y, z |
 

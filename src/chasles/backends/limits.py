@@ -122,7 +122,7 @@ def _measured(cores: int) -> Limits:
         memory = [np.empty(FOOTPRINTS[-1] // 2 + 64, np.uint8) for _ in range(2)]
         starts = [-(-address(a) // 64) * 64 for a in memory]
         for a in memory:
-            a[:] = 0  # so that its pages are there
+            a[:] = 0  # so that its pages are allocated
         copies, fills = (
             tuple((size, _rate(pool, cores, code, kind, size, starts)) for size in FOOTPRINTS)
             for kind in ("copy", "fill")

@@ -140,7 +140,7 @@ def pose(
 
 
 def compiled(file: str) -> dict[str, Any]:
-    """Return the numbers of the model that MuJoCo compiles from a file, as `mjcf_child` gives them."""
+    """Return the numbers of the model that MuJoCo compiles from a file (`mjcf_child`)."""
     answer = MUJOCO.ask(file, str(MAX_PARTS))
     if "error" not in answer:
         return answer

@@ -137,7 +137,7 @@ class TomlFile:
         return error.at(part=_part(*path), file=self.where(*path))
 
     def top(self, plain: dict[str, Field], tables: Mapping[str, object]) -> dict[str, Any]:
-        """Return the plain keys at the top except `format`, all of them known, and set the units."""
+        """Return the plain keys at the top except `format`, and set the units."""
         self._check_keys(self.data, {"format": None, **plain, "units": None, **tables})
         given = self.data.get("units", {})
         self._check_keys(given, _UNITS, "units")

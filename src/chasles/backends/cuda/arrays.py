@@ -45,7 +45,7 @@ class Text(Writer):
         return f"l{self.labels}"
 
     def to(self, label: str) -> None:
-        """Go on at a label, which is here."""
+        """Branch to a label, and start it here."""
         self.raw(f"  br label %{label}\n{label}:")
 
     def require(self, condition: str, otherwise: str = "no") -> None:

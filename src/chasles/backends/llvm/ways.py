@@ -1,4 +1,4 @@
-"""Ways of calling kernels that fast entries learn from calls which went by Python."""
+"""Ways of calling kernels that fast entries learn from calls through Python."""
 
 import sys
 from collections.abc import Callable, Mapping

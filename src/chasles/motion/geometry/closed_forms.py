@@ -255,7 +255,7 @@ class Plane(_ClosedForm):
         _check("Plane: the length of its normal", math.hypot(*self.normal))
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Straight down."""
+        """Return the point vertically below."""
         n = np.array(self.normal) / math.hypot(*self.normal)
         return np.sum((c - self.point) * n, axis=-1), np.broadcast_to(n, c.shape), np.zeros(c.shape)
 

@@ -39,7 +39,7 @@ NEAR = 1e-9
 """Points this near (m, rad) to a surface touch it: those that land together, but for rounding."""
 
 ALIKE = 1e-9
-"""Points that move alike, but for this part, are one: a corner on a corner."""
+"""Relative difference below which points with equal motion are merged: a corner on a corner."""
 
 
 # Frames and contacts ---------------------------------------------------------------------------

@@ -61,7 +61,7 @@ class Slip:
         return path[:, {"impulse": 2, "work": 3, "velocity": 6}[quantity]]
 
     def rate(self, path: np.ndarray) -> np.ndarray:
-        """The path's derivative by the slip's time: |slip| times that by the normal impulse."""
+        """Derivative of the path with respect to the slip's time: |slip| times that by the impulse."""
         slip, normal = path[:, 4:6], path[:, 6]
         size = np.hypot(slip[:, 0], slip[:, 1])
         impulse = np.column_stack([-self.mu[:, None] * slip, size])
@@ -108,7 +108,7 @@ class Slip:
         return size, s, change
 
     def _bent(self, path: np.ndarray) -> np.ndarray:
-        """Return True where slip still turns, and does not stop before that matters."""
+        """Return True where the slip direction still turns significantly before slip stops."""
         size, s, change = self._direction(path)
         turn = np.abs(s[:, 0] * change[:, 1] - s[:, 1] * change[:, 0])
         growth = np.sum(s * change, axis=1)

@@ -301,7 +301,7 @@ def _solved(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 # The table ---------------------------------------------------------------------------------------
 
 Free = Literal["body", "mixed"]
-"""Along which axes the linear velocity of a free joint is stepped: its body's, or its parent's."""
+"""Axes along which the linear velocity of a free joint is stepped: its body's or its parent's."""
 
 
 class Integrator(NamedTuple):
