@@ -77,7 +77,9 @@ def beginning(
 
 
 def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[float, float]:
-    """The limits of a joint, in parts of the size if it slides; of an angle, one turn at most."""
+    """Return the limits of a joint, relative to the size if it is prismatic; for an angle, at most
+    one turn.
+    """
     low, high = (float(a[joint.number]) for a in limits)
     if joint.slides:
         return low / size, high / size
@@ -88,7 +90,7 @@ def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[flo
 
 
 def _inside(move: Move, low: float, high: float) -> Number:
-    """1 where a position is within limits, full turns apart, else 0."""
+    """Return 1 where a position is within limits, modulo full turns, else 0."""
     if isinstance(move, Slide):
         return less_equal(low, move.t) * less_equal(move.t, high)
     if high - low >= TURN:
@@ -98,7 +100,9 @@ def _inside(move: Move, low: float, high: float) -> Number:
 
 
 def _position(joint: Joint, move: Sequence[Number], low: float, high: float, size: float) -> Number:
-    """The position of a joint; an angle by its cosine and sine, within a turn about the middle."""
+    """Return the position of a joint; an angle from its cosine and sine, within a turn about the
+    middle.
+    """
     if joint.slides:
         return maximum(low, minimum(move[0], high)) * size
     middle, (c, s) = 0.5 * (low + high), move

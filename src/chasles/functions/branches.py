@@ -32,14 +32,17 @@ from chasles.mathematics.trigonometric import Angle
 from chasles.model import Model
 
 DISTINCT = 1e-4
-"""Postures that differ by less in every joint (rad, or m by the size of the arm) are the same."""
+"""Difference in every joint (rad, or m relative to the size of the arm) below which solutions are
+equal.
+"""
 
 BEYOND = 1e-9
 """The amount by which a posture may exceed a limit (rad, or m by the size) and is moved to it."""
 
 TRIALS, FOUND, EXACT = 6, 0.05, 1e-8
-"""Random postures that a closed form must find again, how near, and how near if it is exact: the
-branches are near solutions where axes intersect only nearly."""
+"""Number of random configurations that a closed form must reproduce, the tolerance, and that of an
+exact form: branches are only close to solutions if axes intersect approximately.
+"""
 
 TURN = 2.0 * math.pi
 
@@ -139,7 +142,7 @@ def _same(chain: Arm, model: Model, frame: str, rest: np.ndarray) -> bool:
 
 
 def _by(joint: Joint, position: Number, size: float) -> Displacement:
-    """The displacement of a joint at a position (rad or m)."""
+    """Return the displacement of a joint at a position (rad or m)."""
     move = Slide(position * (1.0 / size)) if joint.slides else Angle(cos(position), sin(position))
     columns = [tuple(joint.turn(move, Vector(tuple(e)))) for e in np.eye(3).tolist()]
     return Displacement(Matrix(tuple(columns)).T, joint.shift(move, Vector.zero()))
@@ -184,7 +187,7 @@ def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
 
 
 def _missed(chain: Arm, form: Form, seed: int) -> float:
-    """The distance of a random posture from the nearest branch of its pose."""
+    """Return the distance of a random configuration from the nearest branch of its pose."""
     q = np.random.default_rng(seed).uniform(-2.0, 2.0, len(chain.joints))
     q *= [chain.size if joint.slides else 1.0 for joint in chain.joints]
     reached = chain.home
@@ -307,7 +310,7 @@ def postures(
 def _limited(
     joint: Joint, move: Angle | Slide, size: float, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[Number, Number]:
-    """A position moved by full turns into the limits, and 1 if there is such a position, else 0."""
+    """Return a position moved by full turns into the limits, and 1 if there is one, else 0."""
     low, high = float(lower[joint.number]), float(upper[joint.number])
     if isinstance(move, Slide):
         value = move.t * size
@@ -345,7 +348,7 @@ _MOST = 64
 
 
 def _equal(a: Branch, b: Branch) -> Number:
-    """1 where two branches are the same posture, full turns apart, else 0."""
+    """Return 1 where two branches are the same configuration, modulo full turns, else 0."""
     close: Number = 1.0
     for (_, x), (_, y) in zip(a, b, strict=True):
         if isinstance(x, Slide):

@@ -1,4 +1,4 @@
-"""Chains of revolute and prismatic joints by their axes, and how these lie to each other.
+"""Chains of revolute and prismatic joints by their axes, and the relative positions of these.
 
 A chain is the product of exponentials E1(q1) E2(q2) ...: axes are those of the home posture, in
 which all positions are 0. Lengths are in units of the size of the chain.
@@ -110,7 +110,9 @@ class Joint:
 
 
 def snapped(values: np.ndarray) -> list[float]:
-    """Numbers without the rounding errors of zeros and ones, so that programs become shorter."""
+    """Return numbers with rounding errors of zeros and ones removed, so that programs become
+    shorter.
+    """
     whole = np.round(values)
     near = np.abs(values - whole) < 1e-11
     return [float(x) for x in np.where(near & (np.abs(whole) <= 1.0), whole, values) + 0.0]
@@ -124,7 +126,7 @@ parts of the size of the chain."""
 
 
 def meeting(joints: Sequence[Joint]) -> np.ndarray | None:
-    """The common point of axes at home, or None. They must be of one block, and not parallel."""
+    """Return the common point of axes at home, or None. They must be in one block and not parallel."""
     if len({joint.block for joint in joints}) > 1 or any(j.slides for j in joints):
         return None
     H, O = (np.array([getattr(j, name) for j in joints]) for name in ("home_axis", "home_point"))

@@ -48,7 +48,7 @@ class Affine(NamedTuple):
         return Affine((self.k[0] + constant, *self.k[1:]))
 
     def scaled(self, factor: Number) -> "Affine":
-        """Times a number; a vector makes a vector of a number."""
+        """Return the product with a number; a vector factor makes a vector of a number."""
         return Affine(tuple(factor * a for a in self.k))
 
     def join(self, other: "Affine") -> "Affine":
@@ -88,7 +88,7 @@ def component(joint: Joint, e: Vector, v: Vector, *, back: bool = False) -> Affi
 
 
 def distance(x: Affine) -> list[Number]:
-    """The squared length of a vector from a fixed point to one that a joint moves."""
+    """Return the squared length of a vector from a fixed point to one that a joint moves."""
     terms = x.product(x)
     if x.slides:
         return terms
@@ -96,7 +96,7 @@ def distance(x: Affine) -> list[Number]:
 
 
 def zeros(terms: Sequence[Number], slides: bool) -> list[Move]:
-    """Positions of a joint where a function of it vanishes, of first or of second degree."""
+    """Return positions of a joint where a function of first or second degree vanishes."""
     if slides and len(terms) == 2:
         return [Slide(-terms[0] / terms[1])]
     if slides:
@@ -287,5 +287,5 @@ def _outside(a: Joint, p: Joint, b: Joint, c: Joint, G: Displacement) -> Iterato
 
 
 def _flat(joint: Joint, v: Vector) -> Vector:
-    """The part of a vector across the axis of a joint."""
+    """Return the part of a vector perpendicular to the axis of a joint."""
     return v - joint.axis * joint.axis.dot(v)

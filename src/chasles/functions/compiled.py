@@ -66,7 +66,7 @@ _TRACED: _Traced = WeakValueDictionary()
 """Programs by recipe and limit of products (`runnable`), whatever the backend and the type of
 numbers, while some function has them."""
 is_traced: Callable[[], bool] = bool
-"""Tells whether a compiler of another library follows the call: PyTorch's, where that is loaded."""
+"""Return True if a compiler of another library traces the call: PyTorch's, if it is loaded."""
 
 
 class Compiled:
@@ -118,7 +118,7 @@ class Compiled:
 
     @cached_property
     def program(self) -> Program:
-        """The straight-line program, traced when asked for: once for all backends and types."""
+        """The straight-line program, traced on demand, once for all backends and types."""
         return straight(self._traced(None))
 
     @cached_property
@@ -211,7 +211,7 @@ class Compiled:
 
     @cached_property
     def single(self) -> "Compiled":
-        """The same function in single precision: what runs when all arrays are float32."""
+        """The same function in single precision, which runs if all arrays are float32."""
         if self.recipe.dtype == "float32":
             return self
         if self.parent is not None:
@@ -227,7 +227,7 @@ class Compiled:
         return Compiled(replace(self.recipe, backend=usual), self.model)
 
     def from_host(self, *arguments: Any, out: Any = None) -> Any:
-        """On a GPU with arrays in this machine's memory, which are copied there and back."""
+        """Call the function on a GPU with arrays in host memory, which are copied there and back."""
         return self._run(self.cuda.kernel, arguments, out, None)
 
     def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":
@@ -251,7 +251,7 @@ class Compiled:
 
     @cached_property
     def fast(self) -> Callable[..., Any]:
-        """The same function with tens of nanoseconds of overhead: a built-in around the code."""
+        """The same function with tens of nanoseconds of overhead, as a built-in."""
         found = self.entry(holder=_Found(self), fallback=self.call)
         if isinstance(found, BuiltinFunctionType):
             backends.called_by_slot(Compiled)
@@ -347,7 +347,7 @@ def taker(function: Compiled, arguments: Sequence[Any], out: Any) -> Callable[..
 
 
 def recall(key: str) -> Compiled:
-    """A function by its key: graphs of other libraries hold text and numbers only."""
+    """Return a function by its key: graphs of other libraries hold only text and numbers."""
     found = _KNOWN.get(key)
     if found is not None:
         return found

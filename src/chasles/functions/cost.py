@@ -70,7 +70,7 @@ def recorder(rules: Rules) -> Callable[[], Arena]:
 
 
 def measured(program: Program, rules: Rules = "simplified") -> Cost:
-    """The cost of a traced program; with steps, if its origins were recorded."""
+    """Return the cost of a traced program; with steps, if its origins were recorded."""
     numbers = vars(_counted([i.op for i in program.code], rules))
     return Cost(**numbers, depth=program.depth, live=program.live, steps=_steps(program, rules))
 
@@ -84,7 +84,7 @@ def _counted(ops: Sequence[str], rules: Rules) -> Count:
 
 
 class _Origin(NamedTuple):
-    """A statement; it stands behind those of functions that began to compute earlier."""
+    """A statement, ordered after those of functions that began to compute earlier."""
 
     began: int
     file: str
@@ -125,7 +125,7 @@ def _steps(program: Program, rules: Rules) -> tuple[Step, ...]:
 
 @cache
 def _statements(file: str) -> dict[int, int]:
-    """For every line of a source file, the line on which its statement begins."""
+    """Return for every line of a source file the line on which its statement begins."""
     starts: dict[int, int] = {}
     for node in ast.walk(ast.parse("".join(linecache.getlines(file)))):
         if isinstance(node, ast.stmt) and not hasattr(node, "body"):
@@ -151,7 +151,7 @@ class Tried(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """A pass that changed the model; what it does, and the operations after it."""
+    """A pass that changed the model, its description, and the operations after it."""
 
     name: str
     what: str
@@ -233,7 +233,7 @@ def explain(
     parameters: Sequence[str] = (),
     **options: Any,
 ) -> Explanation:
-    """Trace a function as `programs.program` does, and keep what it found on the way."""
+    """Trace a function as `programs.program` does, and record the intermediate results."""
     keys, _ = wrench_arguments(model, f_ext)
     given = dict(checked_options(model, function, options))
     given |= {"wrenches": keys, "parameters": tuple(dict.fromkeys(parameters))}

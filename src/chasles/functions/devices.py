@@ -30,14 +30,14 @@ COUNTS = (1, 256, 4096, 65536, 2**20)
 """States of the batches that are timed."""
 
 MOST_BYTES = 2**28
-"""Arguments and results of the largest batch that is timed."""
+"""Bytes of arguments and results of the largest batch that is timed."""
 
 REPEATS = 5
-"""Runs of a batch on either side; the least time counts."""
+"""Runs of a batch on either device; the shortest time counts."""
 
 
 class Timing(NamedTuple):
-    """Seconds that a batch of a number of states takes, from and to the host's memory."""
+    """Time (s) of a batch of a number of states, including copies from and to host memory."""
 
     states: int
     cpu: float
@@ -60,7 +60,7 @@ class Report:
         return turns(self.timings)
 
     def choice(self, count: int) -> Literal["cpu", "cuda"]:
-        """The device for a batch of a number of states."""
+        """Return the device for a batch of `count` states."""
         return "cuda" if bisect.bisect_right(self.turns, count) % 2 else "cpu"
 
     @property
@@ -143,7 +143,7 @@ class Automatic:
         return self._reports[dtype]
 
     def _count(self, arguments: Sequence[Any]) -> int:
-        """States in a batch; 0 where shapes do not fit, which the CPU's door complains about."""
+        """Return the number of states in a batch; 0 for invalid shapes, which the CPU reports."""
         try:
             leads = [
                 np.shape(a)[: max(np.ndim(a) - len(v.shape), 0)]
@@ -164,7 +164,7 @@ class Automatic:
 
 
 def report(function: Compiled) -> Report:
-    """The report of a function in its kind of number: from the cache, or measured and kept."""
+    """Return the report of a function in its dtype: from the cache, or measured and stored."""
     name, dtype = function.recipe.function, function.recipe.dtype
     title = f"{name} of {function.model.name!r}, {dtype}"
     devices = backends.devices()
@@ -200,6 +200,6 @@ def measured(function: Compiled) -> tuple[Timing, ...]:
 
 
 def least(run: Callable[[], object]) -> float:
-    """Seconds of a run, the least of several after one that may compile."""
+    """Return the shortest time (s) of several runs after one that may compile."""
     run()
     return min(timeit.repeat(run, number=1, repeat=REPEATS))

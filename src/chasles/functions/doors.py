@@ -94,7 +94,7 @@ def order_of(function: str, rates: Sequence[Any]) -> int:
 
 
 def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Rates given by name, in order, after those that are not: qd, qdd, ..., none left out."""
+    """Return rates given by name, in order, after positional ones: qd, qdd, ..., without gaps."""
     names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
     for name in named:
         if name not in names:
@@ -116,13 +116,13 @@ NEEDED = {
     "actuated": "the indices in qd of the actuated degrees of freedom",
     "weights": "a positive number for each of them",
 }
-"""Options without which a function cannot do, and what each is."""
+"""Required options of functions, and the meaning of each."""
 
 
 def checked_options(
     model: Model, function: str, options: Mapping[str, Any]
 ) -> tuple[tuple[str, Any], ...]:
-    """A function's options, each known and of a right value, in a stable order."""
+    """Return a function's options, each known and valid, in a stable order."""
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
         raise InputError("E-CALL-025", problem, f"known are {', '.join(METHODS)}")
@@ -165,7 +165,7 @@ def checked_options(
 
 
 def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any:
-    """The name of a frame, or names of some where a function takes several."""
+    """Return the name of a frame, or several names if a function takes several."""
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):
         if not frame:
             remedy = "name at least one frame"
@@ -293,7 +293,7 @@ def numbers(what: str, value: Any, size: int) -> np.ndarray:
 
 
 def leading_shape(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
-    """The shape of all but the last axes, of all arrays together."""
+    """Return the common shape of all but the last axes of all arrays."""
     try:
         return np.broadcast_shapes(*(a.shape[:-1] for a in arrays.values()))
     except ValueError:
@@ -305,7 +305,7 @@ def leading_shape(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
 def by_name(
     array: np.ndarray, where: Callable[[str], slice], joints: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """{joint: its part}: (...) for joints with one number, (..., n) for others."""
+    """Return {joint: its part}: (...) for joints with one number, (..., n) for others."""
     parts = {name: array[..., where(name)] for name in joints}
     return {name: p[..., 0] if p.shape[-1] == 1 else p for name, p in parts.items()}
 
@@ -313,7 +313,7 @@ def by_name(
 def from_names(
     values: Mapping[str, Any], where: Callable[[str], slice], default: np.ndarray
 ) -> np.ndarray:
-    """One array from {joint: part}, with `default` where a joint is not named; shapes broadcast."""
+    """Return one array from {joint: part}, with `default` for joints that are not named."""
     parts = []
     for name, value in values.items():
         place, part = where(name), np.asarray(value)
@@ -354,7 +354,7 @@ _TYPES: dict[type, Library] = {}
 
 
 def library_of(argument: Any) -> Library | None:
-    """The library that an array is of, or None for what NumPy takes; imports nothing."""
+    """Return the library of an array, or None for array_like of NumPy; imports nothing."""
     if type(argument) in _OURS:
         return None
     if type(argument) in _TYPES:
@@ -369,7 +369,7 @@ def library_of(argument: Any) -> Library | None:
 
 
 def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> Library | None:
-    """The one library that arrays are of, or None for NumPy; of several, an error names two."""
+    """Return the single library of arrays, or None for NumPy; an error names two of several."""
     found = [library_of(argument) for argument in arguments]
     chosen = next((row for row in found if row is not None), None)
     if chosen is None:
@@ -388,7 +388,7 @@ def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) 
 
 
 def refuse(function: str, *arguments: Any) -> None:
-    """Say so where a function is made of steps between which NumPy decides how to go on."""
+    """Raise for a function that consists of steps between which NumPy decides."""
     for argument in arguments:
         row = library_of(argument)
         if row is not None:

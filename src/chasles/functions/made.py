@@ -21,7 +21,7 @@ from chasles.model.parameters import shape
 
 
 class Functions:
-    """Compiles functions of a model, and keeps them."""
+    """Compiled functions of a model, made on demand and kept."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -68,7 +68,7 @@ class Functions:
         dtype: str = "float64",
         **options: Any,
     ) -> tuple[Any, ...]:
-        """The fields of a recipe that options mean, checked."""
+        """Return the checked fields of a recipe for given options."""
         chosen = checked_options(self.model, function, options)
         a_name("a method", method, function)
         a_name("a backend", backend, function)
@@ -120,7 +120,7 @@ class Tiered:
         return "best" if self._now.recipe == self._recipe else "quick"
 
     def wait(self, timeout: float | None = None) -> Literal["quick", "best"]:
-        """Wait for the best code, for some seconds or as long as it takes; return the tier."""
+        """Wait for the best code, for some seconds or without limit; return the tier."""
         self._worker.join(timeout)
         if self._error is not None:
             raise self._error

@@ -20,7 +20,9 @@ _REACH = 5.371920351148152
 
 
 def exponential(matrix: np.ndarray) -> np.ndarray:
-    """The exponential of matrices (..., n, n), each scaled and squared by itself (Higham 2005)."""
+    """Return the exponential of matrices (..., n, n), each scaled and squared by itself (Higham
+    2005).
+    """
     lead = matrix.shape[:-2]
     stack = np.asarray(matrix, dtype=float).reshape(math.prod(lead), *matrix.shape[-2:])
     norms = np.abs(stack).sum(axis=-2).max(axis=-1, initial=0.0)
@@ -106,7 +108,7 @@ STEPS = 100
 """At most. From a fair guess it takes 4 to 10; at a double root (a dead point) about 30."""
 
 REACH = 0.5
-"""The longest step of a coordinate, in its own scale: a longer one may jump to another branch."""
+"""Longest step of a coordinate, in its own scale: a longer one may jump to another branch."""
 
 
 @dataclass(frozen=True)

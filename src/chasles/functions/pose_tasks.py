@@ -56,7 +56,7 @@ def _traced(model: Model, frame: str, order: int) -> Program:
     given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
 
     def found(function: str, *shape: int, **options: Any) -> Matrix:
-        """A function of the frame; where no joint is driven it does not depend on the time."""
+        """Return a function of the frame; without prescribed motions it does not depend on time."""
         made = program(model, function, frame=frame, **options)
         assert order < 0 or not model.driven
         values = made.applied({v.name: given.get(v.name, [0.0]) for v in made.inputs}, arena)
@@ -84,7 +84,7 @@ def _coordinates(pose: Matrix) -> Matrix:
 
 
 def _rates(pose: Matrix, J: Sequence[Matrix], motion: Sequence[Matrix]) -> list[Matrix]:
-    """The matrix of the rates of a pose, from that of its twist, and derivatives of both."""
+    """Return the matrix of the rates of a pose, from that of its twist, and derivatives of both."""
     x = pose[:3, 0]
     flat = sqrt(x[0] * x[0] + x[1] * x[1])
     c, s, slope = x[0] / flat, x[1] / flat, -x[2] / flat

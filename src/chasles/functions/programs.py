@@ -78,7 +78,7 @@ class Differential:
 
 
 def program(model: Model, function: str, **options: Any) -> Program:
-    """The straight-line program of a public function; options as in `runnable`."""
+    """Return the straight-line program of a public function; options as in `runnable`."""
     return straight(runnable(model, function, **options))
 
 
@@ -157,7 +157,7 @@ def runnable(
 def candidates(
     model: Model, function: str, *, method: str = "fastest", dissipation: bool = False, **given: Any
 ) -> tuple[Candidate, ...]:
-    """The programs of which the one with fewest operations runs; arguments as in `program`."""
+    """Return candidate programs, of which the one with fewest operations runs."""
     alone = _is_alone(model, given)
 
     def preparations(way: Method) -> tuple[tuple[str, ...], ...]:
@@ -182,7 +182,7 @@ def _is_alone(model: Model, given: Mapping[str, Any]) -> bool:
 def _passes(
     way: Method, *, dissipation: bool, alone: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The passes before a method on the robot as it is given, and with regrouped inertias."""
+    """Return the passes before a method on the robot as given, and with regrouped inertias."""
     plain = (*way.passes, *(() if dissipation else ("frictionless",)))
     return plain, (*plain, way.inertias, *(("rotors", "units") if alone else ()))
 
@@ -330,7 +330,7 @@ def _first_derivatives(known: Program | Staged, derivative: Derivative) -> Progr
 def _jacobian(
     model: Model, program: Program, derivative: Derivative, positions: frozenset[str]
 ) -> Program:
-    """All derivatives of a program, by the direction of differentiation that is cheaper."""
+    """Return all derivatives of a program, by the cheaper direction of differentiation."""
     moved, names = _along_steps(model, program, derivative.wrt, positions)
     ways = [_at_rest(jacobian(moved, names, mode=mode), program) for mode in ("forward", "reverse")]
     best = min(ways, key=lambda p: p.count.weight)
@@ -363,7 +363,7 @@ def pulled_back(
 def _along_steps(
     model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
 ) -> tuple[Program, list[str]]:
-    """The program with every q replaced by integrate(q, q_step), and what to differentiate by."""
+    """Return the program with every q replaced by integrate(q, q_step), and its new inputs."""
     arena = Arena(RULES)
     values: dict[str, Sequence[Number]] = dict(program.variables(arena))
     inputs, names = list(program.inputs), []

@@ -122,7 +122,7 @@ class Step:
         return replace(made, nonzero=tuple((0, first) for first in places))
 
     def _closing(self, at: Posture, dt: Number) -> tuple[Rows, list[Number]]:
-        """The rows of closed loops, and rates that close what is open within a time step."""
+        """Return the rows of closed loops, and velocities that close them within a time step."""
         residual, matrix = at.closure()
         kept = [(scale, k) for k, scale in enumerate(self.scales) if scale]
         rates = [residual[k] * -scale / dt for scale, k in kept]
@@ -193,7 +193,7 @@ class Step:
 
 
 def _reach(d: Number, a: Number, dt: Number) -> Number:
-    """The speed towards a limit at distance d; away from one that is passed."""
+    """Return the speed towards a limit at distance d; away from one that is exceeded."""
     d = minimum(d, FAR)
     return 2.0 * d / (dt + sqrt(dt * dt + 2.0 * maximum(d, 0.0) / a))
 
@@ -299,7 +299,9 @@ def _dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
 
 
 def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
-    """Rows with unit length over the free joints, normal to each other; 0 for dependent ones."""
+    """Return rows with unit length over the free joints, normal to each other; 0 for dependent
+    ones.
+    """
     found: Rows = []
     for row in rows:
         (left,) = _without([row], found, free)

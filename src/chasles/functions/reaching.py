@@ -38,20 +38,22 @@ from chasles.model import Model
 from chasles.model.spaces import freedom_units, rate_places, size
 
 DAMPING, LEAST = 0.03, 1e-14
-"""The damping as a part of the squared error, and added to it, so that a step always exists."""
+"""Damping relative to the squared error, and a constant added to it, so that a step always exists.
+"""
 
 ROUGH, ROUGH_LEAST = 1e-4, 1e-7
-"""In float32: the error, in rad or parts of the robot's size, from which float64 goes on, and what
-is added to the damping."""
+"""Error in float32 (rad or relative to the robot's size) from which float64 continues, and the
+constant added to the damping.
+"""
 
 REACH = 1.0
-"""The longest step of a coordinate, in rad or parts of the robot's size."""
+"""Longest step of a coordinate, in rad or relative to the robot's size."""
 
 TURNING = 0.5
-"""The weight of the squared entries of rotation matrices where postures are compared."""
+"""Weight of the squared entries of rotation matrices when configurations are compared."""
 
 CLOSED = 1e-11
-"""The largest error of a loop's equation, in rad or parts of the loop's size."""
+"""Largest error of a loop equation, in rad or relative to the loop's size."""
 
 SETTLING, SETTLED = 0.5, 1e-6
 """The part of the way to a comfortable posture that a step takes, and the longest step with which
@@ -112,7 +114,7 @@ class Task:
 
     @cached_property
     def reached(self) -> Kernel:
-        """The numbers of targets that a posture meets, 0 where there is no such thing."""
+        """Return the numbers of targets that a configuration meets, 0 if undefined."""
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
@@ -130,7 +132,7 @@ class Task:
 
     @cached_property
     def _programs(self) -> dict[tuple[str, str], Program]:
-        """Programs of the model's functions that the others contain."""
+        """Return programs of the model's functions that the others contain."""
         return {}
 
     def _posture(self, q: Sequence[Number], arena: Arena) -> Posture:
@@ -219,7 +221,9 @@ class Task:
         *,
         closed: float = CLOSED,
     ) -> tuple[list[Number], list[Number], Rows, Number]:
-        """Errors of the targets; weighted ones, with those of loops; their rows; 1 if solved."""
+        """Return errors of the targets; weighted ones, with those of loops; their rows; 1 if
+        solved.
+        """
         scale = size(self.model)
         errors, J = self._errors(at, goals)
         solved: Number = 1.0
@@ -245,7 +249,7 @@ class Task:
         dq: Sequence[Number],
         status: Number,
     ) -> Program:
-        """The program of a step that is taken unless the search has ended."""
+        """Return the program of a step that is taken unless the search has ended."""
         model, (q, memory, _, weights, *_) = self.model, given
         moved = self._clipped(program(model, "integrate").applied({"q": q, "v": dq}, arena)[0])
         stays = less(0.0, status)
@@ -289,7 +293,7 @@ class Task:
         return self._cut(dq)[1]
 
     def _cut(self, dq: Sequence[Number]) -> tuple[Number, list[Number]]:
-        """The largest part of a step, and the step, made so short that none is above REACH."""
+        """Return the largest part of a step, and the step, shortened so that none exceeds REACH."""
         longest: Number = 0.0
         for step, unit in zip(dq, freedom_units(self.model, size(self.model)), strict=True):
             longest = maximum(longest, absolute(step) * (1.0 / unit))
@@ -342,7 +346,7 @@ class Task:
 
 
 def _status(solved: Number, cost: Number, memory: Sequence[Number]) -> Number:
-    """0 if the search goes on, 1 if it is solved, 2 if it is given up."""
+    """Return 0 if the search continues, 1 if it is solved, 2 if it is given up."""
     slow = less_equal(2.0, memory[COUNT]) * less(memory[SHARE] * memory[EARLIER], cost)
     late = less_equal(memory[MOST], memory[COUNT] + 1.0)
     return select(less(0.0, solved), 1.0, select(less(0.0, slow + late), 2.0, 0.0))

@@ -211,7 +211,7 @@ def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid
 
 
 def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
-    """The least distance of pairs; squares are compared where the radii are the same."""
+    """Return the smallest distance of pairs; squares are compared if the radii are equal."""
     squares: dict[float, Number] = {}
     least: list[Number] = []
     for i, j in pairs:
@@ -251,7 +251,7 @@ def _nearest(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Neare
 
 
 def gap(a: Segment, b: Solid) -> Number:
-    """The distance of a round shape from another shape."""
+    """Return the distance of a round shape from another shape."""
     if isinstance(b, Segment):
         x, y = axis_points(a, b)
         return sqrt((y - x).dot(y - x)) - (a.radius + b.radius)
@@ -259,7 +259,7 @@ def gap(a: Segment, b: Solid) -> Number:
 
 
 def nearest(a: Segment, b: Solid) -> Nearest:
-    """Distance and nearest points of a round shape and another one; the normal points to b."""
+    """Return distance and nearest points of a round and another shape; the normal points to b."""
     if isinstance(b, Segment):
         return _round(a, b)
     return _box(a, b) if isinstance(b, Box) else _plane(a, b)
@@ -272,7 +272,7 @@ def _round(a: Segment, b: Segment) -> Nearest:
 
 
 def unit(r: Vector) -> tuple[Number, Vector]:
-    """The length of a vector and its direction; that of z for a vector of length zero."""
+    """Return the length of a vector and its direction; z for a vector of length zero."""
     square = r.dot(r)
     none = less(square, COINCIDENT)
     length = sqrt(select(none, 1.0, square))
@@ -282,7 +282,7 @@ def unit(r: Vector) -> tuple[Number, Vector]:
 
 
 def axis_points(a: Segment, b: Segment) -> tuple[Vector, Vector]:
-    """The nearest points of two segments, of which either may be a point."""
+    """Return the nearest points of two segments, either of which may be a point."""
     r = a.start - b.start
     if a.along is None or b.along is None:
         ahead = a.start if a.along is None else _along(a, -a.along.dot(r) / a.square)

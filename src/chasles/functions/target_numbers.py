@@ -14,11 +14,11 @@ PART = "inverse_kinematics"
 
 
 FARTHEST = 1e100
-"""The largest coordinate of a point (m), whose square is finite."""
+"""Largest coordinate of a point (m), whose square is finite."""
 
 
 def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) -> np.ndarray:
-    """Finite numbers up to `most` whose last axes have a shape."""
+    """Return finite numbers up to `most` whose last axes have a shape."""
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[max(array.ndim - len(shape), 0) :] != shape:
         problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"

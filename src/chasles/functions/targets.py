@@ -59,13 +59,13 @@ class Posture:
         return self._known[key]
 
     def pose(self, frame: str) -> tuple[Matrix, Vector]:
-        """R and p of a frame."""
+        """Return R and p of a frame."""
         T = self._found("forward_kinematics", frame=frame)
         R = Matrix(tuple(tuple(T[4 * r : 4 * r + 3]) for r in range(3)))
         return R, Vector(tuple(T[4 * r + 3] for r in range(3)))
 
     def jacobian(self, frame: str) -> tuple[Rows, Rows]:
-        """The rows of the angular velocity of a frame, and of the velocity of its origin."""
+        """Return the rows of the angular velocity of a frame, and of the velocity of its origin."""
         J = self._rows(self._found("jacobian", frame=frame), 6)
         return J[:3], J[3:]
 

@@ -210,7 +210,7 @@ class Adjoint:
 
 
 def _kept(plan: _Plan, states: Rows) -> list[np.ndarray]:
-    """Return memory for the states at the checkpoints, the first of which are given, and of one stretch."""
+    """Return memory for the states at the checkpoints and of one stretch."""
     slots, rows = plan.checkpoints + plan.length - 1, len(states[0])
     kept = [np.empty((slots, rows, a.shape[1])).swapaxes(0, 1) for a in states]
     for found, a in zip(kept, states, strict=True):

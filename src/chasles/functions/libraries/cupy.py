@@ -91,7 +91,7 @@ def captured(
 def converted(
     title: str, variables: Sequence[Variable], arguments: Sequence[Any], dtype: Any
 ) -> list[Any]:
-    """All arguments as arrays of one type of numbers, on the device of those that are arrays."""
+    """Return all arguments as arrays of one dtype, on the device of those that are arrays."""
     given = {
         v.name: a for v, a in zip(variables, arguments, strict=True) if isinstance(a, cupy.ndarray)
     }

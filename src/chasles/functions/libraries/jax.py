@@ -86,7 +86,7 @@ def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _aligned(function: Any, arrays: Sequence[Any]) -> list[Any]:
-    """Arrays that have all states, or one that is shared by all and has no leading shape."""
+    """Return arrays that have all states, or one shared state without leading shape."""
     inputs, title = function.interface.inputs, function.recipe.function
     ahead = leads(inputs, arrays)
     try:
@@ -179,7 +179,7 @@ def _minor_version() -> int:
 
 
 def _moved(primals: Sequence[Any], tangents: Sequence[Any], *, function: Any) -> Any:
-    """The results, and their directions from those of the arguments that move."""
+    """Return the results, and their tangents from those of the arguments."""
     pairs = zip(function.interface.inputs, tangents, strict=True)
     moving = {v.name: t for v, t in pairs if type(t) is not ad.Zero}
     pushed = function.pushforward(tuple(moving))
@@ -202,7 +202,7 @@ def _transposed(covectors: Sequence[Any], *arrays: Any, function: Any) -> list[A
 
 
 def _mapped(arrays: Sequence[Any], places: Sequence[Any], *, function: Any) -> Any:
-    """A mapped axis is one more leading axis, before the others."""
+    """Treat a mapped axis as one more leading axis, before the others."""
     moved = in_front(function, arrays, places, jnp.moveaxis)
     results = _EVALUATE.bind(*_aligned(function, moved), function=function)
     return results, [0] * len(results)

@@ -60,7 +60,7 @@ class Arrays:
             yield
 
     def array(self, value: Any) -> Any:
-        """An array of float64 there."""
+        """Return an array of float64 on the GPU."""
         if isinstance(value, cupy.ndarray) or not hasattr(value, "__dlpack__"):
             return cupy.asarray(value, cupy.float64)
         if isinstance(value, np.ndarray):
@@ -68,7 +68,7 @@ class Arrays:
         return cupy.from_dlpack(value).astype(cupy.float64)
 
     def values(self, _: Any) -> None:
-        """Nothing: looking at the numbers of an array would have to wait for them."""
+        """Return None: reading the numbers of an array would have to wait for them."""
 
     def results(self) -> Callable[[Any], Any]:
         """Return the function that makes arrays of the library, numbers with its precision."""

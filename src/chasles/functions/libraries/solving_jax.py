@@ -22,7 +22,7 @@ class Arrays:
         return jnp.asarray(value, dtype=self._dtype)
 
     def values(self, array: Any) -> np.ndarray | None:
-        """The numbers of an array; None inside of a transformation, where it has none."""
+        """Return the numbers of an array; None inside a transformation, where it has no values."""
         return None if isinstance(array, jax.core.Tracer) else np.asarray(array)
 
     def solved(

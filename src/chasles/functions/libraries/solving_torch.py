@@ -23,13 +23,13 @@ class Arrays:
         }
 
     def array(self, value: Any) -> Any:
-        """A tensor of these numbers; of one that is differentiated, so is this."""
+        """Return a tensor of these numbers, differentiable if they are."""
         if isinstance(value, torch.Tensor):
             return value.to(**self._kind)
         return torch.as_tensor(np.asarray(value, float), **self._kind)
 
     def values(self, tensor: Any) -> np.ndarray | None:
-        """The numbers of a tensor; None inside of a transformation, where it has none."""
+        """Return the numbers of a tensor; None inside a transformation, where it has no values."""
         try:
             return np.asarray(tensor.detach().cpu().resolve_neg().numpy())
         except RuntimeError:

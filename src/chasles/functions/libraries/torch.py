@@ -28,7 +28,7 @@ _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """A function of tensors, on the device where they are; `out` only where nothing is recorded."""
+    """Call a function of tensors on their device; `out` only if nothing is recorded."""
     tensors = _tensors(function, arguments)
     if out is not None:
         results = _fill(function, tensors, out, threads)
@@ -46,7 +46,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def _learn(function: Any, tensors: Sequence[Any], result: Any) -> None:
-    """Prepare calls like one that was made, where this PyTorch allows that."""
+    """Prepare calls like the last one, if this PyTorch allows it."""
     if _LIBRARY is not None:
         chosen = function.single if tensors[0].dtype == _SINGLE else function
         rows = all(t.is_contiguous() for t in tensors)
@@ -72,7 +72,7 @@ compiled.is_traced = torch.compiler.is_compiling
 def captured(
     function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None
 ) -> Graph:
-    """A function captured in a graph, of tensors that record nothing."""
+    """Return a function captured in a graph, of tensors without gradients."""
     if not torch.cuda.is_available():
         remedy = "check torch.cuda.is_available()"
         raise StateError("E-GPU-031", "PyTorch finds no GPU", remedy, part="graph")
@@ -189,7 +189,7 @@ def _run(
 def _run_on_gpu(
     function: Any, tensors: Sequence[Any], out: tuple[Any, ...] | None
 ) -> Sequence[Any]:
-    """The same by the CUDA backend, in PyTorch's memory and on its current stream."""
+    """Run the CUDA backend in PyTorch's memory and on its current stream."""
     device, kernel = tensors[0].device.index, function.cuda.kernel
     if device != torch.cuda.current_device():
         with torch.cuda.device(device):
@@ -223,7 +223,7 @@ class _OnGPU:
 
 
 def _evaluated(function: Any, tensors: Sequence[Any], threads: int | None) -> Sequence[Any]:
-    """The results, recorded where somebody differentiates or maps."""
+    """Return the results, recorded for differentiation or mapping."""
     if _bare(tensors):
         return _run(function, tensors, threads)
     return _Evaluate.apply(function, threads, *tensors)
@@ -269,7 +269,7 @@ class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
 def _reduced(
     function: Any, tensors: Sequence[Any], wrt: tuple[str, ...], bars: Sequence[Any]
 ) -> list[Any]:
-    """Covectors in the inputs' own shapes, summed where an input was shared by many states."""
+    """Return covectors in the inputs' own shapes, summed over states that share an input."""
     found = dict(zip(wrt, bars, strict=True))
     pairs = zip(function.interface.inputs, tensors, strict=True)
     return [found[v.name].sum_to_size(t.shape) if v.name in found else None for v, t in pairs]
@@ -300,7 +300,7 @@ def _operation(
 
 
 def _shapes(key: str, chain: str, inputs: Any, threads: int | None) -> list[Any]:
-    """Tensors for the results, of unknown content, of a compiler's tensors without any."""
+    """Return tensors of the shapes of the results, without content, for a compiler."""
     function = _found(key, chain)
     for v, t in zip(function.interface.inputs, inputs, strict=True):
         check_shape(function.recipe.function, v, tuple(t.shape))

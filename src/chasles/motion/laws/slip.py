@@ -61,7 +61,7 @@ class Slip:
         return path[:, {"impulse": 2, "work": 3, "velocity": 6}[quantity]]
 
     def rate(self, path: np.ndarray) -> np.ndarray:
-        """Derivative of the path with respect to the slip's time: |slip| times that by the impulse."""
+        """Derivative of the path by the slip's time: |slip| times that by the normal impulse."""
         slip, normal = path[:, 4:6], path[:, 6]
         size = np.hypot(slip[:, 0], slip[:, 1])
         impulse = np.column_stack([-self.mu[:, None] * slip, size])
