@@ -261,7 +261,7 @@ def _matrix(inertia: RigidInertia) -> np.ndarray:
 
 
 ARM = 12
-"""Freedoms up to which closed forms are computed by default."""
+"""Degrees of freedom up to which closed forms are computed by default."""
 
 
 def slope_at(value: Callable[[float], Any]) -> np.ndarray:

@@ -126,7 +126,7 @@ parts of the size of the chain."""
 
 
 def meeting(joints: Sequence[Joint]) -> np.ndarray | None:
-    """Return the common point of axes at home, or None. They must be in one block and not parallel."""
+    """Return the common point of axes at home, or None; they are in one block, not parallel."""
     if len({joint.block for joint in joints}) > 1 or any(j.slides for j in joints):
         return None
     H, O = (np.array([getattr(j, name) for j in joints]) for name in ("home_axis", "home_point"))

@@ -227,7 +227,7 @@ class Compiled:
         return Compiled(replace(self.recipe, backend=usual), self.model)
 
     def from_host(self, *arguments: Any, out: Any = None) -> Any:
-        """Call the function on a GPU with arrays in host memory, which are copied there and back."""
+        """Call the function on a GPU with arrays in host memory, copied there and back."""
         return self._run(self.cuda.kernel, arguments, out, None)
 
     def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":
