@@ -25,7 +25,7 @@ OPENINGS = ("What", "Of", "Where", "Whether", "How", "Those", "Such", "That", "W
 """Words with which no docstring begins: a verb or a noun comes first."""
 
 TERMS = {
-    r"(?<![Dd]egrees of )(?<![Dd]egree of )(?<!\*)\bfreedoms?\b": "degree of freedom, coordinate",
+    r"(?i)(?<!degrees of )(?<!degree of )(?<!\*)\bfreedoms?\b": "degree of freedom, coordinate",
     r"(?<!there )\b(is|are) no (?!longer|more|less)\w": "is not a",
     r"\bcannot say\b": "cannot represent",
     r"(?<!-)\bbeside\b": "next to, relative to, in addition to",

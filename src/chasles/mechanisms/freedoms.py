@@ -1,4 +1,4 @@
-"""Freedoms of closed loops, and which of them are independent."""
+"""Coordinates of closed loops, and the choice of independent ones."""
 
 from collections.abc import Sequence
 from copy import copy

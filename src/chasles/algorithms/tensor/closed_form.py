@@ -125,13 +125,13 @@ def paths(model: Model) -> Iterator[tuple[int, list[Freedom]]]:
 
 
 def pairs(model: Model) -> Iterator[tuple[Freedom, Freedom]]:
-    """Freedoms b and c that move one body both, each pair once; c belongs to the outer joint."""
+    """Yield coordinates b and c that both move one body, each pair once; c belongs to the outer joint."""
     for i, path in paths(model):
         yield from ((b, c) for c, b in combinations_with_replacement(path, 2) if c.i == i)
 
 
 def triples(model: Model) -> Iterator[tuple[Freedom, Freedom, Freedom]]:
-    """Freedoms a, b and c that move one body, (b, c) as in `pairs`."""
+    """Yield coordinates a, b and c that move one body, (b, c) as in `pairs`."""
     for i, path in paths(model):
         for c, b in combinations_with_replacement(path, 2):
             yield from ((a, b, c) for a in path if i in (a.i, c.i))
