@@ -139,7 +139,7 @@ def maximal_dynamics(
 
     Notes
     -----
-    See Featherstone (2008), sections 3.7 and 8.13.
+    The system is that of maximal coordinates (Featherstone 2008, sections 3.7 and 8.13).
 
     Examples
     --------

@@ -125,7 +125,7 @@ def paths(model: Model) -> Iterator[tuple[int, list[Freedom]]]:
 
 
 def pairs(model: Model) -> Iterator[tuple[Freedom, Freedom]]:
-    """Yield coordinates b and c that both move one body, each pair once; c belongs to the outer joint."""
+    """Yield coordinates b and c that both move one body, each pair once; c is outer."""
     for i, path in paths(model):
         yield from ((b, c) for c, b in combinations_with_replacement(path, 2) if c.i == i)
 
