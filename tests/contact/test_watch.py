@@ -171,7 +171,7 @@ def test_a_batch_has_a_number_for_each_member() -> None:
     q[1, 6] += 10.0
     pairs = [Pair(Point("shank", (0.0, 0.0, -0.2)), Plane(), STIFF)]
     options: dict[str, Any] = {"dt": 1e-3, "contacts": pairs, "integrator": "semi-implicit"}
-    with pytest.warns(RuntimeWarning, match="of 1 of 2 members is unstable from step"):
+    with pytest.warns(RuntimeWarning, match="in 1 of 2 members is unstable from step"):
         found = HOPPER.rollout(q, np.zeros(8), swing, steps=300, every=60, **options)
     assert found.unstable is not None
     assert found.unstable.shape == (2,)

@@ -101,7 +101,7 @@ def test_files_of_other_folders_are_not_read(read, folder: Path) -> None:  # typ
     suffix = "xacro" if read is include else "yaml"
     (folder / "package/urdf/door").symlink_to(folder / "other")
     for name in ("../../other/part", f"{folder}/other/part", "../.hidden/part", "door/part"):
-        with raises("E-XACRO-003", r"is in no package of the file, and not read"):
+        with raises("E-XACRO-003", r"does not belong to a package of the file and is not read"):
             links(read(f"{name}.{suffix}"))
     for name in ("../part", "$(find arm)/part", "$(find other)/part"):
         assert links(read(f"{name}.{suffix}")) == ["part"]

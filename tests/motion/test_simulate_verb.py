@@ -221,9 +221,9 @@ def test_torques_of_members_and_of_steps() -> None:
     same(one, ARM.rollout(Q[0], QD[0], rows, dt=1e-3, steps=5, integrator="rk4"))
     many = ARM.simulate(Q, QD, duration=5e-3, tau=rows[None])
     assert np.array_equal(many.q[0], one.q)
-    with pytest.raises(ValueError, match="a row for each step needs a compiled motion"):
+    with pytest.raises(ValueError, match="a tau with one row per step needs a compiled motion"):
         ARM.simulate(Q[0], QD[0], duration=5e-3, tau=rows, integrator="dopri5")
-    with pytest.raises(TypeError, match="give control or tau"):
+    with pytest.raises(TypeError, match="give `control` or `tau`"):
         ARM.simulate(Q[0], QD[0], duration=5e-3, tau=rows, control=HOLD)
 
 
@@ -289,10 +289,10 @@ def test_ends_belong_to_their_driver() -> None:
     rest = go(duration=0.01, resume=first.end)
     assert rest.why == "resume: the interrupted motion was not compiled"
     assert rest.end is not None
-    with pytest.raises(ValueError, match="the motion is over"):
+    with pytest.raises(ValueError, match="the motion already ended"):
         go(duration=0.01, resume=rest.end)
     whole = go(duration=0.01)
-    with pytest.raises(ValueError, match="the motion is over"):
+    with pytest.raises(ValueError, match="the motion already ended"):
         go(duration=0.01, resume=whole.end)
 
 
