@@ -408,7 +408,10 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     words.append("--overwrite")
     result = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
     assert result.returncode == 2
-    assert re.fullmatch(r"error: .*t\.csv: File too large; nothing was written.*\n", result.stderr)
+    assert re.fullmatch(
+        r"error: .*t\.csv: File too large; choose another place; nothing was written.*\n",
+        result.stderr,
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.mot", "t.csv"]
     assert (tmp_path / "t.csv").read_text() == "old"
 

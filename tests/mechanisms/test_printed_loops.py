@@ -88,7 +88,7 @@ def test_a_note_names_the_misfit(tmp_path: Path) -> None:
     found = robot.mobility()
     assert found.misfits[0][0] == "loop"
     assert 1e-7 < found.misfits[0][1] < 1e-5
-    assert "redundant to the digits of the file: 'loop' up to 7e-07" in str(found)
+    assert "redundant within the precision of the file: 'loop' up to 7e-07" in str(found)
     assert not any("redundant" in x for x in load(tmp_path, FourBar(0.0), "bar.toml").notes)
 
 

@@ -472,4 +472,4 @@ def test_damping_of_a_loop_joint_is_noted() -> None:
     source = chasles.robots.four_bar().model.source
     damped = replace(source, loops=(replace(source.loops[0], damping=5.0),))
     (note,) = chasles.Robot(damped).notes
-    assert "loop 'pin': its armature, damping and friction do not count" in note
+    assert "loop 'pin': its armature, damping and friction are ignored" in note
