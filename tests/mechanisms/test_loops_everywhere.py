@@ -234,7 +234,7 @@ def task_dynamics(s: State) -> None:
     close((Lambda @ xdd + bias)[plane], f[plane], 1e-4)
     refused(
         lambda s: control.operational_dynamics(ROBOT, s.q, s.qd, frame=FRAME),
-        "task 'twist' has 6 rows, but robot 'five_bar' has 2 freedoms",
+        "task 'twist' has 6 rows, but robot 'five_bar' has 2 degrees of freedom",
     )(s)
 
 

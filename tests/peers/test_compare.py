@@ -270,7 +270,7 @@ def test_joints(written) -> None:
     robot = chasles.load(plain)
     found = chasles.compare(robot, "pinocchio", fixed)
     assert cause(found) == "joints"
-    assert found.first == "3 freedoms here, 2 there"
+    assert found.first == "3 degrees of freedom in chasles, 2 there"
     assert "only here 'wrist', only there none" in found.cause
     found = chasles.compare(robot, "pinocchio", renamed)
     assert cause(found) == "joints"

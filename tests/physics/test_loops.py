@@ -126,7 +126,7 @@ def test_four_bar_redundancy_is_reported() -> None:
     assert report.redundant == (("pin", 3),)
     assert report.dropped < 1e-14 < report.tolerance < 0.01 < report.kept
     assert str(report).startswith(
-        "mobility 1: 3 freedoms, rank 2 of 5 equations (redundant: 3 of loop 'pin'; "
+        "mobility 1: 3 degrees of freedom, rank 2 of 5 equations (redundant: 3 of loop 'pin'; "
     )
     assert report == FOUR.mobility()
     assert report == 1 == len(FOUR.independent)

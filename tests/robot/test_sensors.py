@@ -62,7 +62,7 @@ def test_a_sensor_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
         '<mujoco><worldbody><body name="b"><freejoint/><geom size=".1"/></body></worldbody>'
         '<sensor><user name="own" dim="2"/><clock name="t"/></sensor></mujoco>'
     )
-    with pytest.warns(chasles.errors.LeftOutWarning, match=r"sensor 'own' \(user\) is left out"):
+    with pytest.warns(chasles.errors.LeftOutWarning, match=r"sensor 'own' \(user\) is ignored"):
         robot = chasles.load(path)
     assert robot.sensors == ("t",)
 
