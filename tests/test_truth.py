@@ -23,6 +23,7 @@ PROJECT = (
     "documents",
     "fuzz",
     "gpu_peers",
+    "language",
     "platforms",
     "security",
     "site",
