@@ -176,7 +176,7 @@ def test_without_a_gpu_it_is_the_cpu_and_says_why(monkeypatch: pytest.MonkeyPatc
     assert np.array_equal(inverse(*given), inverse.function(*given))
     assert inverse.choice(10**9) == inverse.choice(10**9, "float32") == "cpu"
     assert "GPU: none (backend='cuda' needs CuPy)" in str(inverse.report())
-    assert "as there is no GPU" in repr(inverse)
+    assert "because no GPU is available" in repr(inverse)
 
 
 def test_bad_arrays_are_refused_as_by_the_cpu(machines: Machines) -> None:

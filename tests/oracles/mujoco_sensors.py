@@ -163,7 +163,7 @@ def main(folders: list[str]) -> None:
                 continue
             compiled += 1
             worst, told = differences(path, 2)
-            left.update(m[1] for text in told if (m := re.search(r"\((\w+)\) is left out", text)))
+            left.update(m[1] for text in told if (m := re.search(r"\((\w+)\) is ignored", text)))
             if bad := {kind: error for kind, error in worst.items() if not error < 1e-9}:
                 wrong.append(f"{path}: {bad}")
             agree += not bad
