@@ -61,10 +61,9 @@ class Figure:
                 faces=np.asarray(solid.faces, dtype=np.uint32),
                 color=tuple(round(255 * x) for x in color),
                 opacity=None if opacity >= 1.0 else max(opacity, 0.05),
-                flat_shading=True,
                 side="front" if solid.closed else "double",
-                cast_shadow=False,
-                receive_shadow=False,
+                cast_shadow=True,
+                receive_shadow=True,
             )
             self.shapes.append((made, made.opacity))
 

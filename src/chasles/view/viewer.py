@@ -20,6 +20,7 @@ from chasles.trajectory import Move
 from chasles.view.door import Door, checked, open_server
 from chasles.view.overlays import Figure
 from chasles.view.panel import Panel, Playback, read
+from chasles.view.stage import Stage
 
 LOCAL = "127.0.0.1"
 """This machine alone."""
@@ -73,14 +74,11 @@ class Viewer:
 
     def _lay_out(self, robots: Sequence[Robot]) -> None:
         server, self._lock = self.server, threading.RLock()
-        server.gui.configure_theme(show_logo=False, show_share_button=False)
         server.gui.set_panel_label(" | ".join(shown(robot.name) for robot in robots))
         up = _up(robots[0])
         server.scene.set_up_direction(up)
-        # Without a graphics card these two take most of the time of a picture.
-        server.scene.configure_environment_map(hdri=None)
-        server.scene.configure_default_lights(cast_shadow=False)
-        server.scene.add_light_ambient("/light", intensity=1.5)
+        fit = server.gui.add_button("Fit to view")
+        dark = server.gui.add_checkbox("Dark", initial_value=False)
         picture = server.gui.add_button("Screenshot")
         picture.on_click(self._send_picture)
         self.figures: list[Figure] = []
@@ -94,18 +92,11 @@ class Viewer:
             width = float(np.ptp(figure.bounds, axis=0) @ np.abs(aside))
             offset = offset + aside * (1.2 * width + 0.3 * figure.size)
         self.notes = [note for figure in self.figures for note in figure.notes]
-        self._place_camera(up, aside)
-
-    def _place_camera(self, up: np.ndarray, aside: np.ndarray) -> None:
         bounds = np.concatenate([figure.bounds for figure in self.figures])
-        low, high = bounds.min(axis=0), bounds.max(axis=0)
-        middle, size = 0.5 * (low + high), float(np.linalg.norm(high - low))
-        ahead = np.cross(aside, up)
-        middle = middle + 0.12 * size * aside  # the panel covers that side of the page
-        camera = self.server.initial_camera
-        camera.position = middle + size * (0.65 * ahead + 0.25 * aside + 0.25 * up)
-        camera.look_at = middle
-        camera.up = up
+        extent = np.array([bounds.min(axis=0), bounds.max(axis=0)])
+        self.stage = Stage(server, extent, up, aside)
+        fit.on_click(lambda event: event.client and self.stage.fit(event.client))
+        dark.on_update(lambda _: self.stage.dark(dark.value))
 
     def _send_picture(self, event: Any) -> None:
         """Send a client its picture, as a file that its browser saves."""
