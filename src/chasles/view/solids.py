@@ -14,8 +14,9 @@ from chasles.view.posture import box_lengths, of_inertia
 
 GREY = (0.62, 0.65, 0.70, 1.0)
 STICK = (0.30, 0.33, 0.38, 1.0)
+COLLISION = (0.95, 0.55, 0.10, 0.45)
 PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.47, 0.62))
-"""Colours of links that have none, of the lines between joints, and of bodies in turn."""
+"""Colours of links without one, lines between joints, collision shapes, and bodies in turn."""
 
 MOST_TRIANGLES = 400_000
 """Triangles of a robot that are drawn as they are; more are made coarser (docs/view.md)."""
@@ -33,18 +34,25 @@ COARSER = 1.3
 
 
 class Solid(NamedTuple):
-    """Triangles in a body's frame: corners, faces, colour; closed: they face outward all around."""
+    """Triangles of a link in its body's frame: corners, faces, colour (red, green, blue, opacity).
+
+    closed: the triangles enclose a space and face outward.
+    """
 
     body: int
+    link: str
     vertices: np.ndarray
     faces: np.ndarray
     color: tuple[float, ...]
     closed: bool = True
 
 
-def solids(model: Model, size: float) -> tuple[list[Solid], list[str]]:
-    """All that is drawn of a robot of some size (m), and notes on what could not be.
+def solids(
+    model: Model, size: float, triangles: int = MOST_TRIANGLES
+) -> tuple[list[Solid], list[str]]:
+    """Return all that is drawn of a robot of some size (m), and notes on what could not be drawn.
 
+    Meshes with more than `triangles` triangles in all are made coarser, and a note says so.
     A body of whose links no shape to look at can be drawn is shown by its shapes for collision,
     and one without these as the boxes that have its links' inertias and lines between its joints.
     """
@@ -56,15 +64,25 @@ def solids(model: Model, size: float) -> tuple[list[Solid], list[str]]:
             if shape.role == role and model.frames[shape.link].body not in have:
                 drawn += _seen(model, shape, notes, missing)
     count = sum(len(solid.faces) for solid in drawn)
-    if count > MOST_TRIANGLES:
-        notes.append(f"meshes have {count} triangles; about {MOST_TRIANGLES} are drawn")
-        drawn = [_within_budget(solid, MOST_TRIANGLES / count) for solid in drawn]
+    if count > triangles:
+        notes.append(f"the meshes have {count:,} triangles, of which about {triangles:,} are drawn")
+        drawn = [_within_budget(solid, triangles / count) for solid in drawn]
     drawn = [_shaded(solid) for solid in drawn]
     have = {solid.body for solid in drawn}
     bare = [i for i in (WORLD, *range(len(model.bodies))) if i not in have]
     for i in bare:
         drawn += map(_shaded, [*_boxes(model, i, size), *_sticks(model, i, size)])
     return drawn, [*notes, *_said(missing)]
+
+
+def collision_solids(model: Model) -> list[Solid]:
+    """Return the shapes and meshes for collision, all in one translucent colour."""
+    shapes = [shape for shape in model.source.shapes if shape.role == "collision"]
+    drawn = [solid for shape in shapes for solid in _seen(model, shape, [], [])]
+    count = sum(len(solid.faces) for solid in drawn)
+    if count > MOST_TRIANGLES:
+        drawn = [_within_budget(solid, MOST_TRIANGLES / count) for solid in drawn]
+    return [_shaded(solid)._replace(color=COLLISION) for solid in drawn]
 
 
 # Shapes of the file ----------------------------------------------------------------------------
@@ -86,7 +104,7 @@ def _seen(model: Model, shape: ShapeData, notes: list[str], missing: list[str]) 
         vertices = _placed(frame.placement, _placed(shape.pose, mesh.vertices))
         faces = outward(vertices, mesh.faces)
         closed, faces = faces is not None, mesh.faces if faces is None else faces
-        yield Solid(frame.body, vertices, faces, shape.color or own, closed)
+        yield Solid(frame.body, shape.link, vertices, faces, shape.color or own, closed)
 
 
 def _meshes(
@@ -148,21 +166,22 @@ def _boxes(model: Model, i: int, size: float) -> Iterator[Solid]:
         lengths = np.clip(box_lengths(found), 0.01 * size, size)
         box = creation.box(lengths)
         vertices = _placed(frame.placement, box.vertices @ found.R.T + found.center)
-        yield Solid(i, vertices, box.faces, (*PALETTE[i % len(PALETTE)], 1.0))
+        yield Solid(i, link.name, vertices, box.faces, (*PALETTE[i % len(PALETTE)], 1.0))
 
 
 def _sticks(model: Model, i: int, size: float) -> Iterator[Solid]:
     """Lines from a body's joint to all that is joined to it, and a knob at each end."""
     from trimesh import creation
 
+    name = "" if i == WORLD else model.bodies[i].name
     for end in joined(model, i):
         length = float(np.linalg.norm(end))
         if length > 1e-6 * size:
             rod = creation.cylinder(0.008 * size, segment=[np.zeros(3), end], sections=12)
-            yield Solid(i, np.asarray(rod.vertices), rod.faces, STICK)
+            yield Solid(i, name, np.asarray(rod.vertices), rod.faces, STICK)
     if i != WORLD:
         knob = creation.icosphere(subdivisions=2, radius=0.018 * size)
-        yield Solid(i, np.asarray(knob.vertices), knob.faces, STICK)
+        yield Solid(i, name, np.asarray(knob.vertices), knob.faces, STICK)
 
 
 def joined(model: Model, i: int) -> list[np.ndarray]:

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.robot import Robot
+
 FIELD_OF_VIEW = math.radians(38.0)
 """Vertical angle of the camera: narrow enough for little distortion at the edges of a picture."""
 
@@ -17,8 +19,17 @@ PANEL = 345.0
 ASPECT, WIDTH = 1.6, 1280.0
 """Aspect ratio and width (in pixels) of a page that has not told its own yet."""
 
-LIGHT, DARK = (233, 236, 240), (38, 42, 48)
-"""Colours of the floor in a light and in a dark page."""
+
+class Colors(NamedTuple):
+    """Red, green and blue (0 to 255) of the floor and of the lines between its cells."""
+
+    floor: tuple[int, int, int]
+    cells: tuple[int, int, int]
+    sections: tuple[int, int, int]
+
+
+LIGHT = Colors((205, 211, 219), (186, 193, 202), (158, 167, 178))
+DARK = Colors((40, 44, 50), (60, 66, 74), (88, 96, 106))
 
 
 class Camera(NamedTuple):
@@ -64,16 +75,36 @@ def fitted(
 
 
 class Stage:
-    """The floor, the lights and the camera of a scene whose robots lie within `bounds` (2, 3)."""
+    """The floor, the lights and the camera of a scene whose robots lie within `bounds` (2, 3).
 
-    def __init__(self, server: Any, bounds: np.ndarray, up: np.ndarray, aside: np.ndarray) -> None:
+    height: of the floor along `up`, in m; at the lowest point of the robots by default. covered:
+    width on the right of a page that the panel covers, in pixels.
+    """
+
+    def __init__(
+        self,
+        server: Any,
+        bounds: np.ndarray,
+        up: np.ndarray,
+        aside: np.ndarray,
+        height: float | None = None,
+    ) -> None:
         self.server, self.up, self.aside = server, up, aside
+        self.covered = PANEL
         self.corners = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
         self.size = float(np.linalg.norm(np.ptp(bounds, axis=0)))
-        server.scene.configure_environment_map(hdri=None)
-        server.scene.configure_default_lights(cast_shadow=True)
-        self.sky = server.scene.add_light_hemisphere(
-            "/sky", sky_color=(255, 255, 255), ground_color=(150, 150, 160), intensity=1.2
+        server.scene.configure_environment_map(hdri="studio", environment_intensity=0.3)
+        server.scene.configure_default_lights(enabled=False)
+        middle = 0.5 * (bounds[0] + bounds[1])
+        ahead = np.cross(aside, up)
+        self.sun = server.scene.add_light_directional(
+            "/sun",
+            intensity=1.5,
+            cast_shadow=True,
+            position=tuple(middle + 2.0 * self.size * (1.6 * up + 0.8 * ahead - 0.9 * aside)),
+        )
+        server.scene.add_light_hemisphere(
+            "/sky", sky_color=(255, 255, 255), ground_color=(170, 172, 180), intensity=0.5
         )
         self.floor = server.scene.add_grid(
             "/floor",
@@ -82,11 +113,11 @@ class Stage:
             section_size=10.0 * _round(0.1 * self.size),
             cell_thickness=0.7,
             section_thickness=1.2,
-            fade_distance=6.0 * self.size,
-            fade_strength=2.0,
+            fade_distance=20.0 * self.size,
+            fade_strength=1.0,
             shadow_opacity=0.25,
             plane_opacity=1.0,
-            position=up * float(np.min(self.corners @ up)),
+            position=up * (float(np.min(self.corners @ up)) if height is None else height),
             wxyz=_turn(up),
         )
         self.dark(False)
@@ -97,26 +128,38 @@ class Stage:
 
     def _fitted(self, aspect: float, covered: float) -> Camera:
         ahead = np.cross(self.aside, self.up)
-        direction = ahead + 0.55 * self.aside + 0.42 * self.up
+        direction = ahead + 0.55 * self.aside + 0.5 * self.up
         return fitted(self.corners, direction, self.up, aspect, covered)
 
-    def fit(self, client: Any, *, panel: bool = True) -> None:
+    def fit(self, client: Any) -> None:
         """Move the camera of a client so that all robots are in its picture."""
         camera = client.camera
         width, height = max(camera.image_width, 1), max(camera.image_height, 1)
-        covered = min(PANEL / width, 0.5) if panel and width > 1.6 * PANEL else 0.0
+        covered = self.covered / width if width > 1.6 * self.covered else 0.0
         with client.atomic():
             camera.position, camera.look_at = self._fitted(width / height, covered)
             camera.up_direction, camera.fov = self.up, FIELD_OF_VIEW
 
+    def shadows(self, wanted: bool) -> None:
+        """Draw shadows, or no longer, which is quicker on a machine without a graphics card."""
+        self.sun.cast_shadow = wanted
+
     def dark(self, wanted: bool) -> None:
         """Choose dark or light colours for the page and its floor."""
-        self.server.gui.configure_theme(
-            show_logo=False, show_share_button=False, dark_mode=wanted
-        )
-        self.floor.plane_color = DARK if wanted else LIGHT
-        self.floor.cell_color = (60, 66, 74) if wanted else (205, 210, 216)
-        self.floor.section_color = (86, 94, 104) if wanted else (170, 176, 184)
+        self.server.gui.configure_theme(show_logo=False, show_share_button=False, dark_mode=wanted)
+        colors = DARK if wanted else LIGHT
+        self.floor.plane_color = colors.floor
+        self.floor.cell_color, self.floor.section_color = colors.cells, colors.sections
+
+
+def ground(robot: Robot, up: np.ndarray) -> float | None:
+    """Return the height of the highest horizontal plane of a robot's file, in m; None without."""
+    heights = []
+    for plane in robot.model.source.planes:
+        R: np.ndarray = np.array(plane.pose.R.rows, dtype=float)
+        if R[:, 2] @ up > 0.999:
+            heights.append(float(np.array(list(plane.pose.r), dtype=float) @ up))
+    return max(heights, default=None)
 
 
 def _round(length: float) -> float:

@@ -18,9 +18,10 @@ from chasles.errors import ArgumentError, InputError, ModelError, shown
 from chasles.robot import Robot
 from chasles.trajectory import Move
 from chasles.view.door import Door, checked, open_server
-from chasles.view.overlays import Figure
+from chasles.view.figure import Figure
 from chasles.view.panel import Panel, Playback, read
-from chasles.view.stage import Stage
+from chasles.view.solids import MOST_TRIANGLES
+from chasles.view.stage import Stage, ground
 
 LOCAL = "127.0.0.1"
 """This machine alone."""
@@ -48,6 +49,7 @@ class Viewer:
         host: str = LOCAL,
         port: int = PORT,
         allow: Sequence[str] = (),
+        triangles: int = MOST_TRIANGLES,
     ) -> None:
         for package in ("viser", "trimesh"):
             if importlib.util.find_spec(package) is None:
@@ -58,7 +60,7 @@ class Viewer:
         with _quiet():
             self.server = open_server(door, port)
         try:
-            self._lay_out(robots)
+            self._lay_out(robots, triangles)
         except BaseException:
             with _quiet():
                 self.server.stop()
@@ -72,21 +74,23 @@ class Viewer:
             self.playback = Playback(self.server, played, able, self._lock)
         self.url = door.url(self.server.get_port())
 
-    def _lay_out(self, robots: Sequence[Robot]) -> None:
+    def _lay_out(self, robots: Sequence[Robot], triangles: int) -> None:
         server, self._lock = self.server, threading.RLock()
         server.gui.set_panel_label(" | ".join(shown(robot.name) for robot in robots))
         up = _up(robots[0])
         server.scene.set_up_direction(up)
-        fit = server.gui.add_button("Fit to view")
-        dark = server.gui.add_checkbox("Dark", initial_value=False)
-        picture = server.gui.add_button("Screenshot")
+        with server.gui.add_folder("View"):
+            fit = server.gui.add_button("Fit")
+            picture = server.gui.add_button("Screenshot")
+            shadows = server.gui.add_checkbox("Shadows", initial_value=True)
+            dark = server.gui.add_checkbox("Dark", initial_value=False)
         picture.on_click(self._send_picture)
         self.figures: list[Figure] = []
         self.panels: list[Panel] = []
         offset = np.zeros(3)
         aside = np.roll(up, 2)  # a direction across the vertical one
         for k, robot in enumerate(robots):
-            figure = Figure(server, robot, f"/robot {k + 1}", offset)
+            figure = Figure(server, robot, f"/robot {k + 1}", offset, triangles)
             self.figures.append(figure)
             self.panels.append(Panel(server, figure, self._lock))
             width = float(np.ptp(figure.bounds, axis=0) @ np.abs(aside))
@@ -94,9 +98,15 @@ class Viewer:
         self.notes = [note for figure in self.figures for note in figure.notes]
         bounds = np.concatenate([figure.bounds for figure in self.figures])
         extent = np.array([bounds.min(axis=0), bounds.max(axis=0)])
-        self.stage = Stage(server, extent, up, aside)
-        fit.on_click(lambda event: event.client and self.stage.fit(event.client))
+        self.stage = Stage(server, extent, up, aside, ground(robots[0], up))
+        fit.on_click(self._fit)
+        server.gui.add_command("Fit", hotkey="F").on_trigger(self._fit)
+        shadows.on_update(lambda _: self.stage.shadows(shadows.value))
         dark.on_update(lambda _: self.stage.dark(dark.value))
+
+    def _fit(self, event: Any) -> None:
+        if event.client is not None:
+            self.stage.fit(event.client)
 
     def _send_picture(self, event: Any) -> None:
         """Send a client its picture, as a file that its browser saves."""
@@ -149,15 +159,42 @@ def show(
     host: str = LOCAL,
     port: int = PORT,
     allow: Sequence[str] = (),
+    triangles: int = MOST_TRIANGLES,
 ) -> Viewer:
-    """Show a robot in a browser, and perhaps another one beside it; returns the running view.
+    """Show a robot in a browser.
 
-    motion: a file, the folder of a simulation, or a trajectory to play; the robot beside plays it
-    too if its joints have the same names. host: the interface that is listened on; other machines
-    see the page only if it is one of theirs. port: the first that is free from here on; 0 is any.
-    allow: further hosts that browsers reach the page by, such as a reverse proxy or a notebook
-    server: "hub.example.org" or "hub.example.org:8000". Only requests with the token of `url` are
-    answered.
+    Parameters
+    ----------
+    robot : Robot
+        Robot to show.
+    beside : Robot, optional
+        Second robot, shown beside the first.
+    motion : path or trajectory, optional
+        Motion to play: a file, the folder of a simulation, or a trajectory. The second robot plays
+        it too if its joints have the same names.
+    host : str
+        Interface to listen on. Other machines can open the page only if this is one of their
+        networks.
+    port : int
+        First port to try; the next free one is used. 0 chooses any.
+    allow : sequence of str
+        Further hosts through which browsers reach the page, such as a reverse proxy or a notebook
+        server: "hub.example.org" or "hub.example.org:8000".
+    triangles : int
+        Number of triangles to draw per robot. Meshes with more are simplified, and the viewer's
+        `notes` say so. Fewer triangles help on a machine without a graphics card.
+
+    Returns
+    -------
+    Viewer
+        The running viewer. Its `url` holds a token; requests without it are refused.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> with chasles.robots.puma560().show(port=0) as viewer:
+    ...     print(viewer.url.startswith("http://127.0.0.1:"))
+    True
     """
     for given in (robot, beside):
         if not isinstance(given, Robot | None):
@@ -173,8 +210,11 @@ def show(
         problem = f"nothing can listen on {host!r} here ({error})"
         remedy = "leave out host, or give an address of this machine"
         raise InputError("E-VIEW-004", problem, remedy, part="show") from None
+    if isinstance(triangles, bool) or not isinstance(triangles, int) or triangles < 1:
+        problem = f"a number of triangles is a whole number above 0, not {triangles!r}"
+        raise InputError("E-VIEW-029", problem, part="show")
     robots = [robot] if beside is None else [robot, beside]
-    return Viewer(robots, motion=motion, host=host, port=port, allow=allow)
+    return Viewer(robots, motion=motion, host=host, port=port, allow=allow, triangles=triangles)
 
 
 @contextmanager
