@@ -48,8 +48,16 @@ class Figure:
         drawn, self.notes = solids(model, self.size, self.triangles)
         self.bounds = offset + _bounds(self.robot, self.q, drawn)
         self.shapes = [(node, node.opacity) for node in self.add("shape", drawn)]
-        for (node, _), solid in zip(self.shapes, drawn, strict=True):
-            node.on_click(lambda _, link=solid.link: self.clicked(link))
+        self._links = [solid.link for solid in drawn]
+        self.selectable(True)
+
+    def selectable(self, wanted: bool) -> None:
+        """Report clicks on links, or ignore them: otherwise they would hide a handle in front."""
+        for (node, _), link in zip(self.shapes, self._links, strict=True):
+            if wanted:
+                node.on_click(lambda _, link=link: self.clicked(link))
+            else:
+                node.remove_click_callback("all")
 
     def add(self, what: str, drawn: list[Solid]) -> list[Any]:
         """Add solids to the scene, each carried by its body; returns their nodes."""

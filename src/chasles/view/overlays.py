@@ -233,7 +233,11 @@ class Trace(Overlay):
 
     def made(self, figure: Figure) -> Iterator[Any]:
         yield figure.server.scene.add_line_segments(
-            f"{figure.root}/trace", np.zeros((1, 2, 3), np.float32), (214, 60, 60), line_width=3.0
+            f"{figure.root}/trace",
+            np.zeros((1, 2, 3), np.float32),
+            (214, 60, 60),
+            thickness=3.0,
+            thickness_units="screen",
         )
 
     def update(self, figure: Figure) -> None:
@@ -257,6 +261,11 @@ class Target(Overlay):
         self.frame, self.held = figure.whole.frames[-1], False
         self.dragged: Callable[[str], None] = lambda phase: None
         """Told the phase of a drag: start, update or end."""
+
+    def show(self, wanted: bool) -> None:
+        if wanted != self.wanted:
+            self.figure.selectable(not wanted)
+        super().show(wanted)
 
     def made(self, figure: Figure) -> Iterator[Any]:
         size = 0.2 * figure.size

@@ -1,6 +1,7 @@
 """The stage around robots: floor, light and shadow, and a camera that has all of them in view."""
 
 import math
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,12 @@ class Colors(NamedTuple):
     cells: tuple[int, int, int]
     sections: tuple[int, int, int]
 
+
+QUICK = 0.2
+"""Seconds for a picture: graphics cards take about 0.05, a processor alone 0.5 and more."""
+
+PATIENCE = 10.0
+"""Seconds to wait for a picture that only measures how long pictures take."""
 
 LIGHT = Colors((205, 211, 219), (186, 193, 202), (158, 167, 178))
 DARK = Colors((40, 44, 50), (60, 66, 74), (88, 96, 106))
@@ -93,18 +100,16 @@ class Stage:
         self.covered = PANEL
         self.corners = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
         self.size = float(np.linalg.norm(np.ptp(bounds, axis=0)))
-        server.scene.configure_environment_map(hdri="studio", environment_intensity=0.3)
         server.scene.configure_default_lights(enabled=False)
         middle = 0.5 * (bounds[0] + bounds[1])
         ahead = np.cross(aside, up)
         self.sun = server.scene.add_light_directional(
             "/sun",
             intensity=1.5,
-            cast_shadow=True,
             position=tuple(middle + 2.0 * self.size * (1.6 * up + 0.8 * ahead - 0.9 * aside)),
         )
-        server.scene.add_light_hemisphere(
-            "/sky", sky_color=(255, 255, 255), ground_color=(170, 172, 180), intensity=0.5
+        self.sky = server.scene.add_light_hemisphere(
+            "/sky", sky_color=(255, 255, 255), ground_color=(170, 172, 180)
         )
         self.floor = server.scene.add_grid(
             "/floor",
@@ -121,6 +126,7 @@ class Stage:
             wxyz=_turn(up),
         )
         self.dark(False)
+        self.shadows(False)
         camera = server.initial_camera
         camera.position, camera.look_at = self._fitted(ASPECT, PANEL / WIDTH)
         camera.up, camera.fov = up, FIELD_OF_VIEW
@@ -141,8 +147,11 @@ class Stage:
             camera.up_direction, camera.fov = self.up, FIELD_OF_VIEW
 
     def shadows(self, wanted: bool) -> None:
-        """Draw shadows, or no longer, which is quicker on a machine without a graphics card."""
+        """Draw shadows and reflections, or neither, which is faster without a graphics card."""
         self.sun.cast_shadow = wanted
+        self.sky.intensity = 0.5 if wanted else 1.6
+        room = "studio" if wanted else None
+        self.server.scene.configure_environment_map(hdri=room, environment_intensity=0.3)
 
     def dark(self, wanted: bool) -> None:
         """Choose dark or light colours for the page and its floor."""
@@ -150,6 +159,18 @@ class Stage:
         colors = DARK if wanted else LIGHT
         self.floor.plane_color = colors.floor
         self.floor.cell_color, self.floor.section_color = colors.cells, colors.sections
+
+
+def is_quick(client: Any) -> bool:
+    """Return True if a client draws its window in less than `QUICK` seconds."""
+    width, height = client.camera.image_width, client.camera.image_height
+    try:
+        client.get_render(height, width, timeout=PATIENCE)  # the first one compiles shaders
+        began = time.monotonic()
+        client.get_render(height, width, timeout=PATIENCE)
+    except Exception:  # of viser: its own and those of futures, when a page closes or is hidden
+        return False
+    return time.monotonic() - began < QUICK
 
 
 def ground(robot: Robot, up: np.ndarray) -> float | None:

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from io import BytesIO
 from os import PathLike
 from typing import Any
@@ -21,7 +22,7 @@ from chasles.view.door import Door, checked, open_server
 from chasles.view.figure import Figure
 from chasles.view.panel import Panel, Playback, read
 from chasles.view.solids import MOST_TRIANGLES
-from chasles.view.stage import Stage, ground
+from chasles.view.stage import Stage, ground, is_quick
 
 LOCAL = "127.0.0.1"
 """This machine alone."""
@@ -50,6 +51,7 @@ class Viewer:
         port: int = PORT,
         allow: Sequence[str] = (),
         triangles: int = MOST_TRIANGLES,
+        shadows: bool | None = None,
     ) -> None:
         for package in ("viser", "trimesh"):
             if importlib.util.find_spec(package) is None:
@@ -60,7 +62,7 @@ class Viewer:
         with _quiet():
             self.server = open_server(door, port)
         try:
-            self._lay_out(robots, triangles)
+            self._lay_out(robots, triangles, shadows)
         except BaseException:
             with _quiet():
                 self.server.stop()
@@ -74,7 +76,7 @@ class Viewer:
             self.playback = Playback(self.server, played, able, self._lock)
         self.url = door.url(self.server.get_port())
 
-    def _lay_out(self, robots: Sequence[Robot], triangles: int) -> None:
+    def _lay_out(self, robots: Sequence[Robot], triangles: int, shadows: bool | None) -> None:
         server, self._lock = self.server, threading.RLock()
         server.gui.set_panel_label(" | ".join(shown(robot.name) for robot in robots))
         up = _up(robots[0])
@@ -82,7 +84,7 @@ class Viewer:
         with server.gui.add_folder("View"):
             fit = server.gui.add_button("Fit")
             picture = server.gui.add_button("Screenshot")
-            shadows = server.gui.add_checkbox("Shadows", initial_value=True)
+            shaded = server.gui.add_checkbox("Shadows", initial_value=bool(shadows))
             dark = server.gui.add_checkbox("Dark", initial_value=False)
         picture.on_click(self._send_picture)
         self.figures: list[Figure] = []
@@ -101,7 +103,10 @@ class Viewer:
         self.stage = Stage(server, extent, up, aside, ground(robots[0], up))
         fit.on_click(self._fit)
         server.gui.add_command("Fit", hotkey="F").on_trigger(self._fit)
-        shadows.on_update(lambda _: self.stage.shadows(shadows.value))
+        shaded.on_update(lambda _: self.stage.shadows(shaded.value))
+        self.stage.shadows(bool(shadows))
+        if shadows is None:
+            server.on_client_connect(partial(_suit, shaded))
         dark.on_update(lambda _: self.stage.dark(dark.value))
 
     def _fit(self, event: Any) -> None:
@@ -160,6 +165,7 @@ def show(
     port: int = PORT,
     allow: Sequence[str] = (),
     triangles: int = MOST_TRIANGLES,
+    shadows: bool | None = None,
 ) -> Viewer:
     """Show a robot in a browser.
 
@@ -183,6 +189,9 @@ def show(
     triangles : int
         Number of triangles to draw per robot. Meshes with more are simplified, and the viewer's
         `notes` say so. Fewer triangles help on a machine without a graphics card.
+    shadows : bool, optional
+        Draw shadows and reflections. By default they are drawn if the browser is quick enough,
+        which takes a graphics card.
 
     Returns
     -------
@@ -215,6 +224,12 @@ def show(
         raise InputError("E-VIEW-029", problem, part="show")
     robots = [robot] if beside is None else [robot, beside]
     return Viewer(robots, motion=motion, host=host, port=port, allow=allow, triangles=triangles)
+
+
+def _suit(shaded: Any, client: Any) -> None:
+    """Switch on shadows for a client that is quick enough for them."""
+    if is_quick(client):
+        shaded.value = True  # which calls `Stage.shadows`
 
 
 @contextmanager
