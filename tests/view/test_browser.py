@@ -1,6 +1,6 @@
 """The viewer in a real browser without a screen: Chromium, driven by Playwright.
 
-`python tests/view/test_browser.py` makes the picture of docs/view.md.
+`python tests/view/test_browser.py` makes the pictures of docs/view.md.
 """
 
 import re
@@ -404,22 +404,32 @@ def test_the_benchmark_counts_updates_and_pictures(chromium: Any, tmp_path: Path
 # The picture of the documentation ----------------------------------------------------------------
 
 
-def document(browser: Any, picture: Path) -> None:
-    """The page with a robot that carries overlays, as docs/view.md has it."""
+def document(browser: Any, folder: Path) -> None:
+    """Make the pictures of docs/view.md: the Panda, and a humanoid with overlays beside a delta."""
+    panda = chasles.load(chasles.robots.find("panda"))
+    with opened(browser, show(panda, port=0, shadows=True), 1100, 700) as page:
+        page.settled()
+        save(page, folder / "view_panda.png")
     robot = chasles.robots.humanoid()
-    viewer = show(robot, beside=chasles.robots.delta(), port=0)
+    viewer = show(robot, beside=chasles.robots.delta(), port=0, shadows=True)
     with opened(browser, viewer, 1100, 700) as page:
         panel = viewer.panels[0]
         panel.go(robot.state({"left_shoulder_pitch": 0.6, "right_elbow": 0.6}))
         for overlay in panel.overlays:
             if overlay.label in ("Centre of mass", "See through", "Gravity torques"):
                 panel.show(overlay, True)
-        for close in page.tab.locator(".mantine-Notification-closeButton").all():
-            close.click()
         page.settled()
-        page.tab.screenshot(path=picture)
+        save(page, folder / "view.png")
+
+
+def save(page: Page, file: Path) -> None:
+    """Write a picture of a page in 256 colours, a third of the bytes."""
+    from PIL import Image
+
+    picture = Image.open(BytesIO(page.tab.screenshot())).convert("RGB")
+    picture.quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
 if __name__ == "__main__":
     with started() as browser:
-        document(browser, ROOT / "docs" / "images" / "view.png")
+        document(browser, ROOT / "docs" / "images")

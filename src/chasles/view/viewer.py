@@ -223,7 +223,8 @@ def show(
         problem = f"a number of triangles is a whole number above 0, not {triangles!r}"
         raise InputError("E-VIEW-029", problem, part="show")
     robots = [robot] if beside is None else [robot, beside]
-    return Viewer(robots, motion=motion, host=host, port=port, allow=allow, triangles=triangles)
+    look = {"triangles": triangles, "shadows": shadows}
+    return Viewer(robots, motion=motion, host=host, port=port, allow=allow, **look)
 
 
 def _suit(shaded: Any, client: Any) -> None:
