@@ -1,6 +1,6 @@
 """The viewer in a real browser without a screen: Chromium, driven by Playwright.
 
-`python tests/view/test_browser.py` makes the picture of docs/view.md.
+`python tests/view/test_browser.py` makes the pictures of docs/view.md.
 """
 
 import re
@@ -82,6 +82,13 @@ class Page:
             assert time.monotonic() < end, f"not within {WAIT:g} s; the page says {self.complaints}"
             self.tab.wait_for_timeout(50)
 
+    def dismiss(self) -> None:
+        """Close the note that no graphics card draws, which lies over a corner of the scene."""
+        note = self.tab.locator(".mantine-Notification-root")
+        self.until(lambda: note.count() > 0)
+        note.locator("button").click()
+        self.until(lambda: note.count() == 0)
+
     def picture(self) -> np.ndarray:
         """What the page shows of the scene, left of the panel: (height, width, 3)."""
         import imageio.v3 as imageio
@@ -129,6 +136,7 @@ def opened(browser: Any, viewer: Viewer, width: int = 720, height: int = 480) ->
     with viewer:
         tab.goto(viewer.url)
         page.until(lambda: tab.evaluate("window.first") is not None)
+        page.dismiss()
         yield page
         tab.close()
     assert page.complaints == []
@@ -246,6 +254,32 @@ def seen(camera: Any, point: np.ndarray, width: int, height: int) -> tuple[float
     x, y, z = SO3(np.asarray(camera.wxyz)).as_matrix().T @ (point - camera.position)
     focal = 0.5 * height / np.tan(0.5 * camera.fov)
     return float(0.5 * width + focal * x / z), float(0.5 * height + focal * y / z)
+
+
+def test_a_link_is_selected_by_a_click(chromium: Any) -> None:
+    robot = chasles.robots.planar(2)
+    viewer = show(robot, port=0)
+    with opened(chromium, viewer) as page:
+        page.settled()
+        page.until(lambda: len(viewer.server.get_clients()) == 1)
+        (client,) = viewer.server.get_clients().values()
+        tip = robot.forward_kinematics(robot.neutral(), frame=robot.frames[-1])[:3, 3]
+        elbow = robot.forward_kinematics(robot.neutral(), frame=robot.bodies[-1])[:3, 3]
+        page.tab.mouse.click(*seen(client.camera, 0.5 * (tip + elbow), 720, 480))
+        page.until(lambda: "kg, carried by revolute joint" in viewer.panels[0].message.value)
+
+
+def test_keys_play_and_step(chromium: Any, swing: Path) -> None:
+    viewer = show(chasles.robots.puma560(), motion=swing, port=0)
+    playback = viewer.playback
+    assert playback is not None
+    with opened(chromium, viewer) as page:
+        page.tab.keyboard.press("ArrowRight")
+        page.until(lambda: playback.clock == pytest.approx(1.0 / RATE))
+        page.tab.keyboard.press("ArrowLeft")
+        page.until(lambda: playback.clock == 0.0)
+        page.tab.keyboard.press("Space")
+        page.until(lambda: playback.playing)
 
 
 def test_overlays_and_screenshot(chromium: Any) -> None:
@@ -370,22 +404,32 @@ def test_the_benchmark_counts_updates_and_pictures(chromium: Any, tmp_path: Path
 # The picture of the documentation ----------------------------------------------------------------
 
 
-def document(browser: Any, picture: Path) -> None:
-    """The page with a robot that carries overlays, as docs/view.md has it."""
+def document(browser: Any, folder: Path) -> None:
+    """Make the pictures of docs/view.md: the Panda, and a humanoid with overlays beside a delta."""
+    panda = chasles.load(chasles.robots.find("panda"))
+    with opened(browser, show(panda, port=0, shadows=True), 1100, 700) as page:
+        page.settled()
+        save(page, folder / "view_panda.png")
     robot = chasles.robots.humanoid()
-    viewer = show(robot, beside=chasles.robots.delta(), port=0)
+    viewer = show(robot, beside=chasles.robots.delta(), port=0, shadows=True)
     with opened(browser, viewer, 1100, 700) as page:
         panel = viewer.panels[0]
         panel.go(robot.state({"left_shoulder_pitch": 0.6, "right_elbow": 0.6}))
         for overlay in panel.overlays:
             if overlay.label in ("Center of mass", "See through", "Gravity torques"):
                 panel.show(overlay, True)
-        for close in page.tab.locator(".mantine-Notification-closeButton").all():
-            close.click()
         page.settled()
-        page.tab.screenshot(path=picture)
+        save(page, folder / "view.png")
+
+
+def save(page: Page, file: Path) -> None:
+    """Write a picture of a page in 256 colours, a third of the bytes."""
+    from PIL import Image
+
+    picture = Image.open(BytesIO(page.tab.screenshot())).convert("RGB")
+    picture.quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
 if __name__ == "__main__":
     with started() as browser:
-        document(browser, ROOT / "docs" / "images" / "view.png")
+        document(browser, ROOT / "docs" / "images")

@@ -29,7 +29,8 @@ trimesh = pytest.importorskip("trimesh")
 
 from chasles.formats.registry import mesh_file  # noqa: E402
 from chasles.view import Viewer, show  # noqa: E402
-from chasles.view.solids import MOST_TRIANGLES, coarser, outward, solids  # noqa: E402
+from chasles.view.solids import MOST_TRIANGLES, coarser, creased, outward, solids  # noqa: E402
+from chasles.view.stage import FIELD_OF_VIEW, fitted, ground  # noqa: E402
 
 LOOPS = ("four_bar", "slider_crank", "delta", "stewart")
 
@@ -433,3 +434,68 @@ def test_the_command_says_what_is_wrong_in_one_line() -> None:
     result = CliRunner().invoke(app, ["view", "puma560", "--motion", "nothing.csv"])
     assert result.exit_code == 2
     assert "nothing.csv: the file does not exist" in result.output
+
+
+# The stage ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("aspect", "covered"), [(1.6, 0.27), (0.6, 0.0), (3.0, 0.1)])
+def test_a_fitted_camera_has_all_points_in_the_free_part_of_its_picture(
+    aspect: float, covered: float
+) -> None:
+    """By the pinhole camera: pictures reach from -1 to 1, and to 1 - 2 covered where a panel is."""
+    points = np.random.default_rng(7).normal(size=(40, 3)) * [1.0, 0.2, 2.0] + [3.0, -1.0, 0.5]
+    up = np.array([0.0, 0.0, 1.0])
+    position, look_at = fitted(points, np.array([1.0, 0.5, 0.4]), up, aspect, covered)
+    ahead = (look_at - position) / np.linalg.norm(look_at - position)
+    right = np.cross(ahead, up) / np.linalg.norm(np.cross(ahead, up))
+    depth = (points - position) @ ahead
+    tall = np.tan(0.5 * FIELD_OF_VIEW)
+    y = (points - position) @ np.cross(right, ahead) / (depth * tall)
+    x = (points - position) @ right / (depth * tall * aspect)
+    assert depth.min() > 0.0
+    assert np.abs(y).max() < 1.0
+    assert x.min() > -1.0
+    assert x.max() < 1.0 - 2.0 * covered
+    filled = max(np.abs(y).max(), np.abs(x + covered).max() / (1.0 - covered))
+    assert filled > 0.6  # and it is not farther away than it needs to be
+
+
+def test_sharp_edges_are_split_and_round_surfaces_are_not() -> None:
+    box, ball = trimesh.creation.box((1.0, 2.0, 3.0)), trimesh.creation.icosphere(subdivisions=3)
+    vertices, faces = creased(box.vertices, box.faces)
+    assert len(vertices) == 24  # four corners a side
+    np.testing.assert_allclose(vertices[faces], box.vertices[box.faces])
+    scattered = ball.vertices[ball.faces].reshape(-1, 3)
+    vertices, faces = creased(scattered, np.arange(len(scattered)).reshape(-1, 3))
+    assert len(vertices) == len(ball.vertices)
+    np.testing.assert_allclose(vertices[faces], ball.vertices[ball.faces])
+
+
+def test_too_many_triangles_are_simplified_with_a_note(tmp_path: Path) -> None:
+    ball = trimesh.creation.icosphere(subdivisions=4)
+    ball.export(tmp_path / "ball.stl")
+    robot = chasles.robots.planar(1)
+    shape = ShapeData(robot.bodies[-1], "mesh", (0.1, 0.1, 0.1), file="ball.stl")
+    source = replace(robot.model.source, shapes=(shape,), where=str(tmp_path / "r.urdf"))
+    model = chasles.Robot(source).model
+    whole, notes = solids(model, 1.0)
+    assert notes == []
+    assert max(len(solid.faces) for solid in whole) == len(ball.faces)
+    fewer, notes = solids(model, 1.0, 1000)
+    assert notes == ["the meshes have 5,120 triangles, of which about 1,000 are drawn"]
+    assert max(len(solid.faces) for solid in fewer) <= 1000
+    with raises("E-VIEW-029"):
+        show(robot, triangles=0)
+
+
+def test_the_floor_is_the_plane_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "ball.xml"
+    file.write_text(
+        """<mujoco><worldbody><geom type="plane" size="1 1 1" pos="0 0 -0.4"/>
+        <body pos="0 0 1"><joint/><geom size="0.1"/></body></worldbody></mujoco>"""
+    )
+    robot = chasles.load(file)
+    assert ground(robot, np.array([0.0, 0.0, 1.0])) == pytest.approx(-0.4)
+    assert ground(robot, np.array([0.0, 1.0, 0.0])) is None
+    assert ground(chasles.robots.puma560(), np.array([0.0, 0.0, 1.0])) is None

@@ -9,6 +9,7 @@ from chasles.cli.command import bar
 from chasles.cli.options import option
 from chasles.robot import Robot
 from chasles.view import record, show
+from chasles.view.solids import MOST_TRIANGLES
 from chasles.view.video import RATE, SIZE, parse_size
 
 DEFAULT_SIZE = f"{SIZE[0]}x{SIZE[1]}"
@@ -28,6 +29,8 @@ def shoot(
     size: str,
     overwrite: bool,
     beside: Robot | None = None,
+    triangles: int = MOST_TRIANGLES,
+    shadows: bool | None = None,
 ) -> list[str]:
     """Record a motion of a robot as a video; return the notes of the viewer."""
     columns = (
@@ -37,7 +40,9 @@ def shoot(
         TextColumn("left"),
     )
     pixels = parse_size(size)
-    with show(robot, beside=beside, motion=motion, port=0) as viewer:
+    with show(
+        robot, beside=beside, motion=motion, port=0, triangles=triangles, shadows=shadows
+    ) as viewer:
         last = 0.0 if viewer.playback is None else viewer.playback.last
         with bar(last, *columns) as told:
             record(

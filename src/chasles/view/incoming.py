@@ -97,6 +97,16 @@ FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
         "owner": _text,
     },
     "TransformControlsDragEndMessage": {"name": _text, "owner": _text},
+    "SceneNodeClickMessage": {
+        "name": _text,
+        "instance_index": lambda x: x is None,
+        "ray_origin": _numbers(3),
+        "ray_direction": _numbers(3),
+        "screen_pos": _numbers(2),
+        "modifier": lambda x: x is None or _text(x),
+        "owner": _text,
+    },
+    "CommandTriggerMessage": {"uuid": _text},
     "GuiUpdateMessage": {"uuid": _text, "updates": lambda x: isinstance(x, dict)},
     "GetRenderResponseMessage": {
         "payload": lambda x: isinstance(x, bytes),

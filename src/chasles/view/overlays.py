@@ -1,16 +1,15 @@
-"""A robot in the scene, and its overlays: frames, center of mass, ellipsoids, forces."""
+"""What can be drawn over a robot: frames, center of mass, ellipsoids, forces, traces, a target."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 
-from chasles.errors import said, shown
+from chasles.errors import said
 from chasles.functions.targets import Pose
-from chasles.model import WORLD
-from chasles.robot import Robot
 from chasles.view import posture
-from chasles.view.solids import Solid, joined, solids
+from chasles.view.figure import Figure, step
+from chasles.view.solids import collision_solids
 
 LONGEST = 0.3
 """The longest arrow, in sizes of the robot."""
@@ -18,96 +17,11 @@ LONGEST = 0.3
 REACHED = 1e-4
 """Error of a target (m and rad) within which a frame is drawn as having reached it."""
 
+MOST_POINTS = 3000
+"""Points of a trace; older ones are dropped."""
+
 PER_RATE = 0.25
 """Seconds: how far a frame comes at a velocity is how an ellipsoid of velocities is drawn."""
-
-
-class Figure:
-    """A robot and its current state.
-
-    `q` is its configuration and `t` the time (s) of evaluation, if it depends on time. `size` is
-    its approximate size in m. `bounds` (2, 3) are the least and greatest coordinates of the drawn
-    shapes at the start, in the world. `nodes` are those of the scene by body, `shapes` those of the
-    drawn shapes with their opacity. `notes` lists shapes that could not be drawn. `overlays` are
-    redrawn by their `draw` when the robot has moved.
-    """
-
-    def __init__(self, server: Any, robot: Robot, root: str, offset: np.ndarray) -> None:
-        self.server, self.whole, self.root, self.t = server, robot, root, 0.0
-        self.q = posture.start(self.robot)
-        self.size = _size(self.robot, self.q)
-        self.overlays: list[Any] = []
-        self._lay_out(offset)
-        self.move(self.q)
-
-    @property
-    def robot(self) -> Robot:
-        """At its time, if it depends on it."""
-        return self.whole.at(self.t)
-
-    def _lay_out(self, offset: np.ndarray) -> None:
-        model, scene = self.whole.model, self.server.scene
-        scene.add_frame(self.root, show_axes=False, position=offset)
-        names = {i: f"{self.root}/{i} {step(b.name)}" for i, b in enumerate(model.bodies)}
-        names[WORLD] = f"{self.root}/fixed to the world"
-        self.nodes = {i: scene.add_frame(name, show_axes=False) for i, name in names.items()}
-        drawn, self.notes = solids(model, self.size)
-        self.bounds = offset + _bounds(self.robot, self.q, drawn)
-        self.shapes = []
-        for k, solid in enumerate(drawn):
-            *color, opacity = solid.color
-            made = scene.add_mesh_simple(
-                f"{names[solid.body]}/shape {k}",
-                vertices=np.asarray(solid.vertices, dtype=np.float32),
-                faces=np.asarray(solid.faces, dtype=np.uint32),
-                color=tuple(round(255 * x) for x in color),
-                opacity=None if opacity >= 1.0 else max(opacity, 0.05),
-                flat_shading=True,
-                side="front" if solid.closed else "double",
-                cast_shadow=False,
-                receive_shadow=False,
-            )
-            self.shapes.append((made, made.opacity))
-
-    def move(self, q: np.ndarray, t: float | None = None) -> None:
-        """Put the robot into a configuration, at a time."""
-        self.q, self.t = q, self.t if t is None else t
-        R, p = posture.poses(self.whole.model.at(self.t), q)
-        turns = posture.quaternions(R) if len(R) else R
-        with self.server.atomic():
-            for i, (turn, place) in enumerate(zip(turns, p, strict=True)):
-                self.nodes[i].wxyz, self.nodes[i].position = turn, place
-            for overlay in self.overlays:
-                overlay.draw(self)
-
-
-def step(name: str) -> str:
-    """Return a name as one segment of a path in the scene."""
-    return shown(name).replace("/", "\N{DIVISION SLASH}")
-
-
-def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
-    """Bounds of all triangles, in the world."""
-    R, p = posture.poses(robot.model.at(0.0), q)
-    points = [
-        solid.vertices if solid.body == WORLD else solid.vertices @ R[solid.body].T + p[solid.body]
-        for solid in drawn
-    ]
-    corners = np.concatenate([np.zeros((1, 3)), *points])
-    return np.array([corners.min(axis=0), corners.max(axis=0)])
-
-
-def _size(robot: Robot, q: np.ndarray) -> float:
-    """Return the diagonal of the box around all joints, frames and centers of mass."""
-    model = robot.model.at(0.0)
-    R, p = posture.poses(model, q)
-    points = [np.zeros(3), *joined(model, WORLD)]
-    for i, body in enumerate(model.bodies):
-        inside = [np.zeros(3), *joined(model, i)]
-        if body.inertia.m:
-            inside.append(np.array([x / body.inertia.m for x in body.inertia.h], dtype=float))
-        points += [R[i] @ point + p[i] for point in inside]
-    return max(float(np.linalg.norm(np.ptp(points, axis=0))), 0.05)
 
 
 # Overlays -------------------------------------------------------------------------------------
@@ -161,6 +75,18 @@ class Transparency(Overlay):
             node.opacity = 0.35 if wanted else opacity
 
 
+class CollisionShapes(Overlay):
+    """The shapes and meshes that a robot collides with."""
+
+    label = "Collision shapes"
+
+    def made(self, figure: Figure) -> Iterator[Any]:
+        yield from figure.add("collision shape", collision_solids(figure.whole.model))
+
+    def update(self, figure: Figure) -> None:
+        self.said = "" if self.nodes else "the robot has none"
+
+
 class Frames(Overlay):
     """Axes of all links and frames: x red, y green, z blue."""
 
@@ -188,7 +114,7 @@ class CenterOfMass(Overlay):
     label = "Center of mass"
 
     def made(self, figure: Figure) -> Iterator[Any]:
-        name = f"{figure.root}/centre of mass"
+        name = f"{figure.root}/center of mass"
         radius = 0.025 * figure.size
         yield figure.server.scene.add_icosphere(name, radius=radius, color=(220, 40, 40))
 
@@ -291,6 +217,40 @@ class Manipulability(Overlay):
         self.said = "{:.4g}, {:.4g}, {:.4g} m".format(*found.half)
 
 
+class Trace(Overlay):
+    """The path of a frame's origin since the trace was switched on."""
+
+    label = "Trace"
+
+    def __init__(self, figure: Figure) -> None:
+        super().__init__(figure)
+        self.frame = figure.whole.frames[-1]
+        self.points: list[np.ndarray] = []
+
+    def show(self, wanted: bool) -> None:
+        self.points.clear()
+        super().show(wanted)
+
+    def made(self, figure: Figure) -> Iterator[Any]:
+        yield figure.server.scene.add_line_segments(
+            f"{figure.root}/trace",
+            np.zeros((1, 2, 3), np.float32),
+            (214, 60, 60),
+            thickness=3.0,
+            thickness_units="screen",
+        )
+
+    def update(self, figure: Figure) -> None:
+        here = figure.robot.forward_kinematics(figure.q, frame=self.frame)[:3, 3]
+        if self.points and np.linalg.norm(here - self.points[-1]) < 1e-3 * figure.size:
+            return
+        self.points = [*self.points, here][-MOST_POINTS:]
+        path = np.array(self.points, dtype=np.float32)
+        self.nodes[0].visible = len(path) > 1
+        if len(path) > 1:
+            self.nodes[0].points = np.stack([path[:-1], path[1:]], axis=1)
+
+
 class Target(Overlay):
     """A handle at a frame: dragged, it takes the frame along by inverse kinematics."""
 
@@ -301,6 +261,11 @@ class Target(Overlay):
         self.frame, self.held = figure.whole.frames[-1], False
         self.dragged: Callable[[str], None] = lambda phase: None
         """Callback that receives the phase of a drag: start, update or end."""
+
+    def show(self, wanted: bool) -> None:
+        if wanted != self.wanted:
+            self.figure.selectable(not wanted)
+        super().show(wanted)
 
     def made(self, figure: Figure) -> Iterator[Any]:
         size = 0.2 * figure.size
@@ -337,7 +302,7 @@ def _largest(vectors: np.ndarray) -> float:
 
 
 OVERLAYS = (
-    *(Transparency, Frames, CenterOfMass, InertiaEllipsoids),
-    *(HoldingForces, Reactions, Manipulability, Target),
+    *(Transparency, CollisionShapes, Frames, CenterOfMass, InertiaEllipsoids),
+    *(HoldingForces, Reactions, Manipulability, Trace, Target),
 )
 """One row for each that the panel offers."""

@@ -16,7 +16,8 @@ from chasles.formats import motion as motions
 from chasles.functions.doors import numbers
 from chasles.robot import Robot
 from chasles.trajectory import Move
-from chasles.view.overlays import OVERLAYS, Figure, Manipulability, Overlay, Target
+from chasles.view.figure import Figure
+from chasles.view.overlays import OVERLAYS, Manipulability, Overlay, Target, Trace
 from chasles.view.posture import displacement, freedoms, moved, start
 
 RESOLUTION = 1000
@@ -37,27 +38,29 @@ class Panel:
     def __init__(self, server: Any, figure: Figure, lock: Any) -> None:
         self.figure, self.lock = figure, lock
         robot = figure.robot
-        self.freedoms = freedoms(robot)
+        self.freedoms, self.selected = freedoms(robot), ""
         active = set(robot.independent_positions)
         with server.gui.add_folder(shown(figure.whole.name)):
             # An input that shows a text as it is: Markdown and HTML would take names as markup.
             self.message = server.gui.add_text(
                 "Values", "", multiline=True, disabled=True, visible=False
             )
-            reset = server.gui.add_button("Start position")
             with server.gui.add_folder("Show", expand_by_default=False):
                 self.overlays = [self._overlay(server, kind(figure)) for kind in OVERLAYS]
-            self.sliders = [
-                server.gui.add_slider(
-                    f"{shown(freedom.name)}, {freedom.unit}",
-                    min=freedom.lower,
-                    max=freedom.upper,
-                    step=(freedom.upper - freedom.lower) / RESOLUTION,
-                    initial_value=freedom.shown(0.0),
-                    disabled=freedom.name not in active,
-                )
-                for freedom in self.freedoms
-            ]
+            with server.gui.add_folder("Joints"):
+                reset = server.gui.add_button("Start position")
+                self.sliders = [
+                    server.gui.add_slider(
+                        f"{shown(freedom.name)}, {freedom.unit}",
+                        min=freedom.lower,
+                        max=freedom.upper,
+                        step=(freedom.upper - freedom.lower) / RESOLUTION,
+                        initial_value=freedom.shown(0.0),
+                        disabled=freedom.name not in active,
+                    )
+                    for freedom in self.freedoms
+                ]
+        figure.clicked = self._select
         for k, slider in enumerate(self.sliders):
             slider.on_update(partial(self._dragged, k))
         reset.on_click(lambda _: self.go(start(figure.robot)))
@@ -67,7 +70,7 @@ class Panel:
         box = server.gui.add_checkbox(overlay.label, initial_value=False)
         if isinstance(overlay, Target):
             overlay.dragged = partial(self._follow, overlay)
-        if isinstance(overlay, Manipulability | Target):
+        if isinstance(overlay, Manipulability | Target | Trace):
             names = self.figure.whole.frames
             menu = server.gui.add_dropdown("of frame", names, initial_value=overlay.frame)
             menu.on_update(lambda _: self._choose(overlay, menu.value))
@@ -91,10 +94,16 @@ class Panel:
                 trouble = f"Target not reachable: {said(error)}"
             self.refresh(trouble)
 
-    def _choose(self, overlay: Manipulability | Target, frame: str) -> None:
+    def _choose(self, overlay: Manipulability | Target | Trace, frame: str) -> None:
         with self.lock:
             overlay.frame = frame
-            overlay.draw(self.figure)
+            overlay.show(overlay.wanted)
+            self.refresh()
+
+    def _select(self, link: str) -> None:
+        """Describe a link that was clicked on."""
+        with self.lock:
+            self.selected = described(self.figure.whole, link)
             self.refresh()
 
     def go(self, q: np.ndarray) -> None:
@@ -121,8 +130,19 @@ class Panel:
         for slider, freedom, value in zip(self.sliders, self.freedoms, values, strict=True):
             slider.value = freedom.shown(float(value))
         said = [f"{o.label}: {o.said}" for o in self.overlays if o.wanted and o.said]
-        self.message.value = "\n".join(filter(None, [trouble, *said]))
+        self.message.value = "\n".join(filter(None, [trouble, self.selected, *said]))
         self.message.visible = bool(self.message.value)
+
+
+def described(robot: Robot, link: str) -> str:
+    """Return the name, mass and joint of a link, for people; of the world if it has no name."""
+    if not link:
+        return "Fixed to the world"
+    model = robot.model
+    data = next(each for each in model.source.links if each.name == link)
+    above = next((each for each in model.source.joints if each.child == link), None)
+    joint = f", carried by {above.kind} joint {shown(above.name)}" if above else ""
+    return f"Link {shown(link)}: {float(data.inertia.m):.4g} kg{joint}"
 
 
 # Playing --------------------------------------------------------------------------------------
@@ -177,6 +197,12 @@ class Playback:
             )
             self.speed = server.gui.add_dropdown("Speed", SPEEDS, initial_value="1")
             self.repeat = server.gui.add_checkbox("Repeat", initial_value=True)
+        for label, key, action in (
+            ("Play or pause", "space", lambda _: self.play(not self.playing)),
+            ("One picture forward", "arrowright", lambda _: self.step(1)),
+            ("One picture back", "arrowleft", lambda _: self.step(-1)),
+        ):
+            server.gui.add_command(label, hotkey=key).on_trigger(action)
         self.button.on_click(lambda _: self.play(not self.playing))
         self.bar.on_update(self._dragged)
         self.go(self.first)
@@ -191,6 +217,12 @@ class Playback:
         self.button.label = "Pause" if wanted else "Play"
         if not wanted:
             self._refresh()
+
+    def step(self, pictures: int) -> None:
+        """Pause, and go forward or back by pictures of 1/30 s at the chosen speed."""
+        if self.playing:
+            self.play(False)
+        self.go(self.clock + pictures * float(self.speed.value) / RATE)
 
     def go(self, t: float) -> None:
         """Move all figures to their configuration at a time."""

@@ -1,5 +1,6 @@
 """Triangles drawn for a robot, from shapes and meshes of its file, or from its inertias."""
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -13,13 +14,15 @@ from chasles.view.posture import box_lengths, of_inertia
 
 GREY = (0.62, 0.65, 0.70, 1.0)
 STICK = (0.30, 0.33, 0.38, 1.0)
+COLLISION = (0.95, 0.55, 0.10, 0.45)
 PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.47, 0.62))
-"""Colors of links without a color, of lines between joints, and of bodies in turn."""
+"""Colors of links without one, lines between joints, collision shapes, and bodies in turn."""
 
-MOST_TRIANGLES = 12_000
-"""Largest number of triangles of a robot, which a processor draws ten times a second
-(docs/view.md).
-"""
+MOST_TRIANGLES = 400_000
+"""Triangles of a robot that are drawn as they are; more are made coarser (docs/view.md)."""
+
+CREASE = math.radians(35.0)
+"""Angle between triangles beyond which the edge that they share is drawn as an edge."""
 
 FEW = 100
 
@@ -31,20 +34,27 @@ COARSER = 1.3
 
 
 class Solid(NamedTuple):
-    """Triangles in a body's frame: corners, faces, color; closed: they face outward all around."""
+    """Triangles of a link in its body's frame: corners, faces, color (red, green, blue, opacity).
+
+    closed: the triangles enclose a space and face outward.
+    """
 
     body: int
+    link: str
     vertices: np.ndarray
     faces: np.ndarray
     color: tuple[float, ...]
     closed: bool = True
 
 
-def solids(model: Model, size: float) -> tuple[list[Solid], list[str]]:
-    """Return the shapes of a robot of some size (m), and notes about shapes that cannot be drawn.
+def solids(
+    model: Model, size: float, triangles: int = MOST_TRIANGLES
+) -> tuple[list[Solid], list[str]]:
+    """Return all that is drawn of a robot of some size (m), and notes on what could not be drawn.
 
-    A body without visual shapes is shown by its collision shapes, and one without these by boxes
-    with its links' inertias and lines between its joints.
+    Meshes with more than `triangles` triangles in all are made coarser, and a note says so.
+    A body of whose links no shape to look at can be drawn is shown by its shapes for collision,
+    and one without these as the boxes that have its links' inertias and lines between its joints.
     """
     notes, missing = list[str](), list[str]()
     drawn: list[Solid] = []
@@ -53,16 +63,26 @@ def solids(model: Model, size: float) -> tuple[list[Solid], list[str]]:
         for shape in model.source.shapes:
             if shape.role == role and model.frames[shape.link].body not in have:
                 drawn += _seen(model, shape, notes, missing)
-    share = MOST_TRIANGLES / max(sum(len(solid.faces) for solid in drawn), MOST_TRIANGLES)
-    for k, solid in enumerate(drawn):  # small ones, and all if there are not many, stay as they are
-        most = max(round(share * len(solid.faces)), FEW)
-        vertices, faces = coarser(solid.vertices, solid.faces, most)
-        drawn[k] = solid._replace(vertices=vertices, faces=faces)
+    count = sum(len(solid.faces) for solid in drawn)
+    if count > triangles:
+        notes.append(f"the meshes have {count:,} triangles, of which about {triangles:,} are drawn")
+        drawn = [_within_budget(solid, triangles / count) for solid in drawn]
+    drawn = [_shaded(solid) for solid in drawn]
     have = {solid.body for solid in drawn}
     bare = [i for i in (WORLD, *range(len(model.bodies))) if i not in have]
     for i in bare:
-        drawn += [*_boxes(model, i, size), *_sticks(model, i, size)]
+        drawn += map(_shaded, [*_boxes(model, i, size), *_sticks(model, i, size)])
     return drawn, [*notes, *_said(missing)]
+
+
+def collision_solids(model: Model) -> list[Solid]:
+    """Return the shapes and meshes for collision, all in one translucent color."""
+    shapes = [shape for shape in model.source.shapes if shape.role == "collision"]
+    drawn = [solid for shape in shapes for solid in _seen(model, shape, [], [])]
+    count = sum(len(solid.faces) for solid in drawn)
+    if count > MOST_TRIANGLES:
+        drawn = [_within_budget(solid, MOST_TRIANGLES / count) for solid in drawn]
+    return [_shaded(solid)._replace(color=COLLISION) for solid in drawn]
 
 
 # Shapes of the file ----------------------------------------------------------------------------
@@ -84,7 +104,7 @@ def _seen(model: Model, shape: ShapeData, notes: list[str], missing: list[str]) 
         vertices = _placed(frame.placement, _placed(shape.pose, mesh.vertices))
         faces = outward(vertices, mesh.faces)
         closed, faces = faces is not None, mesh.faces if faces is None else faces
-        yield Solid(frame.body, vertices, faces, shape.color or own, closed)
+        yield Solid(frame.body, shape.link, vertices, faces, shape.color or own, closed)
 
 
 def _meshes(
@@ -146,21 +166,22 @@ def _boxes(model: Model, i: int, size: float) -> Iterator[Solid]:
         lengths = np.clip(box_lengths(found), 0.01 * size, size)
         box = creation.box(lengths)
         vertices = _placed(frame.placement, box.vertices @ found.R.T + found.center)
-        yield Solid(i, vertices, box.faces, (*PALETTE[i % len(PALETTE)], 1.0))
+        yield Solid(i, link.name, vertices, box.faces, (*PALETTE[i % len(PALETTE)], 1.0))
 
 
 def _sticks(model: Model, i: int, size: float) -> Iterator[Solid]:
     """Return lines from a body's joint to the joints that it carries, with a knob at each end."""
     from trimesh import creation
 
+    name = "" if i == WORLD else model.bodies[i].name
     for end in joined(model, i):
         length = float(np.linalg.norm(end))
         if length > 1e-6 * size:
             rod = creation.cylinder(0.008 * size, segment=[np.zeros(3), end], sections=12)
-            yield Solid(i, np.asarray(rod.vertices), rod.faces, STICK)
+            yield Solid(i, name, np.asarray(rod.vertices), rod.faces, STICK)
     if i != WORLD:
         knob = creation.icosphere(subdivisions=2, radius=0.018 * size)
-        yield Solid(i, np.asarray(knob.vertices), knob.faces, STICK)
+        yield Solid(i, name, np.asarray(knob.vertices), knob.faces, STICK)
 
 
 def joined(model: Model, i: int) -> list[np.ndarray]:
@@ -173,6 +194,64 @@ def joined(model: Model, i: int) -> list[np.ndarray]:
 
 
 # Triangles ------------------------------------------------------------------------------------
+
+
+def _within_budget(solid: Solid, share: float) -> Solid:
+    """A solid with a share of its triangles; a small one stays as it is."""
+    most = max(round(share * len(solid.faces)), FEW)
+    vertices, faces = coarser(solid.vertices, solid.faces, most)
+    return solid._replace(vertices=vertices, faces=faces)
+
+
+def _shaded(solid: Solid) -> Solid:
+    vertices, faces = creased(solid.vertices, solid.faces)
+    return solid._replace(vertices=vertices, faces=faces)
+
+
+def creased(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Split corners along sharp edges and join them elsewhere, for shading.
+
+    A page shades smoothly across triangles that share a corner. Triangles that meet along an edge
+    at an angle below `CREASE` share its two corners afterwards; others do not.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+    from trimesh.grouping import unique_rows
+
+    _, place = unique_rows(vertices)
+    normals = _normals(vertices, faces)
+    tail = place[faces]
+    head = np.roll(tail, -1, axis=1)
+    ends = np.sort(np.stack([tail, head], axis=-1).reshape(-1, 2), axis=1)
+    order = np.lexsort(ends.T)
+    same = np.flatnonzero((ends[order[1:]] == ends[order[:-1]]).all(axis=1))
+    one, other = order[same], order[same + 1]  # edges, numbered as 3 * face + side
+    angle = np.sum(normals[one // 3] * normals[other // 3], axis=1)
+    smooth = angle > math.cos(CREASE)
+    one, other = one[smooth], other[smooth]
+    joined = np.concatenate([_corners(edges, tail) for edges in (one, other)]).reshape(2, -1)
+    graph = coo_array((np.ones(joined.shape[1]), tuple(joined)), shape=(faces.size, faces.size))
+    count, group = connected_components(graph, directed=False)
+    placed = np.empty((count, 3))
+    placed[group] = vertices[faces.ravel()]
+    return placed, group.reshape(-1, 3)
+
+
+def _corners(edges: np.ndarray, tail: np.ndarray) -> np.ndarray:
+    """Both corners (2, n) of each edge, the one of the lower place first.
+
+    Edges and corners are numbered as 3 * face + side; tail: the place where each edge begins.
+    """
+    begin, end = edges, edges - edges % 3 + (edges + 1) % 3
+    swapped = tail.ravel()[begin] > tail.ravel()[end]
+    return np.where(swapped, [end, begin], [begin, end])
+
+
+def _normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Unit normals of triangles (n, 3); zero where one has no area."""
+    a, b, c = (vertices[faces[:, k]] for k in range(3))
+    normals = np.cross(b - a, c - a)
+    return np.asarray(normals / np.maximum(np.linalg.norm(normals, axis=1), 1e-300)[:, None])
 
 
 def coarser(vertices: np.ndarray, faces: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:

@@ -30,10 +30,10 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 FLAGS = (
     *("--headless=new", "--hide-scrollbars", "--mute-audio", "--no-first-run", "--disable-sync"),
-    *("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
+    *("--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"),
     *("--disable-background-networking", "--disable-component-update", "--no-proxy-server"),
 )
-"""Flags of the browser: headless, no graphics card, no requests to other hosts."""
+"""Flags of the browser: no window, a graphics card only if there is one, no other hosts."""
 
 PATIENCE = 60.0
 """Seconds until the browser has to have opened the page, and for one picture."""
@@ -134,6 +134,7 @@ def _page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
     flags = [*FLAGS, "--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [*FLAGS]
     flags.append(f"--window-size={size[0]},{size[1] + 200}")  # below the bars of a new window
     known = set(viewer.server.get_clients())
+    viewer.stage.covered = 0.0  # a picture has no panel
     with tempfile.TemporaryDirectory(prefix="chasles-", ignore_cleanup_errors=True) as profile:
         command = [_browser(), *flags, f"--user-data-dir={profile}", viewer.url]
         quiet = subprocess.DEVNULL

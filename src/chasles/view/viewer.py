@@ -8,9 +8,10 @@ import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from io import BytesIO
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from chasles.errors import ArgumentError, InputError, ModelError, shown
 from chasles.robot import Robot
 from chasles.trajectory import Move
 from chasles.view.door import Door, checked, open_server
-from chasles.view.overlays import Figure
+from chasles.view.figure import Figure
 from chasles.view.panel import Panel, Playback, read
+from chasles.view.solids import MOST_TRIANGLES
+from chasles.view.stage import Stage, ground, is_quick
 
 LOCAL = "127.0.0.1"
 """This machine only."""
@@ -30,6 +33,13 @@ PICTURE = (1600, 1000)
 
 FRAME = 'referrerpolicy="no-referrer" sandbox="allow-scripts allow-same-origin allow-downloads"'
 """Attributes of a notebook's frame around a page."""
+
+
+class Look(NamedTuple):
+    """Triangles drawn per robot, and whether shadows are drawn; None: if the browser is quick."""
+
+    triangles: int = MOST_TRIANGLES
+    shadows: bool | None = None
 
 
 class Viewer:
@@ -48,6 +58,7 @@ class Viewer:
         host: str = LOCAL,
         port: int = PORT,
         allow: Sequence[str] = (),
+        look: Look = Look(),  # noqa: B008  a value
     ) -> None:
         for package in ("viser", "trimesh"):
             if importlib.util.find_spec(package) is None:
@@ -58,7 +69,7 @@ class Viewer:
         with _quiet():
             self.server = open_server(door, port)
         try:
-            self._lay_out(robots)
+            self._lay_out(robots, look)
         except BaseException:
             with _quiet():
                 self.server.stop()
@@ -72,41 +83,42 @@ class Viewer:
             self.playback = Playback(self.server, played, able, self._lock)
         self.url = door.url(self.server.get_port())
 
-    def _lay_out(self, robots: Sequence[Robot]) -> None:
+    def _lay_out(self, robots: Sequence[Robot], look: Look) -> None:
         server, self._lock = self.server, threading.RLock()
-        server.gui.configure_theme(show_logo=False, show_share_button=False)
         server.gui.set_panel_label(" | ".join(shown(robot.name) for robot in robots))
         up = _up(robots[0])
         server.scene.set_up_direction(up)
-        # Without a graphics card these two take most of the time of a picture.
-        server.scene.configure_environment_map(hdri=None)
-        server.scene.configure_default_lights(cast_shadow=False)
-        server.scene.add_light_ambient("/light", intensity=1.5)
-        picture = server.gui.add_button("Screenshot")
+        with server.gui.add_folder("View"):
+            fit = server.gui.add_button("Fit")
+            picture = server.gui.add_button("Screenshot")
+            shaded = server.gui.add_checkbox("Shadows", initial_value=bool(look.shadows))
+            dark = server.gui.add_checkbox("Dark", initial_value=False)
         picture.on_click(self._send_picture)
         self.figures: list[Figure] = []
         self.panels: list[Panel] = []
         offset = np.zeros(3)
         aside = np.roll(up, 2)  # a direction across the vertical one
         for k, robot in enumerate(robots):
-            figure = Figure(server, robot, f"/robot {k + 1}", offset)
+            figure = Figure(server, robot, f"/robot {k + 1}", offset, look.triangles)
             self.figures.append(figure)
             self.panels.append(Panel(server, figure, self._lock))
             width = float(np.ptp(figure.bounds, axis=0) @ np.abs(aside))
             offset = offset + aside * (1.2 * width + 0.3 * figure.size)
         self.notes = [note for figure in self.figures for note in figure.notes]
-        self._place_camera(up, aside)
-
-    def _place_camera(self, up: np.ndarray, aside: np.ndarray) -> None:
         bounds = np.concatenate([figure.bounds for figure in self.figures])
-        low, high = bounds.min(axis=0), bounds.max(axis=0)
-        middle, size = 0.5 * (low + high), float(np.linalg.norm(high - low))
-        ahead = np.cross(aside, up)
-        middle = middle + 0.12 * size * aside  # the panel covers that side of the page
-        camera = self.server.initial_camera
-        camera.position = middle + size * (0.65 * ahead + 0.25 * aside + 0.25 * up)
-        camera.look_at = middle
-        camera.up = up
+        extent = np.array([bounds.min(axis=0), bounds.max(axis=0)])
+        self.stage = Stage(server, extent, up, aside, ground(robots[0], up))
+        fit.on_click(self._fit)
+        server.gui.add_command("Fit", hotkey="F").on_trigger(self._fit)
+        shaded.on_update(lambda _: self.stage.shadows(shaded.value))
+        self.stage.shadows(bool(look.shadows))
+        if look.shadows is None:
+            server.on_client_connect(partial(_suit, shaded))
+        dark.on_update(lambda _: self.stage.dark(dark.value))
+
+    def _fit(self, event: Any) -> None:
+        if event.client is not None:
+            self.stage.fit(event.client)
 
     def _send_picture(self, event: Any) -> None:
         """Send a client its picture, as a file that its browser saves."""
@@ -159,14 +171,46 @@ def show(
     host: str = LOCAL,
     port: int = PORT,
     allow: Sequence[str] = (),
+    triangles: int = MOST_TRIANGLES,
+    shadows: bool | None = None,
 ) -> Viewer:
-    """Show a robot in a browser, optionally next to another one; return the running viewer.
+    """Show a robot in a browser.
 
-    motion: a file, the folder of a simulation, or a trajectory to play; the second robot plays it
-    too if its joints have the same names. host: the interface to listen on; by default other
-    machines have no access. port: the first port to try; 0 is any free one. allow: further hosts
-    that browsers reach the page by, such as a reverse proxy or a notebook server: "hub.example.org"
-    or "hub.example.org:8000". Only requests with the token of `url` are answered.
+    Parameters
+    ----------
+    robot : Robot
+        Robot to show.
+    beside : Robot, optional
+        Second robot, shown beside the first.
+    motion : path or trajectory, optional
+        Motion to play: a file, the folder of a simulation, or a trajectory. The second robot plays
+        it too if its joints have the same names.
+    host : str
+        Interface to listen on. Other machines can open the page only if this is one of their
+        networks.
+    port : int
+        First port to try; the next free one is used. 0 chooses any.
+    allow : sequence of str
+        Further hosts through which browsers reach the page, such as a reverse proxy or a notebook
+        server: "hub.example.org" or "hub.example.org:8000".
+    triangles : int
+        Number of triangles to draw per robot. Meshes with more are simplified, and the viewer's
+        `notes` say so. Fewer triangles help on a machine without a graphics card.
+    shadows : bool, optional
+        Draw shadows and reflections. By default they are drawn if the browser is quick enough,
+        which takes a graphics card.
+
+    Returns
+    -------
+    Viewer
+        The running viewer. Its `url` holds a token; requests without it are refused.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> with chasles.robots.puma560().show(port=0) as viewer:
+    ...     print(viewer.url.startswith("http://127.0.0.1:"))
+    True
     """
     for given in (robot, beside):
         if not isinstance(given, Robot | None):
@@ -182,8 +226,18 @@ def show(
         problem = f"cannot listen on {host!r} ({error})"
         remedy = "omit `host`, or give an address of this machine"
         raise InputError("E-VIEW-004", problem, remedy, part="show") from None
+    if isinstance(triangles, bool) or not isinstance(triangles, int) or triangles < 1:
+        problem = f"a number of triangles is a whole number above 0, not {triangles!r}"
+        raise InputError("E-VIEW-029", problem, part="show")
     robots = [robot] if beside is None else [robot, beside]
-    return Viewer(robots, motion=motion, host=host, port=port, allow=allow)
+    look = Look(triangles, shadows)
+    return Viewer(robots, motion=motion, host=host, port=port, allow=allow, look=look)
+
+
+def _suit(shaded: Any, client: Any) -> None:
+    """Switch on shadows for a client that is quick enough for them."""
+    if is_quick(client):
+        shaded.value = True  # which calls `Stage.shadows`
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from chasles.cli.command import Answer, said, write_saved
 from chasles.cli.options import Asked, Overwrite, find, names, option, repeatable
 from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, shoot
 from chasles.view import show
+from chasles.view.solids import MOST_TRIANGLES
 from chasles.view.video import check_video
 
 MOST_NOTES = 3
@@ -40,6 +41,13 @@ def view(
     recorded: Annotated[
         Path | None, option("Write a video of the motion (.mp4, .gif) and exit.", "--record")
     ] = None,
+    triangles: Annotated[
+        int, option("Triangles to draw per robot; meshes with more are simplified.", min=1)
+    ] = MOST_TRIANGLES,
+    shadows: Annotated[
+        bool | None,
+        option("Draw shadows and reflections (default: if the browser is quick enough)."),
+    ] = None,
     rate: Rate = RATE,
     size: Size = DEFAULT_SIZE,
     overwrite: Overwrite = False,
@@ -57,7 +65,7 @@ def view(
         chasles view puma560 --open
         chasles view robot.urdf --motion simulation
         chasles view robot.urdf --beside robot.xml --motion moves.csv
-        chasles view robot.urdf --motion simulation --record motion.mp4
+        chasles view robot.urdf --motion simulation --record motion.mp4 --shadows
     """
     if recorded is not None:
         check_video(recorded, overwrite=overwrite)
@@ -69,12 +77,23 @@ def view(
             "size": size,
             "overwrite": overwrite,
             "beside": other,
+            "triangles": triangles,
+            "shadows": shadows,
         }
         notes = shoot(robot, motion, recorded, **options)
         files = {"video": recorded}
         data = {"robot": robot.name, "notes": notes, "files": files}
         return Answer(data, partial(write_saved, files=files))
-    viewer = show(robot, beside=other, motion=motion, host=host, port=port, allow=allow)
+    viewer = show(
+        robot,
+        beside=other,
+        motion=motion,
+        host=host,
+        port=port,
+        allow=allow,
+        triangles=triangles,
+        shadows=shadows,
+    )
     ended = threading.Event()
     before = signal.signal(signal.SIGINT, lambda *_: ended.set())  # from the first word on
 

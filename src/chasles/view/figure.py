@@ -1,0 +1,118 @@
+"""A robot in the scene: its bodies, where they are, and what was drawn of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import shown
+from chasles.model import WORLD
+from chasles.robot import Robot
+from chasles.view import posture
+from chasles.view.solids import Solid, joined, solids
+
+
+class Figure:
+    """A robot and where it stands now.
+
+    q: its configuration. t: the time (s) that it is asked at, if it depends on it. size: about how
+    large it is, in m. bounds: of what was drawn at the start, least and greatest (2, 3), in the
+    world. nodes: of the scene, by body. shapes: nodes of what is drawn, with their opacity. notes:
+    what could not be drawn. overlays: what is drawn anew when it has moved, by their `draw`.
+    clicked: called with the name of a link when someone clicks on it.
+    """
+
+    def __init__(
+        self, server: Any, robot: Robot, root: str, offset: np.ndarray, triangles: int
+    ) -> None:
+        self.server, self.whole, self.root, self.t = server, robot, root, 0.0
+        self.triangles = triangles
+        self.q = posture.start(self.robot)
+        self.size = _size(self.robot, self.q)
+        self.overlays: list[Any] = []
+        self.clicked: Callable[[str], None] = lambda link: None
+        self._lay_out(offset)
+        self.move(self.q)
+
+    @property
+    def robot(self) -> Robot:
+        """At its time, if it depends on it."""
+        return self.whole.at(self.t)
+
+    def _lay_out(self, offset: np.ndarray) -> None:
+        model, scene = self.whole.model, self.server.scene
+        scene.add_frame(self.root, show_axes=False, position=offset)
+        names = {i: f"{self.root}/{i} {step(b.name)}" for i, b in enumerate(model.bodies)}
+        names[WORLD] = f"{self.root}/fixed to the world"
+        self.nodes = {i: scene.add_frame(name, show_axes=False) for i, name in names.items()}
+        drawn, self.notes = solids(model, self.size, self.triangles)
+        self.bounds = offset + _bounds(self.robot, self.q, drawn)
+        self.shapes = [(node, node.opacity) for node in self.add("shape", drawn)]
+        self._links = [solid.link for solid in drawn]
+        self.selectable(True)
+
+    def selectable(self, wanted: bool) -> None:
+        """Report clicks on links, or ignore them: otherwise they would hide a handle in front."""
+        for (node, _), link in zip(self.shapes, self._links, strict=True):
+            if wanted:
+                node.on_click(lambda _, link=link: self.clicked(link))
+            else:
+                node.remove_click_callback("all")
+
+    def add(self, what: str, drawn: list[Solid]) -> list[Any]:
+        """Add solids to the scene, each carried by its body; returns their nodes."""
+        made = []
+        for k, solid in enumerate(drawn):
+            *color, opacity = solid.color
+            node = self.server.scene.add_mesh_simple(
+                f"{self.nodes[solid.body].name}/{what} {k}",
+                vertices=np.asarray(solid.vertices, dtype=np.float32),
+                faces=np.asarray(solid.faces, dtype=np.uint32),
+                color=tuple(round(255 * x) for x in color),
+                opacity=None if opacity >= 1.0 else max(opacity, 0.05),
+                side="front" if solid.closed else "double",
+                cast_shadow=opacity >= 1.0,
+                receive_shadow=True,
+            )
+            made.append(node)
+        return made
+
+    def move(self, q: np.ndarray, t: float | None = None) -> None:
+        """Put the robot into a configuration, at a time."""
+        self.q, self.t = q, self.t if t is None else t
+        R, p = posture.poses(self.whole.model.at(self.t), q)
+        turns = posture.quaternions(R) if len(R) else R
+        with self.server.atomic():
+            for i, (turn, place) in enumerate(zip(turns, p, strict=True)):
+                self.nodes[i].wxyz, self.nodes[i].position = turn, place
+            for overlay in self.overlays:
+                overlay.draw(self)
+
+
+def step(name: str) -> str:
+    """A name as one step of a path in the scene."""
+    return shown(name).replace("/", "\N{DIVISION SLASH}")
+
+
+def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
+    """Bounds of all triangles, in the world."""
+    R, p = posture.poses(robot.model.at(0.0), q)
+    points = [
+        solid.vertices if solid.body == WORLD else solid.vertices @ R[solid.body].T + p[solid.body]
+        for solid in drawn
+    ]
+    corners = np.concatenate([np.zeros((1, 3)), *points])
+    return np.array([corners.min(axis=0), corners.max(axis=0)])
+
+
+def _size(robot: Robot, q: np.ndarray) -> float:
+    """The diagonal of the box around all joints, frames and centers of mass."""
+    model = robot.model.at(0.0)
+    R, p = posture.poses(model, q)
+    points = [np.zeros(3), *joined(model, WORLD)]
+    for i, body in enumerate(model.bodies):
+        inside = [np.zeros(3), *joined(model, i)]
+        if body.inertia.m:
+            inside.append(np.array([x / body.inertia.m for x in body.inertia.h], dtype=float))
+        points += [R[i] @ point + p[i] for point in inside]
+    return max(float(np.linalg.norm(np.ptp(points, axis=0))), 0.05)

@@ -1,0 +1,196 @@
+"""The stage around robots: floor, light and shadow, and a camera that has all of them in view."""
+
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.robot import Robot
+
+FIELD_OF_VIEW = math.radians(38.0)
+"""Vertical angle of the camera: narrow enough for little distortion at the edges of a picture."""
+
+MARGIN = 0.86
+"""Share of the free part of a picture that robots fill."""
+
+PANEL = 345.0
+"""Width of the panel on the right of a page, in pixels."""
+
+ASPECT, WIDTH = 1.6, 1280.0
+"""Aspect ratio and width (in pixels) of a page that has not told its own yet."""
+
+
+class Colors(NamedTuple):
+    """Red, green and blue (0 to 255) of the floor and of the lines between its cells."""
+
+    floor: tuple[int, int, int]
+    cells: tuple[int, int, int]
+    sections: tuple[int, int, int]
+
+
+QUICK = 0.2
+"""Seconds for a picture: graphics cards take about 0.05, a processor alone 0.5 and more."""
+
+PATIENCE = 10.0
+"""Seconds to wait for a picture that only measures how long pictures take."""
+
+LIGHT = Colors((205, 211, 219), (186, 193, 202), (158, 167, 178))
+DARK = Colors((40, 44, 50), (60, 66, 74), (88, 96, 106))
+
+
+class Camera(NamedTuple):
+    """Where a camera stands and the point that it looks at, in the world."""
+
+    position: np.ndarray
+    look_at: np.ndarray
+
+
+def fitted(
+    points: np.ndarray, direction: np.ndarray, up: np.ndarray, aspect: float, covered: float = 0.0
+) -> Camera:
+    """Place a camera so that it sees all points.
+
+    Parameters
+    ----------
+    points : array (n, 3)
+        Points to be seen, in the world.
+    direction, up : array (3,)
+        Direction from the points to the camera, and the upward direction of the picture.
+    aspect : float
+        Width of the picture divided by its height.
+    covered : float
+        Share of the picture on its right that a panel covers.
+
+    Returns
+    -------
+    Camera
+        The nearest camera along `direction` that has the points in the free part of its picture.
+    """
+    ahead = direction / np.linalg.norm(direction)
+    right = np.cross(up, ahead)
+    right = right / np.linalg.norm(right)
+    axes = np.array([right, np.cross(ahead, right), ahead])
+    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    x, y, z = axes @ (points - middle).T
+    tall = math.tan(0.5 * FIELD_OF_VIEW)
+    wide = tall * aspect
+    reach = np.maximum(np.abs(y) / tall, np.abs(x) / (wide * (1.0 - covered))) / MARGIN
+    distance = float(np.max(z + reach))
+    look_at = middle + covered * wide * distance * right
+    return Camera(look_at + distance * ahead, look_at)
+
+
+class Stage:
+    """The floor, the lights and the camera of a scene whose robots lie within `bounds` (2, 3).
+
+    height: of the floor along `up`, in m; at the lowest point of the robots by default. covered:
+    width on the right of a page that the panel covers, in pixels.
+    """
+
+    def __init__(
+        self,
+        server: Any,
+        bounds: np.ndarray,
+        up: np.ndarray,
+        aside: np.ndarray,
+        height: float | None = None,
+    ) -> None:
+        self.server, self.up, self.aside = server, up, aside
+        self.covered = PANEL
+        self.corners = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
+        self.size = float(np.linalg.norm(np.ptp(bounds, axis=0)))
+        server.scene.configure_default_lights(enabled=False)
+        middle = 0.5 * (bounds[0] + bounds[1])
+        ahead = np.cross(aside, up)
+        self.sun = server.scene.add_light_directional(
+            "/sun",
+            intensity=1.5,
+            position=tuple(middle + 2.0 * self.size * (1.6 * up + 0.8 * ahead - 0.9 * aside)),
+        )
+        self.sky = server.scene.add_light_hemisphere(
+            "/sky", sky_color=(255, 255, 255), ground_color=(170, 172, 180)
+        )
+        self.floor = server.scene.add_grid(
+            "/floor",
+            infinite_grid=True,
+            cell_size=_round(0.1 * self.size),
+            section_size=10.0 * _round(0.1 * self.size),
+            cell_thickness=0.7,
+            section_thickness=1.2,
+            fade_distance=20.0 * self.size,
+            fade_strength=1.0,
+            shadow_opacity=0.25,
+            plane_opacity=1.0,
+            position=up * (float(np.min(self.corners @ up)) if height is None else height),
+            wxyz=_turn(up),
+        )
+        self.dark(False)
+        self.shadows(False)
+        camera = server.initial_camera
+        camera.position, camera.look_at = self._fitted(ASPECT, PANEL / WIDTH)
+        camera.up, camera.fov = up, FIELD_OF_VIEW
+        server.on_client_connect(self.fit)
+
+    def _fitted(self, aspect: float, covered: float) -> Camera:
+        ahead = np.cross(self.aside, self.up)
+        direction = ahead + 0.55 * self.aside + 0.5 * self.up
+        return fitted(self.corners, direction, self.up, aspect, covered)
+
+    def fit(self, client: Any) -> None:
+        """Move the camera of a client so that all robots are in its picture."""
+        camera = client.camera
+        width, height = max(camera.image_width, 1), max(camera.image_height, 1)
+        covered = self.covered / width if width > 1.6 * self.covered else 0.0
+        with client.atomic():
+            camera.position, camera.look_at = self._fitted(width / height, covered)
+            camera.up_direction, camera.fov = self.up, FIELD_OF_VIEW
+
+    def shadows(self, wanted: bool) -> None:
+        """Draw shadows and reflections, or neither, which is faster without a graphics card."""
+        self.sun.cast_shadow = wanted
+        self.sky.intensity = 0.5 if wanted else 1.6
+        room = "studio" if wanted else None
+        self.server.scene.configure_environment_map(hdri=room, environment_intensity=0.3)
+
+    def dark(self, wanted: bool) -> None:
+        """Choose dark or light colors for the page and its floor."""
+        self.server.gui.configure_theme(show_logo=False, show_share_button=False, dark_mode=wanted)
+        colors = DARK if wanted else LIGHT
+        self.floor.plane_color = colors.floor
+        self.floor.cell_color, self.floor.section_color = colors.cells, colors.sections
+
+
+def is_quick(client: Any) -> bool:
+    """Return True if a client draws its window in less than `QUICK` seconds."""
+    width, height = client.camera.image_width, client.camera.image_height
+    try:
+        client.get_render(height, width, timeout=PATIENCE)  # the first one compiles shaders
+        began = time.monotonic()
+        client.get_render(height, width, timeout=PATIENCE)
+    except Exception:  # of viser: its own and those of futures, when a page closes or is hidden
+        return False
+    return time.monotonic() - began < QUICK
+
+
+def ground(robot: Robot, up: np.ndarray) -> float | None:
+    """Return the height of the highest horizontal plane of a robot's file, in m; None without."""
+    heights = []
+    for plane in robot.model.source.planes:
+        R: np.ndarray = np.array(plane.pose.R.rows, dtype=float)
+        if R[:, 2] @ up > 0.999:
+            heights.append(float(np.array(list(plane.pose.r), dtype=float) @ up))
+    return max(heights, default=None)
+
+
+def _round(length: float) -> float:
+    """The power of ten at or below a length: the side of a cell of the floor, in m."""
+    return 10.0 ** math.floor(math.log10(max(length, 1e-6)))
+
+
+def _turn(up: np.ndarray) -> np.ndarray:
+    """The quaternion (w, x, y, z) of the shortest rotation from z to an axis of the world."""
+    if up[2] < -0.5:
+        return np.array([0.0, 1.0, 0.0, 0.0])
+    half = np.array([1.0 + up[2], *np.cross([0.0, 0.0, 1.0], up)])
+    return half / np.linalg.norm(half)
