@@ -18,7 +18,8 @@ from chasles.backends.arrays import Rows, words
 from chasles.backends.llvm.checked import address, start_of
 from chasles.backends.llvm.code import load
 from chasles.backends.llvm.kernel import Machine, assemble, pool
-from chasles.backends.llvm.loop import BLOCK, NUMBERS, TABLES, Loop, fitting_threads, workspace
+from chasles.backends.llvm.loop import Loop, fitting_threads, workspace
+from chasles.backends.llvm.loop_source import BLOCK, NUMBERS, TABLES
 
 AT_ONCE = 2
 """Blocks for each thread that are prepared in Python, and then run together."""
