@@ -160,16 +160,17 @@ class Along:
     actuated: Sequence[str] | None
 
     @property
-    def polynomial(self) -> bool:
-        """Return True if the path is a polynomial of its coordinates in every interval."""
-        return isinstance(self.path, Polynomial) and not self.path.space.brackets
+    def polynomial(self) -> Polynomial | None:
+        """The path, if it is a polynomial of its coordinates in every interval."""
+        path = self.path
+        return path if isinstance(path, Polynomial) and not path.space.brackets else None
 
     @property
     def size(self) -> Size:
         """The size of the grid that it needs."""
-        limited = [int(np.isfinite(a).sum()) for a in (self.acceleration, self.effort)]
-        terms = len(self.path.curve.c) if self.polynomial else 0
-        return Size(len(self.s) - 1, self.robot.nv, *limited, terms)
+        bent, loaded = (int(np.isfinite(a).sum()) for a in (self.acceleration, self.effort))
+        terms = 0 if self.polynomial is None else len(self.polynomial.curve.c)
+        return Size(len(self.s) - 1, self.robot.nv, bent, loaded, terms)
 
     def fill(self, course: Grid) -> None:
         """Put the path, its torques and its limits at all places into a grid."""
@@ -188,13 +189,13 @@ class Along:
 
     def _follow(self, course: Grid) -> np.ndarray:
         """Positions (PLACES, N, nq); q' and q'' go to the grid."""
-        path, begin = self.path, self.s[:-1]
-        if not self.polynomial:
+        path, begin = self.polynomial, self.s[:-1]
+        if path is None:
             # inside of every interval, since rates may jump at its ends
             inner = np.clip(SHARES, 1e-9, 1.0 - 1e-9)[:, None]
-            q, course.rates[1], course.rates[2] = path.inside(begin + course.length.T * inner, 2)
+            places = begin + course.length.T * inner
+            q, course.rates[1], course.rates[2] = self.path.inside(places, 2)
             return q
-        assert isinstance(path, Polynomial)
         c, x = path.curve.c, path.curve.x
         piece = np.clip(np.searchsorted(x, begin, "right") - 1, 0, len(x) - 2)
         np.take(c, piece, axis=1, out=course.pieces, mode="clip")
