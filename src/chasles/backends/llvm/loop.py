@@ -17,11 +17,11 @@ from chasles.backends import arrays
 from chasles.backends.arrays import Rows, words
 from chasles.backends.llvm import checked
 from chasles.backends.llvm.checked import address, start_of
-from chasles.backends.llvm.code import load
-from chasles.backends.llvm.kernel import Kernel, Machine, assemble, pool
+from chasles.backends.llvm.code import Machine, assemble, load
+from chasles.backends.llvm.kernel import Kernel
 from chasles.backends.llvm.loop_source import AT_ONCE, BLOCK, SOURCE
 from chasles.backends.llvm.source import WORTH_THREADS
-from chasles.backends.llvm.threads import PATIENCE, memory
+from chasles.backends.llvm.threads import PATIENCE, memory, pool
 
 
 @functools.cache
@@ -30,7 +30,7 @@ def _machine_code() -> bytes:
 
 
 class Call(NamedTuple):
-    """What `repeat` is given, its address first, and the arrays that this points to."""
+    """Parameters of `repeat`, its address first, and the arrays that they point to."""
 
     row: list[int]
     arrays: tuple[object, ...]
@@ -178,7 +178,7 @@ def workspace(kernel: Kernel) -> np.ndarray:
 
 
 def fitting_threads(count: int, work: int, threads: int | None) -> int:
-    """How many threads, where the caller does not say: all, if `work` of each state is worth it."""
+    """Return the default number of threads: all, if the `work` of each state is worth it."""
     if threads is not None:
         return threads
     return arrays.cores() if count * work > WORTH_THREADS and count > BLOCK else 1
