@@ -244,12 +244,7 @@ def started(source: Description) -> Sample:
 
 def table() -> dict[str, dict[str, str]]:
     """The cells by row and suffix."""
-    lines = (
-        PAGE.read_text("utf-8")
-        .split("## Features by format")[1]
-        .split("\n## ")[0]
-        .split("\n")
-    )
+    lines = PAGE.read_text("utf-8").split("## Features by format")[1].split("\n## ")[0].split("\n")
     rows = [[x.strip() for x in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
     suffixes = [name.split("`")[1] for name in rows[0][1:]]
     return {first: dict(zip(suffixes, rest, strict=True)) for first, *rest in rows[2:]}

@@ -113,3 +113,21 @@ def test_each_error_has_its_tolerance() -> None:
             arm.inverse_kinematics({tip: Position([0.0] * 3, tolerance=wrong)})
     with raises("E-CALL-373"):
         arm.inverse_kinematics({tip: Orientation(np.eye(3), weight=np.inf)})
+
+
+def test_an_error_that_no_joint_changes_does_not_slow_the_others() -> None:
+    """A planar arm cannot leave its plane: the other errors vanish in as few steps as within it."""
+    arm = planar(3)
+    tip = arm.frames[-1]
+    T = arm.forward_kinematics(arm.random(np.random.default_rng(2), size=200), frame=tip)
+    within = arm.inverse_kinematics({tip: Position(T[:, :3, 3])})
+    point = T[:, :3, 3] + np.array([0.0, 0.1, 0.0])
+    allowed = arm.inverse_kinematics({tip: Position(point, tolerance=[1e-6, 0.2, 1e-6])})
+    assert allowed.solved.all()
+    assert np.array_equal(allowed.iterations, within.iterations)
+    assert np.allclose(allowed.residual, [0.0, 0.1], atol=1e-9)
+    refused = arm.inverse_kinematics({tip: Position(point)})
+    away = np.abs(arm.forward_kinematics(refused.q, frame=tip)[:, :3, 3] - point)
+    assert not refused.solved.any()
+    assert np.allclose(away, [0.0, 0.1, 0.0], atol=1e-9)
+    assert np.allclose(refused.residual, [0.0, 0.1], atol=1e-9)

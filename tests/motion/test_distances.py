@@ -483,6 +483,44 @@ def test_pairs_of_mjcf_are_those_that_mujoco_tests(tmp_path: Path) -> None:
     assert len(found) > 4
 
 
+FLOOR = """<mujoco><worldbody>
+  <geom type="plane" size="5 5 .1" pos="0 0 -0.2" euler="10 0 0"/>
+  <geom type="plane" size="5 5 .1" pos="0 0 -1" contype="2" conaffinity="2"/>
+  <geom type="box" pos="1 1 0" size=".1 .1 .1"/>
+  <body name="a" pos="0 0 0.5"><joint type="hinge" axis="0 1 0"/>
+    <geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.05"/>
+    <body name="b" pos="0.4 0 0"><joint type="hinge" axis="0 1 0"/>
+      <geom type="sphere" pos="0.3 0 0" size="0.06"/>
+      <geom type="box" pos="0.1 0 0" size="0.04 0.02 0.02"/>
+    </body></body></worldbody></mujoco>"""
+
+
+def test_planes_of_files_are_obstacles(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "floor.xml"
+    path.write_text(FLOOR)
+    robot, model = chasles.load(path), mujoco.MjModel.from_xml_path(str(path))
+    data, unused = mujoco.MjData(model), np.zeros(6)
+    for q in np.random.default_rng(4).uniform(-2.0, 2.0, (8, 2)):
+        data.qpos[:] = q
+        mujoco.mj_forward(model, data)
+        found = robot.distance(q)
+        assert found.pairs == (("world", "a"), ("world", "b"))
+        still = (0, 2)  # the tilted plane and the box; no bits let the other plane touch
+        for far, shapes in zip(found.distance, ((3,), (4, 5)), strict=True):
+            pairs = product(still, shapes)
+            theirs = [mujoco.mj_geomDistance(model, data, *pair, 10.0, unused) for pair in pairs]
+            assert abs(far - min(theirs)) < 1e-6
+        way = found.points[:, 1] - found.points[:, 0]
+        assert np.allclose(way, found.distance[:, None] * found.normals, atol=1e-6)
+        h = 1e-6
+        slopes = [
+            (robot.distance(q + h * e).distance - robot.distance(q - h * e).distance) / (2.0 * h)
+            for e in np.eye(2)
+        ]
+        assert np.allclose(found.gradient, np.transpose(slopes), atol=1e-5)
+
+
 def test_files_keep_what_may_touch(tmp_path: Path) -> None:
     """Bits and excluded pairs come through .toml and .xml."""
     pytest.importorskip("mujoco")

@@ -1,6 +1,7 @@
 """Polynomials, splines and lines: ends, derivatives by finite differences, errors."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ import pytest
 import chasles
 from chasles import trajectory
 from chasles.errors import ChaslesError
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial import Transform
+from chasles.model import FrameData
 from chasles.rollouts import ComputedTorque, PDControl
 from chasles.trajectory import Move
 from chasles.trajectory.spaces import poses, rotations
@@ -223,6 +228,50 @@ def test_an_arc_keeps_its_distance_from_the_center() -> None:
     assert np.abs(at[50] - p - [-0.05, 0.05, 0.0]).max() < 2e-6
 
 
+CLOSED = {"delta": "platform", "stewart": "platform", "five_bar": "tip"}
+"""Frames of closed mechanisms that follow lines."""
+
+
+def closed_mechanism(name: str) -> tuple[chasles.Robot, np.ndarray]:
+    """A mechanism with loops, and a posture of it."""
+    robot = getattr(chasles.robots, name)()
+    if name != "five_bar":
+        return robot, robot.inverse_kinematics(
+            {"platform": robot.forward_kinematics(robot.neutral(), frame="platform")}
+        ).q
+    tip = Transform(Rotation(), Vector((0.8, 0.0, 0.0)))
+    source = robot.model.source
+    framed = replace(source, frames=(*source.frames, FrameData("tip", "left_coupler", tip)))
+    return chasles.Robot(framed), robot.assemble([1.9, 1.2])
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_lines_and_arcs_of_closed_mechanisms(name: str) -> None:
+    (robot, q), frame = closed_mechanism(name), CLOSED[name]
+    free: Any = {"orientation": "free"} if name == "five_bar" else {}
+    T = robot.forward_kinematics(q, frame=frame)
+    way = np.array([0.04, 0.02, 0.0 if name == "five_bar" else 0.03])
+    given = {"start": q, "duration": 1.0} | free
+    move = trajectory.line(robot, frame, T[:3, 3] + way, **given)
+    t = np.linspace(0.0, 1.0, 41)
+    at = robot.forward_kinematics(move(t)[0], frame=frame)
+    share = (at[:, :3, 3] - T[:3, 3]) @ way / (way @ way)
+    assert np.abs(at[:, :3, 3] - T[:3, 3] - share[:, None] * way).max() < 1e-6
+    assert abs(share[-1] - 1.0) < 1e-6
+    if not free:
+        assert np.abs(at[:, :3, :3] - T[:3, :3]).max() < 1e-6
+    center = T[:3, 3] + np.array([0.02, 0.0, 0.0])
+    via, goal = center + np.array([[0.0, 0.02, 0.0], [0.02, 0.0, 0.0]])
+    round_ = trajectory.arc(robot, frame, via, goal, **given)
+    at = robot.forward_kinematics(round_(t)[0], frame=frame)[:, :3, 3]
+    assert np.abs(np.linalg.norm(at - center, axis=-1) - 0.02).max() < 1e-6
+    for each in (move, round_):
+        assert np.abs(robot.loop_residual(each(t)[0])).max() < 1e-10
+        h = 1e-6
+        slope = robot.difference(each(0.4 - h)[0], each(0.4 + h)[0]) / (2.0 * h)
+        assert np.abs(slope - each(0.4)[1]).max() < 1e-6
+
+
 def test_a_line_of_a_closed_mechanism() -> None:
     robot = chasles.robots.five_bar()
     q0 = robot.assemble([1.2, 1.0])
@@ -294,6 +343,12 @@ def test_controllers_follow_trajectories() -> None:
         ("E-PATH-007", lambda: trajectory.spline([0.0, 1.0], [[0.0]] * 3)),
         ("E-PATH-009", lambda: trajectory.spline([0.0, 1.0, 1.0], [[0.0]] * 3)),
         ("E-PATH-010", lambda: trajectory.spline([1.0, 2.0], [[0.0]] * 2)),
+        (
+            "E-PATH-055",
+            lambda: trajectory.line(
+                chasles.robots.puma560(), "tool", [0.4, 0, 0], start=START, orientation="no"
+            ),
+        ),
         ("E-PATH-018", lambda: trajectory.spline([0.0, 1.0], [[0.0]] * 2, ends="soft")),
         ("E-PATH-020", lambda: trajectory.spline([0.0, 1.0], [[0.0], [1.0]], ends="periodic")),
         ("E-PATH-022", lambda: trajectory.spline([0.0, 1.0], np.ones((2, 3, 3)))),

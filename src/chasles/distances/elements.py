@@ -1,7 +1,7 @@
 """Shapes of links, of files and of the world between which distances are computed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from chasles.formats import meshes as mesh_files
 from chasles.formats.registry import mesh_file, package_of
 from chasles.functions.rounds import Round
 from chasles.mathematics.spatial import Transform
-from chasles.model import Model, ShapeData
+from chasles.model import WORLD, Model, ShapeData
 from chasles.model.given import some_numbers
 from chasles.motion.geometry.closed_forms import Box, Capsule, Plane, Sphere, contact_axes
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, place
@@ -152,6 +152,23 @@ def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Elem
     if missing:
         raise _absent(model, missing)
     return [of_data(s, s.link, s.link, model.source.where, meshes) for s in chosen]
+
+
+def planes_of_file(model: Model, links: Iterable[str] | None) -> list[Element]:
+    """Planes of a robot's file, of some links or of all: in the world, if their link is at rest."""
+    wanted = None if links is None else set(links)
+    found = []
+    for shape in model.source.planes:
+        if not shape.collides or not (wanted is None or shape.link in wanted):
+            continue
+        made = of_data(shape, shape.link, shape.link, model.source.where, "hull")
+        frame = model.frame(shape.link)
+        if frame.body == WORLD:
+            R = np.array(frame.placement.R.rows, dtype=float)
+            r = np.array([*frame.placement.r], dtype=float)
+            made = replace(made, frame=None, R=R @ made.R, r=R @ made.r + r)
+        found.append(made)
+    return found
 
 
 def _path(model: Model, name: str) -> Any:

@@ -44,14 +44,16 @@ def pairs_among(model: Model, names: Iterable[str], srdf: Any = None) -> list[Pa
 
 def _meet(first: Iterable[ShapeData], second: Iterable[ShapeData]) -> bool:
     """Return True if some shapes of two links touch by their bits; those without bits do."""
-    return any(
-        a.bits is None or b.bits is None or touch(a.bits, b.bits) for a in first for b in second
-    )
+    return any(may_touch(a, b) for a in first for b in second)
 
 
-def touch(a: tuple[int, int], b: tuple[int, int]) -> bool:
-    """MuJoCo's rule: contype of one and conaffinity of the other have a bit in common."""
-    return bool(a[0] & b[1] or b[0] & a[1])
+def may_touch(first: Any, second: Any) -> bool:
+    """Return True if the bits of two shapes do not exclude that they touch; some have none.
+
+    MuJoCo's rule: contype of one and conaffinity of the other have a bit in common.
+    """
+    a, b = first.bits, second.bits
+    return a is None or b is None or bool(a[0] & b[1] or b[0] & a[1])
 
 
 def _adjacent(model: Model) -> set[frozenset[int]]:

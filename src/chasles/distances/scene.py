@@ -14,7 +14,7 @@ import numpy as np
 from chasles.backends.arrays import call
 from chasles.distances import elements
 from chasles.distances.elements import PART, ROUND, Element
-from chasles.distances.pairs import Pair, checked_pairs, collision_pairs, pairs_among, touch
+from chasles.distances.pairs import Pair, checked_pairs, collision_pairs, may_touch, pairs_among
 from chasles.errors import InputError, ModelError
 from chasles.functions.doors import check_robot, library_of, module, numbers
 from chasles.functions.rounds import OBSTACLES, Rounds
@@ -137,7 +137,8 @@ class Scene:
         self.mechanism, self.model = robot.mechanism, robot.model
         world = list(elements.of_world(obstacles))
         self._check_names(world)
-        own = _own(robot, shapes, meshes, pairs, {e.owner for e in world})
+        own, planes = _own(robot, shapes, meshes, pairs, {e.owner for e in world})
+        world += planes
         if pairs is None:
             self.pairs = tuple(_all(robot, own, world, shapes is not None))
         else:
@@ -167,10 +168,10 @@ class Scene:
         self._cast: list[_Casting] = []
         for p, (a, b) in enumerate(self.pairs):
             first, second = owned[a], owned[b]
-            if first[0] >= count and second[0] >= count:
+            if min(first) >= count and min(second) >= count:
                 problem = f"{a!r} and {b!r} are both obstacles"
                 raise InputError("E-DIST-033", problem, "name a link of the robot", part=PART)
-            self.swapped[p] = first[0] >= count
+            self.swapped[p] = max(first) >= count  # of the world, or a link at rest with a plane
             if self.swapped[p]:
                 first, second = second, first
             group = []
@@ -202,13 +203,8 @@ class Scene:
 
     def _touching(self, first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
         """Pairs of elements, without those whose bits exclude each other, unless all do."""
-        every = [(i, j) for i in first for j in second]
-
-        def may(i: int, j: int) -> bool:
-            a, b = self.elements[i].bits, self.elements[j].bits
-            return a is None or b is None or touch(a, b)
-
-        return [pair for pair in every if may(*pair)] or every
+        every, known = [(i, j) for i in first for j in second], self.elements
+        return [(i, j) for i, j in every if may_touch(known[i], known[j])] or every
 
     def _closed(self, i: int, j: int, count: int) -> bool:
         """Return True if `functions.rounds` has the distance of element i of the robot from j."""
@@ -360,13 +356,19 @@ def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
     ways[apart] = way[apart] / far[apart][:, None]
 
 
-def _own(robot: Machine, shapes: Any, meshes: str, pairs: Any, world: set[str]) -> list[Element]:
-    """The elements of the robot: given ones, or those of its file that pairs ask for."""
+def _own(
+    robot: Machine, shapes: Any, meshes: str, pairs: Any, world: set[str]
+) -> tuple[list[Element], list[Element]]:
+    """The elements of the robot: given ones, or those of its file that pairs ask for.
+
+    And the planes of its file that are at rest.
+    """
     if shapes is not None:
-        return elements.of_user(robot.model, shapes)
+        return elements.of_user(robot.model, shapes), []
     model, links = robot.model, None
-    touching = dict.fromkeys(s.link for s in model.source.shapes if s.collides)
-    if not touching:
+    source = model.source
+    touching = dict.fromkeys(s.link for s in (*source.shapes, *source.planes) if s.collides)
+    if not any(shape.collides for shape in source.shapes):
         problem = f"robot {model.name!r} has no collision shapes"
         remedy = (
             "load a file with collision shapes, or pass shapes=[chasles.contact.Sphere(link, ...)]"
@@ -375,7 +377,10 @@ def _own(robot: Machine, shapes: Any, meshes: str, pairs: Any, world: set[str]) 
     if pairs is not None:
         named = checked_pairs(pairs, touching | dict.fromkeys(world))
         links = [name for pair in named for name in pair]
-    return elements.of_file(model, meshes, links)
+    planes = elements.planes_of_file(model, links)
+    moving = [plane for plane in planes if plane.frame is not None]
+    still = [plane for plane in planes if plane.frame is None]
+    return [*elements.of_file(model, meshes, links), *moving], still
 
 
 def _all(
@@ -383,8 +388,17 @@ def _all(
 ) -> list[Pair]:
     """Pairs that may collide: of links, and of every link that moves with every obstacle."""
     model = robot.model
-    names = dict.fromkeys(e.owner for e in own)
-    inner = pairs_among(model, names) if given else list(collision_pairs(robot))
-    moving = [name for name in names if model.frame(name).body >= 0]
-    outer = dict.fromkeys(e.owner for e in world)
-    return [*inner, *((link, obstacle) for link in moving for obstacle in outer)]
+    owned: dict[str, list[Element]] = {}
+    for element in own:
+        owned.setdefault(element.owner, []).append(element)
+    inner = pairs_among(model, owned) if given else list(collision_pairs(robot))
+    moving = [name for name in owned if model.frame(name).body >= 0]
+    known = {frozenset(pair) for pair in inner}
+    outer = [
+        (link, obstacle.owner)
+        for link in moving
+        for obstacle in world
+        if frozenset((link, obstacle.owner)) not in known
+        and any(may_touch(element, obstacle) for element in owned[link])
+    ]
+    return [*inner, *dict.fromkeys(outer)]

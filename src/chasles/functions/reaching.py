@@ -46,6 +46,9 @@ ROUGH, ROUGH_LEAST = 1e-4, 1e-7
 constant added to the damping.
 """
 
+NOTHING = 1e-26
+"""A squared error that does not become smaller, so that a search ends whose other errors stay."""
+
 REACH = 1.0
 """Longest step of a coordinate, in rad or relative to the robot's size."""
 
@@ -172,10 +175,11 @@ class Task:
         q, memory, *_, movable = given
         at = self._posture(q, arena)
         errors, r, K, solved = self._equations(at, *given[2:5], closed=closed)
-        cost = sum((x * x for x in r), 0.0)
-        damping = DAMPING * cost + memory[FIRM] * sqrt(cost) + least
+        costs, r, K = _costs(r, K)
+        damping = DAMPING * costs[1] + memory[FIRM] * sqrt(costs[1]) + least
         dq = self._step(q, r, K, damping, movable)
-        return self._moved(arena, inputs, given, errors, cost, dq, _status(solved, cost, memory))
+        status = _status(solved, costs[1], memory)
+        return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def settling_program(self) -> Program:
         """The program of `settling`: the step that keeps the targets and comes nearer a posture.
@@ -187,21 +191,21 @@ class Task:
         arena, inputs, given = self._inputs(("posture", nq), ("compliance", nv))
         q, memory, *_, movable, posture, compliance = given
         errors, r, K, solved = self._equations(self._posture(q, arena), *given[2:5])
-        cost = sum((x * x for x in r), 0.0)
+        costs, r, K = _costs(r, K)
         pair = {"q0": q, "q1": posture}
         way = program(self.model, "difference").applied(pair, arena)[0]
         free, dq = list(movable), [0.0 * x for x in way]
         for _ in range(2):  # the second time without joints that would leave their limits
             soft = [c * f for c, f in zip(compliance, free, strict=True)]
             wanted = [SETTLING * x * f for x, f in zip(way, free, strict=True)]
-            dq = _towards(wanted, r, K, soft, DAMPING * cost + LEAST)
+            dq = _towards(wanted, r, K, soft, DAMPING * costs[1] + LEAST)
             free = self._free(q, dq, free)
         longest, dq = self._cut(dq)
         done = less_equal(longest, SETTLED)
         late = less_equal(memory[MOST], memory[COUNT] + 1.0)
         ended = select(less(0.0, done + late), 1.0, 0.0)
         status = select(less(0.0, solved), ended, select(less(0.0, late), 2.0, 0.0))
-        return self._moved(arena, inputs, given, errors, cost, dq, status)
+        return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def _inputs(self, *more: tuple[str, int]) -> tuple[Arena, list[Variable], list[list[Number]]]:
         """Return the inputs of steps."""
@@ -245,16 +249,16 @@ class Task:
         inputs: Sequence[Variable],
         given: Sequence[Sequence[Number]],
         errors: Sequence[Number],
-        cost: Number,
+        costs: tuple[Number, Number],
         dq: Sequence[Number],
         status: Number,
     ) -> Program:
-        """Return the program of a step that is taken unless the search has ended."""
+        """The program of a step that is taken unless the search has ended; costs as of `_costs`."""
         model, (q, memory, _, weights, *_) = self.model, given
         moved = self._clipped(program(model, "integrate").applied({"q": q, "v": dq}, arena)[0])
         stays = less(0.0, status)
         after = [select(stays, old, new) for old, new in zip(q, moved, strict=True)]
-        kept = [status, cost, memory[COUNT] + 1.0, cost, memory[BEFORE]]
+        kept = [status, costs[0], memory[COUNT] + 1.0, costs[1], memory[BEFORE]]
         kept += [memory[MOST], memory[SHARE], memory[FIRM], *self._largest(errors, weights)]
         outputs = [(Variable("q", (model.nq,)), after), (Variable("memory", (MEMORY,)), kept)]
         return Program.from_outputs("reaching", inputs, outputs)
@@ -343,6 +347,18 @@ class Task:
             other = near if target.lengths else 0.0
             found += [TURNING] * rotation + [other] * (target.size - rotation)
         return np.array(found)
+
+
+def _costs(r: Sequence[Number], K: Rows) -> tuple[tuple[Number, Number], list[Number], Rows]:
+    """The squared error, that of errors which some joint changes, and these errors and their rows.
+
+    An error that no joint changes, such as the height of a planar arm, must not damp the steps.
+    """
+    kept = [k for k, row in enumerate(K) if any(x != 0.0 for x in row)]
+    some = [r[k] for k in kept]
+    none = NOTHING if len(kept) < len(r) else 0.0
+    costs = (sum((x * x for x in r), 0.0), sum((x * x for x in some), none))
+    return costs, some, [K[k] for k in kept]
 
 
 def _status(solved: Number, cost: Number, memory: Sequence[Number]) -> Number:

@@ -93,13 +93,16 @@ def two_points(q0: Any, q1: Any, robot: Robot | None, part: str) -> np.ndarray:
 
 def bounds(what: str, value: Any, size: int, part: str, *, infinite: bool = False) -> np.ndarray:
     """Positive limits (size,), from one number or one for each coordinate."""
-    found = some_numbers(what, value, part).astype(float)
+    if type(value) is np.ndarray and value.dtype == float and value.shape == (size,):
+        found = value  # the usual case, in a third of the time
+    else:
+        found = some_numbers(what, value, part).astype(float)
     if found.shape not in ((), (size,)):
         problem = f"{what} must be one number or {size} numbers, not shape {found.shape}"
         raise InputError("E-PATH-013", problem, part=part)
-    found = np.array(np.broadcast_to(found, (size,)))
-    bad = ~(found > 0.0) | (False if infinite else np.isinf(found))
-    if np.any(bad):
+    found = np.full(size, found)
+    bad = ~(found > 0.0) if infinite else ~((found > 0.0) & np.isfinite(found))
+    if bad.any():
         k = int(np.argmax(bad))
         kind = "positive" if infinite else "positive and finite"
         problem = f"{what} must be {kind}, but entry {k} is {found[k]:g}"

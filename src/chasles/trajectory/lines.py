@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.interpolate import PPoly, make_interp_spline
@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from chasles.errors import InputError
 from chasles.functions.doors import check_robot
-from chasles.functions.targets import Pose
+from chasles.functions.targets import Pose, Position, Target
 from chasles.model.given import some_numbers
 from chasles.robot import Robot
 from chasles.trajectory.charts import chart
@@ -25,6 +25,9 @@ FEWEST, MOST = 32, 1024
 EXACT = 1e-10
 """The tolerance of inverse kinematics on the way, in rad and m."""
 
+Orientation = Literal["path", "free"]
+"""The frame turns along the path; or only its position is on the path."""
+
 JUMP = 0.5
 """The largest change of a coordinate between two postures, in rad or m."""
 
@@ -38,13 +41,15 @@ def line(
     blend: float = 0.0,
     duration: float | None = None,
     tolerance: float = 1e-6,
+    orientation: Orientation = "path",
 ) -> Move:
     """Return the motion of a robot in which a frame follows straight lines.
 
     Parameters
     ----------
     robot
-        A robot whose joints have no quaternions; loops stay closed.
+        A robot whose joints have no quaternions, or with closed loops, which stay closed (a
+        Stewart platform, a delta robot).
     frame
         The frame that follows the lines. It turns about one axis along each line.
     through
@@ -60,6 +65,9 @@ def line(
         has unit speed (m/s, or rad/s where the frame only turns): give it to `time_optimal`.
     tolerance
         The largest deviation from the path, in m and rad.
+    orientation
+        "path": the frame turns from pose to pose, or keeps its orientation. "free": only its
+        position follows the path, as for a five-bar linkage or an arm of few joints.
 
     Returns
     -------
@@ -72,21 +80,23 @@ def line(
         Where the frame cannot follow the path; the message names the place.
     """
     q, first = _begin("line", robot, frame, start)
+    hand = Guided(robot, frame, _checked_orientation("line", orientation), tolerance, "line")
     goals = _goals("line", through, first)
     width = 0.0 if blend == 0.0 else positive("blend", blend, "line")
     if duration is not None:
         positive("duration", duration, "line")
     if len(goals) == 1 or width:
         route = _route(first, goals, width)
-        return _timed(_followed(robot, frame, route, q, tolerance, "line"), duration)
+        return _timed(hand.followed(route, q), duration)
     if duration is None:
         problem = "without a duration, a path through several points must not have corners"
         raise InputError("E-PATH-038", problem, "give `blend` or `duration`", part="line")
     moves: list[Move] = []
     for goal in goals:
         route = _route(first, [goal], 0.0)
-        moves.append(_followed(robot, frame, route, q, tolerance, "line"))
-        first, q = goal, moves[-1].end
+        moves.append(hand.followed(route, q))
+        q = moves[-1].end
+        first = robot.forward_kinematics(q, frame=frame) if orientation == "free" else goal
     whole = sum(move.duration for move in moves)
     return Joined(tuple(_timed(move, duration * move.duration / whole) for move in moves))
 
@@ -100,6 +110,7 @@ def arc(
     start: Array,
     duration: float | None = None,
     tolerance: float = 1e-6,
+    orientation: Orientation = "path",
 ) -> Move:
     """Return the motion of a robot in which a frame follows an arc of a circle.
 
@@ -129,11 +140,12 @@ def arc(
     >>> move = chasles.trajectory.arc(robot, "tool", via, goal, start=q)  # doctest: +SKIP
     """
     q, first = _begin("arc", robot, frame, start)
+    hand = Guided(robot, frame, _checked_orientation("arc", orientation), tolerance, "arc")
     (last,) = _goals("arc", goal, first)
     if duration is not None:
         positive("duration", duration, "arc")
     route = _circle(first, finite("via", via, 3, "arc"), last)
-    return _timed(_followed(robot, frame, route, q, tolerance, "arc"), duration)
+    return _timed(hand.followed(route, q), duration)
 
 
 def _begin(name: str, robot: Robot, frame: str, start: Array) -> tuple[np.ndarray, np.ndarray]:
@@ -141,13 +153,21 @@ def _begin(name: str, robot: Robot, frame: str, start: Array) -> tuple[np.ndarra
     check_robot(name, robot)
     q = finite("start", start, robot.nq, name)
     for body in robot.model.bodies:
-        if not body.joint.additive:
+        if not (body.joint.additive or robot.model.constraints):  # else these joints follow others
             problem = f"joint {body.data.name!r} has coordinates that are not numbers"
             remedy = "lock it: robot.lock({...})"
             raise InputError("E-PATH-039", problem, remedy, part=name)
     if robot.model.constraints:
         robot.mechanism.closing.check_closed(f"{name}: start", q, 1e-9)
     return q, robot.forward_kinematics(q, frame=frame)
+
+
+def _checked_orientation(name: str, orientation: Any) -> Orientation:
+    if orientation not in get_args(Orientation):
+        problem = f"orientation must be 'path' or 'free', not {orientation!r}"
+        raise InputError("E-PATH-055", problem, part=name)
+    found: Orientation = orientation
+    return found
 
 
 def _goals(name: str, through: Any, first: np.ndarray) -> list[np.ndarray]:
@@ -239,49 +259,66 @@ def _circle(first: np.ndarray, via: np.ndarray, last: np.ndarray) -> Route:
     return Route(radius * angle, pose)
 
 
-def _followed(
-    robot: Robot, frame: str, route: Route, q: np.ndarray, tolerance: float, name: str
-) -> Move:
-    """The postures of a robot along a route, with a number of points that it keeps to it."""
-    allowed, count = positive("tolerance", tolerance, name), FEWEST
-    while True:
-        s = np.linspace(0.0, route.length, count + 1)
-        postures = _postures(robot, frame, route, s, q, name)
-        at = chart(robot, postures, name)
-        curve = in_pieces(make_interp_spline(s, at.points - at.points[0], 5))
-        path = at.move(curve, at.points[:1])
-        between = 0.5 * (s[1:] + s[:-1])
-        off = np.abs(
-            robot.forward_kinematics(path.inside(between, 0)[0], frame=frame) - route.pose(between)
-        ).max(axis=(-1, -2))
-        if off.max() <= allowed:
-            return path
-        if count >= MOST:
-            place = _place(between[int(np.argmax(off))], route)
-            problem = f"{frame!r} deviates from the path by {off.max():.3g} m or rad {place}"
-            remedy = "avoid singular configurations, or increase `tolerance`"
-            raise InputError("E-PATH-043", problem, remedy, part=name)
-        count *= 2
+@dataclass(frozen=True)
+class Guided:
+    """A frame of a robot that follows routes. name: of the function, for messages."""
 
+    robot: Robot
+    frame: str
+    orientation: Orientation
+    tolerance: float
+    name: str
 
-def _postures(
-    robot: Robot, frame: str, route: Route, s: np.ndarray, q: np.ndarray, name: str
-) -> np.ndarray:
-    """Postures (m, nq) at which the frame is on the route, each near the one before."""
-    found = [q]
-    for place, T in zip(s[1:], route.pose(s[1:]), strict=True):
-        target = {frame: Pose(T, tolerance=EXACT)}
-        solution = robot.inverse_kinematics(target, guess=found[-1], tries=1)
-        if not solution.solved:
-            problem = f"{frame!r} cannot reach the path {_place(place, route)}"
-            remedy = "choose another start or goal, within reach and within the joint limits"
-            raise InputError("E-PATH-044", problem, remedy, part=name)
-        if np.abs(solution.q - found[-1]).max() > JUMP:
-            problem = f"the configuration jumps {_place(place, route)}"
-            remedy = "avoid singular configurations and joint limits"
-            raise InputError("E-PATH-045", problem, remedy, part=name)
-        found.append(solution.q)
-    return np.array(found)
+    def followed(self, route: Route, q: np.ndarray) -> Move:
+        """The postures of the robot along a route, with so many points that it keeps to it."""
+        allowed, count = positive("tolerance", self.tolerance, self.name), FEWEST
+        while True:
+            s = np.linspace(0.0, route.length, count + 1)
+            at = chart(self.robot, self._postures(route, s, q), self.name)
+            curve = in_pieces(make_interp_spline(s, at.points - at.points[0], 5))
+            path = at.move(curve, at.points[:1])
+            between = 0.5 * (s[1:] + s[:-1])
+            off = self._off(path.inside(between, 0)[0], route.pose(between))
+            if off.max() <= allowed:
+                return path
+            if count >= MOST:
+                place = _place(between[int(np.argmax(off))], route)
+                problem = (
+                    f"{self.frame!r} deviates from the path by {off.max():.3g} m or rad {place}"
+                )
+                remedy = "avoid singular configurations, or increase `tolerance`"
+                raise InputError("E-PATH-043", problem, remedy, part=self.name)
+            count *= 2
+
+    def _off(self, q: np.ndarray, T: np.ndarray) -> np.ndarray:
+        """The deviation from poses (n, 4, 4) in m and rad."""
+        away = np.abs(self.robot.forward_kinematics(q, frame=self.frame) - T)
+        counted = away[:, :3, 3:] if self.orientation == "free" else away
+        return np.asarray(counted.max(axis=(-1, -2)))
+
+    def _target(self, T: np.ndarray) -> Target:
+        if self.orientation == "free":
+            return Position(T[:3, 3], tolerance=EXACT)
+        return Pose(T, tolerance=EXACT)
+
+    def _postures(self, route: Route, s: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Postures (m, nq) at which the frame is on the route, each near the one before."""
+        found, frame = [q], self.frame
+        for place, T in zip(s[1:], route.pose(s[1:]), strict=True):
+            target = {frame: self._target(T)}
+            solution = self.robot.inverse_kinematics(target, guess=found[-1], tries=1)
+            if not solution.solved:
+                problem = f"{frame!r} cannot reach the path {_place(place, route)}"
+                remedy = "choose another start or goal, within reach and within the joint limits"
+                if self.orientation == "path":
+                    remedy += ", or let the frame turn: orientation='free'"
+                raise InputError("E-PATH-044", problem, remedy, part=self.name)
+            if np.abs(self.robot.difference(found[-1], solution.q)).max() > JUMP:
+                problem = f"the configuration jumps {_place(place, route)}"
+                remedy = "avoid singular configurations and joint limits"
+                raise InputError("E-PATH-045", problem, remedy, part=self.name)
+            found.append(solution.q)
+        return np.array(found)
 
 
 def _place(s: float, route: Route) -> str:

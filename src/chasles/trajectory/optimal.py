@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,9 @@ from chasles.errors import InputError
 from chasles.functions.doors import check_robot
 from chasles.robot import Robot
 from chasles.trajectory.given import all_finite, bounds
+from chasles.trajectory.grid import Grid, Size, errors, taken
 from chasles.trajectory.moves import Array, Move, Polynomial, Timed
-from chasles.trajectory.reachable import PLACES, SLACK, Course, Speeds, along, fastest
-from chasles.trajectory.speed_limits import tops
-
-CUBIC = 1.0 / 24.0
-"""A parabola through three places of an interval differs from a smooth curve by 1/31 of the change
-of its second difference from interval to interval at most, where that is a cubic's."""
+from chasles.trajectory.reachable import PLACES
 
 STILL = 1e-6
 """A path stands still where its rate is less than this part of the largest one."""
@@ -109,15 +104,16 @@ def time_optimal(
     while isinstance(path, Timed):
         path = path.path
     on = Along(robot, path, _points(path, grid), limits[0], limits[1], limits[2], motors)
-    _check_moving(on)
-    return _solved(on, *ends)
+    with taken(on.size) as course:
+        on.fill(course)
+        _check_moving(on, course)
+        return _solved(on, course, *ends)
 
 
-def _check_moving(on: "Along") -> None:
+def _check_moving(on: "Along", course: Grid) -> None:
     """Refuse a path that stands still somewhere: there is no speed along it."""
-    rates = on.path_rates[1]
-    columns = np.concatenate([rates[0].T, rates[-1, -1:].T], axis=1)  # longer rows are faster
-    rate = np.abs(columns).max(axis=0)
+    rates = course.rates[1]
+    rate = np.abs(np.concatenate([rates[0], rates[-1, -1:]])).max(axis=1)
     k = int(np.argmin(rate))
     if rate[k] <= STILL * rate.max():
         problem = f"the path has zero velocity at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
@@ -136,20 +132,21 @@ def _points(path: Move, grid: Any) -> np.ndarray:
     """Grid points with the breaks of the path among them."""
     breaks = path.breaks
     if np.ndim(grid) == 0:
-        count = checked_count("time_optimal: grid", grid)
-        shares = np.ceil(count * np.diff(breaks) / path.duration - 1e-9).astype(int)
-        parts = zip(breaks, breaks[1:], np.maximum(shares, 1), strict=False)
-        return np.append(
-            np.concatenate([np.linspace(a, b, n, False) for a, b, n in parts]), breaks[-1]
-        )
-    found = all_finite("grid", np.asarray(grid, dtype=float), "time_optimal")
+        count, length = checked_count("time_optimal: grid", grid), breaks[1:] - breaks[:-1]
+        shares = np.maximum(np.ceil(count / path.duration * length - 1e-9).astype(int), 1)
+        number = np.arange(shares.sum()) - np.repeat(np.cumsum(shares) - shares, shares)
+        inner = np.repeat(breaks[:-1], shares) + np.repeat(length / shares, shares) * number
+        return np.append(inner, breaks[-1])
+    found = np.asarray(grid, dtype=float)
+    if found.ndim != 1 or len(found) < 2 or not np.isfinite(found).all():
+        found = all_finite("grid", np.atleast_1d(found), "time_optimal")
     whole = found.ndim == 1 and len(found) > 1 and found[0] == 0.0
-    if not whole or abs(found[-1] - path.duration) > 1e-9 or np.any(np.diff(found) <= 0.0):
+    if not whole or abs(found[-1] - path.duration) > 1e-9 or (found[1:] <= found[:-1]).any():
         problem = f"grid must increase from 0 to the path's duration, {path.duration:g}"
         raise InputError("E-PATH-028", problem, part="time_optimal")
     place = np.searchsorted(breaks, found)
-    near = [breaks[np.clip(place - k, 0, len(breaks) - 1)] for k in (0, 1)]
-    apart = np.minimum(*(np.abs(found - each) for each in near))
+    near = breaks[np.maximum(place - 1, 0)], breaks[np.minimum(place, len(breaks) - 1)]
+    apart = np.minimum(found - near[0], np.abs(near[1] - found))
     return np.sort(np.concatenate([found[apart > 1e-9 * path.duration], breaks]))
 
 
@@ -165,32 +162,59 @@ class Along:
     effort: np.ndarray
     actuated: Sequence[str] | None
 
-    @cached_property
-    def bent(self) -> np.ndarray:
-        """True for coordinates whose acceleration is limited."""
-        return np.isfinite(self.acceleration)
-
-    @cached_property
-    def loaded(self) -> np.ndarray:
-        """True for coordinates whose torque is limited."""
-        return np.isfinite(self.effort)
-
-    @cached_property
-    def length(self) -> np.ndarray:
-        """The lengths of the intervals (N,)."""
-        return np.diff(self.s)
-
-    @cached_property
-    def path_rates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """q, q' and q'' (PLACES, N, n) at the places of every interval."""
+    @property
+    def polynomial(self) -> Polynomial | None:
+        """The path, if it is a polynomial of its coordinates in every interval."""
         path = self.path
-        if not isinstance(path, Polynomial) or path.space.brackets:
+        return path if isinstance(path, Polynomial) and not path.space.brackets else None
+
+    @property
+    def size(self) -> Size:
+        """The size of the grid that it needs."""
+        bent, loaded = (int(np.isfinite(a).sum()) for a in (self.acceleration, self.effort))
+        terms = 0 if self.polynomial is None else len(self.polynomial.curve.c)
+        return Size(len(self.s) - 1, self.robot.nv, bent, loaded, terms)
+
+    def fill(self, course: Grid) -> None:
+        """Put the path, its torques and its limits at all places into a grid."""
+        np.subtract(self.s[1:], self.s[:-1], out=course.length[:, 0])
+        q = self._follow(course)
+        bent, loaded = np.isfinite(self.acceleration), np.isfinite(self.effort)
+        if not bent.all():
+            course.bent[...] = course.rates[1:][..., bent]
+        _, q1, q2 = course.rates
+        if loaded.any():
+            states = ((course.still, course.still), (course.still, q1), (q1, q2))
+            for tau, rates in zip(course.torques, states, strict=True):
+                self._load(tau, loaded, q, *rates)
+        course.velocity[...] = self.velocity
+        course.bound(self.limits)
+
+    def _follow(self, course: Grid) -> np.ndarray:
+        """Positions (PLACES, N, nq); q' and q'' go to the grid."""
+        path, begin = self.polynomial, self.s[:-1]
+        if path is None:
             # inside of every interval, since rates may jump at its ends
             inner = np.clip(SHARES, 1e-9, 1.0 - 1e-9)[:, None]
-            q, q1, q2 = path.inside(self.s[:-1] + self.length * inner, 2)
-            return q, q1, q2
-        q, q1, q2 = along(path.curve, self.s[:-1], self.length)
-        return path.space.integrate(path.anchors[0], q), q1, q2
+            places = begin + course.length.T * inner
+            q, course.rates[1], course.rates[2] = self.path.inside(places, 2)
+            return q
+        c, x = path.curve.c, path.curve.x
+        piece = np.clip(np.searchsorted(x, begin, "right") - 1, 0, len(x) - 2)
+        np.take(c, piece, axis=1, out=course.pieces, mode="clip")
+        np.subtract(begin, x[piece], out=course.start[:, 0])
+        course.follow()
+        found: np.ndarray = path.space.integrate(path.anchors[0], course.rates[0])
+        return found
+
+    def _load(
+        self, out: np.ndarray, loaded: np.ndarray, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray
+    ) -> None:
+        """Put limited torques into an array."""
+        if not self.robot.model.constraints and loaded.all():
+            self.robot.inverse_dynamics(q, qd, qdd, out=out)
+        else:
+            out[...] = self.torques(q, qd, qdd)[..., loaded]
 
     def torques(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Joint torques, of the actuated joints where there are loops."""
@@ -198,52 +222,28 @@ class Along:
             return self.robot.inverse_dynamics(q, qd, qdd, actuated=self.actuated)
         return self.robot.inverse_dynamics(q, qd, qdd)
 
-    @cached_property
-    def course(self) -> Course:
-        """The constraints at all places, whose torques are three batches of inverse dynamics."""
-        q, q1, q2 = self.path_rates
-        bent, loaded = self.bent, self.loaded
-        some = _columns(q1, bent), _columns(q2, bent)
-        if not np.any(loaded):
-            none = np.zeros((*q1.shape[:2], 0))
-            return Course(some[0], some[1], none, none, none, self.length)
-        still = np.zeros_like(q1)
-        states = ((still, still), (still, q1), (q1, q2))
-        tau = [_columns(self.torques(q, *rates), loaded) for rates in states]
-        return Course(some[0], some[1], tau[0], tau[1], tau[2], self.length)
-
-    @cached_property
+    @property
     def limits(self) -> np.ndarray:
         """The limits of accelerations and torques (r,)."""
-        return np.concatenate([self.acceleration[self.bent], self.effort[self.loaded]])
-
-    def top(self) -> np.ndarray:
-        """The largest Bernstein coefficients of x (PLACES, N) by the velocities' limits."""
-        top = tops(self.path_rates[1], self.velocity, _errors)
-        top[0, 1:] = np.minimum(top[0, 1:], top[2, :-1])  # of one grid point
-        return top * (1.0 - SLACK)
+        every = np.concatenate([self.acceleration, self.effort])
+        return every[np.isfinite(every)]
 
 
-def _solved(on: Along, start_speed: float, end_speed: float) -> Move:
+def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Move:
     """The fastest way, with limits tightened until they hold between the places too."""
-    course, top = on.course, on.top()
-    hi = np.tile(on.limits, (len(on.length), 1))
+    limits = on.limits
     for _ in range(MOST_ROUNDS):
-        found = fastest(course.rows(-hi, hi, top), top[0], start_speed**2, end_speed**2)
-        if found.failed is not None:
-            raise _infeasible(on, found, start_speed)
-        peak, second = course.peaks(found.x)
-        error = _errors(second)
-        over = peak + error > on.limits
-        if not np.any(over):
+        failed = course.fastest(start_speed**2, end_speed**2)
+        if failed is not None:
+            raise _infeasible(on, course, failed, start_speed)
+        course.measure()
+        error = errors(course.second)
+        over = course.peak + error > limits
+        if not over.any():
             break
-        hi = np.minimum(hi, on.limits - _spread(np.where(over, CAUTION * error, 0.0)))
-    return Timed(on.path, _profile(on, found.x))
-
-
-def _columns(array: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Some entries of the last axis; the array itself where these are all."""
-    return array if np.all(chosen) else array[..., chosen]
+        margin = _spread(np.where(over, CAUTION * error, 0.0))
+        np.minimum(course.limits, limits - margin, out=course.limits)
+    return Timed(on.path, _profile(on, course))
 
 
 def _spread(values: np.ndarray) -> np.ndarray:
@@ -254,41 +254,26 @@ def _spread(values: np.ndarray) -> np.ndarray:
     return found
 
 
-def _errors(second: np.ndarray) -> np.ndarray:
-    """Return the largest deviation of curves from parabolas with these second differences (N, r).
-
-    The smaller one of the changes to the two neighbors counts: at a break of the path the other is
-    not that of a smooth curve.
-    """
-    if len(second) == 1:
-        return np.abs(second)
-    change = CUBIC * np.abs(np.diff(second, axis=0))
-    found = np.empty_like(second)
-    found[0], found[-1] = change[0], change[-1]
-    np.minimum(change[:-1], change[1:], out=found[1:-1])
-    return found
-
-
-def _profile(on: Along, x: np.ndarray) -> PPoly:
+def _profile(on: Along, course: Grid) -> PPoly:
     """s(t), a parabola in every interval."""
+    x, length = course.x, course.length[:, 0]
     speed = np.sqrt(np.maximum(x, 0.0))
-    dt = 2.0 * on.length / (speed[:-1] + speed[1:])
-    if not np.all(np.isfinite(dt)):
+    dt = 2.0 * length / (speed[:-1] + speed[1:])
+    if not np.isfinite(dt).all():
         k = int(np.argmax(~np.isfinite(dt)))
         problem = f"the motion stops at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
         remedy = "check the torque limits there, or use a finer grid"
         raise InputError("E-PATH-029", problem, remedy, part="time_optimal")
-    bend = 0.25 * (x[1:] - x[:-1]) / on.length
-    t = np.concatenate([[0.0], np.cumsum(dt)])
-    return PPoly(np.array([bend, speed[:-1], on.s[:-1]]), t)
+    c, t = np.empty((3, len(dt))), np.zeros(len(x))
+    c[0], c[1], c[2] = 0.25 * (x[1:] - x[:-1]) / length, speed[:-1], on.s[:-1]
+    np.cumsum(dt, out=t[1:])
+    return PPoly.construct_fast(c, t)
 
 
-def _infeasible(on: Along, found: Speeds, start_speed: float) -> InputError:
+def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputError:
     """The error that names the place, and the joint if its torque at rest exceeds the limit."""
-    k = found.failed
-    assert k is not None
     place = f"at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
-    held = on.torques(on.path_rates[0][0, k], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
+    held = on.torques(on.path.inside(on.s[k], 0)[0], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
     share = np.abs(held) / on.effort
     if share.max(initial=0.0) >= 1.0:
         j = int(np.argmax(share))
@@ -299,8 +284,8 @@ def _infeasible(on: Along, found: Speeds, start_speed: float) -> InputError:
         )
         remedy = "increase `effort`, or choose another path"
         return InputError("E-PATH-030", problem, remedy, part="time_optimal")
-    if k == 0 and found.low[0] <= found.high[0]:
-        low, high = (math.sqrt(max(each, 0.0)) for each in (found.low[0], found.high[0]))
+    if k == 0 and course.reach[0, 0] <= course.reach[0, 1]:
+        low, high = (math.sqrt(max(each, 0.0)) for each in course.reach[0].tolist())
         problem = f"start_speed {start_speed:g} is outside {low:.6g} to {high:.6g}"
         remedy = "choose a start_speed within the limits"
         return InputError("E-PATH-031", problem, remedy, part="time_optimal")

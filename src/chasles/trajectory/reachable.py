@@ -16,13 +16,9 @@ parabolas through them, which bound these: so a constraint holds between grid po
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache
 from math import perm
-from typing import Any, NamedTuple
-
-import numpy as np
-from scipy.interpolate import PPoly
+from typing import Any
 
 from chasles import backends
 from chasles.expr import (
@@ -44,8 +40,8 @@ FAR = 1e30
 PLACES = 3
 """Places in a grid interval where constraints are known: its ends and its middle."""
 
-NEWTON, MOST_ROUNDS, NEARLY = 4, 60, 1e-13
-"""Steps of Newton's method at a time, how often at most, and the part by which they may move."""
+NEWTON, NEARLY = 4, 1e-13
+"""Steps of Newton's method at a time, and the part by which they may move."""
 
 SMALL = 1e-11
 """The least coefficient of u, as part of that of x; and the least slope of a row."""
@@ -53,115 +49,13 @@ SMALL = 1e-11
 SLACK = 5e-7
 """The part of every limit that is left for rounding, and for errors of the parabolas."""
 
+STEADY = 0.5
+"""Squared rates q' that change by more than this factor in an interval bound the speed as one."""
+
 RELAXED = 0.5
 """The part of the slack that the way forward leaves, so that rounding does not stop it."""
 
 Numbers = Sequence[Number]
-
-
-@dataclass(frozen=True, eq=False)
-class Course:
-    """Constraints of N grid intervals at their places: arrays (PLACES, N, k), and lengths (N,).
-
-    q1, q2: first and second derivatives along the path of coordinates whose accelerations q1 u +
-    q2 x are limited. held, pushed, turned: torques c, c + a and c + b of a u + b x + c.
-    """
-
-    q1: np.ndarray
-    q2: np.ndarray
-    held: np.ndarray
-    pushed: np.ndarray
-    turned: np.ndarray
-    length: np.ndarray
-
-    @cached_property
-    def arrays(self) -> list[np.ndarray]:
-        """The arrays of each place, (N, k)."""
-        every = (self.q1, self.q2, self.held, self.pushed, self.turned)
-        return [place for array in every for place in array]
-
-    @property
-    def key(self) -> tuple[int, int]:
-        """Return the number of limited accelerations and torques."""
-        return self.q1.shape[-1], self.held.shape[-1]
-
-    def rows(self, lo: np.ndarray, hi: np.ndarray, top: np.ndarray) -> list[np.ndarray]:
-        """Rows high, low, slope and its inverse, (N, m) each.
-
-        lo, hi: limits (N, r). top (PLACES, N): Bernstein coefficients of the largest x.
-        """
-        ends = np.stack([top[1], self.length], axis=1)
-        return self._run("rows", lo, hi, ends)
-
-    def peaks(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The largest absolute values of the constraints in each interval (N, r), by their
-        parabolas, and the second differences of these; x: squared speeds (N + 1,)."""
-        state = np.stack([x[:-1], x[1:], self.length], axis=1)
-        high, second = self._run("peaks", state)
-        return high, second
-
-    def _run(self, name: str, *more: np.ndarray) -> list[np.ndarray]:
-        """The results of a program for each interval."""
-        kernel = _kernel(name, *self.key)
-        found = [np.empty((len(self.length), v.size)) for v in kernel.interface.outputs]
-        kernel([*self.arrays, *more], found, 1)
-        return found
-
-
-class Speeds(NamedTuple):
-    """Squared speeds x (N + 1,) at the grid points; or the last interval that is infeasible.
-
-    low, high (N + 1,): the squared speeds from which the end can be reached. failed: the index of
-    the interval, None where the path can be run through.
-    """
-
-    x: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    failed: int | None = None
-
-
-def fastest(rows: Sequence[np.ndarray], top: np.ndarray, first: float, last: float) -> Speeds:
-    """The largest squared speeds along the path, from `first` to `last` at its ends.
-
-    rows: of `Course.rows`. top: the largest x at the starts of the intervals (N,).
-    """
-    (n, m), (high, low, slope, inverse) = rows[0].shape, rows
-    alone = _alone(high, low, slope, top)
-    record, last_one = np.empty((1, n, 2)), np.array([[last, last]], float)
-    controls = [each[None, ::-1] for each in (high, low, inverse, alone)]
-    _loop("backward", m)([last_one.copy()], controls, [record], n, 1, 1)
-    least, most = np.append(record[0, ::-1], last_one, axis=0).T
-    empty = np.flatnonzero(~(least <= most))
-    if len(empty) or not least[0] <= first <= most[0] * (1.0 + 1e-9):
-        return Speeds(most, least, most, int(empty[-1]) if len(empty) else 0)
-    x, ends = np.empty((1, n, 1)), np.stack([least[1:], most[1:]], axis=1)
-    controls = [each[None] for each in (high, low, slope, ends)]
-    _loop("forward", m)([np.array([[first]], float)], controls, [x], n, 1, 1)
-    return Speeds(np.append(first, x), least, most)
-
-
-def _alone(high: np.ndarray, low: np.ndarray, slope: np.ndarray, top: np.ndarray) -> np.ndarray:
-    """Bounds (N, 2) of x by rows of the same grid interval."""
-    n, m = high.shape
-    found = np.stack([np.zeros(n), top], axis=1)
-    controls = [each[:, None] for each in (high, low, slope)]
-    rests = bool(np.all(low.max(axis=1) <= high.min(axis=1)))  # everywhere at x = 0
-    for end, side in ((1, -1.0),) if rests else ((0, 1.0), (1, -1.0)):
-        state, here = np.stack([found[:, end], np.ones(n), np.full(n, side)], axis=1), np.arange(n)
-        given = controls
-        for k in range(MOST_ROUNDS):
-            steps = NEWTON if k else 1  # one shows that most bounds stay
-            _loop("alone", m)([state], given, [], steps, steps, 1)
-            found[here, end] = state[:, 0]
-            moved = state[:, 1] != 0.0
-            if not np.any(moved):
-                break
-            state, here, given = state[moved], here[moved], [each[moved] for each in given]
-    return found
-
-
-# Programs ----------------------------------------------------------------------------------------
 
 
 def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Any]]:
@@ -183,17 +77,20 @@ def bernstein(values: Numbers) -> list[Number]:
 
 
 def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """Rows high, low, slope, and its inverse, of all constraints."""
-    lo, hi, (top, d) = given[5 * PLACES :]
+    """Rows high, low, slope, and its inverse, of all constraints; the room between them at x = 0.
+
+    Limits are -hi and hi; top: the middle Bernstein coefficient of the largest x.
+    """
+    hi, (top,), (d,) = given[5 * PLACES :]
     high, low, slope = [], [], []
     for k, places in enumerate(_parabolas(given, accelerations, torques)):
         a = bernstein([x + y * (p * d) for p, (x, y, _) in enumerate(places)])
         b, c = (bernstein([place[i] for place in places]) for i in (1, 2))
-        slack = SLACK * (hi[k] - lo[k])
+        most = (1.0 - 2.0 * SLACK) * hi[k]
         for x, y, z in zip(a, b, c, strict=True):
-            floor = SMALL * absolute(y) + 1e-16 * (hi[k] - lo[k])
+            floor = SMALL * absolute(y) + 2e-16 * hi[k]
             by = 2.0 * d / select(less(absolute(x), floor), floor, x)
-            one, two = (lo[k] - z + slack) * by, (hi[k] - z - slack) * by
+            one, two = (-most - z) * by, (most - z) * by
             high.append(maximum(one, two))
             low.append(minimum(one, two))
             slope.append(1.0 - y * by)
@@ -201,12 +98,12 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
     low.append(0.0)
     slope.append(-1.0 + 0.0 * d)
     inverse = [1.0 / select(less(absolute(s), SMALL), SMALL, s) for s in slope]
-    return [high, low, slope, inverse]
+    return [high, low, slope, inverse, [joined(minimum, high) - joined(maximum, low)]]
 
 
 def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
     """The largest absolute value of each constraint, and its second difference."""
-    x, y, d = given[5 * PLACES]
+    (x,), (y,), (d,) = given[5 * PLACES :]
     u, middle = (y - x) / (2.0 * d), 0.5 * (x + y)
     peak, second = [], []
     for places in _parabolas(given, accelerations, torques):
@@ -245,13 +142,22 @@ def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number
     return values[0]
 
 
-def _newton(state: Numbers, high: Numbers, low: Numbers, slope: Numbers) -> Any:
-    """A step to an end of {x: max(low + slope x) <= min(high + slope x)} from outside.
+def _alone(given: Sequence[Numbers], m: int, steps: int) -> list[list[Number]]:
+    """An end of {x: max(low + slope x) <= min(high + slope x)}, by Newton's method from outside.
 
     side is 1 for the lower end, -1 for the upper one; x is far outside where there is no such
-    set. moved: 1 where x changed.
+    set. moved: 1 where x changed in the last step.
     """
-    x, _, side = state
+    (x,), (side,), *rows = given
+    moved: Number = 0.0
+    for _ in range(steps):
+        before, x = x, _newton(x, side, *rows)
+        moved = less(NEARLY * absolute(x), absolute(x - before))
+    return [[x], [moved]]
+
+
+def _newton(x: Number, side: Number, high: Numbers, low: Numbers, slope: Numbers) -> Number:
+    """A step of Newton's method."""
     top, bottom = high[0] + slope[0] * x, low[0] + slope[0] * x
     top_slope, bottom_slope = slope[0], slope[0]
     for up, down, by in zip(high[1:], low[1:], slope[1:], strict=True):
@@ -263,19 +169,86 @@ def _newton(state: Numbers, high: Numbers, low: Numbers, slope: Numbers) -> Any:
     room, rate = top - bottom, (top_slope - bottom_slope) * side
     helps = less(0.0, rate)
     nearer = x - room * side / select(helps, rate, 1.0)
-    after = select(less(room, 0.0), select(helps, nearer, side * FAR), x)
-    return after, less(NEARLY * absolute(after), absolute(after - x)), side
+    return select(less(room, 0.0), select(helps, nearer, side * FAR), x)
 
 
 STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
-    "alone": (_newton, (3, 0, 0, 0)),
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
 """The step of each loop, and the sizes of its inputs; 0 stands for the number of rows."""
 
 
-def traced(name: str, sizes: Sequence[int], body: Callable[..., Any]) -> Program:
+def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
+    """n polynomials of so many terms at the places, with two derivatives.
+
+    No interval contains a break of the curve.
+    """
+    *rows, (start,), (d,) = given
+    times = [start + (0.5 * p) * d for p in range(PLACES)]
+    found: list[list[Number]] = []
+    for order in range(3):
+        weights = [perm(terms - 1 - k, order) for k in range(terms - order)]
+        for t in times:
+            values = []
+            for j in range(n):
+                total: Number = 0.0
+                for weight, row in zip(weights, rows, strict=False):
+                    total = total * t + weight * row[j]
+                values.append(total + 0.0 * t)
+            found.append(values)
+    return found
+
+
+def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
+    """Bernstein coefficients of the largest x by each velocity, at three places of an interval.
+
+    Those of (velocity / q')^2, where q' changes little; FAR below zero elsewhere. Then the second
+    difference of these squares, and a bound of x for the whole interval.
+    """
+    *rates, velocity = given
+    coefficients: list[list[Number]] = [[], [], []]
+    second, safe = [], []
+    for *places, limit in zip(*rates, velocity, strict=True):
+        slow = [(rate / limit) * (rate / limit) for rate in places]
+        high, low = joined(maximum, slow), joined(minimum, slow)
+        bend = absolute(slow[0] - 2.0 * slow[1] + slow[2])
+        even = less(STEADY * high, low)
+        fast = [1.0 / select(even, each, 1.0) for each in slow]
+        for found, value in zip(coefficients, bernstein(fast), strict=True):
+            found.append(select(even, value, -FAR))
+        second.append(fast[0] - 2.0 * fast[1] + fast[2])
+        safe.append(1.0 / maximum(high + bend, 1.0 / FAR))
+    return [*coefficients, second, safe]
+
+
+def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
+    """The least of coefficients less their errors, which count above the bounds `safe`."""
+    *coefficients, errors, safe = given
+    found = []
+    for place in coefficients:
+        rows = zip(place, errors, safe, strict=True)
+        found.append(joined(minimum, [maximum(x - e, least) for x, e, least in rows]))
+    return [[each] for each in found]
+
+
+def _constraints(accelerations: int, torques: int) -> list[int]:
+    """The sizes of the constraints' arrays at the places."""
+    return [accelerations] * (2 * PLACES) + [torques] * (3 * PLACES)
+
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
+    "path": (_path, lambda terms, n: [n] * terms + [1, 1]),
+    "tops": (_tops, lambda n: [n] * (PLACES + 1)),
+    "lowest": (_lowest, lambda n: [n] * (PLACES + 2)),
+    "rows": (_rows, lambda a, t: [*_constraints(a, t), a + t, 1, 1]),
+    "alone": (_alone, lambda m, _: [1, 1, m, m, m]),
+    "peaks": (_peaks, lambda a, t: [*_constraints(a, t), 1, 1, 1]),
+}
+"""The programs of intervals, and the sizes of their inputs, by numbers of terms and limits."""
+
+
+def _traced(name: str, sizes: Sequence[int], body: Callable[..., Any]) -> Program:
     arena = Arena(RULES)
     inputs = [Variable(f"x{i}", (n,)) for i, n in enumerate(sizes)]
     found = body(*([arena.input(v.name, k) for k in range(v.size)] for v in inputs))
@@ -283,68 +256,27 @@ def traced(name: str, sizes: Sequence[int], body: Callable[..., Any]) -> Program
     return Program.from_outputs(name, inputs, outputs)
 
 
-def along(curve: PPoly, s: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, ...]:
-    """A curve and its first two derivatives (PLACES, N, n) at the places of intervals from s on.
-
-    No interval contains a break of the curve.
-    """
-    c, x = curve.c, curve.x
-    piece = np.clip(np.searchsorted(x, s, "right") - 1, 0, len(x) - 2)
-    rows, n = list(c[:, piece]), c.shape[-1]
-    kernel = _path(len(c), n)
-    found = [np.empty((PLACES, len(s), n)) for _ in range(3)]
-    outputs = [place for each in found for place in each]
-    kernel([*rows, np.stack([s - x[piece], length], axis=1)], outputs, 1)
-    return tuple(found)
-
-
-@cache
-def _path(terms: int, n: int) -> Any:
-    """n polynomials of a number of terms at the places, with two derivatives."""
-
-    def body(*given: Numbers) -> list[list[Number]]:
-        *rows, (start, d) = given
-        times = [start + (0.5 * p) * d for p in range(PLACES)]
-        found: list[list[Number]] = []
-        for order in range(3):
-            weights = [perm(terms - 1 - k, order) for k in range(terms - order)]
-            for t in times:
-                values = []
-                for j in range(n):
-                    total: Number = 0.0
-                    for weight, row in zip(weights, rows, strict=False):
-                        total = total * t + weight * row[j]
-                    values.append(total + 0.0 * t)
-                found.append(values)
-        return found
-
-    trace = partial(traced, "path", [n] * terms + [2], body)
-    return compiled(("time optimal", "path", terms, n), trace)
-
-
-def compiled(recipe: tuple[Any, ...], trace: Callable[[], Program]) -> Any:
+def _compiled(recipe: tuple[Any, ...], trace: Callable[[], Program]) -> Any:
     return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
 
 
 @cache
-def _kernel(name: str, accelerations: int, torques: int) -> Any:
-    """`_rows` or `_peaks` for a number of constraints, compiled."""
-    r, body = accelerations + torques, {"rows": _rows, "peaks": _peaks}[name]
-    sizes = [accelerations] * (2 * PLACES) + [torques] * (3 * PLACES)
-    sizes += [r, r, 2] if name == "rows" else [3]
+def kernel(name: str, *numbers: int) -> Any:
+    """A program of intervals, compiled."""
+    body, sizes = PROGRAMS[name]
 
     def trace() -> Program:
-        return traced(name, sizes, lambda *given: body(given, accelerations, torques))
+        return _traced(name, sizes(*numbers), lambda *given: body(given, *numbers))
 
-    return compiled(("time optimal", name, accelerations, torques), trace)
+    return _compiled(("time optimal", name, *numbers), trace)
 
 
 @cache
-def _loop(name: str, m: int) -> Any:
+def loop(name: str, m: int) -> Any:
     """A step for m rows, compiled and repeated."""
     body, sizes = STEPS[name]
 
     def trace() -> Program:
-        return traced(name, [n or m for n in sizes], lambda *given: (body(*given),))
+        return _traced(name, [n or m for n in sizes], lambda *given: (body(*given),))
 
-    return backends.loop(compiled(("time optimal", name, m), trace))
+    return backends.loop(_compiled(("time optimal", name, m), trace))

@@ -17,7 +17,8 @@ import numpy as np
 from chasles.backends.arrays import Rows, words
 from chasles.backends.llvm.checked import address, start_of
 from chasles.backends.llvm.code import Machine, assemble, load
-from chasles.backends.llvm.loop import BLOCK, NUMBERS, TABLES, Loop, fitting_threads, workspace
+from chasles.backends.llvm.loop import Loop, fitting_threads, workspace
+from chasles.backends.llvm.loop_source import BLOCK, NUMBERS, TABLES
 from chasles.backends.llvm.threads import pool
 
 AT_ONCE = 2

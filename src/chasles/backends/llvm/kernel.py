@@ -118,8 +118,11 @@ class Kernel:
         given, run = words((*head, *map(start_of, tables))), pool()
         run(run.rows, start_of(given), count, SHARE, threads, self.artifact.work)
 
-    def prepared(self, inputs: Rows, outputs: Rows) -> Callable[[], None]:
-        """A call of several rows of certain arrays, on this thread, to be made many times."""
+    def prepared(self, inputs: Rows, outputs: Rows) -> Callable[..., None]:
+        """A call of several rows of certain arrays, on this thread, to be made many times.
+
+        It may be given a count of rows, from one on, if not all are to be computed.
+        """
         space = np.empty(self.artifact.workspace // 8 + 8)
         arrays_ = [*inputs, *outputs, space]
         steps = [words(a.strides[0] for a in each) for each in (inputs, outputs)]
@@ -127,17 +130,18 @@ class Kernel:
         tables = (places[0], steps[0], places[1], steps[1])
         starts = [table.buffer_info()[0] for table in tables]
         even = -(-objects.address(space) // 64) * 64
-        given = (len(outputs[0]), *map(ctypes.c_void_p, (*starts, even)))
+        every, given = len(outputs[0]), tuple(map(ctypes.c_void_p, (*starts, even)))
         kinds = (ctypes.c_int64, *[ctypes.c_void_p] * 5)
         batch = checked.ends(ctypes.CFUNCTYPE(None, *kinds)(self.batch_address))
 
-        def call() -> None:
+        def call(count: int = every) -> None:
+            assert count <= every, "rows"
             if checked.ON:
                 for a in arrays_:
                     address(a)
                 for table in tables:
                     start_of(table)
-            batch(*given)
+            batch(count, *given)
 
         return call
 

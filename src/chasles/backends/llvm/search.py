@@ -24,7 +24,8 @@ from chasles.backends.llvm.alone_source import ALONE
 from chasles.backends.llvm.checked import address, start_of
 from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.kernel import Kernel
-from chasles.backends.llvm.loop import BLOCK, fitting_threads
+from chasles.backends.llvm.loop import fitting_threads
+from chasles.backends.llvm.loop_source import BLOCK
 from chasles.backends.llvm.ranking import LANES, ranking, table
 from chasles.backends.llvm.search_source import SOURCE
 from chasles.backends.llvm.threads import memory, pool

@@ -1,6 +1,6 @@
 """The source of searches, in LLVM's language: `search.py` says what they do."""
 
-from chasles.backends.llvm.loop import BLOCK
+from chasles.backends.llvm.loop_source import BLOCK
 from chasles.backends.llvm.threads import field
 
 NUMBERS = ("tries", "ranked", "inputs", "size", "space", "table", "others")

@@ -1,0 +1,238 @@
+"""The text of a loop: a step repeated, for blocks of states."""
+
+from chasles.backends.llvm.threads import MOVED, field
+
+BLOCK = 64
+"""States that go through all steps before the next: their numbers stay in the nearest cache."""
+
+AT_ONCE = 64
+"""Records of a row that are collected in the cache and then written together: those of one row lie
+side by side, those of a block's rows far apart."""
+
+NUMBERS, TABLES = 6, 10
+"""How many numbers `repeat` takes, and then how many addresses."""
+
+GIVEN = (
+    *((name, "i64") for name in ("steps", "every", "inputs", "outputs", "kept", "size", "space")),
+    *((name, "ptr") for name in ("ins", "in_rows", "in_steps", "sizes")),
+    *((name, "ptr") for name in ("records", "record_rows", "record_steps")),
+    *((name, "ptr") for name in ("fresh_places", "near_places", "near_rows")),
+)
+"""What `blocks` is given: numbers of steps, and between records; of inputs, outputs and records;
+bytes of memory, and where in it the workspace is; tables of the inputs and records of the first
+state, as `repeat` takes them, and where in the memory results and records are collected."""
+
+
+def _entry(name: str, kind: str, table: str, index: str) -> str:
+    """Lines that load an entry of a table, and name its place."""
+    place = f"%{name}_place = getelementptr {kind}, ptr %{table}, i64 %{index}"
+    return f"  {place}\n  %{name} = load {kind}, ptr %{name}_place"
+
+
+SOURCE = f"""
+declare void @one(ptr, ptr)
+declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare i64 @llvm.umin.i64(i64, i64)
+declare ptr @malloc(i64)
+declare void @free(ptr)
+{MOVED}
+
+define internal void @copied(i64 %rows, ptr %to, i64 %stride, ptr %from, i64 %size) {{
+entry:
+  %dense = icmp eq i64 %stride, %size
+  br i1 %dense, label %whole, label %loop
+whole:
+  %all = mul i64 %rows, %size
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %all, i1 false)
+  ret void
+loop:
+  %row = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %there = mul i64 %row, %stride
+  %here = mul i64 %row, %size
+  %target = getelementptr i8, ptr %to, i64 %there
+  %source = getelementptr i8, ptr %from, i64 %here
+  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %size, i1 false)
+  %next = add i64 %row, 1
+  %more = icmp ult i64 %next, %rows
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}}
+
+; Tables: of inputs, addresses, strides between rows and between steps; of outputs, addresses (of
+; the states themselves), sizes of a row, and of records (as many as `kept`), addresses and strides
+; between rows and between records. `fresh` is where one state's results go before they become the
+; state.
+define void @repeat(i64 %rows, i64 %steps, i64 %every, i64 %inputs, i64 %outputs, i64 %kept,
+                    ptr %in, ptr %in_rows, ptr %in_steps, ptr %state, ptr %sizes,
+                    ptr %record, ptr %record_rows, ptr %record_steps, ptr %fresh, ptr %workspace) {{
+entry:
+  %alone = icmp eq i64 %rows, 1
+  %any = icmp ne i64 %kept, 0
+  br label %loop
+loop:
+  %step = phi i64 [ 1, %entry ], [ %next, %again ]
+  br i1 %alone, label %single, label %many
+single:
+  call void @one(ptr %in, ptr %fresh)
+  br label %return
+return:
+  %r = phi i64 [ 0, %single ], [ %r_next, %return ]
+{_entry("r_from", "ptr", "fresh", "r")}
+{_entry("r_to", "ptr", "state", "r")}
+{_entry("r_size", "i64", "sizes", "r")}
+  call void @llvm.memcpy.p0.p0.i64(ptr %r_to, ptr %r_from, i64 %r_size, i1 false)
+  %r_next = add i64 %r, 1
+  %r_more = icmp ult i64 %r_next, %outputs
+  br i1 %r_more, label %return, label %advance
+many:
+  call void @batch(i64 %rows, ptr %in, ptr %in_rows, ptr %state, ptr %sizes, ptr %workspace)
+  br label %advance
+advance:
+  %a = phi i64 [ 0, %return ], [ 0, %many ], [ %a_next, %advance ]
+{_entry("a_old", "ptr", "in", "a")}
+{_entry("a_step", "i64", "in_steps", "a")}
+  %a_new = getelementptr i8, ptr %a_old, i64 %a_step
+  store ptr %a_new, ptr %a_old_place
+  %a_next = add i64 %a, 1
+  %a_more = icmp ult i64 %a_next, %inputs
+  br i1 %a_more, label %advance, label %due
+due:
+  %past = urem i64 %step, %every
+  %whole = icmp eq i64 %past, 0
+  %last = icmp eq i64 %step, %steps
+  %now = or i1 %whole, %last
+  %keep = and i1 %now, %any
+  br i1 %keep, label %records, label %again
+records:
+  %k = phi i64 [ 0, %due ], [ %k_next, %records ]
+{_entry("k_to", "ptr", "record", "k")}
+{_entry("k_rows", "i64", "record_rows", "k")}
+{_entry("k_steps", "i64", "record_steps", "k")}
+{_entry("k_state", "ptr", "state", "k")}
+{_entry("k_size", "i64", "sizes", "k")}
+  call void @copied(i64 %rows, ptr %k_to, i64 %k_rows, ptr %k_state, i64 %k_size)
+  %k_on = getelementptr i8, ptr %k_to, i64 %k_steps
+  store ptr %k_on, ptr %k_to_place
+  %k_next = add i64 %k, 1
+  %k_more = icmp ult i64 %k_next, %kept
+  br i1 %k_more, label %records, label %again
+again:
+  %next = add i64 %step, 1
+  %more = icmp ule i64 %next, %steps
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}}
+
+; Places at some distances from another.
+define internal void @placed(i64 %count, ptr %to, ptr %from, ptr %far) {{
+entry:
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %next, %do ]
+  %more = icmp ult i64 %k, %count
+  br i1 %more, label %do, label %end
+do:
+{_entry("each", "i64", "far", "k")}
+  %place = getelementptr i8, ptr %from, i64 %each
+  %to.at = getelementptr ptr, ptr %to, i64 %k
+  store ptr %place, ptr %to.at
+  %next = add i64 %k, 1
+  br label %loop
+end:
+  ret void
+}}
+
+; A body (`llvm.threads`): the steps of some states, a block of them at a time. What is kept of a
+; block is collected in `near`, and written many records at a time.
+define i64 @blocks(ptr %given, i64 %first, i64 %last) {{
+entry:
+{chr(10).join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))}
+  %room = add i64 %size, 64
+  %all = call ptr @malloc(i64 %room)
+  %full = icmp eq ptr %all, null
+  br i1 %full, label %fail, label %go
+fail:
+  ret i64 1
+go:
+  %number = ptrtoint ptr %all to i64
+  %up = add i64 %number, 63
+  %even = and i64 %up, -64
+  %memory = inttoptr i64 %even to ptr
+  %record = getelementptr ptr, ptr %memory, i64 %inputs
+  %fresh = getelementptr ptr, ptr %record, i64 %kept
+  %workspace = getelementptr i8, ptr %memory, i64 %space
+  call void @placed(i64 %outputs, ptr %fresh, ptr %memory, ptr %fresh_places)
+  %chunk = mul i64 %every, {AT_ONCE}
+  %rounding = sub i64 %every, 1
+  br label %block
+block:
+  %start = phi i64 [ %first, %go ], [ %start.next, %over ]
+  %states = sub i64 %last, %start
+  %rows = call i64 @llvm.umin.i64(i64 %states, i64 {BLOCK})
+  call void @moved(i64 %inputs, ptr %memory, ptr %ins, ptr %in_rows, i64 %start)
+  %alone = icmp eq i64 %rows, 1
+  br i1 %alone, label %single, label %many
+single:
+  call void @moved(i64 %kept, ptr %record, ptr %records, ptr %record_rows, i64 %start)
+  call void @repeat(i64 1, i64 %steps, i64 %every, i64 %inputs, i64 %outputs, i64 %kept,
+                    ptr %memory, ptr %in_rows, ptr %in_steps, ptr %memory, ptr %sizes, ptr %record,
+                    ptr %record_rows, ptr %record_steps, ptr %fresh, ptr %workspace)
+  br label %over
+many:
+  %step = phi i64 [ 0, %block ], [ %step.next, %written ]
+  %done = phi i64 [ 0, %block ], [ %done.next, %written ]
+  %left = sub i64 %steps, %step
+  %n = call i64 @llvm.umin.i64(i64 %left, i64 %chunk)
+  call void @placed(i64 %kept, ptr %record, ptr %memory, ptr %near_places)
+  call void @repeat(i64 %rows, i64 %n, i64 %every, i64 %inputs, i64 %outputs, i64 %kept,
+                    ptr %memory, ptr %in_rows, ptr %in_steps, ptr %memory, ptr %sizes, ptr %record,
+                    ptr %near_rows, ptr %sizes, ptr %fresh, ptr %workspace)
+  %n.up = add i64 %n, %rounding
+  %now = udiv i64 %n.up, %every
+  br label %each
+each:
+  %k = phi i64 [ 0, %many ], [ %k.next, %next ]
+  %any = icmp ult i64 %k, %kept
+  br i1 %any, label %write, label %written
+write:
+{_entry("to", "ptr", "records", "k")}
+{_entry("to_rows", "i64", "record_rows", "k")}
+{_entry("to_steps", "i64", "record_steps", "k")}
+{_entry("near", "i64", "near_places", "k")}
+{_entry("from_rows", "i64", "near_rows", "k")}
+{_entry("each_size", "i64", "sizes", "k")}
+  %from = getelementptr i8, ptr %memory, i64 %near
+  br label %row
+row:
+  %r = phi i64 [ 0, %write ], [ %r.next, %row ]
+  %state = add i64 %start, %r
+  %far = mul i64 %state, %to_rows
+  %along = mul i64 %done, %to_steps
+  %there = add i64 %far, %along
+  %target = getelementptr i8, ptr %to, i64 %there
+  %here = mul i64 %r, %from_rows
+  %source = getelementptr i8, ptr %from, i64 %here
+  call void @copied(i64 %now, ptr %target, i64 %to_steps, ptr %source, i64 %each_size)
+  %r.next = add i64 %r, 1
+  %r.more = icmp ult i64 %r.next, %rows
+  br i1 %r.more, label %row, label %next
+next:
+  %k.next = add i64 %k, 1
+  br label %each
+written:
+  %step.next = add i64 %step, %n
+  %done.next = add i64 %done, %now
+  %more = icmp ult i64 %step.next, %steps
+  br i1 %more, label %many, label %over
+over:
+  %start.next = add i64 %start, {BLOCK}
+  %further = icmp ult i64 %start.next, %last
+  br i1 %further, label %block, label %end
+end:
+  call void @free(ptr %all)
+  ret i64 0
+}}
+"""
