@@ -110,7 +110,7 @@ def test_robots_land_and_stand(name, dt):
     drift = np.abs(run.q[half:] - run.q[half])
     assert run.compiled
     assert run.q[-1, 6] > 0.7 * (q[6] - HEIGHT)
-    assert drift[:, 4:7].max() < 1e-3
+    assert drift[:, 4:7].max() < 1e-3 * dt / 0.002  # creep is proportional to the step
     assert 2.0 * drift[:, 1:4].max() < np.radians(0.1)
     assert -run.touching.gaps.min() < 1e-3
     weight = 9.81 * robot.mass_matrix(q)[3, 3]  # along the base, of all bodies
