@@ -75,49 +75,6 @@ def test_two_cards_lean_on_each_other_if_friction_is_half_the_tangent(tmp_path, 
     assert fallen < 1e-4 if stands else fallen > 0.05
 
 
-JOINT = "<joint axis='0 1 0' limited='true' range='0 1.5'/>"
-"""A domino cannot turn back into the ground."""
-
-
-def dominoes(tmp_path, n, gap):
-    """Dominoes that turn about their lower edges, and the contact of each with the next."""
-    edges = (0.008, 0.02, 0.04)
-    bodies = "".join(
-        brick(f"d{k}", 0.01, edges, JOINT, f"{k * (edges[0] + gap)} 0 0",
-              f"{-edges[0] / 2} 0 {edges[2] / 2}")
-        for k in range(n)
-    )  # fmt: skip
-    law = contact.Rigid()
-    pairs = [
-        contact.Pair(
-            contact.Point(f"d{k}", (0.0, 0.0, edges[2])),
-            contact.Box(f"d{k + 1}", edges, (-edges[0] / 2, 0.0, edges[2] / 2)),
-            law,
-        )
-        for k in range(n - 1)
-    ]
-    return loaded(tmp_path, bodies), pairs
-
-
-def arrival(run, n):
-    """When the last domino begins to turn."""
-    return run.t[np.argmax(run.q[:, n - 1] > 1e-3)]
-
-
-@pytest.mark.parametrize(("dt", "tolerance"), [(0.002, 0.1), (0.0005, 0.02)])
-def test_a_row_of_dominoes_falls_as_fast_as_with_events(tmp_path, dt, tolerance):
-    n = 8
-    robot, pairs = dominoes(tmp_path, n, 0.02)
-    qd = np.zeros(n)
-    qd[0] = 10.0
-    exact = robot.simulate(
-        np.zeros(n), qd, duration=0.6, dt=1e-3, contacts=pairs, integrator="rk4", limits=True
-    )
-    run = stepped(robot, np.zeros(n), pairs, 0.6, qd, dt=dt, limits=True)
-    assert exact.q[-1, n - 1] > 0.5  # all fall
-    assert arrival(run, n) == pytest.approx(arrival(exact, n), rel=tolerance)
-
-
 def test_a_cradle_with_gaps_passes_the_blow_on(tmp_path):
     n, radius, gap = 5, 0.02, 0.006
     ball = "<body name='b{k}' pos='{x} 0 0'><joint type='slide' axis='1 0 0'/>{i}</body>"
