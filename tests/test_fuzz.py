@@ -48,7 +48,7 @@ def test_crashes_hangs_and_foreign_errors_are_written_down(tmp_path: Path) -> No
 def test_the_list_names_every_target() -> None:
     words = [sys.executable, "-m", "fuzz", "--list"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert [line.split()[0] for line in done.stdout.splitlines()] == [*TARGETS, "soak"]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [*TARGETS, "soak", "drops"]
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("[rs][om][ba]*/*")), ids=lambda p: p.name)
