@@ -127,6 +127,8 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
     shared = _shared(architecture)
     if built.shared > shared:
         return None
+    if form in ("search", "tries"):  # never without spilling, and first use waits for a compiler
+        return built
     granted = -(-max(built.registers, 1) // 8) * 8  # in groups of eight
     fit = REGISTERS // (block * granted)
     by_memory = shared // built.shared if built.shared else fit + 1
@@ -140,7 +142,7 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
 class _Chosen(NamedTuple):
     """A crew, and how many a multiprocessor has room for."""
 
-    crew: Size
+    crew: Crew
     fits: int
 
 
@@ -148,13 +150,13 @@ def _with_crew(
     program: Program, dtype: str, architecture: str, form: Form, chosen: _Chosen
 ) -> Built:
     """The kernel of a crew. If a step is repeated, all crews of a multiprocessor are in a block."""
-    crew, fits = chosen
-    block = WARP * crew.warps * (fits if form == "loop" else 1)
-    least = REGISTERS // (block * _granted(crew.registers * np.dtype(dtype).itemsize // 4))
-    written = source(program, dtype, form, block=block, least=least, crew=crew)
+    (warps, registers), fits = chosen.crew.crew, chosen.fits
+    block = WARP * warps * (fits if form == "loop" else 1)
+    least = REGISTERS // (block * _granted(registers * np.dtype(dtype).itemsize // 4))
+    written = source(program, dtype, form, block=block, least=least, crew=chosen.crew)
     made = cuda_driver.compile(written.text, architecture)
     facts = made.registers, made.spilled, made.code
-    return Built(form, block, written.shared, (), *facts, crew=crew.warps)
+    return Built(form, block, written.shared, (), *facts, crew=warps)
 
 
 def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chosen | None:
@@ -175,7 +177,7 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chose
     for crew, fits in _crews(program, dtype, architecture, form):
         rate, gain = crew.active * fits, GAIN if crew.crew.warps > 1 else PARKED
         if rate > max(most, gain * apart):
-            best, most = _Chosen(crew.crew, fits), rate
+            best, most = _Chosen(crew, fits), rate
     return best
 
 
@@ -185,7 +187,7 @@ def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
         return None
     crews = [(crew, n) for crew, n in _crews(program, dtype, architecture, "columns") if n]
     crew, fits = max(crews, key=lambda pair: pair[0].active)
-    return _Chosen(crew.crew, fits) if crew.active > GAIN else None
+    return _Chosen(crew, fits) if crew.active > GAIN else None
 
 
 def _crews(

@@ -20,6 +20,9 @@ from chasles.backends.cuda.tiles import Place, Tiled, column
 from chasles.backends.lowering import places
 from chasles.expr import Instruction, Program
 
+KEPT = 3
+"""Plans that are kept: of one program for crews of all numbers of warps."""
+
 ABREAST = 16
 """Bytes of the angles whose sines and cosines a thread takes at a time."""
 
@@ -54,6 +57,15 @@ def groups(program: Program, warps: int) -> dict[int, int]:
         warp[name] = load.index(min(load))
         load[warp[name]] += size
     return {k: warp[name] for k, name in limb.items()}
+
+
+@functools.lru_cache(KEPT)
+def divided_plan(program: Program, _limbs: tuple[tuple[int, ...], ...], warps: int) -> Plan:
+    """A program's plan for so many warps. Crews that differ in their registers have the same.
+
+    Limbs are asked for since programs that differ in these hints alone are equal.
+    """
+    return Plan(program, groups(program, warps))
 
 
 def _limbs(program: Program) -> dict[int, int]:
@@ -178,8 +190,8 @@ class Crew(Tiled):
         phases = list(zip(*([len(phase) for phase in phases] for phases in loads), strict=True))
         return sum(map(sum, phases)) / max(sum(map(max, phases)), 1)
 
-    def _groups(self) -> Mapping[int, int]:
-        return groups(self.program, self.crew.warps)
+    def _plan(self) -> Plan:
+        return divided_plan(self.program, self.program.limbs, self.crew.warps)
 
     def _place_results(self) -> dict[int, int]:
         """A region for each output, of an input that is used up in time if there is one."""
