@@ -10,16 +10,14 @@ stays the same, `refine` makes a step of Newton's method with a line search, `en
 Free joints keep their linear velocity along the world's axes, so that spinning does not feed it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian
 from chasles.functions.programs import Derivative, program
-from chasles.model import Model
-from chasles.motion.contact.pairs import Compliant, Pair, Rigid
+from chasles.motion.contact.pairs import Compliant, Rigid
 from chasles.motion.geometry.closed_forms import (
     contact_axes,
     cross,
@@ -40,71 +38,42 @@ from chasles.motion.steps.bodies import (
     neutral_posture,
     numbers_of,
     origin_of,
-    placed,
     span_of,
     viscous_damping,
     weight_of,
 )
+from chasles.motion.steps.bouncing import bouncing
 from chasles.motion.steps.carried import Carried
 from chasles.motion.steps.convex import Newton, Problem, Stop, Touch
-from chasles.motion.steps.impulses import IMPACT, NORMAL, TANGENT, bound
-from chasles.motion.steps.slots import Spot, meeting
+from chasles.motion.steps.impulses import NORMAL, TANGENT, bound
+from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.stiction import dry_friction
 
 TOLERANCE = 1e-6
 """The residual of the momentum balance at which a convex problem is solved, of the momentum."""
 
-CONSISTENT = 3e-3
-"""That with friction by the new normal impulses, below which these are not held anew, as a part of
-the impulse of all smooth forces in the step."""
-
-NEARLY = 1e-1
-"""The residual of the convex problem from which on they are held anew."""
-
-HELD_ANEW = 3
-"""How often normal impulses that bound friction are held anew in a step, at most."""
-
 FLOOR = 1e-9
 """Added to that momentum: of a velocity of this many m/s or rad/s."""
 
-MEMORY = 5
-"""Numbers of a memory before the impulses that are held: status, iterations, residual, times held,
-and 1 where the next step is a cautious one.
+MEMORY = 4
+"""Numbers of a memory before the gradient: status, iterations, residual, and 1 in every other
+iteration.
 
 Status: 0 while it goes on, 1 solved, 2 not solved."""
 
+EFFORT = ("iterations", "unsolved", "residual", "work", "excess")
+"""What a motion adds up in its steps: iterations and steps that did not converge; the largest
+residual; the work of impulses (J), and the largest that they did in a step beyond what overlaps
+and restitution released."""
+
+BOLD = 2
+"""The first iterations, which take whole steps of Newton's method."""
+
+CAREFUL = 10
+"""Iterations after which every other one takes friction to grow with the speed."""
+
 MOST = 40
 """Iterations of a step, at most."""
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What acts on a robot in a step: pairs that touch, stops of joints, dry friction, damping.
-
-    limits: (velocity, lower, upper) of joints of one degree of freedom that stop there.
-    """
-
-    model: Model
-    pairs: tuple[Pair, ...]
-    limits: tuple[tuple[int, int, float, float], ...] = ()
-    dissipation: bool = False
-
-    @property
-    def slots(self) -> int:
-        """The number of slots of contact."""
-        arena = Arena(RULES)
-        return len(self.spots(arena, symbols(arena, "q", (self.model.nq,))))
-
-    def spots(self, arena: Arena, q: np.ndarray) -> list[tuple[Pair, Spot]]:
-        """All slots at a posture, each with its pair."""
-        places = placed(self.model, arena, q, self.pairs)
-        found = []
-        for pair in self.pairs:
-            meet = meeting(pair.body, pair.surface)
-            assert meet is not None, "checked before"
-            over, under = (places[f] for f in (pair.body.frame, pair.surface.frame))
-            found += [(pair, spot) for spot in meet(pair.body, over, pair.surface, under)]
-        return found
 
 
 class Steps:
@@ -124,7 +93,7 @@ class Steps:
         if self.control is not None:
             own = {v.name: v.size for v in self.control.inputs if v.name == "parameters"}
         self.slots = self.scene.slots
-        states = {"q": model.nq, "qd": model.nv, "forces": 3 * self.slots, "effort": 2}
+        states = {"q": model.nq, "qd": model.nv, "forces": 3 * self.slots, "effort": len(EFFORT)}
         self.states = {name: n for name, n in states.items() if n}
         sizes = self.states | own
         self.inputs = [Variable(n, (s,)) for n, s in sizes.items()] + [Variable("t", ())]
@@ -187,7 +156,10 @@ class Steps:
         self.early: Number = 0.0
         self._rate: Any = None
         if any(touch.law.restitution for touch in touches):
-            touches = self._bouncing(v, H, p, carriers, touches, gaps, places)
+            ahead = solved(H, p, places, None)
+            self._rate = (ahead - v) / dt
+            fall = float(np.linalg.norm([*model.gravity_vector]))
+            touches, self.early = bouncing(v, ahead, carriers, touches, gaps, dt, fall)
         friction = dry_friction(model) if scene.dissipation else np.zeros(model.nv)
         dry = [
             (int(k), dt * float(friction[k]), 1.0 / (TANGENT * mass[k, k]))
@@ -239,54 +211,14 @@ class Steps:
                     found.append(Stop(place, sign, bound(gap, self.dt), weight))
         return found
 
-    def _bouncing(
-        self,
-        v: np.ndarray,
-        H: np.ndarray,
-        p: np.ndarray,
-        carriers: Sequence[np.ndarray],
-        touches: Sequence[Touch],
-        gaps: Sequence[Number],
-        places: Sequence[int],
-    ) -> list[Touch]:
-        """Bounds with restitution, and the time of the first impact in the step.
-
-        Stored velocities are those of half a step before, so that the parabola of a fall is exact.
-        """
-        dt, found = self.dt, []
-        ahead_all = solved(H, p, places, None)
-        self._rate = (ahead_all - v) / dt
-        early: Number = dt
-        any_hit: Number = 0.0
-        fall = IMPACT * float(np.linalg.norm([*self.model.gravity_vector])) * dt
-        for touch, gap in zip(touches, gaps, strict=True):
-            e = touch.law.restitution
-            if not e:
-                found.append(touch)
-                continue
-            row = _normal_row(carriers[touch.carrier], touch)
-            before, ahead = dot(row, v), dot(row, ahead_all)
-            u, a = 0.5 * (before + ahead), (ahead - before) / dt
-            root = sqrt(maximum(u * u - 2.0 * a * gap, 0.0))
-            when = 2.0 * maximum(gap, 0.0) / maximum(root - u, 1e-12)
-            hit = -(u + a * when)
-            strikes = less(gap + dt * ahead, 0.0) * less(fall, hit)
-            leave = e * hit + a * (0.5 * dt - when)
-            early = select(strikes, minimum(early, when), early)
-            any_hit = maximum(any_hit, strikes)
-            found.append(
-                touch._replace(bound=select(strikes, maximum(leave, touch.bound), touch.bound))
-            )
-        self.early = select(any_hit, early, 0.0)
-        return found
-
     @property
     def begin(self) -> Program:
         """Point, memory and data of a step."""
-        n = self.model.nv
+        n, v = self.model.nv, self._given["qd"]
+        gradient = Newton(self._problem, self.dt).gradient(v)
         outputs = [
-            (Variable("point", (n,)), list(self._given["qd"])),
-            (Variable("memory", (MEMORY + self.slots,)), [0.0] * (MEMORY + self.slots)),
+            (Variable("point", (n,)), list(v)),
+            (Variable("memory", (MEMORY + n,)), [0.0] * MEMORY + list(gradient)),
             (Variable("data", (len(self._carried.entries),)), self._carried.entries),
         ]
         return Program.from_outputs("begin", self.inputs, outputs)
@@ -316,7 +248,7 @@ class Steps:
 
     @property
     def _between(self) -> list[Variable]:
-        sizes = {"point": self.model.nv, "memory": MEMORY + self.slots}
+        sizes = {"point": self.model.nv, "memory": MEMORY + self.model.nv}
         sizes |= {"data": len(self._carried.entries)}
         return [Variable(name, (n,)) for name, n in sizes.items()]
 
@@ -327,19 +259,12 @@ class Steps:
         """Newton's step with a line search."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
-        (done, count, _, times, careful), known = memory[:MEMORY], memory[MEMORY:]
+        (done, count, _, other), gradient = memory[:MEMORY], memory[MEMORY:]
         newton = Newton(self._elsewhere(data), self.dt)
-        start = newton.held(newton.velocities(v))
-        held = [select(less(0.5, count), old, new) for old, new in zip(known, start, strict=True)]
-        found = newton.step(v, held, careful)
-        solved = less_equal(found.residual, TOLERANCE)
-        enough = maximum(less_equal(found.rest, CONSISTENT), less_equal(HELD_ANEW, times))
-        over = maximum(solved * enough, 2.0 * less_equal(MOST, count + 1.0))
-        anew = less_equal(found.residual, NEARLY) * (1.0 - enough)
-        later = [over, count + 1.0, found.residual, times + anew, 1.0 - careful]
-        # From the second time on half of the change: alternating impulses meet.
-        part = anew * select(less(0.5, times), 0.5, 1.0)
-        later += [old + part * (new - old) for old, new in zip(held, found.held, strict=True)]
+        found = newton.step(v, gradient, less(CAREFUL, count) * other, less(count, BOLD))
+        failed = 2.0 * less_equal(MOST, count + 1.0)
+        over = select(less_equal(found.residual, TOLERANCE), 1.0, failed)
+        later = [over, count + 1.0, found.residual, 1.0 - other, *found.gradient]
         kept = [select(done, old, new) for old, new in zip(v, found.v, strict=True)]
         later = [select(done, old, new) for old, new in zip(memory, later, strict=True)]
         outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), later)]
@@ -363,14 +288,22 @@ class Steps:
         there, last = moved(model, arena, q, way, v)
         newton = Newton(self._elsewhere(data), dt)
         results = {"q": list(there), "qd": list(last)}
-        results["forces"] = (
-            (newton.forces(v, given["memory"][MEMORY:]) / dt).ravel().tolist() if self.slots else []
-        )
-        failed = less(1.5, given["memory"][0])
-        effort = given["effort"] + np.array([given["memory"][1], failed], dtype=object)
-        results["effort"] = list(effort)
+        results["forces"] = (newton.forces(v) / dt).ravel().tolist() if self.slots else []
+        results["effort"] = self._effort(newton, v, given["effort"], given["memory"])
         outputs = [(Variable(name, (n,)), results[name]) for name, n in self.states.items()]
         return Program.from_outputs("end", inputs, outputs)
+
+    def _effort(self, newton: Newton, v: np.ndarray, known: Any, memory: Any) -> list[Number]:
+        """All that a motion adds up in its steps, in the order of `EFFORT`."""
+        iterations, unsolved, residual, work, excess = known
+        done, released = newton.work(v)
+        return [
+            iterations + memory[1],
+            unsolved + less(1.5, memory[0]),
+            maximum(residual, memory[2]),
+            work + done,
+            maximum(excess, done - released),
+        ]
 
 
 # Small parts --------------------------------------------------------------------------------------
@@ -391,10 +324,3 @@ def _unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
     part = sqrt(minimum(before / maximum(after, 1e-300), 1.0))
     return (part - 1.0) * ahead
-
-
-def _normal_row(J: np.ndarray, touch: Touch) -> np.ndarray:
-    """The Jacobian (nv,) of the velocity along the normal of a slot."""
-    n = touch.axes[2]
-    wrench = np.concatenate([cross(touch.point, n), n])
-    return np.array([dot(wrench, J[:, k]) for k in range(J.shape[1])], dtype=object)
