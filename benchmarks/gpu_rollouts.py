@@ -20,7 +20,16 @@ from benchmarks.gpu import LAYOUTS, Machine, seconds_of
 from benchmarks.robots import CASES, chasles_robot
 from benchmarks.routes import WrongAnswer
 from benchmarks.states import States
-from chasles.contact import HuntCrossley, Pair, Plane, Point, SoftContact, SoftFriction
+from chasles.contact import (
+    HuntCrossley,
+    Pair,
+    Plane,
+    Point,
+    Rigid,
+    SoftContact,
+    SoftFriction,
+    Sphere,
+)
 from chasles.rollouts import PDControl
 
 COUNTS = (1024, 16384, 2**17, 2**20)
@@ -49,7 +58,8 @@ class Case:
 
     options: what `Robot.rollout` is given besides states, dt and steps (its controller, its
     contacts). forces: whether there is a row of forces for each robot and step. rest: the position
-    near which robots start.
+    near which robots start. stepping: contact is rigid, by time stepping of `Robot.simulate`, in
+    steps of 2 ms.
     """
 
     title: str
@@ -58,6 +68,7 @@ class Case:
     forces: bool = False
     options: Callable[[chasles.Robot], dict[str, Any]] = field(default=lambda _: {})
     rest: Callable[[chasles.Robot], np.ndarray] = chasles.Robot.neutral
+    stepping: bool = False
 
     @property
     def kept(self) -> int:
@@ -85,6 +96,13 @@ def _on_ground(robot: chasles.Robot) -> dict[str, Any]:
     return _held(robot) | {"contacts": [Pair(Point(foot), Plane(), law) for foot in FEET]}
 
 
+def _on_rigid_ground(robot: chasles.Robot) -> dict[str, Any]:
+    """The same, its four feet balls on rigid ground, with friction."""
+    law = Rigid(friction=0.7)
+    pairs = [Pair(Sphere(foot, 0.01), Plane(), law) for foot in FEET]
+    return {"control": _held(robot)["tau"], "contacts": pairs, "integrator": "time-stepping"}
+
+
 ROLLOUTS: dict[str, Case] = {
     "panda": Case("Panda, falls", "panda"),
     "panda forces": Case("Panda, forces of every step", "panda", forces=True),
@@ -95,6 +113,13 @@ ROLLOUTS: dict[str, Case] = {
     "solo12": Case("Solo12, held legs, falls", "solo12", options=_held, rest=_stance),
     "solo12 ground": Case(
         "Solo12, held legs, on soft ground", "solo12", options=_on_ground, rest=_stance
+    ),
+    "solo12 stepping": Case(
+        "Solo12, held legs, on rigid ground by time stepping",
+        "solo12",
+        options=_on_rigid_ground,
+        rest=_stance,
+        stepping=True,
     ),
     "talos": Case("Talos, falls", "talos"),
 }
@@ -150,6 +175,8 @@ class Job:
         """The rollout of states (and forces) of NumPy or CuPy."""
         q, qd, *forces = arrays
         options = self.case.options(self.robot) | ({"tau": forces[0]} if forces else {})
+        if self.case.stepping:
+            return self.robot.simulate(q, qd, dt=2 * DT, steps=STEPS, every=STEPS, **options)
         return self.robot.rollout(q, qd, dt=DT, steps=STEPS, every=self.case.every, **options)
 
     def bytes(self, count: int) -> int:

@@ -37,6 +37,7 @@ static void __syncwarp() {}
 static bool __any_sync(unsigned, bool own) { return own; }
 static bool __all_sync(unsigned, bool own) { return own; }
 static unsigned __ballot_sync(unsigned, bool own) { return own; }
+static int __popc(unsigned bits) { return __builtin_popcount(bits); }
 template <class T> static T __shfl_sync(unsigned, T own, int) { return own; }
 template <class T> static T __shfl_xor_sync(unsigned, T own, int) { return own; }
 template <class T, class More> static T atomicAdd(T* at, More more) {

@@ -124,7 +124,7 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
         return _with_crew(program, dtype, architecture, form, chosen)
     block = BLOCK if form in ALONE else WARP
     built = _compiled(program, dtype, architecture, form, 0)
-    shared = _shared(architecture)
+    shared = shared_memory(architecture)
     if built.shared > shared:
         return None
     if form in ("search", "tries"):  # never without spilling, and first use waits for a compiler
@@ -202,7 +202,7 @@ def _crews(
 def _fit(architecture: str, warps: int, registers: int, shared: int) -> int:
     """Crews that a multiprocessor has room for."""
     by_registers = REGISTERS // (WARP * warps * _granted(registers))
-    return min(by_registers, _shared(architecture) // (shared + DRIVER))
+    return min(by_registers, shared_memory(architecture) // (shared + DRIVER))
 
 
 def _granted(registers: int) -> int:
@@ -210,7 +210,7 @@ def _granted(registers: int) -> int:
     return -(-min(registers + OTHERS, MOST) // 8) * 8
 
 
-def _shared(architecture: str) -> int:
+def shared_memory(architecture: str) -> int:
     """Bytes of shared memory that blocks can have on a multiprocessor."""
     return SHARED.get(architecture, 99) * 1024
 
@@ -218,7 +218,10 @@ def _shared(architecture: str) -> int:
 def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
     """The kernel whole, or, where it spills, cut into stretches if that helps."""
     block = BLOCK if form in ALONE else WARP
-    found, most = [], _shared(architecture) // 2 - 1024  # two blocks, and what the driver takes
+    found, most = (
+        [],
+        shared_memory(architecture) // 2 - 1024,
+    )  # two blocks, and what the driver takes
     for cuts in (False, True):
         written = source(program, dtype, form, block=block, least=least, cuts=cuts, most=most)
         made = cuda_driver.compile(written.text, architecture)

@@ -20,12 +20,8 @@ from chasles.backends.cuda.tiles import Place, Tiled, column
 from chasles.backends.lowering import places
 from chasles.expr import Instruction, Program
 
-KEPT = 3
-"""Plans that are kept: of one program for crews of all numbers of warps."""
-
 ABREAST = 16
 """Bytes of the angles whose sines and cosines a thread takes at a time."""
-
 
 QUARTERS = 4
 """Parts of a multiprocessor, each of which runs every fourth warp."""
@@ -59,12 +55,9 @@ def groups(program: Program, warps: int) -> dict[int, int]:
     return {k: warp[name] for k, name in limb.items()}
 
 
-@functools.lru_cache(KEPT)
-def divided_plan(program: Program, _limbs: tuple[tuple[int, ...], ...], warps: int) -> Plan:
-    """A program's plan for so many warps. Crews that differ in their registers have the same.
-
-    Limbs are asked for since programs that differ in these hints alone are equal.
-    """
+@functools.lru_cache(3)
+def _plan(program: Program, _hints: object, warps: int) -> Plan:
+    """A plan for crews of so many warps. Programs that differ in hints alone are equal."""
     return Plan(program, groups(program, warps))
 
 
@@ -191,7 +184,7 @@ class Crew(Tiled):
         return sum(map(sum, phases)) / max(sum(map(max, phases)), 1)
 
     def _plan(self) -> Plan:
-        return divided_plan(self.program, self.program.limbs, self.crew.warps)
+        return _plan(self.program, self.program.limbs, self.crew.warps)
 
     def _place_results(self) -> dict[int, int]:
         """A region for each output, of an input that is used up in time if there is one."""
@@ -204,19 +197,16 @@ class Crew(Tiled):
         return found
 
     def _frees(self, array: int, output: int) -> bool:
-        """Whether all that needs a number of an input comes before that number of an output.
-
-        Warps run at their own pace, so that one must depend on the other.
-        """
-        plan, results = self.plan, self.program.results[output]
-        if self.program.inputs[array].size != len(results):
-            return False
-        numbers = {index: k for (a, index), k in self.inputs if a == array}
-        angles = {a for angle in plan.angles for a in (angle, *plan.turning([angle]))}
-        return all(
-            k not in plan.places and k not in angles and _needs(plan, results[index], plan.users[k])
-            for index, k in numbers.items()
-        )
+        """Whether numbers of an output depend on all that needs the same number of an input."""
+        plan, results, pair = self.plan, self.program.results[output], (array, output)
+        if self.program.inputs[array].size == len(results) and pair not in plan.found:
+            numbers = {index: k for (a, index), k in self.inputs if a == array}
+            angles = {a for angle in plan.angles for a in (angle, *plan.turning([angle]))}
+            plan.found[pair] = all(
+                k not in {*plan.places, *angles} and _needs(plan, results[index], plan.users[k])
+                for index, k in numbers.items()
+            )
+        return plan.found.get(pair, False)
 
     def _hold(self, turns: dict[int, tuple[Place, Place]]) -> None:
         super()._hold(turns)
@@ -238,9 +228,8 @@ class Crew(Tiled):
             reusable = held.keys() - needed - plan.places.keys() - taken
             parking = parked(plan.code, order, self.crew.registers, waiting, reusable, new, said)
             self._reserve(parking.places)
-            shared = self.body.constants
-            body = Body(plan, self.number, self._deliver, waiting, parking, shared)
-            self.bodies.append(body)
+            where = self.number, self._deliver, waiting, parking, self.body.constants
+            self.bodies.append(Body(plan, *where))
 
     mine = "memory + crew * {}"
 

@@ -45,6 +45,10 @@ ALIKE = 256
 class Kernel:
     """A program on the GPU. Machine code for a layout of arrays is made, or found, when needed."""
 
+    recipe: object = None
+    trace: Callable[[], Program]
+    """Of which it is made; recipe: None where it is not kept in the cache."""
+
     def __init__(
         self, interface: Interface, dtype: str, made: Callable[[str, Layout], Built]
     ) -> None:
@@ -251,22 +255,33 @@ def _cached(
     recipe: object, interface: Interface, trace: Callable[[], Program], dtype: str
 ) -> Kernel:
     """A kernel whose machine code comes from the cache, or is compiled and kept there."""
+    kernel = kept(recipe, interface, dtype, lambda *where: build(trace(), dtype, *where))
+    kernel.recipe, kernel.trace = recipe, trace
+    return kernel
+
+
+def kept(
+    recipe: object, interface: Interface, dtype: str, make: Callable[[str, Layout], Built]
+) -> Kernel:
+    """A kernel whose machine code is made where the cache has none; without recipe, always."""
 
     def made(target: str, layout: Layout) -> Built:
         entry = _entry(recipe, dtype, target, layout)
         artifact = cache.load(entry)
         if artifact is None:
-            built = build(trace(), dtype, target, layout)
+            built = make(target, layout)
             cache.save(entry, Artifact(interface, dtype, 0, 0, built.to_bytes()))
             return built
         return Built.from_bytes(artifact.object_code)
 
-    return Kernel(interface, dtype, made)
+    return Kernel(interface, dtype, make if recipe is None else made)
 
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:
     """The kernel of a program."""
-    return Kernel(program.interface, dtype, lambda *where: build(program, dtype, *where))
+    kernel = Kernel(program.interface, dtype, lambda *where: build(program, dtype, *where))
+    kernel.trace = lambda: program
+    return kernel
 
 
 class _CuPy:

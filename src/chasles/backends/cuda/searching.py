@@ -255,7 +255,7 @@ extern "C" __global__ void __launch_bounds__({BLOCK}) rank(
       for (int k = 0; k < n; k++) begins[problem * n + k] = starts[start * n + k];
   }}
   for (int k = 0; k < n; k++) points[problem * n + k] = nan("");
-  for (int k = 0; k < m; k++) ends[problem * m + k] = INFINITY;
+  for (int k = 0; k < m; k++) ends[problem * m + k] = __hiloint2double(0x7ff00000, 0);
 }}
 extern "C" __global__ void __launch_bounds__({BLOCK}) narrow(
     long long count, long long n, const double* lower, const double* upper, const float* near,

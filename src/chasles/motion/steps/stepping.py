@@ -45,12 +45,13 @@ from chasles.motion.steps.bodies import (
 from chasles.motion.steps.bouncing import bouncing
 from chasles.motion.steps.carried import Carried
 from chasles.motion.steps.convex import Newton, Problem, Stop, Touch
-from chasles.motion.steps.impulses import NORMAL, TANGENT, bound
+from chasles.motion.steps.impulses import NORMAL, SLOW, TANGENT, bound
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.stiction import dry_friction
 
-TOLERANCE = 1e-6
-"""The residual of the momentum balance at which a convex problem is solved, of the momentum."""
+TOLERANCE, ROUGH = 1e-6, 1e-3
+"""The residual of the momentum balance at which a convex problem is solved, of the momentum; in
+float32, where velocities are rounded that stiff contacts multiply."""
 
 FLOOR = 1e-9
 """Added to that momentum: of a velocity of this many m/s or rad/s."""
@@ -257,13 +258,17 @@ class Steps:
     @property
     def refine(self) -> Program:
         """Newton's step with a line search."""
+        return self.refine_to(TOLERANCE)
+
+    def refine_to(self, tolerance: float) -> Program:
+        """The same, to another residual."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
         (done, count, _, other), gradient = memory[:MEMORY], memory[MEMORY:]
         newton = Newton(self._elsewhere(data), self.dt)
         found = newton.step(v, gradient, less(CAREFUL, count) * other, less(count, BOLD))
         failed = 2.0 * less_equal(MOST, count + 1.0)
-        over = select(less_equal(found.residual, TOLERANCE), 1.0, failed)
+        over = select(less_equal(found.residual, tolerance), 1.0, failed)
         later = [over, count + 1.0, found.residual, 1.0 - other, *found.gradient]
         kept = [select(done, old, new) for old, new in zip(v, found.v, strict=True)]
         later = [select(done, old, new) for old, new in zip(memory, later, strict=True)]
@@ -322,5 +327,5 @@ def _unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
     momentum = inertia @ w
     ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
-    part = sqrt(minimum(before / maximum(after, 1e-300), 1.0))
+    part = sqrt(minimum(before / maximum(after, SLOW), 1.0))
     return (part - 1.0) * ahead
