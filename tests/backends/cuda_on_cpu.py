@@ -37,7 +37,6 @@ static void __syncwarp() {}
 static bool __any_sync(unsigned, bool own) { return own; }
 static bool __all_sync(unsigned, bool own) { return own; }
 static unsigned __ballot_sync(unsigned, bool own) { return own; }
-static int __popc(unsigned bits) { return __builtin_popcount(bits); }
 template <class T> static T __shfl_sync(unsigned, T own, int) { return own; }
 template <class T> static T __shfl_xor_sync(unsigned, T own, int) { return own; }
 template <class T, class More> static T atomicAdd(T* at, More more) {
@@ -47,7 +46,7 @@ template <class T, class More> static T atomicAdd(T* at, More more) {
 }
 alignas(128) unsigned char memory[1 << 20];
 struct Index { int x; };
-static Index blockIdx = {0}, blockDim = {1};
+static Index blockIdx = {0}, blockDim = {1}, gridDim = {1};
 static thread_local Index threadIdx = {0};
 struct Barrier {  /* for all threads that have not returned */
   std::mutex mutex;
@@ -68,6 +67,7 @@ struct Barrier {  /* for all threads that have not returned */
 };
 static Barrier* barrier;
 #define together() barrier->wait()
+#define counted(own) (int)(own) /* a block of one thread */
 template <class Kernel> static void block(int warps, Kernel kernel) {
   Barrier mine;
   barrier = &mine;

@@ -68,7 +68,8 @@ class Built:
 
     block: threads in a block where states are many. shared: bytes of shared memory of each warp,
     or of the crew. columns: outputs that must be given as columns. registers, spilled: of a thread,
-    spilled in bytes. crew: how many warps do the work of one.
+    spilled in bytes. crew: how many warps do the work of one. stays: a block takes one state after
+    the other, so that one for each multiprocessor is enough.
     """
 
     form: Form
@@ -79,6 +80,7 @@ class Built:
     spilled: int
     code: bytes
     crew: int = 1
+    stays: bool = False
 
     def to_bytes(self) -> bytes:
         """All of it, as an entry of the cache holds it."""

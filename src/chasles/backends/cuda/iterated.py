@@ -7,8 +7,12 @@
 They are those of `llvm.iterated`. A thread has one robot. Its states and controls, and what the
 programs tell each other, wait in columns of a tile of shared memory. Each program is a function, so
 that all registers are for one at a time. The first number of a memory is not 0 where a robot has
-converged. It waits until others of its warp have, too, then they end this step and begin the next
-one together: robots of a warp may be at different steps.
+converged. It waits until others of its block have, too, then they end this step and begin the next
+one together: robots of a block may be at different steps. A thread whose robot has made all its
+steps takes another one.
+
+The programs together are longer than what a multiprocessor keeps of them. So all its warps are in
+one block and run the same program at the same time: what one has read is there for the others.
 """
 
 import itertools
@@ -17,16 +21,20 @@ from collections.abc import Sequence
 from chasles.backends.c.body import Number, number_of
 from chasles.backends.cuda import driver as cuda_driver
 from chasles.backends.cuda.body import Body, Plan
-from chasles.backends.cuda.build import Built, shared_memory
+from chasles.backends.cuda.build import DRIVER, REGISTERS, Built, shared_memory
 from chasles.backends.cuda.kernel import Kernel, kept
 from chasles.backends.cuda.math import prelude
 from chasles.backends.cuda.tiles import WARP, column
 from chasles.errors import StateError
 from chasles.expr import Interface, Program
 
-TOGETHER = 12
-"""Robots of a warp that have converged before they go on: fewer leave more threads without work in
-that part of a step, more of them in the iterations."""
+TOGETHER = 3 / 8
+"""The part of a block's robots that have converged before they go on: fewer leave more threads
+without work in that part of a step, more of them in the iterations."""
+
+
+WARPS = REGISTERS // (WARP * 256)
+"""Warps whose threads have all the registers that a thread can have."""
 
 
 def iterated(kernels: Sequence[Kernel]) -> Kernel:
@@ -46,13 +54,17 @@ def iterated(kernels: Sequence[Kernel]) -> Kernel:
 
 def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
     """The machine code; an error where a warp's robots need more shared memory than there is."""
-    text, shared = source(programs, dtype)
-    if shared > (most := shared_memory(architecture)):
+    most = shared_memory(architecture) - DRIVER
+    shared = tile_bytes(programs, dtype)
+    warps = min(most // shared, WARPS)
+    if not warps:
         problem = f"a step needs {shared // 1024} KiB of shared memory, of which there are "
         problem += f"{most // 1024}"
         raise StateError("E-GPU-037", problem, "use float32, fewer contacts, or NumPy's arrays")
+    text = source(programs, dtype, warps)
     made = cuda_driver.compile(text, architecture)
-    return Built("loop", WARP, shared, (), made.registers, made.spilled, made.code)
+    facts = made.registers, made.spilled, made.code
+    return Built("loop", WARP * warps, shared, (), *facts, stays=True)
 
 
 class _Tile:
@@ -75,12 +87,17 @@ class _Tile:
         self.columns = max(self.columns, after)
 
 
-def source(programs: Sequence[Program], dtype: str) -> tuple[str, int]:
-    """The kernel's text, and the bytes of shared memory of a warp."""
+def tile_bytes(programs: Sequence[Program], dtype: str) -> int:
+    """Bytes of shared memory that a warp needs."""
+    return WARP * _Tile(*programs).columns * number_of(dtype).bytes
+
+
+def source(programs: Sequence[Program], dtype: str, warps: int = 1) -> str:
+    """The kernel's text, for blocks of so many warps."""
     begin, refine, end = programs
     assert [v.size for v in refine.inputs] == [v.size for v in begin.outputs]
     number, constants, tile = number_of(dtype), list[float](), _Tile(begin, refine, end)
-    shared = WARP * tile.columns * number.bytes
+    shared = tile_bytes(programs, dtype)
     parts = [
         _function("begin", begin, number, constants, (tile.inputs, tile.carried)),
         _function("refine", refine, number, constants, (tile.carried, tile.refined)),
@@ -91,14 +108,18 @@ def source(programs: Sequence[Program], dtype: str) -> tuple[str, int]:
     if constants:
         values = ", ".join(number.spelled(c) for c in constants)
         head.append(f"__constant__ real C[] = {{{values}}};")
-    return "\n".join([*head, *parts, *_kernel(begin, end, tile)]), shared
+    return "\n".join([*head, *parts, *_kernel(begin, end, tile, warps)])
 
 
 _TILE = """#define TILE \\
   extern __shared__ __align__(128) unsigned char memory[]; \\
   const int lane = threadIdx.x % LANES; \\
   real* const tile = (real*)(memory + threadIdx.x / LANES * SHARED); \\
-  volatile real* const kept = tile; (void)kept;"""
+  volatile real* const kept = tile; (void)kept;
+#ifndef together
+#define together() __syncthreads()
+#define counted(own) __syncthreads_count(own)
+#endif"""
 
 
 def _function(
@@ -129,77 +150,91 @@ def _function(
     return "\n".join([head, *body.lines, "}"])
 
 
-def _kernel(begin: Program, end: Program, tile: _Tile) -> list[str]:
-    """The loop over steps. Robots beyond the last repeat it, and are not written."""
-    inputs, states = begin.inputs, len(end.outputs)
-    arrays = [(f"in{k}", "const real*", v.size) for k, v in enumerate(inputs)]
-    arrays += [(f"out{k}", "real*", v.size) for k, v in enumerate(end.outputs)]
-    each = [
-        f"{kind} __restrict__ {name}, long long row_{name}, long long along_{name}, "
-        f"long long column_{name}"
-        for name, kind, _ in arrays
-    ]
-    parameters = ["long long count", "int never", "long long steps", "long long every", *each]
-    read = [
-        _copied(v.size, tile.inputs[k], f"in{k}[i * column_in{k}]") for k, v in enumerate(inputs)
-    ]
-    point = sum(v.size for v in begin.outputs[:2])
+def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
+    """The loop over steps and robots. step: those of the robot that are left; begun: one is not."""
+    arrays = [(f"in{k}", "const real*", f"from{k}") for k in range(len(begin.inputs))]
+    arrays += [(f"out{k}", "real*", f"to{k}") for k in range(len(end.outputs))]
+    strides = ("row", "along", "column")
+    parameters = ["long long count", "int never", "long long steps", "long long every"]
+    for name, kind, _ in arrays:
+        own = ", ".join(f"long long {stride}_{name}" for stride in strides)
+        parameters.append(f"{kind} __restrict__ {name}, {own}")
     status = f"tile{column(tile.carried[1])}"
     return [
-        f'extern "C" __global__ void __launch_bounds__({WARP}) kernel(',
+        f'extern "C" __global__ void __launch_bounds__({WARP * warps}, 1) kernel(',
         "    " + ",\n    ".join(parameters) + ") {",
         "  TILE",
-        "  const long long own = blockIdx.x * (long long)blockDim.x + threadIdx.x;",
-        "  const long long robot = own < count ? own : count - 1;",
-        *(f"  {name} += robot * row_{name};" for name, _, _ in arrays),
-        *read[:states],
-        "  long long left = every, step = own < count ? steps : -1;",
-        f"  {status} = 1;",
+        "  const long long stride = gridDim.x * (long long)blockDim.x;",
+        "  long long robot = blockIdx.x * (long long)blockDim.x + threadIdx.x - stride;",
+        "  long long left = 0, step = 0;",
         "  bool begun = false;",
+        *(f"  {kind} {own} = {name};" for name, kind, own in arrays),
+        f"  {status} = 1;",
         "  for (;;) {",
-        f"  const bool busy = {status} == 0, waits = !busy && step >= 0;",
-        "  const unsigned working = __ballot_sync(0xffffffffu, busy);",
-        "  const unsigned waiting = __ballot_sync(0xffffffffu, waits);",
+        f"  const bool busy = {status} == 0;",
+        "  const bool waits = !busy && (begun || step > 0 || robot + stride < count);",
+        "  const int working = counted(busy), waiting = counted(waits);",
         "  if (!working && !waiting) return;",
-        f"  if (waits && (!working || __popc(waiting) >= {TOGETHER})) {{",
-        "  if (begun) {",
-        "  end(never);",
-        "  const bool due = left == 1 || step == 0;",
-        *_recorded(end, tile),
-        "  if (--left == 0) {",
-        *(f"    out{k} += along_out{k};" for k in range(states)),
-        "    left = every;",
+        f"  if (!working || waiting >= {TOGETHER}f * blockDim.x) {{",
+        *_ended(end, tile),
+        "  together();",
+        *_begun(begin, len(end.outputs), tile, arrays),
+        "  together();",
         "  }",
-        "  }",
-        "  if (step > 0) {",
-        *read[states:],
-        *(f"  in{k} += along_in{k};" for k in range(states, len(inputs))),
-        "  begin(never);",
-        "  }",
-        "  begun = true;",
-        "  step--;",
-        "  }",
-        f"  if ({status} == 0 && step >= 0) {{",
+        f"  if ({status} == 0) {{",
         "    refine(never);",
-        _copied(point, tile.carried[0], _place(tile.refined[0])),
+        _copied(sum(v.size for v in begin.outputs[:2]), tile.carried[0], _place(tile.refined[0])),
         "  }",
         "  }",
         "}\n",
     ]
 
 
-def _recorded(end: Program, tile: _Tile) -> list[str]:
-    """The next states; records, where they are due."""
-    lines = []
+def _begun(
+    begin: Program, states: int, tile: _Tile, arrays: Sequence[tuple[str, str, str]]
+) -> list[str]:
+    """The next step of a robot that waits, perhaps of another one, begins."""
+    read = [
+        _copied(v.size, tile.inputs[k], f"from{k}[i * column_in{k}]")
+        for k, v in enumerate(begin.inputs)
+    ]
+    return [
+        "  if (waits && step == 0 && robot + stride < count) {",
+        "  robot += stride;",
+        "  step = steps;",
+        "  left = every;",
+        *(f"  {own} = {name} + robot * row_{name};" for name, _, own in arrays),
+        *read[:states],
+        "  }",
+        "  if (waits && step > 0) {",
+        *read[states:],
+        *(f"  from{k} += along_in{k};" for k in range(states, len(begin.inputs))),
+        "  begin(never);",
+        "  begun = true;",
+        "  step--;",
+        "  }",
+    ]
+
+
+def _ended(end: Program, tile: _Tile) -> list[str]:
+    """The step of a robot that waits ends: the next states, and records where they are due."""
+    lines = [
+        "  if (waits && begun) {",
+        "  end(never);",
+        "  begun = false;",
+        "  const bool due = left == 1 || step == 0;",
+    ]
     for k, variable in enumerate(end.outputs):
         lines += [
             f"  for (int i = 0; i < {variable.size}; i++) {{",
             f"    const real next = {_place(tile.ended[k])};",
             f"    {_place(tile.inputs[k])} = next;",
-            f"    if (due) out{k}[i * column_out{k}] = next;",
+            f"    if (due) to{k}[i * column_out{k}] = next;",
             "  }",
         ]
-    return lines
+    lines.append("  if (--left == 0) {")
+    lines += [f"    to{k} += along_out{k};" for k in range(len(end.outputs))]
+    return [*lines, "    left = every;", "  }", "  }"]
 
 
 def _copied(size: int, to: int, value: str) -> str:

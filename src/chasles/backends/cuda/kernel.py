@@ -45,9 +45,8 @@ ALIKE = 256
 class Kernel:
     """A program on the GPU. Machine code for a layout of arrays is made, or found, when needed."""
 
-    recipe: object = None
+    recipe: object = None  # None where it is not kept in the cache
     trace: Callable[[], Program]
-    """Of which it is made; recipe: None where it is not kept in the cache."""
 
     def __init__(
         self, interface: Interface, dtype: str, made: Callable[[str, Layout], Built]
@@ -217,7 +216,9 @@ def _launch(
     device: int,
 ) -> None:
     states, threads, shared = block(built, count)
-    function.launch((-(-count // states), 1), (threads, 1), shared, parameters, stream, device)
+    most = cuda_driver.multiprocessors(device) if built.stays else count
+    grid = min(-(-count // states), most), 1
+    function.launch(grid, (threads, 1), shared, parameters, stream, device)
 
 
 def block(built: Built, count: int) -> tuple[int, int, int]:
@@ -226,6 +227,8 @@ def block(built: Built, count: int) -> tuple[int, int, int]:
     Blocks of one warp, or crew, where there are too few states to keep all multiprocessors busy.
     """
     threads = built.block if count >= MANY else WARP * built.crew
+    if built.stays:
+        threads = min(built.block, WARP * -(-count // FEW))
     states = threads // built.crew
     return states, threads, built.shared * states // WARP
 
