@@ -50,6 +50,9 @@ MOST_BYTES = 24 * 2**30
 """Forces and records of one measurement; a larger batch is left out."""
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-4}
+STEPPING, SHARE = {"float64": 1e-10, "float32": 1e-3}, 0.95
+"""Of time stepping, for this share of the robots: in float32 a foot may stick where it slides in
+float64."""
 
 
 @dataclass(frozen=True)
@@ -200,11 +203,13 @@ class Job:
 
     def check(self, motion: Any) -> None:
         """Raise WrongAnswer where the first and last robots are not where they should be."""
+        tolerance, share = (STEPPING, SHARE) if self.case.stepping else (TOLERANCE, 1.0)
         for record, right in zip((motion.q, motion.qd), self.answers, strict=True):
             size = min(len(record), DISTINCT)
             for part in (record[:size], record[-size:]):
-                error = np.abs(part.get() - right[:size]).max() / np.abs(right).max()
-                if not error <= TOLERANCE[self.dtype]:
+                off = np.abs(part.get() - right[:size]).max(axis=(1, 2)) / np.abs(right).max()
+                error = float(np.quantile(off, share))
+                if not error <= tolerance[self.dtype]:
                     raise WrongAnswer(f"{self.case.title} {self.dtype}: off {error:.1e}")
 
 

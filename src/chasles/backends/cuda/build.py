@@ -51,9 +51,12 @@ CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
 LENGTHY = 2000
 """Instructions from which on a crew is faster where states are few."""
 
-GAIN, PARKED = 1.4, 1.3
+GAIN, PARKED = 1.75, 1.3
 """How many times as many warps must be at work for a crew to be worth its while; for a crew of one
 warp, which has values wait in shared memory but no other warp to wait for, the second."""
+
+SHARED_WORK = 1.4
+"""The same where states are few, and multiprocessors have nothing else to do."""
 
 DRIVER = 1024
 """Bytes of shared memory that the driver takes of each block."""
@@ -189,7 +192,7 @@ def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
         return None
     crews = [(crew, n) for crew, n in _crews(program, dtype, architecture, "columns") if n]
     crew, fits = max(crews, key=lambda pair: pair[0].active)
-    return _Chosen(crew, fits) if crew.active > GAIN else None
+    return _Chosen(crew, fits) if crew.active > SHARED_WORK else None
 
 
 def _crews(

@@ -257,7 +257,6 @@ def keep(recipe: object, program: Program, dtype: str) -> Kernel:
 def _cached(
     recipe: object, interface: Interface, trace: Callable[[], Program], dtype: str
 ) -> Kernel:
-    """A kernel whose machine code comes from the cache, or is compiled and kept there."""
     kernel = kept(recipe, interface, dtype, lambda *where: build(trace(), dtype, *where))
     kernel.recipe, kernel.trace = recipe, trace
     return kernel
@@ -282,9 +281,7 @@ def kept(
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:
     """The kernel of a program."""
-    kernel = Kernel(program.interface, dtype, lambda *where: build(program, dtype, *where))
-    kernel.trace = lambda: program
-    return kernel
+    return _cached(None, program.interface, lambda: program, dtype)
 
 
 class _CuPy:
