@@ -106,7 +106,8 @@ def test_time_stepping(dtype: str, tolerance: float) -> None:
         assert off.max() < tolerance
         close(got.touching.forces[:200].get(), right.touching.forces, 1e-6)
         close(got.touching.gaps[:200].get(), right.touching.gaps, 1e-6)
-        assert np.array_equal(got.iterations[:200].get(), right.iterations)
+        more = np.abs(got.iterations[:200].get() - right.iterations)
+        assert more.max() < 0.1, "rounding may decide about an iteration"
 
 
 @pytest.mark.parametrize("count", [1, 33, 200_001])
