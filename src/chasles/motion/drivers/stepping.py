@@ -168,8 +168,8 @@ class Stepped:
         place = place_of(course.function, variables, [getattr(course, name) for name in sizes])
         if not backends.takes_numpy(place.backend):
             if host is not None:
-                problem = "a controller that cannot be traced runs on processors only"
-                remedy = "give NumPy arrays, or a controller that can be traced"
+                problem = "a controller that cannot be traced runs only on the CPU"
+                remedy = "use NumPy arrays, or a controller that can be traced"
                 raise InputError("E-MOTION-132", problem, remedy, part=course.function)
             check_threads(course)
         return place
@@ -219,12 +219,12 @@ class Stepped:
 
 
 def scene_of(robot: Machine, plan: Plan) -> Scene:
-    """What acts on a robot in a plan."""
+    """Return the scene of a plan: everything that acts on the robot."""
     pairs = given_pairs("simulate", plan.contacts)
     for pair in pairs:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid | Compliant):
-            problem = f"{pair!r:.80} has no law of time stepping"
-            remedy = "give contact.Rigid(...) or contact.Compliant(...), or another integrator"
+            problem = f"{pair!r:.80} has a law that time stepping does not support"
+            remedy = "use contact.Rigid(...) or contact.Compliant(...), or another integrator"
             raise ModelError("E-MOTION-133", problem, remedy, part="simulate")
         for frame in pair.frames:
             if frame is not None:
