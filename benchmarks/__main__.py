@@ -11,6 +11,7 @@ COMMANDS = {
     "chains": ("benchmarks.command_chains", "robots of 10 to 1000 bodies"),
     "stores": ("benchmarks.command_stores", "large results beside what memory takes"),
     "motions": ("benchmarks.command_motions", "rollouts beside MuJoCo's"),
+    "contact": ("benchmarks.command_contact", "steps with contact beside MuJoCo"),
     "inverse-kinematics": (
         "benchmarks.command_inverse_kinematics",
         "random poses, beside the Robotics Toolbox",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fuzz import ROOT
 
-SOAK = "soak"
+SOAK, DROPS = "soak", "drops"
 
 
 def main() -> int:
@@ -37,11 +37,18 @@ def main() -> int:
         for name, target in TARGETS.items():
             print(f"{name:10}{target.what}")
         print(f"{SOAK:10}One process for the whole time: robots used and dropped, memory watched.")
+        print(f"{DROPS:10}Bodies and robots dropped on random ground by time stepping.")
         return 0
     if given.target == SOAK:
         from fuzz.soak import soak
 
         wrong = soak(60.0 * given.minutes, given.seed)
+        print("\n".join(wrong) or "nothing was found")
+        return int(bool(wrong))
+    if given.target == DROPS:
+        from fuzz.drops import drops
+
+        wrong = drops(60.0 * given.minutes, given.seed)
         print("\n".join(wrong) or "nothing was found")
         return int(bool(wrong))
     names = [n for n in TARGETS if n != "self"] if given.target == "all" else [given.target]

@@ -4,7 +4,8 @@ Friction is bounded by the normal impulse at the same velocities, so the derivat
 is not symmetric: friction grows with the approach of the bodies. Newton's method with that
 derivative converges quadratically to velocities at which Coulomb's law holds at the end of the
 step; with the bound held, as in problems that have a potential, half of the steps of a fallen
-robot do not settle in ten rounds.
+robot have not settled after three rounds. Where Newton's method does not converge either, the bound is held
+after some iterations (`fixed`): that problem is convex, and its impulses add no energy.
 """
 
 from collections.abc import Sequence
@@ -82,8 +83,11 @@ class Refined(NamedTuple):
 class Newton:
     """The balance of momentum at the end of a step, and steps towards its solution."""
 
-    def __init__(self, problem: Problem, dt: float) -> None:
-        self.p, self.dt = problem, dt
+    def __init__(
+        self, problem: Problem, dt: float, held: Sequence[Number] = (), fixed: Number = 0.0
+    ) -> None:
+        self.p, self.dt, self.fixed = problem, dt, fixed
+        self.held = dict(zip(map(id, problem.touches), held, strict=False))
 
     def _twists(self, v: np.ndarray) -> list[np.ndarray]:
         """Relative twists of all carriers, summed along the tree so that sums are shared."""
@@ -108,12 +112,22 @@ class Newton:
     def _normal(self, touch: Touch) -> Normal:
         return Normal(touch.bound, touch.stiffness)
 
+    def pushes(self, v: np.ndarray) -> list[Number]:
+        """Normal impulses of all slots."""
+        at = zip(self.p.touches, self.velocities(v), strict=True)
+        return [self._normal(touch).impulse(u[2]) for touch, (u, _) in at]
+
+    def _limiting(self, touch: Touch, push: Number) -> Number:
+        """The normal impulse that bounds friction."""
+        return select(self.fixed, self.held[id(touch)], push) if self.held else push
+
     def _impulse(self, touch: Touch, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Impulse and moment of a slot along its axes."""
         push = self._normal(touch).impulse(u[2])
         linear, turning = zeros(3), zeros(3)
         linear[2] = push
-        for part, which, velocity, friction, _ in _frictions(touch, push, u, w):
+        limiting = self._limiting(touch, push)
+        for part, which, velocity, friction, _ in _frictions(touch, limiting, u, w):
             (linear if part == "force" else turning)[which] = friction.impulse(velocity)
         return linear, turning
 
@@ -199,7 +213,8 @@ class Newton:
         G: np.ndarray = slope * np.outer(n, n)
         B: np.ndarray = zeros(3, 3)
         force, moment = zeros(3), zeros(3)  # friction by the normal impulse
-        for part, which, velocity, friction, coefficient in _frictions(touch, push, u, w):
+        limiting = self._limiting(touch, push)
+        for part, which, velocity, friction, coefficient in _frictions(touch, limiting, u, w):
             k, c = friction.slope(velocity)
             t = velocity @ E[which]
             along = E[which].T @ E[which] if which != slice(0, 2) else np.eye(3) - np.outer(n, n)
@@ -213,19 +228,19 @@ class Newton:
         whole = np.block([[A @ P.T + B, A], [A.T, G]])
         if touch.law.friction or touch.law.torsion or touch.law.rolling:
             rows = np.concatenate([cross(touch.point, force) + moment, force])
+            slope = slope * (1.0 - self.fixed)
             whole = whole - np.outer(rows, slope * np.concatenate([cross(touch.point, n), n]))
         return whole
 
-    def step(self, v: np.ndarray, g: np.ndarray, careful: Number, bold: Number) -> Refined:
+    def step(self, v: np.ndarray, g: np.ndarray, careful: Number) -> Refined:
         """A step of Newton's method from velocities with gradient g.
 
         careful: 1 takes friction to grow with the speed along the slip too, which ends cycles.
-        bold: 1 takes the whole step, so that many contacts may close at once.
         """
         at = self.velocities(v)
         floor = PIVOT / self.p.inverse
         d = -solved_square(self._derivative(v, at, 1.0 - careful), g, self.p.order, floor)
-        new = v + select(bold, 1.0, self._line(v, d, at, g)) * d
+        new = v + self._line(v, d, at, g) * d
         rest = self.gradient(new)
         residual = sqrt(np.sum(rest * rest * self.p.inverse) / self.p.scale)
         return Refined(new, rest, residual)
@@ -239,7 +254,7 @@ class Newton:
             parts.append(self._along(touch, here, along))
         for stop in p.stops:
             term, k = Normal(stop.bound, 1.0 / (NORMAL * stop.weight)), stop.place
-            parts.append(_Touching(term, stop.sign * v[k], stop.sign * d[k], []))
+            parts.append(_Touching(term, stop.sign * v[k], stop.sign * d[k], [], 0.0, 0.0))
         for k, limit, stiff in p.dry:
             square = _Square.of(v[k : k + 1], d[k : k + 1])
             parts.append(_Dry(Friction(limit, stiff), square))
@@ -273,7 +288,7 @@ class Newton:
             rate = (du if part == "force" else dw)[which]
             square = _Square.of(velocity, rate)
             rubs.append((coefficient, friction.stiffness, square))
-        return _Touching(law, u[2], du[2], rubs)
+        return _Touching(law, u[2], du[2], rubs, self._limiting(touch, 0.0), self.fixed)
 
 
 def _frictions(touch: Touch, push: Number, u: np.ndarray, w: np.ndarray) -> list[Any]:
@@ -343,17 +358,23 @@ class _Square(NamedTuple):
 
 
 class _Touching(NamedTuple):
-    """The slope of a slot along a line on which v goes with dv; rubs: its kinds of friction."""
+    """The slope of a slot along a line on which v goes with dv; rubs: its kinds of friction.
+
+    held: the normal impulse that bounds friction where fixed is 1.
+    """
 
     law: Normal
     v: Number
     dv: Number
     rubs: list[tuple[float, float, _Square]]
+    held: Number
+    fixed: Number
 
     def __call__(self, alpha: Number) -> tuple[Number, Number]:
         v = self.v + alpha * self.dv
         push, grows = self.law.impulse(v), -self.law.slope(v) * self.dv
         slope, rate = -push * self.dv, -grows * self.dv
+        push, grows = select(self.fixed, self.held, push), (1.0 - self.fixed) * grows
         for coefficient, stiffness, speed in self.rubs:
             square, along = speed(alpha)
             k, inverse = Friction(coefficient * push, stiffness).factor(square)

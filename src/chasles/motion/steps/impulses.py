@@ -18,7 +18,7 @@ import numpy as np
 from chasles.expr import Number
 from chasles.motion.geometry.closed_forms import less, maximum, minimum, select, sqrt
 
-NORMAL, TANGENT = 1e-4, 1e-3
+NORMAL, TANGENT = 1e-4, 2e-4
 """Compliance of a contact, normal and tangential, as parts of its inverse mass."""
 
 RELEASE, FASTEST = 0.2, 0.5

@@ -57,8 +57,8 @@ FLOOR = 1e-9
 """Added to that momentum: of a velocity of this many m/s or rad/s."""
 
 MEMORY = 4
-"""Numbers of a memory before the gradient: status, iterations, residual, and 1 in every other
-iteration.
+"""Numbers of a memory before the gradient and the normal impulses: status, iterations, residual,
+and 1 in every other iteration.
 
 Status: 0 while it goes on, 1 solved, 2 not solved."""
 
@@ -67,11 +67,11 @@ EFFORT = ("iterations", "unsolved", "residual", "work", "excess")
 residual; the work of impulses (J), and the largest that they did in a step beyond what overlaps
 and restitution released."""
 
-BOLD = 2
-"""The first iterations, which take whole steps of Newton's method."""
-
 CAREFUL = 10
 """Iterations after which every other one takes friction to grow with the speed."""
+
+HOLD = 16
+"""Iterations after which the normal impulses that bound friction are held."""
 
 MOST = 40
 """Iterations of a step, at most."""
@@ -217,9 +217,10 @@ class Steps:
         """Point, memory and data of a step."""
         n, v = self.model.nv, self._given["qd"]
         gradient = Newton(self._problem, self.dt).gradient(v)
+        memory = [0.0] * MEMORY + list(gradient) + [0.0] * self.slots
         outputs = [
             (Variable("point", (n,)), list(v)),
-            (Variable("memory", (MEMORY + n,)), [0.0] * MEMORY + list(gradient)),
+            (Variable("memory", (MEMORY + n + self.slots,)), memory),
             (Variable("data", (len(self._carried.entries),)), self._carried.entries),
         ]
         return Program.from_outputs("begin", self.inputs, outputs)
@@ -249,7 +250,7 @@ class Steps:
 
     @property
     def _between(self) -> list[Variable]:
-        sizes = {"point": self.model.nv, "memory": MEMORY + self.model.nv}
+        sizes = {"point": self.model.nv, "memory": MEMORY + self.model.nv + self.slots}
         sizes |= {"data": len(self._carried.entries)}
         return [Variable(name, (n,)) for name, n in sizes.items()]
 
@@ -264,12 +265,16 @@ class Steps:
         """The same, to another residual."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
-        (done, count, _, other), gradient = memory[:MEMORY], memory[MEMORY:]
-        newton = Newton(self._elsewhere(data), self.dt)
-        found = newton.step(v, gradient, less(CAREFUL, count) * other, less(count, BOLD))
-        failed = 2.0 * less_equal(MOST, count + 1.0)
-        over = select(less_equal(found.residual, tolerance), 1.0, failed)
-        later = [over, count + 1.0, found.residual, 1.0 - other, *found.gradient]
+        done, count, _, other = memory[:MEMORY]
+        gradient, held = np.split(memory[MEMORY:], [self.model.nv])
+        newton = Newton(self._elsewhere(data), self.dt, held, less_equal(HOLD, count))
+        found = newton.step(v, gradient, less(CAREFUL, count) * other)
+        ended = maximum(less_equal(found.residual, tolerance), less_equal(MOST, count + 1.0))
+        solved = less(count, HOLD) * less_equal(found.residual, tolerance)
+        later = [ended * (2.0 - solved), count + 1.0, found.residual, 1.0 - other]
+        later += list(found.gradient)
+        pushes = newton.pushes(found.v)
+        later += [select(newton.fixed, old, new) for old, new in zip(held, pushes, strict=True)]
         kept = [select(done, old, new) for old, new in zip(v, found.v, strict=True)]
         later = [select(done, old, new) for old, new in zip(memory, later, strict=True)]
         outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), later)]
@@ -291,7 +296,8 @@ class Steps:
             before = v0 + 0.5 * rate * (dt + early)
             way = early * before + rest * (v + 0.5 * rate * early)
         there, last = moved(model, arena, q, way, v)
-        newton = Newton(self._elsewhere(data), dt)
+        held, fixed = given["memory"][MEMORY + model.nv :], less(HOLD, given["memory"][1])
+        newton = Newton(self._elsewhere(data), dt, held, fixed)
         results = {"q": list(there), "qd": list(last)}
         results["forces"] = (newton.forces(v) / dt).ravel().tolist() if self.slots else []
         results["effort"] = self._effort(newton, v, given["effort"], given["memory"])
