@@ -392,11 +392,7 @@ class Loop:
         library = _CuPy(_cupy(), self.kernel.dtype, states[0].data.device_id)
         count = len(states[0])
         parameters = [count, -1, steps, every]
-        for array in states:
-            address, extent = library.look(array)
-            row, column = strides(extent)
-            parameters += (address, row, 0, column)
-        for array in (*controls, *records):
+        for array in (*(state[:, None] for state in states), *controls, *records):
             address, extent = library.look(array)
             parameters += (address, *strides(extent))
         loaded = self.kernel.loaded(architecture(library.device), "loop")
