@@ -1,7 +1,7 @@
 """Arms on random reachable poses that are on a GPU, solved there and checked on the CPU.
 
 The time is that of a whole call with CuPy's array of poses, until the GPU has finished. First use
-is the first call of a robot, with nothing in the cache: its kernels are compiled.
+is the first call of a new robot: its kernels are compiled, or come from the cache.
 """
 
 import time

@@ -32,7 +32,6 @@ TOGETHER = 3 / 8
 """The part of a block's robots that have converged before they go on: fewer leave more threads
 without work in that part of a step, more of them in the iterations."""
 
-
 WARPS = REGISTERS // (WARP * 256)
 """Warps whose threads have all the registers that a thread can have."""
 
