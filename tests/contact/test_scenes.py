@@ -106,10 +106,10 @@ def test_a_row_of_dominoes_falls_as_fast_as_with_events(tmp_path, dt, tolerance)
     n = 8
     robot, pairs = dominoes(tmp_path, n, 0.02)
     qd = np.zeros(n)
-    qd[0] = 4.0
-    exact = robot.simulate(np.zeros(n), qd, duration=0.4, dt=1e-3, contacts=pairs, integrator="rk4")
-    run = stepped(robot, np.zeros(n), pairs, 0.4, qd, dt=dt)
-    assert 0.05 < arrival(exact, n) < 0.4
+    qd[0] = 10.0
+    exact = robot.simulate(np.zeros(n), qd, duration=0.6, dt=1e-3, contacts=pairs, integrator="rk4")
+    run = stepped(robot, np.zeros(n), pairs, 0.6, qd, dt=dt)
+    assert exact.q[-1, n - 1] > 0.5  # all fall
     assert arrival(run, n) == pytest.approx(arrival(exact, n), rel=tolerance)
 
 

@@ -4,8 +4,9 @@ Friction is bounded by the normal impulse at the same velocities, so the derivat
 is not symmetric: friction grows with the approach of the bodies. Newton's method with that
 derivative converges quadratically to velocities at which Coulomb's law holds at the end of the
 step; with the bound held, as in problems that have a potential, half of the steps of a fallen
-robot have not settled after three rounds. Where Newton's method does not converge either, the bound is held
-after some iterations (`fixed`): that problem is convex, and its impulses add no energy.
+robot have not settled after three rounds. Where Newton's method does not converge either, the
+bound is held after some iterations (`fixed`): that problem is convex, and its impulses add no
+energy.
 """
 
 from collections.abc import Sequence

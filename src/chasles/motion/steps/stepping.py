@@ -267,7 +267,7 @@ class Steps:
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
         done, count, _, other = memory[:MEMORY]
         gradient, held = np.split(memory[MEMORY:], [self.model.nv])
-        newton = Newton(self._elsewhere(data), self.dt, held, less_equal(HOLD, count))
+        newton = Newton(self._elsewhere(data), self.dt, list(held), less_equal(HOLD, count))
         found = newton.step(v, gradient, less(CAREFUL, count) * other)
         ended = maximum(less_equal(found.residual, tolerance), less_equal(MOST, count + 1.0))
         solved = less(count, HOLD) * less_equal(found.residual, tolerance)
@@ -297,7 +297,7 @@ class Steps:
             way = early * before + rest * (v + 0.5 * rate * early)
         there, last = moved(model, arena, q, way, v)
         held, fixed = given["memory"][MEMORY + model.nv :], less(HOLD, given["memory"][1])
-        newton = Newton(self._elsewhere(data), dt, held, fixed)
+        newton = Newton(self._elsewhere(data), dt, list(held), fixed)
         results = {"q": list(there), "qd": list(last)}
         results["forces"] = (newton.forces(v) / dt).ravel().tolist() if self.slots else []
         results["effort"] = self._effort(newton, v, given["effort"], given["memory"])
