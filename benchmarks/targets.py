@@ -63,6 +63,9 @@ TRAJECTORIES = 10.0
 DISTANCES = 1e6
 """Postures a second on one core whose sphere model is compared with itself, of the Panda."""
 
+REACHING_ON_GPU: dict[str, float] = {"panda": 1e8}
+"""Random reachable poses that an H200 solves in a second, 99.9 % of them, to 1e-6 rad and m."""
+
 VIEW: dict[str, float] = {"first picture": 3.0, "updates": 30.0, "pictures": 10.0}
 """A robot of thirty joints in a browser without a graphics card: at most so many seconds to the
 first picture; updates that the server applies, and pictures, at least so many in a second."""

@@ -46,7 +46,7 @@ template <class T, class More> static T atomicAdd(T* at, More more) {
 }
 alignas(128) unsigned char memory[1 << 20];
 struct Index { int x; };
-static Index blockIdx = {0}, blockDim = {1};
+static Index blockIdx = {0}, blockDim = {1}, gridDim = {1};
 static thread_local Index threadIdx = {0};
 struct Barrier {  /* for all threads that have not returned */
   std::mutex mutex;
@@ -67,6 +67,7 @@ struct Barrier {  /* for all threads that have not returned */
 };
 static Barrier* barrier;
 #define together() barrier->wait()
+#define counted(own) (int)(own) /* a block of one thread */
 template <class Kernel> static void block(int warps, Kernel kernel) {
   Barrier mine;
   barrier = &mine;

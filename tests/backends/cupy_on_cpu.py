@@ -1,5 +1,6 @@
 """CuPy as far as rollouts and searches ask for it, imitated by NumPy: arrays of their own type."""
 
+import ctypes
 from collections.abc import Sequence
 from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
@@ -30,14 +31,17 @@ class Array(np.ndarray):
 
     @property
     def data(self) -> Any:
-        return SimpleNamespace(ptr=self.ctypes.data, device_id=0)
+        def memset_async(value: int, size: int) -> None:
+            ctypes.memset(self.ctypes.data, value, size)
+
+        return SimpleNamespace(ptr=self.ctypes.data, device_id=0, memset_async=memset_async)
 
 
 def asarray(a: Any, dtype: Any = None, order: Any = None) -> Array:
     return np.array(a, dtype, order=order).view(Array)
 
 
-def empty(shape: Any, dtype: Any) -> Array:
+def empty(shape: Any, dtype: Any = "float64") -> Array:
     unknown = np.nan if np.dtype(dtype).kind == "f" else 99
     return np.full(shape, unknown, dtype).view(Array)
 

@@ -1,8 +1,9 @@
 """Runs the text of a kernel that repeats a step on the CPU, one thread after the other."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from cuda_on_cpu import shared_library
@@ -47,20 +48,31 @@ class LoopOnCPU:
 
     def launched(self, parameters: Sequence[int]) -> None:
         """What a launch with such parameters does."""
-        count, never, steps, every, *places = parameters
-        assert never == -1
-        pointers = (ctypes.c_void_p * (len(places) // 4))(*places[::4])
-        numbers = [n for k, n in enumerate(places) if k % 4]
-        strides = (ctypes.c_int64 * len(numbers))(*numbers)
-        self._run(*(ctypes.c_longlong(n) for n in (count, steps, every)), pointers, strides)
+        _launched(self._run, parameters)
 
     def __call__(self, arrays: Sequence[np.ndarray], count: int, steps: int, every: int) -> None:
         """Run on arrays (count or 1, steps or 1 or records, size): states, controls, records."""
-        parameters = [count, -1, steps, every]
-        for a in arrays:
-            strides = [
-                0 if n == 1 and k < 2 else s // a.itemsize
-                for k, (n, s) in enumerate(zip(a.shape, a.strides, strict=True))
-            ]
-            parameters += (a.ctypes.data, *strides)
-        self.launched(parameters)
+        launched(self._run, arrays, count, steps, every)
+
+
+def launched(
+    run: Callable[..., Any], arrays: Sequence[np.ndarray], count: int, steps: int, every: int
+) -> None:
+    """Run a kernel on arrays (count or 1, steps or 1 or records, size)."""
+    parameters = [count, -1, steps, every]
+    for a in arrays:
+        strides = [
+            0 if n == 1 and k < 2 else s // a.itemsize
+            for k, (n, s) in enumerate(zip(a.shape, a.strides, strict=True))
+        ]
+        parameters += (a.ctypes.data, *strides)
+    _launched(run, parameters)
+
+
+def _launched(run: Callable[..., Any], parameters: Sequence[int]) -> None:
+    count, never, steps, every, *places = parameters
+    assert never == -1
+    pointers = (ctypes.c_void_p * (len(places) // 4))(*places[::4])
+    numbers = [n for k, n in enumerate(places) if k % 4]
+    strides = (ctypes.c_int64 * len(numbers))(*numbers)
+    run(*(ctypes.c_longlong(n) for n in (count, steps, every)), pointers, strides)

@@ -34,6 +34,16 @@ extern "C" void run(long long* p) {{
 """
 
 
+_LIMITS = ["long long", "long long", "double*", "double*"]
+_RANKED = ["long long", "double*", "float*", "long long", "float*", "unsigned char*"]
+AROUND = {
+    "rank": [*_RANKED, *["float*"] * 2, *["long long", "double*"] * 2],
+    "narrow": [*_LIMITS, "float*", "double*"],
+    "look": [*_LIMITS, "double*", "long long", "double*", "signed char*", "bool*"],
+}
+"""The kernels around the searches, and the types of their parameters."""
+
+
 class Loaded:
     """The text of a kernel, in the place of one that the driver has loaded."""
 
@@ -61,10 +71,10 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         kernels[code] = Loaded(text.text, "kernel", kinds, tmp_path)
         return Built(layout, 128, text.shared, (), 0, 0, code)
 
-    def ranking(_: str, size: int, rotations: tuple[int, ...]) -> Loaded:
-        kinds = ["long long", "double*", "float*", "long long", "float*", "unsigned char*"]
+    def around(_: str, size: int, rotations: tuple[int, ...], name: str) -> Loaded:
         loop = "for (blockIdx.x = 0; blockIdx.x < p[0]; blockIdx.x++)"
-        return Loaded(searching.ranking(size, rotations), "rank", kinds, tmp_path, loop)
+        text = searching.around(size, rotations)
+        return Loaded(text, name, AROUND[name], tmp_path, loop)
 
     monkeypatch.setenv("CHASLES_CACHE", str(tmp_path / "cache"))
     monkeypatch.setitem(sys.modules, "cupy", cupy_on_cpu.module())
@@ -72,7 +82,7 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(cuda, "Function", lambda code, *_: kernels[code])
     for module in (cuda, cuda_search):
         monkeypatch.setattr(module, "architecture", lambda _: "sm_90")
-    monkeypatch.setattr(cuda_search, "_ranking", ranking)
+    monkeypatch.setattr(cuda_search, "_around", around)
     monkeypatch.setattr(cuda_driver, "version", lambda: (13, 0))
     yield
     sys.modules.pop("chasles.functions.libraries.solving_cupy", None)
@@ -185,4 +195,4 @@ def test_an_arm_stays_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
         built = cuda_build.build(program, dtype, architecture, layout)
         assert 0 < built.registers <= cuda_build.MOST
         assert built.spilled == 0
-    assert cuda_driver.compile(searching.ranking(12, (0,)), "sm_90").spilled == 0
+    assert cuda_driver.compile(searching.around(12, (0,)), "sm_90").spilled == 0

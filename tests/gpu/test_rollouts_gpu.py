@@ -9,7 +9,7 @@ from support import close, gpus
 from chasles import contact
 from chasles.expr import sin
 from chasles.robots import humanoid, puma560, quadruped
-from chasles.rollouts import GravityCompensation, Trajectory
+from chasles.rollouts import GravityCompensation, PDControl, Trajectory
 
 cupy = pytest.importorskip("cupy", reason="no CuPy: rollouts on a GPU are not tested here")
 pytestmark = pytest.mark.skipif(not gpus(), reason="no GPU: rollouts on it are not tested here")
@@ -70,6 +70,44 @@ def test_contacts(dtype: str) -> None:
     same(got, right, dtype, 10.0)
     for a, b in zip(got.touching, right.touching, strict=True):  # type: ignore[arg-type]
         close(cupy.asnumpy(a), b, 100.0 * TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-9), ("float32", 1e-3)])
+def test_time_stepping(dtype: str, tolerance: float) -> None:
+    """A quadruped lands on rigid ground with friction: motion, forces and efforts of the CPU.
+
+    In float32 a foot may stick where it slides in float64: most robots are near, not all.
+    """
+    robot = quadruped()
+    q = robot.neutral()
+    feet = [f"{end}_{side}_foot" for end in ("front", "rear") for side in ("left", "right")]
+    q[6] = 0.03 - min(robot.forward_kinematics(q, frame=foot)[2, 3] for foot in feet)
+    law = contact.Rigid(friction=0.7)
+    pairs = [contact.Pair(contact.Sphere(foot, 0.02), contact.Plane(), law) for foot in feet]
+    gains = [[0.0] * 6 + [gain] * 12 for gain in (200.0, 10.0)]
+    options: dict[str, Any] = {"dt": 2e-3, "steps": 100, "every": 30, "contacts": pairs}
+    options |= {"control": PDControl(*gains, q), "integrator": "time-stepping"}
+    lead = np.tile(q, (5000, 1))
+    lead[:, 6:] += 0.01 * RNG.normal(size=(5000, 13))
+    lead = lead.astype(dtype).astype(float)
+    right = robot.simulate(lead[:200], np.zeros(18), **options)
+    arrays = [cupy.asarray(a, dtype) for a in (lead, np.zeros(18))]
+    got = robot.simulate(*arrays, **options)
+    assert got.compiled
+    assert got.q.shape == (5000, 5, 19)
+    assert np.array_equal(got.t, right.t)
+    few = lead[[7, 4999]], np.zeros(18)
+    alone = robot.simulate(*(cupy.asarray(a, dtype) for a in few), **options)
+    assert np.array_equal(alone.q.get(), got.q.get()[[7, 4999]]), "the same bits in any batch"
+    off = np.abs(got.q[:200].get() - right.q).max(axis=(1, 2))
+    assert (off < tolerance).mean() > 0.95
+    assert right.touching.forces[:, -1, :, 2].max() > 1.0
+    if dtype == "float64":
+        assert off.max() < tolerance
+        close(got.touching.forces[:200].get(), right.touching.forces, 1e-6)
+        close(got.touching.gaps[:200].get(), right.touching.gaps, 1e-6)
+        more = np.abs(got.iterations[:200].get() - right.iterations)
+        assert more.max() < 0.1, "rounding may decide about an iteration"
 
 
 @pytest.mark.parametrize("count", [1, 33, 200_001])

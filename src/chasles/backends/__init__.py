@@ -18,7 +18,8 @@ class Backend(NamedTuple):
     finds it, `keep(recipe, program, dtype)` makes it, and `described()` says what it runs on.
     loop: the module with the `Loop` that repeats a kernel; adjoint: the one with the `Adjoint`
     that runs a loop backward; search: the one with the `Search` that repeats a step until problems
-    are solved. staged: products of matrix entries from which on a program is best
+    are solved; iterated: the one that makes one kernel of three, which iterate (`llvm.iterated`).
+    staged: products of matrix entries from which on a program is best
     left at the factors of its results (`Staged`); None where a backend takes none of these. first:
     the backend of its first tier, which compiles in less time to code that takes longer.
     """
@@ -30,6 +31,7 @@ class Backend(NamedTuple):
     loop: str = ""
     adjoint: str = ""
     search: str = ""
+    iterated: str = ""
     staged: int | None = None
     first: str = ""
 
@@ -41,6 +43,7 @@ BACKENDS: dict[str, Backend] = {
         loop="chasles.backends.llvm.loop",
         adjoint="chasles.backends.llvm.adjoint",
         search="chasles.backends.llvm.search",
+        iterated="chasles.backends.llvm.iterated",
         staged=4000,
         first="llvm-quick",
     ),
@@ -54,6 +57,7 @@ BACKENDS: dict[str, Backend] = {
         keeps=True,
         loop="chasles.backends.cuda.kernel",
         search="chasles.backends.cuda.search",
+        iterated="chasles.backends.cuda.iterated",
     ),
 }
 """One row a backend, the usual one of each device first; loaded on use."""
@@ -162,9 +166,9 @@ def loop(kernel: Kernel, backend: str = USUAL) -> Any:
     return importlib.import_module(BACKENDS[backend].loop).Loop(kernel)
 
 
-def iterated(kernels: Sequence[Kernel]) -> Any:
+def iterated(kernels: Sequence[Kernel], backend: str = USUAL) -> Any:
     """A beginning, an iteration until convergence and an end as one kernel (`llvm.iterated`)."""
-    return importlib.import_module("chasles.backends.llvm.iterated").iterated(kernels)
+    return importlib.import_module(BACKENDS[backend].iterated).iterated(kernels)
 
 
 def search(*kernels: Kernel, backend: str = USUAL) -> Any:

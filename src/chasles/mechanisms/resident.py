@@ -14,7 +14,7 @@ import numpy as np
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import Library, library_of, module
-from chasles.functions.reaching import ANGLE, LENGTH, ROUGH, STATUS, Task
+from chasles.functions.reaching import ANGLE, LENGTH, ROUGH, Task
 from chasles.functions.targets import Target
 from chasles.mechanisms.differentiable import (
     _arrays,
@@ -97,10 +97,11 @@ def resident(
             RANKED,
             starts.table,
             starts.patience,
+            (bounds.lower, bounds.upper),
             _narrowed(bounds, held),
             _rotations(task),
         )
-        return _solution(arrays, bounds, lead, *found)
+        return _solution(arrays, lead, *found)
 
 
 def _one(target: Target) -> Target:
@@ -192,19 +193,15 @@ def _rotations(task: Task) -> tuple[int, ...]:
 
 
 def _solution(
-    arrays: Any, bounds: Bounds, lead: tuple[int, ...], q: Any, ends: Any, steps: Any
+    arrays: Any, lead: tuple[int, ...], q: Any, ends: Any, steps: Any, solved: Any, sides: Any
 ) -> Solution:
-    cupy, made = arrays.names, arrays.results()
-    lower, upper = (cupy.asarray(a) for a in (bounds.lower, bounds.upper))
-    at = (q >= upper).astype(cupy.int8) - (q <= lower).astype(cupy.int8)
-    solved = ends[:, STATUS] == 1.0
-    residual = ends[:, ANGLE : LENGTH + 1].copy()
+    made = arrays.results()
     shaped = (
         q.reshape(*lead, q.shape[1]),
         solved.reshape(lead),
-        residual.reshape(*lead, 2),
+        ends[:, ANGLE : LENGTH + 1].copy().reshape(*lead, 2),
         steps.reshape(lead),
-        at.reshape(*lead, q.shape[1]),
-        cupy.zeros(lead, bool),
+        sides.reshape(*lead, q.shape[1]),
+        arrays.names.zeros(lead, bool),
     )
     return Solution(*map(made, shaped))

@@ -75,6 +75,11 @@ class Plan:
         return few_alive(self.code, [deepest_first(self.code, roots) for roots in both], WAITING)
 
     @cached_property
+    def found(self) -> dict[tuple[int, int], bool]:
+        """Answers about pairs of arrays, kept by those who ask again."""
+        return {}
+
+    @cached_property
     def alive(self) -> int:
         """Return the number of values in registers at once, except those parked in memory."""
         return most_alive(self.code, self.order, WAITING)

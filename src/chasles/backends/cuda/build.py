@@ -52,10 +52,13 @@ CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
 LENGTHY = 2000
 """Instructions from which on a crew is faster where states are few."""
 
-GAIN, PARKED = 1.4, 1.3
+GAIN, PARKED = 1.75, 1.3
 """Factor by which more warps must be active for a crew to pay off; the second is for a crew of one
 warp, which parks values in shared memory but has no other warp to wait for.
 """
+
+SHARED_WORK = 1.4
+"""The same where states are few, and multiprocessors have nothing else to do."""
 
 DRIVER = 1024
 """Bytes of shared memory that the driver takes of each block."""
@@ -70,7 +73,8 @@ class Built:
 
     block: threads in a block where states are many. shared: bytes of shared memory of each warp,
     or of the crew. columns: outputs that must be given as columns. registers, spilled: of a thread,
-    spilled in bytes. crew: how many warps do the work of one.
+    spilled in bytes. crew: how many warps do the work of one. stays: a block takes one state after
+    the other, so that one for each multiprocessor is enough.
     """
 
     form: Form
@@ -81,6 +85,7 @@ class Built:
     spilled: int
     code: bytes
     crew: int = 1
+    stays: bool = False
 
     def to_bytes(self) -> bytes:
         """All of it, as an entry of the cache holds it."""
@@ -126,9 +131,11 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
         return _with_crew(program, dtype, architecture, form, chosen)
     block = BLOCK if form in ALONE else WARP
     built = _compiled(program, dtype, architecture, form, 0)
-    shared = _shared(architecture)
+    shared = shared_memory(architecture)
     if built.shared > shared:
         return None
+    if form in ("search", "tries"):  # never without spilling, and first use waits for a compiler
+        return built
     granted = -(-max(built.registers, 1) // 8) * 8  # in groups of eight
     fit = REGISTERS // (block * granted)
     by_memory = shared // built.shared if built.shared else fit + 1
@@ -142,7 +149,7 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
 class _Chosen(NamedTuple):
     """A crew, and how many a multiprocessor has room for."""
 
-    crew: Size
+    crew: Crew
     fits: int
 
 
@@ -150,13 +157,13 @@ def _with_crew(
     program: Program, dtype: str, architecture: str, form: Form, chosen: _Chosen
 ) -> Built:
     """The kernel of a crew. If a step is repeated, all crews of a multiprocessor are in a block."""
-    crew, fits = chosen
-    block = WARP * crew.warps * (fits if form == "loop" else 1)
-    least = REGISTERS // (block * _granted(crew.registers * np.dtype(dtype).itemsize // 4))
-    written = source(program, dtype, form, block=block, least=least, crew=crew)
+    (warps, registers), fits = chosen.crew.crew, chosen.fits
+    block = WARP * warps * (fits if form == "loop" else 1)
+    least = REGISTERS // (block * _granted(registers * np.dtype(dtype).itemsize // 4))
+    written = source(program, dtype, form, block=block, least=least, crew=chosen.crew)
     made = cuda_driver.compile(written.text, architecture)
     facts = made.registers, made.spilled, made.code
-    return Built(form, block, written.shared, (), *facts, crew=crew.warps)
+    return Built(form, block, written.shared, (), *facts, crew=warps)
 
 
 def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chosen | None:
@@ -177,7 +184,7 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chose
     for crew, fits in _crews(program, dtype, architecture, form):
         rate, gain = crew.active * fits, GAIN if crew.crew.warps > 1 else PARKED
         if rate > max(most, gain * apart):
-            best, most = _Chosen(crew.crew, fits), rate
+            best, most = _Chosen(crew, fits), rate
     return best
 
 
@@ -187,7 +194,7 @@ def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
         return None
     crews = [(crew, n) for crew, n in _crews(program, dtype, architecture, "columns") if n]
     crew, fits = max(crews, key=lambda pair: pair[0].active)
-    return _Chosen(crew.crew, fits) if crew.active > GAIN else None
+    return _Chosen(crew, fits) if crew.active > SHARED_WORK else None
 
 
 def _crews(
@@ -202,7 +209,7 @@ def _crews(
 def _fit(architecture: str, warps: int, registers: int, shared: int) -> int:
     """Crews that a multiprocessor has room for."""
     by_registers = REGISTERS // (WARP * warps * _granted(registers))
-    return min(by_registers, _shared(architecture) // (shared + DRIVER))
+    return min(by_registers, shared_memory(architecture) // (shared + DRIVER))
 
 
 def _granted(registers: int) -> int:
@@ -210,7 +217,7 @@ def _granted(registers: int) -> int:
     return -(-min(registers + OTHERS, MOST) // 8) * 8
 
 
-def _shared(architecture: str) -> int:
+def shared_memory(architecture: str) -> int:
     """Bytes of shared memory that blocks can have on a multiprocessor."""
     return SHARED.get(architecture, 99) * 1024
 
@@ -218,7 +225,10 @@ def _shared(architecture: str) -> int:
 def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
     """The kernel whole, or, where it spills, cut into stretches if that helps."""
     block = BLOCK if form in ALONE else WARP
-    found, most = [], _shared(architecture) // 2 - 1024  # two blocks, and what the driver takes
+    found, most = (
+        [],
+        shared_memory(architecture) // 2 - 1024,
+    )  # two blocks, and what the driver takes
     for cuts in (False, True):
         written = source(program, dtype, form, block=block, least=least, cuts=cuts, most=most)
         made = cuda_driver.compile(written.text, architecture)

@@ -23,7 +23,6 @@ from chasles.expr import Instruction, Program
 ABREAST = 16
 """Bytes of the angles whose sines and cosines a thread takes at a time."""
 
-
 QUARTERS = 4
 """Parts of a multiprocessor, each of which runs every fourth warp."""
 
@@ -54,6 +53,12 @@ def groups(program: Program, warps: int) -> dict[int, int]:
         warp[name] = load.index(min(load))
         load[warp[name]] += size
     return {k: warp[name] for k, name in limb.items()}
+
+
+@functools.lru_cache(3)
+def _plan(program: Program, _hints: object, warps: int) -> Plan:
+    """A plan for crews of so many warps. Programs that differ in hints alone are equal."""
+    return Plan(program, groups(program, warps))
 
 
 def _limbs(program: Program) -> dict[int, int]:
@@ -178,8 +183,8 @@ class Crew(Tiled):
         phases = list(zip(*([len(phase) for phase in phases] for phases in loads), strict=True))
         return sum(map(sum, phases)) / max(sum(map(max, phases)), 1)
 
-    def _groups(self) -> Mapping[int, int]:
-        return groups(self.program, self.crew.warps)
+    def _plan(self) -> Plan:
+        return _plan(self.program, self.program.limbs, self.crew.warps)
 
     def _place_results(self) -> dict[int, int]:
         """A region for each output, of an input that is used up in time if there is one."""
@@ -192,19 +197,16 @@ class Crew(Tiled):
         return found
 
     def _frees(self, array: int, output: int) -> bool:
-        """Return True if every use of a number of an input precedes that number of an output.
-
-        Warps run at their own pace, so that one must depend on the other.
-        """
-        plan, results = self.plan, self.program.results[output]
-        if self.program.inputs[array].size != len(results):
-            return False
-        numbers = {index: k for (a, index), k in self.inputs if a == array}
-        angles = {a for angle in plan.angles for a in (angle, *plan.turning([angle]))}
-        return all(
-            k not in plan.places and k not in angles and _needs(plan, results[index], plan.users[k])
-            for index, k in numbers.items()
-        )
+        """Return True if numbers of an output depend on every use of those of an input."""
+        plan, results, pair = self.plan, self.program.results[output], (array, output)
+        if self.program.inputs[array].size == len(results) and pair not in plan.found:
+            numbers = {index: k for (a, index), k in self.inputs if a == array}
+            angles = {a for angle in plan.angles for a in (angle, *plan.turning([angle]))}
+            plan.found[pair] = all(
+                k not in {*plan.places, *angles} and _needs(plan, results[index], plan.users[k])
+                for index, k in numbers.items()
+            )
+        return plan.found.get(pair, False)
 
     def _hold(self, turns: dict[int, tuple[Place, Place]]) -> None:
         super()._hold(turns)
@@ -226,9 +228,8 @@ class Crew(Tiled):
             reusable = held.keys() - needed - plan.places.keys() - taken
             parking = parked(plan.code, order, self.crew.registers, waiting, reusable, new, said)
             self._reserve(parking.places)
-            shared = self.body.constants
-            body = Body(plan, self.number, self._deliver, waiting, parking, shared)
-            self.bodies.append(body)
+            where = self.number, self._deliver, waiting, parking, self.body.constants
+            self.bodies.append(Body(plan, *where))
 
     mine = "memory + crew * {}"
 

@@ -127,8 +127,8 @@ def _candidates() -> Iterator[str]:
 
 # The driver ------------------------------------------------------------------------------------
 
-MAJOR, MINOR = 75, 76
-"""The driver's numbers for attributes of a device: its compute capability."""
+MAJOR, MINOR, MULTIPROCESSORS = 75, 76, 16
+"""The driver's numbers for attributes of a device: its compute capability, and their number."""
 
 SHARED_LIMIT, FREE = 8, 48 * 1024
 """The same of a kernel: the most shared memory of a launch, to be asked for above so many bytes."""
@@ -195,11 +195,19 @@ def devices() -> int:
 @functools.cache
 def architecture(device: int) -> str:
     """Return the architecture of a device as compilers name it, such as "sm_90"."""
-    value, capability = ctypes.c_int(), ""
-    for attribute in (MAJOR, MINOR):
-        _check(driver().cuDeviceGetAttribute(ctypes.byref(value), attribute, device))
-        capability += str(value.value)
-    return f"sm_{capability}"
+    return f"sm_{_attribute(MAJOR, device)}{_attribute(MINOR, device)}"
+
+
+@functools.cache
+def multiprocessors(device: int) -> int:
+    """Return the number of multiprocessors of a device."""
+    return _attribute(MULTIPROCESSORS, device)
+
+
+def _attribute(number: int, device: int) -> int:
+    value = ctypes.c_int()
+    _check(driver().cuDeviceGetAttribute(ctypes.byref(value), number, device))
+    return value.value
 
 
 def address(name: str) -> int:

@@ -6,7 +6,7 @@ controls, are read again in every step. After a given number of steps, and after
 are written to records.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from chasles.backends.c.body import number_of
@@ -33,14 +33,13 @@ class Threads:
 
     def __init__(self, program: Program, dtype: str, form: Form) -> None:
         self.program, self.form = program, form
-        self.plan = Plan(program, self._groups())
+        self.plan = self._plan()
         self.number, code = number_of(dtype), self.plan.code
         self.body = Body(self.plan, self.number, self._deliver)
         self.inputs = sorted((code[k].data, k) for k in self.plan.order if code[k].op == "input")
 
-    def _groups(self) -> Mapping[int, int]:
-        """Instructions that are kept apart."""
-        return {}
+    def _plan(self) -> Plan:
+        return Plan(self.program)
 
     def run(self, *, cuts: bool) -> None:
         """Write the program."""

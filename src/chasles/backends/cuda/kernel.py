@@ -45,6 +45,9 @@ ALIKE = 256
 class Kernel:
     """A program on the GPU. Machine code for a layout of arrays is made, or found, when needed."""
 
+    recipe: object = None  # None where it is not kept in the cache
+    trace: Callable[[], Program]
+
     def __init__(
         self, interface: Interface, dtype: str, made: Callable[[str, Layout], Built]
     ) -> None:
@@ -213,7 +216,9 @@ def _launch(
     device: int,
 ) -> None:
     states, threads, shared = block(built, count)
-    function.launch((-(-count // states), 1), (threads, 1), shared, parameters, stream, device)
+    most = cuda_driver.multiprocessors(device) if built.stays else count
+    grid = min(-(-count // states), most), 1
+    function.launch(grid, (threads, 1), shared, parameters, stream, device)
 
 
 def block(built: Built, count: int) -> tuple[int, int, int]:
@@ -222,6 +227,8 @@ def block(built: Built, count: int) -> tuple[int, int, int]:
     Blocks of one warp, or crew, where there are too few states to keep all multiprocessors busy.
     """
     threads = built.block if count >= MANY else WARP * built.crew
+    if built.stays:
+        threads = min(built.block, WARP * -(-count // FEW))
     states = threads // built.crew
     return states, threads, built.shared * states // WARP
 
@@ -250,23 +257,31 @@ def keep(recipe: object, program: Program, dtype: str) -> Kernel:
 def _cached(
     recipe: object, interface: Interface, trace: Callable[[], Program], dtype: str
 ) -> Kernel:
-    """A kernel whose machine code comes from the cache, or is compiled and kept there."""
+    kernel = kept(recipe, interface, dtype, lambda *where: build(trace(), dtype, *where))
+    kernel.recipe, kernel.trace = recipe, trace
+    return kernel
+
+
+def kept(
+    recipe: object, interface: Interface, dtype: str, make: Callable[[str, Layout], Built]
+) -> Kernel:
+    """A kernel whose machine code is made where the cache has none; without recipe, always."""
 
     def made(target: str, layout: Layout) -> Built:
         entry = _entry(recipe, dtype, target, layout)
         artifact = cache.load(entry)
         if artifact is None:
-            built = build(trace(), dtype, target, layout)
+            built = make(target, layout)
             cache.save(entry, Artifact(interface, dtype, 0, 0, built.to_bytes()))
             return built
         return Built.from_bytes(artifact.object_code)
 
-    return Kernel(interface, dtype, made)
+    return Kernel(interface, dtype, make if recipe is None else made)
 
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:
     """The kernel of a program."""
-    return Kernel(program.interface, dtype, lambda *where: build(program, dtype, *where))
+    return _cached(None, program.interface, lambda: program, dtype)
 
 
 class _CuPy:
@@ -377,11 +392,7 @@ class Loop:
         library = _CuPy(_cupy(), self.kernel.dtype, states[0].data.device_id)
         count = len(states[0])
         parameters = [count, -1, steps, every]
-        for array in states:
-            address, extent = library.look(array)
-            row, column = strides(extent)
-            parameters += (address, row, 0, column)
-        for array in (*controls, *records):
+        for array in (*(state[:, None] for state in states), *controls, *records):
             address, extent = library.look(array)
             parameters += (address, *strides(extent))
         loaded = self.kernel.loaded(architecture(library.device), "loop")

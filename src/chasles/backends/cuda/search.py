@@ -14,7 +14,7 @@ from chasles.backends.cuda import driver as cuda_driver
 from chasles.backends.cuda.build import Layout
 from chasles.backends.cuda.driver import Function, architecture
 from chasles.backends.cuda.kernel import Kernel
-from chasles.backends.cuda.searching import BLOCK, GROUPS, ranking
+from chasles.backends.cuda.searching import BLOCK, GROUPS, around
 from chasles.backends.cuda.tiles import WARP
 
 BLOCKS = 16
@@ -50,39 +50,49 @@ class Search:
         table: np.ndarray,
         memories: np.ndarray,
         limits: tuple[np.ndarray, np.ndarray],
+        room: tuple[np.ndarray, np.ndarray],
         rotations: tuple[int, ...] = (),
-    ) -> tuple[Any, Any, Any]:
-        """Points (count, n), memories, and steps of each problem: CuPy's arrays.
+    ) -> tuple[Any, ...]:
+        """Points (count, n), memories, steps of each problem, whether it is solved, and which
+        limits (-1 lower, 1 upper) its point is at: CuPy's arrays.
 
         goals (count, size) of float64, in rows, are overwritten; those that are not finite, or not
         rotations where `rotations` says so, become NaN, and so do their points. guess (count or 1,
         n) of float64: where the first try begins; without it, at the nearest start. starts, others,
-        table, memories: as in `llvm.search`. limits: of a point. stages: of float32 and float64.
+        table, memories: as in `llvm.search`. limits: of a point. room: the limits where coordinates
+        are held, which leave these none. stages: of float32 and float64.
         """
         import cupy
 
-        count, n = len(goals), starts.shape[1]
-        points = cupy.full((count, n), cupy.nan)
-        ends = cupy.full((count, memories.shape[1]), cupy.inf)
-        steps = cupy.zeros(count, cupy.int32)
+        (count, size), n, m = goals.shape, starts.shape[1], memories.shape[1]
+        points, ends = cupy.empty((count, n)), cupy.empty((count, m))
+        steps, solved = cupy.zeros(count, cupy.int32), cupy.zeros(count, bool)
+        sides = cupy.zeros((count, n), cupy.int8)
         if not count:
-            return points, ends, steps
-        single, ranks = self._ranked(goals, table, rotations)
+            return points, ends, steps, solved, sides
+        help_with = functools.partial(_help, goals.data.device_id, size, rotations)
+        single, near = cupy.empty((count, size), cupy.float32), cupy.zeros((count, n), "float32")
+        rough, ranks = cupy.empty((count, m), cupy.float32), cupy.empty((count, GROUPS), "uint8")
         begins, ahead = guess, 0
         if guess is None:
-            begins, ahead = self._sent(starts, "float32")[ranks[:, 0]], 1
-        near = cupy.zeros((count, n), cupy.float32)
-        rough = cupy.empty((count, ends.shape[1]), cupy.float32)
-        left = cupy.empty(count + 1, cupy.uint64)
+            begins, ahead = cupy.empty((count, n), cupy.float32), 1
+        rows, first = self._table(table, size), self._sent(starts, "float32")
+        given = goals, rows, len(table), single, ranks, first, begins if ahead else 0
+        help_with("rank", count, *given, n, points, m, ends)
         constants, tries = stages[0]
+        left = cupy.empty(count + 1, cupy.uint64)
         run = functools.partial(self._run, (starts, memories), others, ranks, steps, left)
         run("search", self.single, tries, constants, ahead, begins, single, (near, rough))
-        begins = cupy.clip(near.astype(cupy.float64), *map(cupy.asarray, limits))
+        polished = cupy.empty((count, n))
+        help_with("narrow", count * n, n, *map(cupy.asarray, room), near, polished)
         constants, tries = stages[1]
-        given = [cupy.asarray(a, cupy.float64) for a in constants], 0, begins, goals, (points, ends)
-        run("search", self.double, 0, *given)
-        run("tries", self.double, tries, *given)
-        return points, ends, steps
+        doubles = [cupy.asarray(a, cupy.float64) for a in constants]
+        rest = doubles, 0, polished, goals, (points, ends)
+        run("search", self.double, 0, *rest)
+        run("tries", self.double, tries, *rest)
+        bounds = [cupy.asarray(a) for a in limits]
+        help_with("look", count * n, n, *bounds, points, m, ends, sides, solved)
+        return points, ends, steps, solved, sides
 
     def _sent(self, array: np.ndarray, dtype: str) -> Any:
         """An array on the current device; those that come again are kept there."""
@@ -95,22 +105,13 @@ class Search:
             self._kept[key] = array, cupy.asarray(array, dtype)  # the array keeps its number
         return self._kept[key][1]
 
-    def _ranked(self, goals: Any, table: np.ndarray, rotations: tuple[int, ...]) -> tuple[Any, Any]:
-        """Goals in float32, and numbers of starts (count, GROUPS) in the order of their tries."""
-        import cupy
-
-        count, size = goals.shape
+    def _table(self, table: np.ndarray, size: int) -> Any:
+        """The table that ranks starts, on the GPU."""
         tiles, columns, lanes = table.shape
         assert columns == size + 1
         assert lanes == GROUPS
         assert tiles * lanes <= NUMBERS
-        device, rows = goals.data.device_id, self._sent(table, "float32")
-        single, ranks = cupy.empty((count, size), cupy.float32), cupy.zeros((count, 8), cupy.uint8)
-        pointers = goals.data.ptr, rows.data.ptr, tiles, single.data.ptr, ranks.data.ptr
-        function = _ranking(architecture(device), size, rotations)
-        where = cupy.cuda.get_current_stream().ptr, device
-        function.launch((-(-count // BLOCK), 1), (BLOCK, 1), 0, [count, *pointers], *where)
-        return single, ranks
+        return self._sent(table, "float32")
 
     def _run(
         self,
@@ -136,7 +137,7 @@ class Search:
         begins, taken = cupy.ascontiguousarray(begins, dtype), cupy.zeros(1, cupy.uint64)
         shared = [cupy.asarray(a, dtype) for a in constants]
         if form == "search":
-            left[:1] = 0
+            left.data.memset_async(0, left.itemsize)  # the count of problems that are left
         parameters = [count, -1, tries, GROUPS - ahead, GROUPS, others, ranks.data.ptr + ahead]
         parameters += [a.data.ptr for a in (starts, steps, taken, left)]
         for k, a in enumerate((begins, memories, goals, *shared, *results)):
@@ -148,10 +149,26 @@ class Search:
         function.launch(*shape, parameters, cupy.cuda.get_current_stream().ptr, device)
 
 
+def _help(
+    device: int, size: int, rotations: tuple[int, ...], name: str, count: int, *given: Any
+) -> None:
+    """Launch one of the kernels around the searches, a thread for each of so many numbers."""
+    import cupy
+
+    function = _around(architecture(device), size, rotations, name)
+    parameters = [count, *(a if isinstance(a, int) else a.data.ptr for a in given)]
+    where = cupy.cuda.get_current_stream().ptr, device
+    function.launch((-(-count // BLOCK), 1), (BLOCK, 1), 0, parameters, *where)
+
+
 @functools.cache
-def _ranking(target: str, size: int, rotations: tuple[int, ...]) -> Function:
-    """The kernel that ranks starts."""
-    return Function(cuda_driver.compile(ranking(size, rotations), target).code, "rank", target)
+def _around(target: str, size: int, rotations: tuple[int, ...], name: str) -> Function:
+    return Function(_around_code(target, size, rotations), name, target)
+
+
+@functools.cache
+def _around_code(target: str, size: int, rotations: tuple[int, ...]) -> bytes:
+    return cuda_driver.compile(around(size, rotations), target).code
 
 
 @functools.cache

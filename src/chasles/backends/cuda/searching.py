@@ -185,11 +185,14 @@ _TRIES = """  count = (long long)*left;
     const bool runs = next1_0 == 0;"""
 
 
-def ranking(size: int, rotations: tuple[int, ...]) -> str:
-    """The kernel that finds for each problem the nearest start of each group, the nearest first.
+def around(size: int, rotations: tuple[int, ...]) -> str:
+    """Kernels for what comes before, between and after the searches, in one text.
 
-    It also makes goals of float32, and goals that state nothing NaN. table: as of `llvm.ranking`.
-    rotations: where among the goals the nine numbers of rotations begin.
+    "rank" finds for each problem the nearest start of each group, the nearest first. It also makes
+    goals of float32, goals that state nothing NaN, and results of all problems NaN. table: as of
+    `llvm.ranking`. begins: where the first tries begin, if not null. rotations: where among the
+    goals the nine numbers of rotations begin. "narrow" makes points of float64 within limits of
+    points of float32. "look" says whether problems are solved, and which limits points are at.
     """
     checks = "\n".join(f"  good = good && turns(goals + {k});" for k in rotations)
     return f"""
@@ -205,7 +208,8 @@ __device__ __forceinline__ bool turns(const double* R) {{
 }}
 extern "C" __global__ void __launch_bounds__({BLOCK}) rank(
     long long count, double* goals, const float* __restrict__ table, long long tiles,
-    float* single, unsigned char* ranks) {{
+    float* single, unsigned char* ranks, const float* __restrict__ starts, float* begins,
+    long long n, double* points, long long m, double* ends) {{
   const long long problem = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (problem >= count) return;
   goals += problem * {size};
@@ -245,7 +249,26 @@ extern "C" __global__ void __launch_bounds__({BLOCK}) rank(
 #pragma unroll
     for (int h = 0; h < {GROUPS}; h++)
       place += near[h] < near[g] || (near[h] == near[g] && h < g);
-    ranks[problem * {GROUPS} + place] = (unsigned char)(which[g] * {GROUPS} + g);
+    const int start = which[g] * {GROUPS} + g;
+    ranks[problem * {GROUPS} + place] = (unsigned char)start;
+    if (begins && place == 0)
+      for (int k = 0; k < n; k++) begins[problem * n + k] = starts[start * n + k];
   }}
+  for (int k = 0; k < n; k++) points[problem * n + k] = nan("");
+  for (int k = 0; k < m; k++) ends[problem * m + k] = __hiloint2double(0x7ff00000, 0);
+}}
+extern "C" __global__ void __launch_bounds__({BLOCK}) narrow(
+    long long count, long long n, const double* lower, const double* upper, const float* near,
+    double* points) {{
+  const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (k < count) points[k] = fmin(fmax((double)near[k], lower[k % n]), upper[k % n]);
+}}
+extern "C" __global__ void __launch_bounds__({BLOCK}) look(
+    long long count, long long n, const double* lower, const double* upper, const double* points,
+    long long m, const double* ends, signed char* sides, bool* solved) {{
+  const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (k >= count) return;
+  sides[k] = (points[k] >= upper[k % n]) - (points[k] <= lower[k % n]);
+  if (k % n == 0) solved[k / n] = ends[k / n * m] == 1;
 }}
 """

@@ -41,16 +41,16 @@ def source(
     least: int = 0,
     cuts: bool = False,
     most: int = ROOM,
-    crew: Size | None = None,
+    crew: Crew | Size | None = None,
 ) -> Source:
     """The kernel of a program for blocks of up to `block` threads.
 
     least: blocks that must fit on a multiprocessor at once, which limits registers; 0 sets none.
     cuts: keep the compiler from moving work far ahead. most: bytes of shared memory that a warp may
     use for distinct values of long rows. crew: the warps that share the work of a tile, if a crew
-    is to do it.
+    is to do it; one that was made for this program writes it, once.
     """
-    written = threads(program, dtype, form, most, crew)
+    written = crew if isinstance(crew, Crew) else threads(program, dtype, form, most, crew)
     written.run(cuts=cuts)
     body = written.body
     head = [f"/* {program.name}, {form}: {program.count}. */", prelude(dtype)]

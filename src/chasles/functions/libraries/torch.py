@@ -7,6 +7,7 @@ compiled functions again, to any order. Inside, the call is the operation `chasl
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -84,8 +85,12 @@ def captured(
             for _ in range(2):  # compile
                 function(*inputs.values())
         torch.cuda.synchronize()
-        with torch.cuda.graph(graph):
-            outputs = function(*inputs.values())
+        with warnings.catch_warnings(), torch.cuda.graph(graph):
+            try:
+                outputs = function(*inputs.values())
+            except BaseException:  # PyTorch warns that nothing was captured: the error says why
+                warnings.simplefilter("ignore")
+                raise
     return Graph(inputs, outputs, graph.replay, _copy)
 
 

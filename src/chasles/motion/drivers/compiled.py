@@ -138,10 +138,8 @@ class Rollout:
         """The motion."""
         place, dt, steps = self._place(course), course.dt, course.steps
         every, done, total = course.every, course.done, course.total or steps
-        if course.threads is not None and not backends.takes_numpy(place.backend):
-            problem = "threads= applies only to the CPU"
-            remedy = "omit it on a GPU"
-            raise ArgumentError("E-MOTION-019", problem, remedy, part=course.function)
+        if not backends.takes_numpy(place.backend):
+            check_threads(course)
         watch = self.contacts is not None and bool(self.contacts.laws)
         loop = self._loop(place.backend, place.dtype, watch=watch)
         often = math.gcd(every, done)
@@ -272,6 +270,14 @@ class Rollout:
         arguments = (*records[:2], states)
         forces, gaps, _ = place.call(self._touchers[target], arguments, threads)
         return Touching(forces, gaps, states)
+
+
+def check_threads(course: Course) -> None:
+    """Refuse threads= on a GPU."""
+    if course.threads is not None:
+        problem = "threads= applies only to the CPU"
+        remedy = "omit it on a GPU"
+        raise ArgumentError("E-MOTION-019", problem, remedy, part=course.function)
 
 
 def compiled_kernel(

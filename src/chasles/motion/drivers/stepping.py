@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chasles import backends
-from chasles.backends.arrays import COMPILING, call
+from chasles.backends.arrays import COMPILING
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Program, Variable
 from chasles.functions.doors import leading_shape
@@ -25,6 +25,7 @@ from chasles.motion.controllers import parameter_count, traced
 from chasles.motion.drivers.compiled import (
     DONE,
     Course,
+    check_threads,
     compiled_kernel,
     joint_forces,
     kept_steps,
@@ -35,7 +36,7 @@ from chasles.motion.options import Plan
 from chasles.motion.records import End, Touching, Trajectory
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.slots import check_pairs
-from chasles.motion.steps.stepping import EFFORT, Steps
+from chasles.motion.steps.stepping import EFFORT, ROUGH, Steps
 
 TIME_STEPPING = "time-stepping"
 """The integrator that has contact in its step."""
@@ -65,8 +66,8 @@ class Stepped:
         digest = "" if self.control is None else self.control.hash
         self.recipe = Recipe(model.source, model.mimics, words, digest, dt)
         self._made: Steps | None = None
-        self._loops: dict[str, Any] = {}
-        self._gaps: Any = None
+        self._loops: dict[tuple[str, str], Any] = {}
+        self._gaps: dict[tuple[str, str], Any] = {}
 
     @property
     def steps(self) -> Steps:
@@ -75,19 +76,22 @@ class Stepped:
             self._made = Steps(self.scene, self.dt, self.control)
         return self._made
 
-    def _program(self, name: str) -> Program:
+    def _program(self, name: str, dtype: str) -> Program:
+        if name == "refine" and dtype == "float32":
+            return self.steps.refine_to(ROUGH)
         found: Program = getattr(self.steps, name)
         return found
 
-    def loop(self, dtype: str) -> Any:
-        """The step in a type of numbers, repeated."""
-        if dtype not in self._loops:
+    def loop(self, backend: str, dtype: str) -> Any:
+        """The step of a backend in a type of numbers, repeated."""
+        target = (backend, dtype)
+        if target not in self._loops:
             kernels = [
-                compiled_kernel((name, self.recipe), partial(self._program, name), dtype=dtype)
+                compiled_kernel((name, self.recipe), partial(self._program, name, dtype), *target)
                 for name in ("begin", "refine", "end")
             ]
-            self._loops[dtype] = backends.loop(backends.iterated(kernels))
-        return self._loops[dtype]
+            self._loops[target] = backends.loop(backends.iterated(kernels, backend), backend)
+        return self._loops[target]
 
     @cached_property
     def slots(self) -> int:
@@ -96,14 +100,19 @@ class Stepped:
 
     def __call__(self, course: Course, host: Callable[..., Any] | None = None) -> Trajectory:
         """The motion; host: a function tau(t, q, qd) that is called before each step."""
-        place = self._place(course)
+        place = self._place(course, host)
+        with place.device:
+            return self._moved(place, course, host)
+
+    def _moved(self, place: Place, course: Course, host: Callable[..., Any] | None) -> Trajectory:
         lead, states, controls = self._start(place, course)
         often = math.gcd(course.every, course.done)
         numbers = kept_steps(course.steps, often) + course.done
         records = place.records(states[:-1], len(numbers))
-        rest = [record[:, 1:] for record in records]
+        unrecorded, added = place.latest(states[-1], len(numbers) - 1)
+        rest = [*(record[:, 1:] for record in records), *unrecorded]
         if states[0].shape[0]:
-            run = self.loop(place.dtype)
+            run = self.loop(place.backend, place.dtype)
             if host is None:
                 run(states, controls, rest, course.steps, often, course.threads)
             else:
@@ -118,10 +127,10 @@ class Stepped:
         wanted[0] &= not course.done
         which = np.flatnonzero(wanted).tolist()
         q, qd = q[..., which, :], qd[..., which, :]
-        touching = self._touched(q, [f[..., which, :] for f in forces], course.threads)
+        touching = self._touched(place, q, [f[..., which, :] for f in forces], course.threads)
         t = course.start + course.dt * numbers[which]
-        effort = {name: states[-1][:, k].reshape(lead) for k, name in enumerate(EFFORT)}
-        effort["iterations"] /= max(course.steps, 1)
+        effort = {name: added[:, k].reshape(lead) for k, name in enumerate(EFFORT)}
+        effort["iterations"] = effort["iterations"] / max(course.steps, 1)
         kept = Trajectory(t, q, qd, touching=touching, end=end, compiled=host is None)
         return replace(kept, **effort)
 
@@ -148,8 +157,8 @@ class Stepped:
                     record[:, kept] = state
                 kept += 1
 
-    def _place(self, course: Course) -> Place:
-        """All arguments, checked."""
+    def _place(self, course: Course, host: Callable[..., Any] | None) -> Place:
+        """All arguments, checked, where they are."""
         if course.contact_states is not None:
             problem = "contact_states was given, but time stepping has no internal state"
             raise InputError("E-MOTION-131", problem, part=course.function)
@@ -158,8 +167,11 @@ class Stepped:
         variables = [Variable(name, (n,)) for name, n in sizes.items()]
         place = place_of(course.function, variables, [getattr(course, name) for name in sizes])
         if not backends.takes_numpy(place.backend):
-            problem = "time stepping runs only on the CPU"
-            raise InputError("E-MOTION-132", problem, "use NumPy arrays", part=course.function)
+            if host is not None:
+                problem = "a controller that cannot be traced runs only on the CPU"
+                remedy = "use NumPy arrays, or a controller that can be traced"
+                raise InputError("E-MOTION-132", problem, remedy, part=course.function)
+            check_threads(course)
         return place
 
     def _start(self, place: Place, course: Course) -> tuple[tuple[int, ...], list[Any], list[Any]]:
@@ -172,8 +184,8 @@ class Stepped:
         ]
         count = len(states[0])
         if self.slots:
-            states.append(np.zeros((count, 3 * self.slots)))
-        states.append(np.zeros((count, len(EFFORT))))
+            states.append(place.sent(np.zeros((count, 3 * self.slots))))
+        states.append(place.sent(np.zeros((count, len(EFFORT)))))
         controls = []
         if self.control is None:
             controls.append(joint_forces(place, lead, course.steps, nv))
@@ -182,18 +194,20 @@ class Stepped:
             rows = (1,) if shared else lead
             controls.append(place.flat(given["parameters"][..., None, :], rows, (1, m)))
         times = course.start + course.dt * np.arange(course.done, course.done + course.steps)
-        controls.append(times.astype(float).reshape(1, -1, 1))
+        controls.append(place.sent(times.astype(float).reshape(1, -1, 1)))
         return lead, states, controls
 
     def _touched(
-        self, q: np.ndarray, forces: list[np.ndarray], threads: int | None
+        self, place: Place, q: Any, forces: list[Any], threads: int | None
     ) -> Touching | None:
         """Forces during the last step before each kept state, and gaps at it."""
         if not self.slots:
             return None
-        if self._gaps is None:
-            self._gaps = compiled_kernel(("gaps", self.recipe), self._gap_program)
-        gaps = call(self._gaps, "simulate", (q,), None, threads)
+        target = (place.backend, place.dtype)
+        if target not in self._gaps:
+            recipe = ("gaps", self.recipe)
+            self._gaps[target] = compiled_kernel(recipe, self._gap_program, *target)
+        gaps = place.call(self._gaps[target], (q,), threads)
         return Touching(forces[0].reshape(*gaps.shape, 3), gaps, q[..., :0])
 
     def _gap_program(self) -> Program:

@@ -24,8 +24,8 @@ NORMAL, TANGENT = 1e-4, 2e-4
 RELEASE, FASTEST = 0.2, 0.5
 """The part of an overlap that one step releases, and the largest speed of release (m/s, rad/s)."""
 
-SLOW = 1e-150
-"""Added to squares of speeds, so that their roots have an inverse."""
+SLOW = 1e-36
+"""Added to squares of speeds, so that their roots have an inverse, also in float32."""
 
 IMPACT = 2.0
 """Restitution acts above this many times the speed that gravity gives in a step."""

@@ -45,12 +45,13 @@ from chasles.motion.steps.bodies import (
 from chasles.motion.steps.bouncing import bouncing
 from chasles.motion.steps.carried import Carried
 from chasles.motion.steps.convex import Newton, Problem, Stop, Touch
-from chasles.motion.steps.impulses import NORMAL, TANGENT, bound
+from chasles.motion.steps.impulses import NORMAL, SLOW, TANGENT, bound
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.stiction import dry_friction
 
-TOLERANCE = 1e-6
-"""The residual of the momentum balance at which a convex problem is solved, of the momentum."""
+TOLERANCE, ROUGH = 1e-6, 1e-3
+"""The residual of the momentum balance at which a convex problem is solved, of the momentum; in
+float32, where velocities are rounded that stiff contacts multiply."""
 
 FLOOR = 1e-9
 """Added to that momentum: of a velocity of this many m/s or rad/s."""
@@ -258,14 +259,18 @@ class Steps:
     @property
     def refine(self) -> Program:
         """Newton's step with a line search."""
+        return self.refine_to(TOLERANCE)
+
+    def refine_to(self, tolerance: float) -> Program:
+        """The same, to another residual."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
         done, count, _, other = memory[:MEMORY]
         gradient, held = np.split(memory[MEMORY:], [self.model.nv])
         newton = Newton(self._elsewhere(data), self.dt, list(held), less_equal(HOLD, count))
         found = newton.step(v, gradient, less(CAREFUL, count) * other)
-        ended = maximum(less_equal(found.residual, TOLERANCE), less_equal(MOST, count + 1.0))
-        solved = less(count, HOLD) * less_equal(found.residual, TOLERANCE)
+        ended = maximum(less_equal(found.residual, tolerance), less_equal(MOST, count + 1.0))
+        solved = less(count, HOLD) * less_equal(found.residual, tolerance)
         later = [ended * (2.0 - solved), count + 1.0, found.residual, 1.0 - other]
         later += list(found.gradient)
         pushes = newton.pushes(found.v)
@@ -328,5 +333,5 @@ def _unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
     momentum = inertia @ w
     ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
-    part = sqrt(minimum(before / maximum(after, 1e-300), 1.0))
+    part = sqrt(minimum(before / maximum(after, SLOW), 1.0))
     return (part - 1.0) * ahead

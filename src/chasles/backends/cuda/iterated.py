@@ -1,0 +1,245 @@
+"""A kernel that repeats a step of three programs: a beginning, an iteration, and an end.
+
+    begin(inputs) -> point, memory, data
+    refine(point, memory, data) -> point, memory
+    end(inputs, point, memory, data) -> outputs
+
+They are those of `llvm.iterated`. A thread has one robot. Its states and controls, and what the
+programs tell each other, wait in columns of a tile of shared memory. Each program is a function, so
+that all registers are for one at a time. The first number of a memory is not 0 where a robot has
+converged. It waits until others of its block have, too, then they end this step and begin the next
+one together: robots of a block may be at different steps. A thread whose robot has made all its
+steps takes another one.
+
+The programs together are longer than what a multiprocessor keeps of them. So all its warps are in
+one block and run the same program at the same time: what one has read is there for the others.
+"""
+
+import itertools
+from collections.abc import Sequence
+
+from chasles.backends.c.body import Number, number_of
+from chasles.backends.cuda import driver as cuda_driver
+from chasles.backends.cuda.body import Body, Plan
+from chasles.backends.cuda.build import DRIVER, REGISTERS, Built, shared_memory
+from chasles.backends.cuda.kernel import Kernel, kept
+from chasles.backends.cuda.math import prelude
+from chasles.backends.cuda.tiles import WARP, column
+from chasles.errors import StateError
+from chasles.expr import Interface, Program
+
+TOGETHER = 3 / 8
+"""The part of a block's robots that have converged before they go on: fewer leave more threads
+without work in that part of a step, more of them in the iterations."""
+
+WARPS = REGISTERS // (WARP * 256)
+"""Warps whose threads have all the registers that a thread can have."""
+
+
+def iterated(kernels: Sequence[Kernel]) -> Kernel:
+    """The kernel of a beginning, an iteration and an end, all of one type of numbers."""
+    begin, _, end = kernels
+    dtype, recipes = begin.dtype.name, tuple(kernel.recipe for kernel in kernels)
+    given, taken = begin.interface, end.interface
+    interface = Interface("step", given.inputs, taken.outputs, given.nonzero)
+
+    def made(target: str, layout: str) -> Built:
+        assert layout == "loop", "a step is repeated"
+        return build([kernel.trace() for kernel in kernels], dtype, target)
+
+    recipe = None if None in recipes else ("iterated", recipes)
+    return kept(recipe, interface, dtype, made)
+
+
+def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
+    """The machine code; an error where a warp's robots need more shared memory than there is."""
+    most = shared_memory(architecture) - DRIVER
+    shared = tile_bytes(programs, dtype)
+    warps = min(most // shared, WARPS)
+    if not warps:
+        problem = f"a step needs {shared // 1024} KiB of shared memory, more than {most // 1024}"
+        raise StateError("E-GPU-037", problem, "use float32, fewer contacts, or NumPy arrays")
+    text = source(programs, dtype, warps)
+    made = cuda_driver.compile(text, architecture)
+    facts = made.registers, made.spilled, made.code
+    return Built("loop", WARP * warps, shared, (), *facts, stays=True)
+
+
+class _Tile:
+    """The columns of a tile: inputs, point, memory, data, and what replaces some of them.
+
+    refined, ended: where `refine` and `end` write their results. Those of `end` that no program
+    reads are written in place.
+    """
+
+    def __init__(self, begin: Program, refine: Program, end: Program) -> None:
+        sizes = [v.size for v in (*begin.inputs, *begin.outputs)]
+        *starts, after = itertools.accumulate(sizes, initial=0)
+        self.inputs, self.carried = starts[: len(begin.inputs)], starts[len(begin.inputs) :]
+        self.refined = [after, after + refine.outputs[0].size]
+        read = {k.data[0] for p in (begin, end) for k in p.code if k.op == "input"}
+        self.ended, self.columns = [], after + sum(v.size for v in refine.outputs)
+        for k, variable in enumerate(end.outputs):
+            self.ended.append(after if k in read else self.inputs[k])
+            after += variable.size if k in read else 0
+        self.columns = max(self.columns, after)
+
+
+def tile_bytes(programs: Sequence[Program], dtype: str) -> int:
+    """Bytes of shared memory that a warp needs."""
+    return WARP * _Tile(*programs).columns * number_of(dtype).bytes
+
+
+def source(programs: Sequence[Program], dtype: str, warps: int = 1) -> str:
+    """The kernel's text, for blocks of so many warps."""
+    begin, refine, end = programs
+    assert [v.size for v in refine.inputs] == [v.size for v in begin.outputs]
+    number, constants, tile = number_of(dtype), list[float](), _Tile(begin, refine, end)
+    shared = tile_bytes(programs, dtype)
+    parts = [
+        _function("begin", begin, number, constants, (tile.inputs, tile.carried)),
+        _function("refine", refine, number, constants, (tile.carried, tile.refined)),
+        _function("end", end, number, constants, ([*tile.inputs, *tile.carried], tile.ended)),
+    ]
+    head = [f"/* {', '.join(f'{p.name}: {p.count}' for p in programs)}. */", prelude(dtype)]
+    head += [f"#ifndef LANES\n#define LANES {WARP}\n#endif", f"#define SHARED {shared}", _TILE]
+    if constants:
+        values = ", ".join(number.spelled(c) for c in constants)
+        head.append(f"__constant__ real C[] = {{{values}}};")
+    return "\n".join([*head, *parts, *_kernel(begin, end, tile, warps)])
+
+
+_TILE = """#define TILE \\
+  extern __shared__ __align__(128) unsigned char memory[]; \\
+  const int lane = threadIdx.x % LANES; \\
+  real* const tile = (real*)(memory + threadIdx.x / LANES * SHARED); \\
+  volatile real* const kept = tile; (void)kept;
+#ifndef together
+#define together() __syncthreads()
+#define counted(own) __syncthreads_count(own)
+#endif"""
+
+
+def _function(
+    name: str,
+    program: Program,
+    number: Number,
+    constants: list[float],
+    places: tuple[Sequence[int], Sequence[int]],
+) -> str:
+    """A program as a function from columns of the tile to others."""
+    plan, (inputs, outputs) = Plan(program), places
+
+    def deliver(output: int, index: int, value: str) -> str:
+        return f"tile{column(outputs[output] + index)} = {value};"
+
+    body = Body(plan, number, deliver, constants=constants)
+    for k in plan.order:
+        if plan.code[k].op == "input":
+            array, index = plan.code[k].data
+            place = str(column(inputs[array] + index))
+            if k in plan.turning_inputs:
+                body.name(k, f"tile{place}", fixed=False)
+            else:
+                body.held[k] = place
+    body.turn_near()
+    body.run(plan.order)
+    head = f"__device__ __noinline__ void {name}(const int never) {{\n  TILE"
+    return "\n".join([head, *body.lines, "}"])
+
+
+def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
+    """The loop over steps and robots. step: those of the robot that are left; begun: one is not."""
+    arrays = [(f"in{k}", "const real*", f"from{k}") for k in range(len(begin.inputs))]
+    arrays += [(f"out{k}", "real*", f"to{k}") for k in range(len(end.outputs))]
+    strides = ("row", "along", "column")
+    parameters = ["long long count", "int never", "long long steps", "long long every"]
+    for name, kind, _ in arrays:
+        own = ", ".join(f"long long {stride}_{name}" for stride in strides)
+        parameters.append(f"{kind} __restrict__ {name}, {own}")
+    status = f"tile{column(tile.carried[1])}"
+    return [
+        f'extern "C" __global__ void __launch_bounds__({WARP * warps}, 1) kernel(',
+        "    " + ",\n    ".join(parameters) + ") {",
+        "  TILE",
+        "  const long long stride = gridDim.x * (long long)blockDim.x;",
+        "  long long robot = blockIdx.x * (long long)blockDim.x + threadIdx.x - stride;",
+        "  long long left = 0, step = 0;",
+        "  bool begun = false;",
+        *(f"  {kind} {own} = {name};" for name, kind, own in arrays),
+        f"  {status} = 1;",
+        "  for (;;) {",
+        f"  const bool busy = {status} == 0;",
+        "  const bool waits = !busy && (begun || step > 0 || robot + stride < count);",
+        "  const int working = counted(busy), waiting = counted(waits);",
+        "  if (!working && !waiting) return;",
+        f"  if (!working || waiting >= {TOGETHER}f * blockDim.x) {{",
+        *_ended(end, tile),
+        "  together();",
+        *_begun(begin, len(end.outputs), tile, arrays),
+        "  together();",
+        "  }",
+        f"  if ({status} == 0) {{",
+        "    refine(never);",
+        _copied(sum(v.size for v in begin.outputs[:2]), tile.carried[0], _place(tile.refined[0])),
+        "  }",
+        "  }",
+        "}\n",
+    ]
+
+
+def _begun(
+    begin: Program, states: int, tile: _Tile, arrays: Sequence[tuple[str, str, str]]
+) -> list[str]:
+    """The next step of a robot that waits, perhaps of another one, begins."""
+    read = [
+        _copied(v.size, tile.inputs[k], f"from{k}[i * column_in{k}]")
+        for k, v in enumerate(begin.inputs)
+    ]
+    return [
+        "  if (waits && step == 0 && robot + stride < count) {",
+        "  robot += stride;",
+        "  step = steps;",
+        "  left = every;",
+        *(f"  {own} = {name} + robot * row_{name};" for name, _, own in arrays),
+        *read[:states],
+        "  }",
+        "  if (waits && step > 0) {",
+        *read[states:],
+        *(f"  from{k} += along_in{k};" for k in range(states, len(begin.inputs))),
+        "  begin(never);",
+        "  begun = true;",
+        "  step--;",
+        "  }",
+    ]
+
+
+def _ended(end: Program, tile: _Tile) -> list[str]:
+    """The step of a robot that waits ends: the next states, and records where they are due."""
+    lines = [
+        "  if (waits && begun) {",
+        "  end(never);",
+        "  begun = false;",
+        "  const bool due = left == 1 || step == 0;",
+    ]
+    for k, variable in enumerate(end.outputs):
+        lines += [
+            f"  for (int i = 0; i < {variable.size}; i++) {{",
+            f"    const real next = {_place(tile.ended[k])};",
+            f"    {_place(tile.inputs[k])} = next;",
+            f"    if (due) to{k}[i * column_out{k}] = next;",
+            "  }",
+        ]
+    lines.append("  if (--left == 0) {")
+    lines += [f"    to{k} += along_out{k};" for k in range(len(end.outputs))]
+    return [*lines, "    left = every;", "  }", "  }"]
+
+
+def _copied(size: int, to: int, value: str) -> str:
+    """A loop over numbers i that go to columns of the tile."""
+    return f"  for (int i = 0; i < {size}; i++)\n    {_place(to)} = {value};"
+
+
+def _place(start: int) -> str:
+    """Column i beyond one of the tile."""
+    return f"tile[({start} + i) * LANES + lane]"
