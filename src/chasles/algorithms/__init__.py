@@ -267,7 +267,13 @@ OPEN: dict[str, str] = {
 these exert forces or take away freedoms; and what to use for it instead. All others say something
 of the tree that is true of its closed motions too."""
 
-METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS | SENSING
+PASSIVE: dict[str, tuple[Method, ...]] = {
+    "line_motion": (Method("spatial", "spatial.lines:line_motion"),),
+    "fluid_forces": (Method("spatial", "spatial.passive:fluid_forces"),),
+}
+"""Functions that `simulate` calls for tendons, limits of ball joints, and fluid."""
+
+METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS | SENSING | PASSIVE
 """Everything that can be traced."""
 
 KINEMATICS = frozenset((*KINEMATIC, "closing_step"))

@@ -145,6 +145,8 @@ def _joint(source: Source, k: int, data: JointData) -> JointData:
     if limited:
         lower, upper = source["jnt_range"][k]
         limits = Limits(lower, upper)
+    elif source["jnt_limited"][k]:
+        limits = Limits(upper=max(source["jnt_range"][k]))
     forces = UNBOUNDED
     if source["jnt_actfrclimited"][k]:
         lower, upper = forces = tuple(source["jnt_actfrcrange"][k])

@@ -17,7 +17,8 @@ ARRAYS = (
     *("sensor_objid", "sensor_refid", "sensor_cutoff", "sensor_noise", "sensor_dim"),
     *("qpos0", "qpos_spring", "jnt_actgravcomp", "body_gravcomp"),
     *("dof_armature", "dof_frictionloss", "tendon_lengthspring"),
-    *("tendon_actfrclimited", "tendon_actfrcrange"),
+    *("tendon_actfrclimited", "tendon_actfrcrange", "tendon_limited", "tendon_range"),
+    *("tendon_frictionloss",),
     *("key_qpos", "key_qvel", "key_act", "key_ctrl"),
     *("eq_obj1id", "eq_obj2id", "eq_active0", "eq_data"),
     *("tendon_adr", "tendon_num", "wrap_objid", "wrap_prm"),
@@ -204,7 +205,6 @@ def unused(model: Any) -> dict[str, int]:
 
 def unsupported(model: Any) -> dict[str, int]:
     """Count the parts that exert forces in MuJoCo and that a robot here does not have."""
-    ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
     loss = "dof_dampingpoly", "actuator_dampingpoly", "tendon_dampingpoly"
     return {
         "flexible parts": int(model.nflex),
@@ -212,9 +212,6 @@ def unsupported(model: Any) -> dict[str, int]:
         "springs that are not linear": count(model, "jnt_stiffnesspoly")
         + count(model, "tendon_stiffnesspoly"),
         "dampers that are not linear": sum(count(model, name) for name in loss),
-        "limits of ball joints": int((ball & (model.jnt_limited != 0)).sum()),
-        "limits of tendons": int((model.tendon_limited != 0).sum()),
-        "friction losses of tendons": count(model, "tendon_frictionloss"),
         "shapes with the ellipsoid model of fluid": int((model.geom_fluid[:, 0] > 0).sum())
         if fluid(model)
         else 0,

@@ -27,7 +27,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import SHAPE_TRAITS, Description, JointData, LinkData, ShapeData
 from chasles.model.build import compose
-from chasles.model.description import some, spelling
+from chasles.model.description import Limits, some, spelling
 from chasles.model.graph import at_children, in_series, unused_name
 from chasles.model.machine import UNBOUNDED
 from chasles.writing import store
@@ -220,6 +220,8 @@ class _Writer:
                 given |= self._range(joint, "range", limits.lower, limits.upper)
             if limits.effort != math.inf and joint.forces == UNBOUNDED:
                 given |= self._range(joint, "actuatorfrcrange", -limits.effort, limits.effort)
+        if kind == "ball" and 0.0 < limits.upper < math.inf:
+            given["range"] = words([0.0, limits.upper])
         if kind in ("hinge", "ball") and at.r != Vector.zero():
             given["pos"] = words(at.r)
         resistance = {"armature": joint.armature, "damping": joint.damping}
@@ -257,7 +259,11 @@ class _Writer:
 
     def note_what_is_left(self, description: Description) -> None:
         """Limits without a place, and another order of the coordinates."""
-        self.notes += ball_limits(description.joints)
+        self.notes += ball_limits(
+            j
+            for j in description.joints
+            if spelling(j.kind, "MJCF") != "ball" or j.limits != Limits(upper=j.limits.upper)
+        )
         self.notes += [
             f"joint {j.name!r}: friction of a free joint acts along the world's axes "
             "in MuJoCo where it is against translation, along the body's here"

@@ -27,7 +27,10 @@ from chasles.model.sensors import SensorData
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of a joint's coordinates; infinite where none are given."""
+    """Bounds of a joint's coordinates; infinite where none are given.
+
+    Of a spherical joint, upper is the largest angle of its rotation.
+    """
 
     lower: float = -math.inf
     upper: float = math.inf

@@ -56,9 +56,8 @@ def loads(model: Model, q: Position, qd: Velocity) -> Effort:
     for tendon, _, arms in _courses(model, q):
         speed = sum((qd[i][k] * arm for (i, k), arm in arms.items()), 0.0)
         _add(tau, arms, tendon.data.damping * speed)
-    if model.source.fluid is not None:
-        for i, drag in _drag(model, q, qd, model.source.fluid).items():
-            tau[i] -= drag
+    for i, drag in fluid_forces(model, q, qd).items():
+        tau[i] -= drag
     return tau
 
 
@@ -121,8 +120,10 @@ def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Num
 # Fluid ------------------------------------------------------------------------------------------
 
 
-def _drag(model: Model, q: Position, qd: Velocity, fluid: FluidData) -> dict[int, Vector]:
-    """Joint forces of the fluid on all links, each as a box."""
+def fluid_forces(model: Model, q: Position, qd: Velocity) -> Effort:
+    """Joint forces that the fluid exerts on all links, each as a box."""
+    if (fluid := model.source.fluid) is None:
+        return _nothing(model)
     X, v, f, E = {}, {WORLD: Motion.zero()}, {WORLD: Force.zero()}, {WORLD: Rotation()}
     for i, p, joint, _ in model.bare().outward():
         X[i] = joint.transform(q[i])

@@ -60,7 +60,7 @@ class Stepped:
         require_tree(model, "time-stepping", "use another integrator")
         self.model, self.scene, self.dt, self.parameters = model, scene, dt, parameters
         self.control = None if control is None else traced(model, control, parameters)
-        words = repr((scene.pairs, scene.limits, scene.dissipation))
+        words = repr((scene.pairs, scene.limits, scene.dissipation, scene.stopped))
         digest = "" if self.control is None else self.control.hash
         self.recipe = Recipe(model.source, model.mimics, words, digest, dt)
         self._made: Steps | None = None
@@ -216,7 +216,7 @@ def scene_of(robot: Machine, plan: Plan) -> Scene:
     check_pairs("simulate", pairs)
     limits = stops(robot.model) if plan.limits else ()
     check_hash("simulate", "dissipation", plan.dissipation)
-    return Scene(robot.model, pairs, limits, plan.dissipation)
+    return Scene(robot.model, pairs, limits, plan.dissipation, bool(plan.limits))
 
 
 def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
@@ -237,7 +237,8 @@ def prepared(
     scene, known = scene_of(robot, plan), robot.mechanism.kept
     count = parameter_count(plan.parameters)
     control = control if callable(control) else None
-    key: Any = (TIME_STEPPING, scene.pairs, scene.limits, scene.dissipation, dt, control, count)
+    own = (scene.pairs, scene.limits, scene.dissipation, scene.stopped)
+    key: Any = (TIME_STEPPING, *own, dt, control, count)
     try:
         if not again and key in known:
             found: Stepped = known[key]

@@ -16,7 +16,8 @@ from chasles.motion.geometry.closed_forms import (
     sqrt,
 )
 from chasles.motion.steps.algebra import columns, dot, grouped, skew, solved, total, zeros
-from chasles.motion.steps.impulses import NORMAL, SLOW, TANGENT, Friction, Normal
+from chasles.motion.steps.impulses import SLOW, TANGENT, Friction, Normal
+from chasles.motion.steps.lines import Dry, Stop, along, stiffen
 
 PIVOT = 1e-9
 """The least pivot of the Hessian, as a part of the diagonal of M."""
@@ -42,15 +43,6 @@ class Touch(NamedTuple):
     weight: float
 
 
-class Stop(NamedTuple):
-    """A joint at a limit: velocity number, sign, bound, inverse mass."""
-
-    place: int
-    sign: float
-    bound: Number
-    weight: float
-
-
 class Problem(NamedTuple):
     """The numbers of one step, in the program that has them."""
 
@@ -62,7 +54,7 @@ class Problem(NamedTuple):
     carriers: list[np.ndarray]
     touches: list[Touch]
     stops: list[Stop]
-    dry: list[tuple[int, float, float]]
+    dry: list[Dry]
     order: tuple[int, ...]
 
 
@@ -160,10 +152,13 @@ class Newton:
             for J, wrench in grouped(columns(p.carriers, k), wrenches):
                 g[k] = g[k] - dot(J, wrench)
         for stop in p.stops:
-            term = Normal(stop.bound, 1.0 / (NORMAL * stop.weight))
-            g[stop.place] = g[stop.place] - stop.sign * term.impulse(stop.sign * v[stop.place])
-        for k, limit, stiff in p.dry:
-            g[k] = g[k] - Friction(limit, stiff).impulse(v[k : k + 1])[0]
+            push = stop.term.impulse(along(stop.row, v))
+            for k, a in stop.row:
+                g[k] = g[k] - a * push
+        for dry in p.dry:
+            rub = dry.term.impulse([along(dry.row, v)])[0]
+            for k, a in dry.row:
+                g[k] = g[k] - a * rub
         return g
 
     def _hessian(
@@ -199,12 +194,11 @@ class Newton:
                         sums[column] = np.array([dot(row, b) for row in sums[key]], dtype=object)
                     H[i, j] = H[i, j] + dot(a, sums[column])
         for stop in p.stops:
-            term = Normal(stop.bound, 1.0 / (NORMAL * stop.weight))
-            k = stop.place
-            H[k, k] = H[k, k] + term.slope(stop.sign * v[k])
-        for k, limit, stiff in p.dry:
-            slope, inverse = Friction(limit, stiff).slope(v[k : k + 1])
-            H[k, k] = H[k, k] + slope * (1.0 - exact * inverse * v[k] * v[k])
+            stiffen(H, stop.row, stop.term.slope(along(stop.row, v)))
+        for dry in p.dry:
+            u = along(dry.row, v)
+            slope, inverse = dry.term.slope([u])
+            stiffen(H, dry.row, slope * (1.0 - exact * inverse * u * u))
         return H
 
     def _stiffness(
@@ -268,10 +262,9 @@ class Newton:
         for touch, f, u, du in zip(p.touches, held, at, self.velocities(d), strict=True):
             parts += self._along(touch, f, u, du)
         for stop in p.stops:
-            term, k = Normal(stop.bound, 1.0 / (NORMAL * stop.weight)), stop.place
-            parts.append(_Push(term, stop.sign * v[k], stop.sign * d[k]))
-        for k, limit, stiff in p.dry:
-            parts.append(_Rub.of(Friction(limit, stiff), v[k : k + 1], d[k : k + 1]))
+            parts.append(_Push(stop.term, along(stop.row, v), along(stop.row, d)))
+        for dry in p.dry:
+            parts.append(_Rub.of(dry.term, *(np.array([along(dry.row, x)]) for x in (v, d))))
 
         def slope(alpha: Number) -> np.ndarray:
             return total([np.array(part(alpha), dtype=object) for part in parts])

@@ -42,12 +42,20 @@ from chasles.motion.steps.bodies import (
     origin_of,
     placed,
     span_of,
-    viscous_damping,
     weight_of,
 )
 from chasles.motion.steps.carried import Carried
-from chasles.motion.steps.convex import Newton, Problem, Stop, Touch
-from chasles.motion.steps.impulses import IMPACT, NORMAL, TANGENT, bound
+from chasles.motion.steps.convex import Newton, Problem, Touch
+from chasles.motion.steps.impulses import IMPACT, NORMAL, bound
+from chasles.motion.steps.lines import (
+    Row,
+    drawn,
+    joint_friction,
+    joint_stops,
+    line_friction,
+    line_stops,
+)
+from chasles.motion.steps.passive import Passive
 from chasles.motion.steps.slots import Spot, meeting
 from chasles.motion.steps.stiction import dry_friction
 
@@ -81,13 +89,15 @@ MOST = 40
 class Scene:
     """What acts on a robot in a step: pairs that touch, stops of joints, dry friction, damping.
 
-    limits: (velocity, lower, upper) of joints of one degree of freedom that stop there.
+    limits: (velocity, lower, upper) of joints of one degree of freedom that stop there. stopped:
+    tendons and ball joints stop at their limits, too.
     """
 
     model: Model
     pairs: tuple[Pair, ...]
     limits: tuple[tuple[int, int, float, float], ...] = ()
     dissipation: bool = False
+    stopped: bool = False
 
     @property
     def slots(self) -> int:
@@ -134,6 +144,9 @@ class Steps:
         q, v = given["q"], given["qd"]
         M = result(program(model, "mass_matrix"), arena, {"q": q})
         h = result(program(model, "bias_forces"), arena, {"q": q, "qd": v})
+        still = neutral_posture(model)
+        self._inverse = np.linalg.pinv(numbers_of(program(model, "mass_matrix"), q=still))
+        self._lines = drawn(model, arena, q, v, self._inverse)
         tau, K, D = self._forces(arena, given)
         H = M + dt * D + dt * dt * K
         # Linear velocities of free joints along the world's axes: without the rate of turning.
@@ -164,10 +177,10 @@ class Steps:
                 rates = program(self.model, "integrate", derivative=Derivative("jacobian", ("v",)))
                 way = result(rates, arena, {"q": given["q"], "v": [0.0] * n})
                 K = K - symmetric(slope @ way)
+        lost = Passive(self.model, arena, given["q"], v, self._lines)
+        K = K + lost.stiffness
         if self.scene.dissipation:
-            damping = viscous_damping(self.model)
-            tau = tau - damping * v
-            D = D + np.diag(damping)
+            tau, D = tau + lost.losses, D + lost.damping
         return tau, K, D
 
     def _set(
@@ -181,7 +194,7 @@ class Steps:
     ) -> None:
         """The problem, and what restitution makes of the way."""
         model, scene, dt = self.model, self.scene, self.dt
-        mass = np.linalg.pinv(numbers_of(program(model, "mass_matrix"), q=neutral_posture(model)))
+        mass = self._inverse
         places = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
         carriers, touches, gaps = self._touches(arena, q, mass)
         self.early: Number = 0.0
@@ -189,20 +202,20 @@ class Steps:
         if any(touch.law.restitution for touch in touches):
             touches = self._bouncing(v, H, p, carriers, touches, gaps, places)
         friction = dry_friction(model) if scene.dissipation else np.zeros(model.nv)
-        dry = [
-            (int(k), dt * float(friction[k]), 1.0 / (TANGENT * mass[k, k]))
-            for k in np.flatnonzero(friction)
-        ]
+        dry = joint_friction(friction, mass, dt)
+        dry += line_friction(self._lines, dt) if scene.dissipation else []
         diagonal = np.array([M[k, k] for k in range(model.nv)], dtype=object)
         inverse = 1.0 / diagonal
         moved = p - H @ v  # what smooth forces add
         weight = np.sum(moved * moved * inverse) + FLOOR * FLOOR * np.sum(diagonal)
         scale = np.sum(p * p * inverse) + weight
-        stops = self._stops(q, mass)
+        stops = joint_stops(scene.limits, q, mass, dt)
+        stops += line_stops(self._lines, dt) if scene.stopped else []
         self._problem = Problem(
             H, p, inverse, scale, weight, carriers, touches, stops, dry, tuple(places)
         )
         kept = [H, p, inverse, scale, weight, *carriers, self.early, *(s.bound for s in stops)]
+        kept += [a for part in (*stops, *dry) for _, a in part.row]
         for touch in touches:
             kept += [touch.point, touch.axes, touch.bound]
         for part in (*kept, *([] if self._rate is None else [self._rate])):
@@ -227,17 +240,6 @@ class Steps:
             which, axes = keys.index(pair.frames), contact_axes(np.asarray(spot.normal))
             touches.append(Touch(which, spot.point - origin, axes, *ends, pair.law, weight))
         return carriers, touches, [spot.gap for _, spot in spots]
-
-    def _stops(self, q: np.ndarray, mass: np.ndarray) -> list[Stop]:
-        """Joints at their limits."""
-        found = []
-        for place, coordinate, lower, upper in self.scene.limits:
-            for sign, limit in ((1.0, lower), (-1.0, upper)):
-                if np.isfinite(limit):
-                    gap = sign * (q[coordinate] - limit)
-                    weight = float(mass[place, place])
-                    found.append(Stop(place, sign, bound(gap, self.dt), weight))
-        return found
 
     def _bouncing(
         self,
@@ -302,7 +304,11 @@ class Steps:
             )
             for touch in known.touches
         ]
-        stops = [s._replace(bound=seen(data, s.bound).item()) for s in known.stops]
+        stops = [
+            s._replace(row=self._row(data, s.row), bound=seen(data, s.bound).item())
+            for s in known.stops
+        ]
+        dry = [part._replace(row=self._row(data, part.row)) for part in known.dry]
         return known._replace(
             H=seen(data, known.H),
             p=seen(data, known.p),
@@ -312,7 +318,12 @@ class Steps:
             carriers=[seen(data, J) for J in known.carriers],
             touches=touches,
             stops=stops,
+            dry=dry,
         )
+
+    def _row(self, data: np.ndarray, row: Row) -> Row:
+        """A row in another program."""
+        return tuple((k, self._carried.seen(data, a).item()) for k, a in row)
 
     @property
     def _between(self) -> list[Variable]:
