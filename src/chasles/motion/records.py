@@ -113,9 +113,15 @@ class Trajectory:
     contact, where `contacts` were given. end: where the motion stopped, to go on from. compiled:
     all steps were taken in machine code; why: what prevented that. unstable (...): with soft
     contacts, the step from which on velocities at contacts reverse from step to step, so that the
-    motion is not that of the ground; -1 where there is none. iterations, unsolved (...): of
-    integrator "time-stepping", the mean number of iterations of a step, and the number of steps
-    that did not converge. sensors: {name: (..., n, size)}, where `sensors` were asked for.
+    motion is not that of the ground; -1 where there is none. sensors: {name: (..., n, size)},
+    where `sensors` were asked for.
+
+    Of integrator "time-stepping", with shape (...): iterations, the mean number in a step;
+    unsolved, the number of steps that did not converge; residual, the largest of the balance of
+    momentum, as a part of the momentum; changing, the largest change of friction that was left, as
+    a part of the impulse of all smooth forces in the step; work, that of all impulses, at
+    velocities at the ends of steps (J); excess, the largest work in a step beyond what overlaps
+    and restitution release (J).
     """
 
     t: np.ndarray
@@ -131,3 +137,7 @@ class Trajectory:
     sensors: Mapping[str, np.ndarray] = field(default_factory=dict)
     iterations: np.ndarray | None = None
     unsolved: np.ndarray | None = None
+    residual: np.ndarray | None = None
+    changing: np.ndarray | None = None
+    work: np.ndarray | None = None
+    excess: np.ndarray | None = None

@@ -33,8 +33,9 @@ from chasles.motion.drivers.places import Place, place_of
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.options import Plan
 from chasles.motion.records import End, Touching, Trajectory
+from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.slots import check_pairs
-from chasles.motion.steps.stepping import Scene, Steps
+from chasles.motion.steps.stepping import EFFORT, Steps
 
 TIME_STEPPING = "time-stepping"
 """The integrator that has contact in its step."""
@@ -119,9 +120,10 @@ class Stepped:
         q, qd = q[..., which, :], qd[..., which, :]
         touching = self._touched(q, [f[..., which, :] for f in forces], course.threads)
         t = course.start + course.dt * numbers[which]
-        effort = states[-1].reshape(*lead, 2)
+        effort = {name: states[-1][:, k].reshape(lead) for k, name in enumerate(EFFORT)}
+        effort["iterations"] /= max(course.steps, 1)
         kept = Trajectory(t, q, qd, touching=touching, end=end, compiled=host is None)
-        return replace(kept, iterations=effort[..., 0] / course.steps, unsolved=effort[..., 1])
+        return replace(kept, **effort)
 
     def _by_host(
         self,
@@ -171,7 +173,7 @@ class Stepped:
         count = len(states[0])
         if self.slots:
             states.append(np.zeros((count, 3 * self.slots)))
-        states.append(np.zeros((count, 2)))
+        states.append(np.zeros((count, len(EFFORT))))
         controls = []
         if self.control is None:
             controls.append(joint_forces(place, lead, course.steps, nv))

@@ -136,6 +136,23 @@ class Newton:
         each = [linear @ t.axes for (linear, _), t in zip(found, self.p.touches, strict=True)]
         return np.array(each, dtype=object).reshape(-1, 3)
 
+    def work(self, v: np.ndarray) -> tuple[Number, Number]:
+        """Work of the impulses in the step, and the most that overlaps and restitution release.
+
+        Velocities at its end count: the kinetic energy grows by the work of smooth forces and this
+        work at most (Anitescu and Potra 1997). It comes from the balance of momentum, so that an
+        error of the solution is part of it.
+        """
+        momentum = np.array([dot(row, v) for row in self.p.H], dtype=object) - self.p.p
+        released: Number = 0.0
+        for touch, (u, _) in zip(self.p.touches, self.velocities(v), strict=True):
+            out = maximum(touch.bound, 0.0)
+            released = released + self._normal(touch).impulse(u[2]) * out
+        for stop in self.p.stops:
+            push = stop.term.impulse(along(stop.row, v))
+            released = released + push * maximum(stop.bound, 0.0)
+        return dot(momentum, v), released
+
     def _gradient(
         self, v: np.ndarray, impulses: Sequence[tuple[np.ndarray, np.ndarray]]
     ) -> np.ndarray:

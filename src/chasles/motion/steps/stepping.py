@@ -10,16 +10,14 @@ stays the same, `refine` makes a step of Newton's method with a line search, `en
 Free joints keep their linear velocity along the world's axes, so that spinning does not feed it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian
 from chasles.functions.programs import Derivative, program
-from chasles.model import Model
-from chasles.motion.contact.pairs import Compliant, Pair, Rigid
+from chasles.motion.contact.pairs import Compliant, Rigid
 from chasles.motion.geometry.closed_forms import (
     contact_axes,
     cross,
@@ -40,13 +38,13 @@ from chasles.motion.steps.bodies import (
     neutral_posture,
     numbers_of,
     origin_of,
-    placed,
     span_of,
     weight_of,
 )
+from chasles.motion.steps.bouncing import bouncing
 from chasles.motion.steps.carried import Carried
 from chasles.motion.steps.convex import Newton, Problem, Touch
-from chasles.motion.steps.impulses import IMPACT, NORMAL, bound
+from chasles.motion.steps.impulses import NORMAL, bound
 from chasles.motion.steps.lines import (
     Row,
     drawn,
@@ -56,7 +54,7 @@ from chasles.motion.steps.lines import (
     line_stops,
 )
 from chasles.motion.steps.passive import Passive
-from chasles.motion.steps.slots import Spot, meeting
+from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.stiction import dry_friction
 
 TOLERANCE = 1e-6
@@ -75,46 +73,19 @@ HELD_ANEW = 3
 FLOOR = 1e-9
 """Added to that momentum: of a velocity of this many m/s or rad/s."""
 
-MEMORY = 5
-"""Numbers of a memory before the impulses that are held: status, iterations, residual, times held,
-and 1 where the next step is a cautious one.
+MEMORY = 6
+"""Numbers of a memory before the impulses that are held: status, iterations, residual, change of
+friction, times held, and 1 where the next step is a cautious one.
 
 Status: 0 while it goes on, 1 solved, 2 not solved."""
 
+EFFORT = ("iterations", "unsolved", "residual", "changing", "work", "excess")
+"""What a motion adds up in its steps: iterations and steps that did not converge; the largest
+residual and change of friction; the work of impulses (J), and the largest that they did in a step
+beyond what overlaps and restitution released."""
+
 MOST = 40
 """Iterations of a step, at most."""
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What acts on a robot in a step: pairs that touch, stops of joints, dry friction, damping.
-
-    limits: (velocity, lower, upper) of joints of one degree of freedom that stop there. stopped:
-    tendons and ball joints stop at their limits, too.
-    """
-
-    model: Model
-    pairs: tuple[Pair, ...]
-    limits: tuple[tuple[int, int, float, float], ...] = ()
-    dissipation: bool = False
-    stopped: bool = False
-
-    @property
-    def slots(self) -> int:
-        """The number of slots of contact."""
-        arena = Arena(RULES)
-        return len(self.spots(arena, symbols(arena, "q", (self.model.nq,))))
-
-    def spots(self, arena: Arena, q: np.ndarray) -> list[tuple[Pair, Spot]]:
-        """All slots at a posture, each with its pair."""
-        places = placed(self.model, arena, q, self.pairs)
-        found = []
-        for pair in self.pairs:
-            meet = meeting(pair.body, pair.surface)
-            assert meet is not None, "checked before"
-            over, under = (places[f] for f in (pair.body.frame, pair.surface.frame))
-            found += [(pair, spot) for spot in meet(pair.body, over, pair.surface, under)]
-        return found
 
 
 class Steps:
@@ -134,7 +105,7 @@ class Steps:
         if self.control is not None:
             own = {v.name: v.size for v in self.control.inputs if v.name == "parameters"}
         self.slots = self.scene.slots
-        states = {"q": model.nq, "qd": model.nv, "forces": 3 * self.slots, "effort": 2}
+        states = {"q": model.nq, "qd": model.nv, "forces": 3 * self.slots, "effort": len(EFFORT)}
         self.states = {name: n for name, n in states.items() if n}
         sizes = self.states | own
         self.inputs = [Variable(n, (s,)) for n, s in sizes.items()] + [Variable("t", ())]
@@ -200,7 +171,10 @@ class Steps:
         self.early: Number = 0.0
         self._rate: Any = None
         if any(touch.law.restitution for touch in touches):
-            touches = self._bouncing(v, H, p, carriers, touches, gaps, places)
+            ahead = solved(H, p, places, None)
+            self._rate = (ahead - v) / dt
+            fall = float(np.linalg.norm([*model.gravity_vector]))
+            touches, self.early = bouncing(v, ahead, carriers, touches, gaps, dt, fall)
         friction = dry_friction(model) if scene.dissipation else np.zeros(model.nv)
         dry = joint_friction(friction, mass, dt)
         dry += line_friction(self._lines, dt) if scene.dissipation else []
@@ -240,47 +214,6 @@ class Steps:
             which, axes = keys.index(pair.frames), contact_axes(np.asarray(spot.normal))
             touches.append(Touch(which, spot.point - origin, axes, *ends, pair.law, weight))
         return carriers, touches, [spot.gap for _, spot in spots]
-
-    def _bouncing(
-        self,
-        v: np.ndarray,
-        H: np.ndarray,
-        p: np.ndarray,
-        carriers: Sequence[np.ndarray],
-        touches: Sequence[Touch],
-        gaps: Sequence[Number],
-        places: Sequence[int],
-    ) -> list[Touch]:
-        """Bounds with restitution, and the time of the first impact in the step.
-
-        Stored velocities are those of half a step before, so that the parabola of a fall is exact.
-        """
-        dt, found = self.dt, []
-        ahead_all = solved(H, p, places, None)
-        self._rate = (ahead_all - v) / dt
-        early: Number = dt
-        any_hit: Number = 0.0
-        fall = IMPACT * float(np.linalg.norm([*self.model.gravity_vector])) * dt
-        for touch, gap in zip(touches, gaps, strict=True):
-            e = touch.law.restitution
-            if not e:
-                found.append(touch)
-                continue
-            row = _normal_row(carriers[touch.carrier], touch)
-            before, ahead = dot(row, v), dot(row, ahead_all)
-            u, a = 0.5 * (before + ahead), (ahead - before) / dt
-            root = sqrt(maximum(u * u - 2.0 * a * gap, 0.0))
-            when = 2.0 * maximum(gap, 0.0) / maximum(root - u, 1e-12)
-            hit = -(u + a * when)
-            strikes = less(gap + dt * ahead, 0.0) * less(fall, hit)
-            leave = e * hit + a * (0.5 * dt - when)
-            early = select(strikes, minimum(early, when), early)
-            any_hit = maximum(any_hit, strikes)
-            found.append(
-                touch._replace(bound=select(strikes, maximum(leave, touch.bound), touch.bound))
-            )
-        self.early = select(any_hit, early, 0.0)
-        return found
 
     @property
     def begin(self) -> Program:
@@ -338,16 +271,18 @@ class Steps:
         """Newton's step with a line search."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
-        (done, count, _, times, careful), known = memory[:MEMORY], memory[MEMORY:]
+        (done, count, _, _, times, careful), known = memory[:MEMORY], memory[MEMORY:]
         newton = Newton(self._elsewhere(data), self.dt)
         start = newton.held(newton.velocities(v))
         held = [select(less(0.5, count), old, new) for old, new in zip(known, start, strict=True)]
         found = newton.step(v, held, careful)
         solved = less_equal(found.residual, TOLERANCE)
-        enough = maximum(less_equal(found.rest, CONSISTENT), less_equal(HELD_ANEW, times))
-        over = maximum(solved * enough, 2.0 * less_equal(MOST, count + 1.0))
+        consistent = less_equal(found.rest, CONSISTENT)
+        enough = maximum(consistent, less_equal(HELD_ANEW, times))
+        failed = maximum(solved * enough * (1.0 - consistent), less_equal(MOST, count + 1.0))
+        over = select(solved * consistent, 1.0, 2.0 * failed)
         anew = less_equal(found.residual, NEARLY) * (1.0 - enough)
-        later = [over, count + 1.0, found.residual, times + anew, 1.0 - careful]
+        later = [over, count + 1.0, found.residual, found.rest, times + anew, 1.0 - careful]
         # From the second time on half of the change: alternating impulses meet.
         part = anew * select(less(0.5, times), 0.5, 1.0)
         later += [old + part * (new - old) for old, new in zip(held, found.held, strict=True)]
@@ -377,11 +312,22 @@ class Steps:
         results["forces"] = (
             (newton.forces(v, given["memory"][MEMORY:]) / dt).ravel().tolist() if self.slots else []
         )
-        failed = less(1.5, given["memory"][0])
-        effort = given["effort"] + np.array([given["memory"][1], failed], dtype=object)
-        results["effort"] = list(effort)
+        results["effort"] = self._effort(newton, v, given["effort"], given["memory"])
         outputs = [(Variable(name, (n,)), results[name]) for name, n in self.states.items()]
         return Program.from_outputs("end", inputs, outputs)
+
+    def _effort(self, newton: Newton, v: np.ndarray, known: Any, memory: Any) -> list[Number]:
+        """All that a motion adds up in its steps, in the order of `EFFORT`."""
+        iterations, unsolved, residual, changing, work, excess = known
+        done, released = newton.work(v)
+        return [
+            iterations + memory[1],
+            unsolved + less(1.5, memory[0]),
+            maximum(residual, memory[2]),
+            maximum(changing, memory[3]),
+            work + done,
+            maximum(excess, done - released),
+        ]
 
 
 # Small parts --------------------------------------------------------------------------------------
@@ -402,10 +348,3 @@ def _unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
     part = sqrt(minimum(before / maximum(after, 1e-300), 1.0))
     return (part - 1.0) * ahead
-
-
-def _normal_row(J: np.ndarray, touch: Touch) -> np.ndarray:
-    """The Jacobian (nv,) of the velocity along the normal of a slot."""
-    n = touch.axes[2]
-    wrench = np.concatenate([cross(touch.point, n), n])
-    return np.array([dot(wrench, J[:, k]) for k in range(J.shape[1])], dtype=object)

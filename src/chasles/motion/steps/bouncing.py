@@ -1,0 +1,63 @@
+"""Restitution in a time step: which contacts strike within it, when, and how fast they leave."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from chasles.expr import Number
+from chasles.motion.geometry.closed_forms import cross, less, maximum, minimum, select, sqrt
+from chasles.motion.steps.algebra import dot
+from chasles.motion.steps.convex import Touch
+from chasles.motion.steps.impulses import IMPACT
+
+
+class Bounces(NamedTuple):
+    """Slots with bounds of restitution, and the time of the first impact in the step (s)."""
+
+    touches: list[Touch]
+    early: Number
+
+
+def bouncing(
+    v: np.ndarray,
+    ahead: np.ndarray,
+    carriers: Sequence[np.ndarray],
+    touches: Sequence[Touch],
+    gaps: Sequence[Number],
+    dt: float,
+    gravity: float,
+) -> Bounces:
+    """Bounds with restitution; v, ahead: velocities before the step, and after it without contact.
+
+    Stored velocities are those of half a step before, so that the parabola of a fall is exact.
+    """
+    found = []
+    early: Number = dt
+    any_hit: Number = 0.0
+    fall = IMPACT * gravity * dt
+    for touch, gap in zip(touches, gaps, strict=True):
+        e = touch.law.restitution
+        if not e:
+            found.append(touch)
+            continue
+        row = _normal_row(carriers[touch.carrier], touch)
+        before, after = dot(row, v), dot(row, ahead)
+        u, a = 0.5 * (before + after), (after - before) / dt
+        root = sqrt(maximum(u * u - 2.0 * a * gap, 0.0))
+        when = 2.0 * maximum(gap, 0.0) / maximum(root - u, 1e-12)
+        hit = -(u + a * when)
+        strikes = less(gap + dt * after, 0.0) * less(fall, hit)
+        leave = e * hit + a * (0.5 * dt - when)
+        early = select(strikes, minimum(early, when), early)
+        any_hit = maximum(any_hit, strikes)
+        bound = select(strikes, maximum(leave, touch.bound), touch.bound)
+        found.append(touch._replace(bound=bound))
+    return Bounces(found, select(any_hit, early, 0.0))
+
+
+def _normal_row(J: np.ndarray, touch: Touch) -> np.ndarray:
+    """The Jacobian (nv,) of the velocity along the normal of a slot."""
+    n = touch.axes[2]
+    wrench = np.concatenate([cross(touch.point, n), n])
+    return np.array([dot(wrench, J[:, k]) for k in range(J.shape[1])], dtype=object)

@@ -1,0 +1,44 @@
+"""What acts on a robot in a time step: pairs that touch, stops of joints, dry friction, damping."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from chasles.expr import RULES, Arena
+from chasles.model import Model
+from chasles.motion.contact.pairs import Pair
+from chasles.motion.geometry.kinematics import symbols
+from chasles.motion.steps.bodies import placed
+from chasles.motion.steps.slots import Spot, meeting
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What acts on a robot in a step: pairs that touch, stops of joints, dry friction, damping.
+
+    limits: (velocity, lower, upper) of joints of one degree of freedom that stop there. stopped:
+    tendons and ball joints stop at their limits, too.
+    """
+
+    model: Model
+    pairs: tuple[Pair, ...]
+    limits: tuple[tuple[int, int, float, float], ...] = ()
+    dissipation: bool = False
+    stopped: bool = False
+
+    @property
+    def slots(self) -> int:
+        """The number of slots of contact."""
+        arena = Arena(RULES)
+        return len(self.spots(arena, symbols(arena, "q", (self.model.nq,))))
+
+    def spots(self, arena: Arena, q: np.ndarray) -> list[tuple[Pair, Spot]]:
+        """All slots at a posture, each with its pair."""
+        places = placed(self.model, arena, q, self.pairs)
+        found = []
+        for pair in self.pairs:
+            meet = meeting(pair.body, pair.surface)
+            assert meet is not None, "checked before"
+            over, under = (places[f] for f in (pair.body.frame, pair.surface.frame))
+            found += [(pair, spot) for spot in meet(pair.body, over, pair.surface, under)]
+        return found
