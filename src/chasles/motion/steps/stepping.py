@@ -18,6 +18,7 @@ import numpy as np
 from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian
 from chasles.functions.programs import Derivative, program
 from chasles.motion.contact.pairs import Compliant, Rigid
+from chasles.motion.controls import OWN, durations, kept_within, named_results, only_forces
 from chasles.motion.geometry.closed_forms import (
     contact_axes,
     cross,
@@ -103,9 +104,10 @@ class Steps:
         model, arena, dt = self.model, self._arena, self.dt
         own = {"tau": model.nv}
         if self.control is not None:
-            own = {v.name: v.size for v in self.control.inputs if v.name == "parameters"}
+            own = {v.name: v.size for v in self.control.inputs if v.name in OWN}
         self.slots = self.scene.slots
-        states = {"q": model.nq, "qd": model.nv, "forces": 3 * self.slots, "effort": len(EFFORT)}
+        states = {"q": model.nq, "qd": model.nv, "forces": 3 * self.slots}
+        states |= {"act": self._activations, "effort": len(EFFORT)}
         self.states = {name: n for name, n in states.items() if n}
         sizes = self.states | own
         self.inputs = [Variable(n, (s,)) for n, s in sizes.items()] + [Variable("t", ())]
@@ -139,12 +141,13 @@ class Steps:
             tau = given["tau"]
         else:
             known = {x.name: given[x.name] for x in self.control.inputs}
-            tau = result(self.control, arena, known)
+            control = only_forces(self.control)
+            tau = result(control, arena, known)
             used = {x.name for x in self.control.inputs}
             if "qd" in used:
-                D = D - symmetric(result(jacobian(self.control, ["qd"]), arena, known))
+                D = D - symmetric(result(jacobian(control, ["qd"]), arena, known))
             if "q" in used:
-                slope = result(jacobian(self.control, ["q"]), arena, known)
+                slope = result(jacobian(control, ["q"]), arena, known)
                 rates = program(self.model, "integrate", derivative=Derivative("jacobian", ("v",)))
                 way = result(rates, arena, {"q": given["q"], "v": [0.0] * n})
                 K = K - symmetric(slope @ way)
@@ -312,9 +315,25 @@ class Steps:
         results["forces"] = (
             (newton.forces(v, given["memory"][MEMORY:]) / dt).ravel().tolist() if self.slots else []
         )
+        if self._activations:
+            results["act"] = self._activated(arena, given)
         results["effort"] = self._effort(newton, v, given["effort"], given["memory"])
         outputs = [(Variable(name, (n,)), results[name]) for name, n in self.states.items()]
         return Program.from_outputs("end", inputs, outputs)
+
+    @property
+    def _activations(self) -> int:
+        """The number of activations that the controller has."""
+        taken = self.control.inputs if self.control is not None else ()
+        return sum(v.size for v in taken if v.name == "act")
+
+    def _activated(self, arena: Arena, given: Mapping[str, Any]) -> list[Number]:
+        """Activations after the step, with the controls of its beginning."""
+        assert self.control is not None
+        rate = named_results(self.control, arena, given)["rate"]
+        times = durations(self.model, self.dt)
+        after = [x + dt * r for x, dt, r in zip(given["act"], times, rate, strict=True)]
+        return kept_within(self.model, after)
 
     def _effort(self, newton: Newton, v: np.ndarray, known: Any, memory: Any) -> list[Number]:
         """All that a motion adds up in its steps, in the order of `EFFORT`."""
