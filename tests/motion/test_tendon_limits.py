@@ -169,7 +169,7 @@ def test_files_keep_limits_and_friction(tmp_path: Path, suffix: str) -> None:
     both = f'<fixed name="tie" limited="true" range="-0.3 0.4" frictionloss="2">{SUM}</fixed>'
     for text in (WEIGHTS.format(both), ROD.format(0.8)):
         robot = loaded(tmp_path, text)
-        chasles.save(robot, tmp_path / f"again{suffix}")
+        chasles.save(robot, tmp_path / f"again{suffix}", overwrite=True)
         again = chasles.load(tmp_path / f"again{suffix}")
         one, two = (x.model.source for x in (robot, again))
         kept = [(x.limits, x.friction) for x in one.rotors]

@@ -144,7 +144,8 @@ def write(
     check_target(path, overwrite=overwrite)
     notes: tuple[str, ...] = writer.write(there, path)
     count = len(description.sensors)
-    unread = (f"sensors ({count}) are left out",) if count else ()
+    lost = count and row_of(path, written=True) is not FORMATS["MJCF"]
+    unread = (f"sensors ({count}) are left out",) if lost else ()
     return (*left, *unread, *notes)
 
 

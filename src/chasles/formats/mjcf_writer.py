@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from chasles.formats.mjcf_machine_writer import (
     spring,
     start_of,
 )
+from chasles.formats.mjcf_sensor_writer import add_sensors
 from chasles.formats.registry import mesh_file
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
 from chasles.formats.xml_file import added, each, printed
@@ -80,6 +81,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     if description.fluid is not None:
         notes.append("MuJoCo takes the boxes of links in the fluid from their principal axes")
     notes += add_keyframes(root, source, writer.written)
+    notes += add_sensors(root, replace(source, sensors=description.sensors), bodies, writer.written)
     notes += _add_shapes(root, bodies, description.shapes, os.fsdecode(path))
     named = [pair for pair in description.excluded if bodies.keys() >= {*pair}]
     for pair in named:

@@ -134,8 +134,8 @@ def only_forces(control: Program) -> Program:
 
 
 def kept_within(model: Model, act: Sequence[Number]) -> list[Number]:
-    """Activations after a step, within the ranges of the file."""
-    active = (data for data in model.source.actuators if data.active)
+    """Activations after a step, within the ranges of the file; none without controls."""
+    active = [data for data in model.source.actuators if data.active] if len(act) else []
     return [within(x, data.activations) for x, data in zip(act, active, strict=True)]
 
 

@@ -29,7 +29,7 @@ from chasles.cli.options import (
     option,
 )
 from chasles.cli.recording import Recording
-from chasles.cli.scenario import CONTROLS
+from chasles.cli.scenario import ACTUATORS, LAWS
 from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, shoot
 from chasles.formats.motion import numbered
 from chasles.plots.paper import curves, energies, finish, positions, sheet
@@ -74,9 +74,10 @@ def simulate(
     ] = None,
     qd: Annotated[list[str] | None, option("The same of rates.", metavar=NUMBERS)] = None,
     random: Annotated[int | None, option("Start at random.", metavar="SEED")] = None,
+    keyframe: Annotated[str | None, option("Start at a keyframe of the file.")] = None,
     control: Annotated[
         str | None,
-        option("pd, gravity, computed-torque or none.", autocompletion=among((*CONTROLS, "none"))),
+        option("pd, gravity, computed-torque, actuators or none.", autocompletion=among(LAWS)),
     ] = None,
     stiffness: Annotated[
         str | None, option("Its stiffness: one number, or each.", "--stiffness", "--kp")
@@ -88,6 +89,13 @@ def simulate(
         list[str] | None, option("Where it goes. Default: the start.", "--target", metavar=NUMBERS)
     ] = None,
     follow: Annotated[Path | None, option("A motion file to follow, instead of a target.")] = None,
+    ctrl: Annotated[
+        list[str] | None,
+        option("Controls of actuators: all, or some by name; repeat.", metavar=NUMBERS),
+    ] = None,
+    act: Annotated[
+        list[str] | None, option("Activations at the start: the same.", metavar=NUMBERS)
+    ] = None,
     disturbance: Annotated[
         str | None, option("Random joint forces.", metavar="effort=X,hold=X,seed=N")
     ] = None,
@@ -132,6 +140,7 @@ def simulate(
         chasles simulate puma560 --random 1 --duration 2
         chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
         chasles simulate puma560 --control gravity --write-scenario hold.toml
+        chasles simulate ant.xml --ctrl hip_1=0.5 --ctrl ankle_1=-0.2
         chasles simulate hold.toml --duration 2 --output hold --table hold.csv
         chasles simulate --output hold --resume
     """
@@ -154,13 +163,16 @@ def simulate(
             "q": work.coordinates("--q", q),
             "qd": work.coordinates("--qd", qd),
             "random": random,
+            "keyframe": keyframe,
         },
         "control": {
-            "law": control,
+            "law": ACTUATORS if control is None and (ctrl or act) else control,
             "stiffness": work.gains("--stiffness", stiffness),
             "damping": work.gains("--damping", damping),
             "target": work.coordinates("--target", goal),
             "follow": None if follow is None else str(follow.absolute()),
+            "ctrl": work.coordinates("--ctrl", ctrl),
+            "act": work.coordinates("--act", act),
         },
         "disturbance": work.disturbance(disturbance),
         "contact": work.contacts(foot or [], ground),

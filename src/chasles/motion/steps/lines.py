@@ -87,10 +87,10 @@ def drawn(
 
 
 def _weight(J: np.ndarray, row: Row, inverse: np.ndarray) -> float:
-    """J M^-1 J' at the neutral posture; where that has no direction, a mean of its joints."""
+    """J M^-1 J' at the neutral posture; where that has no direction, the least of its joints."""
     found = float(J @ inverse @ J) if np.isfinite(J).all() else 0.0
     places = [k for k, _ in row]
-    return found if found > 0.0 else max(float(np.mean(np.diag(inverse)[places])), 1e-12)
+    return found if found > 0.0 else max(float(np.min(np.diag(inverse)[places])), 1e-12)
 
 
 def joint_stops(
