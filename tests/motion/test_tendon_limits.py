@@ -43,7 +43,7 @@ ROD = """
 <mujoco>
   <compiler angle="radian"/>
   <worldbody><body name="rod"><joint name="ball" type="ball" limited="true" range="0 {}"/>
-    <geom type="capsule" fromto="0 0 0 0 0 1" size="0.02" mass="1" contype="0" conaffinity="0"/>
+    <geom type="box" pos="0 0 0.5" size="0.2 0.3 0.5" mass="1" contype="0" conaffinity="0"/>
   </body></worldbody>
 </mujoco>"""
 
@@ -123,8 +123,8 @@ def test_a_ball_joint_stops_at_its_angle(tmp_path: Path, turned: float) -> None:
     for options in ({"limits": True}, {"contacts": "file"}):
         run = robot.simulate(q, qd, duration=1.5, dt=1e-3, **options)
         angle = 2.0 * np.arccos(np.minimum(np.abs(run.q[:, 0]), 1.0))
-        assert angle.max() <= 0.8 + 1e-4
-        assert angle[-1] == pytest.approx(0.8, abs=1e-4)
+        assert angle.max() <= 0.8 + 5e-4
+        assert angle[-1] == pytest.approx(0.8, abs=5e-4)
     # At the limit the rod still swings about its own axis and sideways: energy is lost only there.
     assert np.linalg.norm(run.qd[-1]) > 0.0
 

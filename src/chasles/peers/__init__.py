@@ -16,6 +16,7 @@ from chasles.api import save
 from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
 from chasles.errors import InputError, ModelError, said
+from chasles.formats.motion import read
 from chasles.functions.doors import check_robot
 from chasles.model.description import as_bounded
 from chasles.peers.terms import TERMS, Peer, Side, Term, cause_of, unlike_joints
@@ -23,6 +24,13 @@ from chasles.robot import Robot
 
 TOLERANCE = 1e-9
 """By default: files have rotations to this many digits, and libraries normalise them."""
+
+
+STATES = 20
+"""States of a motion at which robots are compared, at most."""
+
+State = tuple[np.ndarray | None, np.ndarray | None]
+"""A position and a velocity, or None for random ones."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,7 @@ def compare(
     *,
     seed: int = 0,
     tolerance: float = TOLERANCE,
+    motion: str | os.PathLike[str] | None = None,
 ) -> Agreement:
     """A robot here and as another library reads its file, term by term, at a random state.
 
@@ -90,6 +99,8 @@ def compare(
     mass matrix, gravity and bias forces, accelerations, loops, of which each is a reason for the
     next to differ, the first difference is named with its likely cause. Accelerations are those of
     the whole machine, with actuators, of MuJoCo alone. tolerance: relative to the largest entry.
+    motion: a file or folder of `chasles simulate`, or a motion file: compare at 20 of its states at
+    most, evenly spread, and return the worst of each term.
     """
     check_robot("compare", robot)
     check_tolerance("compare", tolerance)
@@ -116,7 +127,20 @@ def compare(
         here, there = (", ".join(f"{x:g}" for x in g) for g in (robot.gravity, peer.gravity))
         words = f"gravity: ({here}) m/s2 here, ({there}) there"
         return replace(found, first=words, cause="gravity: give both the same (with_gravity)")
-    return _by_terms(found, _with_coordinates_of(peer, robot), peer, chosen, seed)
+    states = [(None, None)] if motion is None else _states(robot, motion)
+    return _by_terms(found, _with_coordinates_of(peer, robot), peer, chosen, seed, states)
+
+
+def _states(robot: Robot, motion: str | os.PathLike[str]) -> list[State]:
+    """Some states of a motion, the first and the last among them; rates that it lacks are zero."""
+    still = np.zeros(robot.nv)
+    every = [
+        (q, still if part.qd is None else part.qd[k])
+        for part in read(motion, robot.model)
+        for k, q in enumerate(part.q)
+    ]
+    chosen = np.linspace(0, len(every) - 1, min(len(every), STATES)).round().astype(int)
+    return [every[k] for k in chosen]
 
 
 def _known_here(robot: Robot, name: str) -> str:
@@ -164,9 +188,15 @@ def _add_motors(file: Path) -> None:
     document.write(file)
 
 
-def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int) -> Agreement:
-    def side(seed: int, convention: conventions.Convention) -> Side:
+def _by_terms(
+    found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int, states: Sequence[State]
+) -> Agreement:
+    """The worst of each term; states: positions and velocities, None for random ones."""
+
+    def side(seed: int, convention: conventions.Convention, state: State = states[0]) -> Side:
         at = trial(robot, seed)
+        if state[0] is not None:
+            at = replace(at, q=state[0], qd=state[1])
         x, v = convention.to_position(at.q), convention.to_velocity(at.q, at.qd)
         return Side(at, convention, peer.answers(x, v))
 
@@ -181,7 +211,8 @@ def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed
     named = all(peer.joints) and bool(known & set(peer.joints))  # else the order is all there is
     by_name = library.convention(robot, list(peer.joints) if named else None)
     sides = [side(seed + k, by_name) for k in range(2)]
-    each = {name: list(compared(sides[0])) for name, compared in TERMS.items()}
+    every = [sides[0], *(side(seed, by_name, state) for state in states[1:])]
+    each = {name: [x for at in every for x in compared(at)] for name, compared in TERMS.items()}
     terms = ((name, max(x, key=lambda term: term.error)) for name, x in each.items() if x)
     found = replace(found, terms=tuple(terms), uncompared=_uncompared(robot, each))
     beyond = [term for x in each.values() for term in x if not term.error <= found.tolerance]
