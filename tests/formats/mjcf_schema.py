@@ -70,7 +70,8 @@ DOCUMENT = """
     <general name="a" joint="yaw" dyntype="filter" dynprm="0.1" gainprm="2" biastype="affine"
       biasprm="0 1 1"/>
     <motor name="b" joint="yaw"/><position name="c" joint="yaw" kp="3"/>
-    <velocity name="d" joint="yaw" kv="2"/><intvelocity name="e" joint="yaw" kp="2" actrange="-1 1"/>
+    <velocity name="d" joint="yaw" kv="2"/>
+    <intvelocity name="e" joint="yaw" kp="2" actrange="-1 1"/>
     <damper name="f" joint="yaw" kv="2" ctrlrange="0 1"/><cylinder name="g" joint="yaw" area="2"/>
   </actuator>
   <sensor>
@@ -130,6 +131,8 @@ GENERAL = TURNS | {
     "solimp": "0.8 0.9 0.002 0.4 3",
     "solref": "0.03 0.9",
     "delay": "0.01",
+    "interval": "0.01",
+    "inheritrange": "0.8",
     "nsample": "3",
     "interp": "linear",
     "group": "4",
@@ -137,15 +140,106 @@ GENERAL = TURNS | {
 }
 
 
+FLAGS = ("energy", "fwdinv", "invdiscrete", "multiccd", "sleep", "override", "diagexact", "ipc")
+"""Flags that are off by default."""
+
+OWN = {
+    ("option", "actuatorgroupdisable"): "0",
+    ("option", "magnetic"): "1 2 3",
+    ("option", "viscosity"): "3",
+    ("option", "wind"): "1 2 3",
+    ("option", "timestep"): "0.003",
+    ("option", "integrator"): "RK4",
+    ("option", "cone"): "elliptic",
+    ("option", "impratio"): "3",
+    ("option", "o_friction"): "2 2 0.1 0.1 0.1",
+    ("option", "o_margin"): "0.1",
+    ("option", "o_solref"): "0.1 1",
+    ("option", "o_solimp"): "0.8 0.9 0.002 0.4 3",
+    ("body", "name"): "torso",
+    ("body", "sleep"): "never",
+    ("body", "fuse"): "false",
+    ("inertial", "diaginertia"): "0.3 0.2 0.2",
+    ("inertial", "fullinertia"): "0.3 0.2 0.2 0.01 0.01 0.01",
+    ("joint", "type"): "slide",
+    ("joint", "limited"): "false",
+    ("joint", "actuatorfrclimited"): "false",
+    ("geom", "type"): "ellipsoid",
+    ("geom", "adhesion"): "3",
+    ("geom", "surfacevel"): "1 0 0",
+    ("geom", "priority"): "2",
+    ("geom", "solmix"): "3",
+    ("geom", "gap"): "0.1",
+    ("geom", "fluidshape"): "ellipsoid",
+    ("geom", "rgba"): "1 0 0 1",
+    ("freejoint", "align"): "true",
+    ("pair", "geom1"): "rod",
+    ("pair", "geom2"): "rod",
+    ("exclude", "body1"): "other",
+    ("exclude", "body2"): "hand",
+    ("site", "site"): "palm",
+    ("fixed/joint", "joint"): "turn",
+    ("general", "dyntype"): "integrator",
+    ("general", "dynprm"): "0.4",
+    ("general", "gainprm"): "5",
+    ("general", "gaintype"): "user",
+    ("general", "inheritrange"): "0.8",
+    ("general", "biasprm"): "3 4 5",
+    ("general", "biastype"): "none",
+    ("general", "actearly"): "true",
+    ("cylinder", "area"): "5",
+    ("cylinder", "diameter"): "5",
+    ("cylinder", "timeconst"): "0.4",
+    ("cylinder", "bias"): "1 2 3",
+    ("position", "timeconst"): "0.3",
+    ("position", "dampratio"): "0.4",
+    ("position", "inheritrange"): "0.8",
+    ("intvelocity", "dampratio"): "0.4",
+    ("damper", "ctrlrange"): "0 0.6",
+    ("connect", "body1"): "arm",
+    ("connect", "body2"): "base",
+    ("connect", "anchor"): "0.2 0 0",
+    ("equality/joint", "joint1"): "lift",
+    ("equality/joint", "joint2"): "lift",
+    ("equality/joint", "polycoef"): "0.2 1 0 0 0",
+    ("accelerometer", "site"): "palm",
+    ("jointpos", "joint"): "lift",
+    ("framepos", "objname"): "arm",
+    ("framepos", "objtype"): "xbody",
+    ("actuatorfrc", "actuator"): "c",
+    ("tendonpos", "tendon"): "sum",
+    ("key", "qpos"): "0 0 2 1 0 0 0 0 0 0",
+    ("key", "qvel"): "0 0 2 1 0 0 0 0 0",
+    ("key", "act"): "1 2 0",
+    ("key", "ctrl"): "1 2 0 0 0 0 0",
+    ("key", "time"): "3",
+}
+"""Values of attributes that mean something of their own in an element."""
+
+
+def value_of(path: tuple[str, ...], attribute: str) -> str | None:
+    """A value that an attribute may have, other than that of the document."""
+    if path[-1] == "flag":
+        return "enable" if attribute in FLAGS else "disable"
+    for key in ("/".join(path[-2:]), path[-1]):
+        if (key, attribute) in OWN:
+            return OWN[key, attribute]
+    return GENERAL.get(attribute)
+
+
 def changed(path: tuple[str, ...], name: str | None, attribute: str, value: str) -> str:
     """The document with an attribute of one element, by its name or the first of its path."""
     root = etree.fromstring(DOCUMENT)
     tag = path[-1]
-    below = "//" if path[0] == "body" else "/"
-    where = f".{below}{tag}" if path[0] == "body" else "./" + "/".join(path)
+    where = f".//{tag}" if path[0] == "body" else "./" + "/".join(path)
+    name = "box" if tag == "geom" and name is None else name
     every = root.xpath(where + (f"[@name='{name}']" if name else ""))
     assert every, (path, name)
     every[0].set(attribute, value)
+    if attribute in ("delay", "interval"):  # which need room for values of before
+        every[0].set("nsample", "3")
+    if attribute == "inheritrange":
+        every[0].attrib.pop("actrange", None)
     return etree.tostring(root, encoding="unicode")
 
 

@@ -1,11 +1,13 @@
 """MJCF files written and read again: sensors, actuators, tendons and keyframes say the same."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import chasles
+from chasles.errors import LeftOutWarning
 
 pytest.importorskip("mujoco")
 
@@ -76,10 +78,12 @@ def machine(tmp_path: Path) -> tuple[chasles.Robot, chasles.Robot]:
     text = TEXT.replace('<framexaxis name="axis" objtype="geom" objname="" /></sensor>', REST)
     path, again = tmp_path / "machine.xml", tmp_path / "again.xml"
     path.write_text(text)
-    robot = chasles.load(path)
-    notes = chasles.save(robot, again)
-    assert not [note for note in notes or () if "sensor" in note]
-    return robot, chasles.load(again)
+    with warnings.catch_warnings():  # force sensors do not feel spatial tendons
+        warnings.simplefilter("ignore", LeftOutWarning)
+        robot = chasles.load(path)
+        notes = chasles.save(robot, again)
+        assert not [note for note in notes or () if "sensor" in note]
+        return robot, chasles.load(again)
 
 
 def test_sensors_read_the_same(machine: tuple[chasles.Robot, chasles.Robot]) -> None:

@@ -252,6 +252,7 @@ def _touch(source: Source, k: int) -> dict[str, Any]:
         "bits": (source["geom_contype"][k], source["geom_conaffinity"][k]),
         "friction": tuple(source["geom_friction"][k]),
         "directions": source["geom_condim"][k],
+        "priority": source["geom_priority"][k],
     }
 
 

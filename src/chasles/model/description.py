@@ -198,7 +198,8 @@ class ShapeData:
     role: one of `ROLES`; what is for collision is looked at only where nothing else is there. bits:
     MuJoCo's contype and conaffinity, where the file has them: they say what the shape touches,
     whatever its role. friction: coefficients of sliding (1), spinning and rolling (m), where the
-    file has them; directions: how many of them act, MuJoCo's condim.
+    file has them; directions: how many of them act, MuJoCo's condim. priority: the shape with the
+    higher one decides the friction of a pair.
     """
 
     link: str
@@ -211,6 +212,7 @@ class ShapeData:
     bits: tuple[int, int] | None = None
     friction: tuple[float, float, float] | None = None
     directions: int = 3
+    priority: int = 0
 
     @property
     def collides(self) -> bool:

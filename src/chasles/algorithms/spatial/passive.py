@@ -7,8 +7,8 @@ those of mujoco.readthedocs.io, "Computation", passive forces, and its inertia-b
 from dataclasses import replace
 
 from chasles.algorithms.spatial.dynamics import gravity_forces
-from chasles.algorithms.spatial.tendons import in_world, tendon_course
-from chasles.expr import Number, absolute, less, select
+from chasles.algorithms.spatial.tendons import in_world, stretch, tendon_course
+from chasles.expr import Number, absolute
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Motion, RigidInertia
@@ -28,7 +28,7 @@ def spring_forces(model: Model, q: Position) -> Effort:
         k, d = body.joint.stiffness, body.joint.displacement(q[i])
         tau[i] = Vector(tuple(a * x for a, x in zip(k, d, strict=True)))
     for tendon, length, arms in _courses(model, q):
-        pull = tendon.data.stiffness * _stretch(tendon, length)
+        pull = tendon.data.stiffness * stretch(tendon, length)
         _add(tau, arms, pull)
     return tau
 
@@ -40,7 +40,7 @@ def spring_energy(model: Model, q: Position) -> Number:
         for k, x in zip(body.joint.stiffness, body.joint.displacement(q[i]), strict=True):
             V = V + 0.5 * k * x * x
     for tendon, length, _ in _courses(model, q):
-        x = _stretch(tendon, length)
+        x = stretch(tendon, length)
         V = V + 0.5 * tendon.data.stiffness * x * x
     return V
 
@@ -98,15 +98,6 @@ def _courses(
         length, arms, _ = tendon_course(model, q, tendon, moving)
         found.append((tendon, length, arms))
     return found
-
-
-def _stretch(tendon: Tendon, length: Number) -> Number:
-    """Distance of a length from the range in which its spring is at rest."""
-    lower, upper = tendon.data.rest
-    if lower == upper:
-        return length - lower
-    short = select(less(length, lower), length - lower, 0.0)
-    return select(less(upper, length), length - upper, short)
 
 
 def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Number) -> None:

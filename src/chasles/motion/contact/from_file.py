@@ -94,7 +94,12 @@ def _tell(left: list[tuple[Any, Any]]) -> None:
 
 
 def _law(a: ShapeData, b: ShapeData, friction: float | None, restitution: float) -> Rigid:
-    """Friction of a pair: the larger of each, in as many directions as one of them has."""
+    """Friction of a pair: that of the shape with the higher priority.
+
+    With equal ones, the larger of each, in as many directions as one of them has.
+    """
+    if a.priority != b.priority:
+        a = b = max(a, b, key=lambda shape: shape.priority)
     given = [s.friction for s in (a, b) if s.friction is not None] or [FRICTION]
     slide, spin, roll = (max(values) for values in zip(*given, strict=True))
     slide = slide if friction is None else friction
