@@ -142,8 +142,10 @@ def _conic(problem: Problem, H: np.ndarray) -> np.ndarray:
     try:
         import clarabel
     except ImportError:
-        remedy = "pip install 'chasles[contact]', or give prior='entropic'"
-        raise ModelError("E-IDENT-002", "consistent parameters need clarabel", remedy) from None
+        remedy = "run pip install 'chasles[contact]', or use prior='entropic'"
+        raise ModelError(
+            "E-IDENT-002", "physically consistent parameters need clarabel", remedy
+        ) from None
     from scipy.sparse import csc_matrix, vstack
 
     n, bodies = len(H), problem.bodies
@@ -229,7 +231,7 @@ def _entropic(problem: Problem) -> np.ndarray:
 def checked_prior(prior: str, deviation: float) -> None:
     """Raise an error for a prior that is not known."""
     if prior not in ("pull-back", "entropic"):
-        problem = f"prior is 'pull-back' or 'entropic', not {prior!r}"
+        problem = f"prior must be 'pull-back' or 'entropic', not {prior!r}"
         raise InputError("E-IDENT-003", problem, part="identify")
     if not (np.isfinite(deviation) and deviation > 0.0):
         problem = f"deviation must be a positive number, not {deviation!r}"
@@ -237,7 +239,7 @@ def checked_prior(prior: str, deviation: float) -> None:
 
 
 def link_values(names: Mapping[str, list[str]], p: np.ndarray) -> dict[str, Any]:
-    """Return mass, centre and inertia of links by name; a body's other links become massless.
+    """Return mass, center and inertia of links by name; a body's other links become massless.
 
     names: by link, the links that move with it.
     """

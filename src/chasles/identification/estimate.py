@@ -116,7 +116,7 @@ def identify(
     check_robot("identify", robot)
     checked_prior(prior, deviation)
     if loss not in ("squares", "huber"):
-        problem = f"loss is 'squares' or 'huber', not {loss!r}"
+        problem = f"loss must be 'squares' or 'huber', not {loss!r}"
         raise InputError("E-IDENT-006", problem, part="identify")
     states, measured = _checked(robot, (q, qd, qdd), tau)
     model = LinearModel(_driven(robot, measured, actuated), checked_terms(include))
@@ -140,13 +140,15 @@ def _checked(robot: Robot, states: tuple[Any, ...], tau: Any) -> tuple[States, n
         bad = np.argwhere(~np.isfinite(array))
         if len(bad):
             problem = f"{name} is not finite at row {bad[0][0]}, column {bad[0][1]}"
-            remedy = "remove or fill such samples"
+            remedy = "remove or replace these samples"
             raise InputError("E-IDENT-007", problem, remedy, part="identify")
         found[name] = array
     counts = {name: len(array) for name, array in found.items()}
     if len(set(counts.values())) > 1 or not counts["q"]:
-        problem = f"samples differ: {', '.join(f'{n} has {c}' for n, c in counts.items())}"
-        raise InputError("E-IDENT-008", problem, "give one row for each sample", part="identify")
+        problem = (
+            f"numbers of samples differ: {', '.join(f'{n} has {c}' for n, c in counts.items())}"
+        )
+        raise InputError("E-IDENT-008", problem, "give one row per sample", part="identify")
     return (found["q"], found["qd"], found["qdd"]), found["tau"]
 
 
@@ -237,14 +239,14 @@ def _notes(model: LinearModel, chosen: Base, fit: Fit, samples: int) -> tuple[st
     """Return remarks on the data."""
     found = []
     if samples * model.free < len(chosen):
-        found.append(f"{samples} samples are fewer than {len(chosen)} base parameters need")
+        found.append(f"{samples} samples are too few for {len(chosen)} base parameters")
     if fit.condition > POOR:
         relative = np.sqrt(np.diagonal(fit.covariance)) / np.maximum(np.abs(fit.values), 1e-12)
         weak = np.argsort(-relative)
         names = ", ".join(model.names[chosen.columns[k]] for k in weak[:3])
         found.append(
-            f"the condition number is {fit.condition:.3g}: the motion excites some parameters "
-            f"poorly, {names} least; the prior decides them"
+            f"the condition number is {fit.condition:.3g}: the motion excites some "
+            f"parameters poorly ({names} the least); the prior determines them"
         )
     before = chosen.combination @ model.nominal
     size = np.linalg.norm(before)
@@ -252,8 +254,8 @@ def _notes(model: LinearModel, chosen: Base, fit: Fit, samples: int) -> tuple[st
         ratio = np.linalg.norm(fit.values) / size
         if not 1.0 / UNLIKELY < ratio < UNLIKELY and fit.condition < 1e6:
             found.append(
-                f"parameters are {ratio:.3g} times those of the robot; check the units of tau "
-                "(N m), q (rad) and times (s)"
+                f"parameters are {ratio:.3g} times those of the robot; check the units of "
+                "tau (N m), q (rad) and time (s)"
             )
     for note in found:
         warnings.warn(f"identify: {note}", UserWarning, stacklevel=3)
@@ -286,7 +288,7 @@ def _result(
         shown = ", ".join(raised[:5]) + (" ..." if len(raised) > 5 else "")
         notes = (
             *notes,
-            f"the robot's own inertias of {shown} are impossible; the prior is raised",
+            f"the robot's own inertias of {shown} are physically impossible; the prior is raised",
         )
     return Identified(
         robot=robot.with_parameters(written),

@@ -16,7 +16,7 @@ ENTRIES = ("mass", "hx", "hy", "hz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 """A body's ten parameters: mass, first moment, inertia about the origin of its link's frame."""
 
 JOINT_TERMS = ("armature", "damping", "friction", "offset")
-"""Terms that may be identified at joints of one degree of freedom, beside the inertias.
+"""Terms that may be identified at joints of one degree of freedom, in addition to the inertias.
 
 armature * qdd + damping * qd + friction * sign(qd) + offset.
 """
@@ -98,7 +98,7 @@ class LinearModel:
         return np.concatenate(parts, axis=-1)
 
     def known(self, q: Any, qd: Any, qdd: Any, f_ext: Any = None) -> np.ndarray:
-        """Return torques (n, nv) beside those of the inertias: springs, external forces, rotors."""
+        """Return torques (n, nv) not due to the inertias: springs, external forces, rotors."""
         whole = self.bare.inverse_dynamics(q, qd, qdd, f_ext=f_ext)
         parts = [
             self._inertial(q[k : k + CHUNK], qd[k : k + CHUNK], qdd[k : k + CHUNK])

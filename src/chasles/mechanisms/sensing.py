@@ -65,7 +65,7 @@ def sense(
 ) -> dict[str, Any]:
     """Values of sensors, by name, without errors; as `robot.sense` returns them.
 
-    f_ext: wrenches beside contact forces. controls: of actuators, and activations.
+    f_ext: wrenches in addition to contact forces. controls: of actuators, and activations.
     """
     traced = tuple(sensor for sensor in sensors if sensor.traits.of == "motion")
     keys, values = exerted(mechanism.model, forces, f_ext)
@@ -177,7 +177,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
     """A sensor that a user gives, each of its frames and its joint found."""
     part = f"sensor {sensor.name!r}"
     if sensor.kind not in SENSORS:
-        problem = f"there is no kind {sensor.kind!r}"
+        problem = f"unknown sensor kind {sensor.kind!r}"
         raise InputError("E-SENSE-006", problem, suggest(sensor.kind, SENSORS), part=part)
     on = sensor.traits.on
     for name in sensor.frames:
@@ -193,7 +193,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
     if on == "joint":
         joints = {body.data.name: body.joint for body in model.bodies}
         if sensor.joint not in joints:
-            problem = f"no joint {sensor.joint!r} that moves"
+            problem = f"there is no moving joint {sensor.joint!r}"
             raise InputError("E-SENSE-008", problem, suggest(sensor.joint, joints), part=part)
         _check_joint(sensor, joints[sensor.joint])
     if sensor.kind in ("touch", "inside") and sensor.zone is None:
@@ -203,12 +203,14 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
         problem = f"a {sensor.kind} needs {wanted} numbers, not {len(sensor.numbers)}"
         raise InputError("E-SENSE-011", problem, part=part)
     if not (sensor.cutoff >= 0.0 and math.isfinite(sensor.cutoff)):
-        raise InputError("E-SENSE-012", f"cutoff must be 0 or more, not {sensor.cutoff}", part=part)
+        raise InputError(
+            "E-SENSE-012", f"cutoff must be non-negative, not {sensor.cutoff}", part=part
+        )
     return sensor
 
 
 def _check_joint(sensor: SensorData, joint: Any) -> None:
-    """Kinds of one number are on joints of one freedom; those of a ball, on spherical ones."""
+    """Refuse a sensor of one number unless its joint has one degree of freedom, or is spherical."""
     ball = sensor.kind in ("joint_quaternion", "joint_angular_velocity")
     fits = joint.units == ("1",) * 4 if ball else joint.nq == joint.nv == 1
     if not fits:

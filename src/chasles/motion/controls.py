@@ -104,13 +104,13 @@ def called(
         raise
     except Exception as error:
         wanted = "(t, q, qd, p)" if len(arguments) > 3 else "(t, q, qd)"
-        problem = f"the controller failed on symbols, {type(error).__name__}: {said(error)}"
+        problem = f"the controller failed on symbols: {type(error).__name__}: {said(error)}"
         remedy = f"let it take {wanted}, and write it with the functions of chasles.expr"
         raise ModelError("E-MOTION-008", problem, remedy, part="rollout") from error
     found = list(forces) if isinstance(forces, Sequence | np.ndarray) else [forces]
     if len(found) != size or not all(map(is_number, found)):
-        problem = f"the controller gives {found!r:.60}"
-        remedy = f"return {size} numbers, the {what}"
+        problem = f"the controller returned {found!r:.60}"
+        remedy = f"return {size} numbers: the {what}"
         raise ModelError("E-MOTION-009", problem, remedy, part="rollout")
     return found
 
