@@ -121,10 +121,8 @@ class Trajectory:
 
     Of integrator "time-stepping", with shape (...): iterations, the mean number in a step;
     unsolved, the number of steps that did not converge; residual, the largest of the balance of
-    momentum, as a part of the momentum; changing, the largest change of friction that was left, as
-    a part of the impulse of all smooth forces in the step; work, that of all impulses, at
-    velocities at the ends of steps (J); excess, the largest work in a step beyond what overlaps
-    and restitution release (J).
+    momentum, as a part of the momentum; work, that of all impulses, at velocities at the ends of
+    steps (J); excess, the largest work in a step beyond what overlaps and restitution release (J).
     """
 
     t: np.ndarray
@@ -142,6 +140,5 @@ class Trajectory:
     iterations: np.ndarray | None = None
     unsolved: np.ndarray | None = None
     residual: np.ndarray | None = None
-    changing: np.ndarray | None = None
     work: np.ndarray | None = None
     excess: np.ndarray | None = None

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from chasles.expr import Number, Scalar
-from chasles.motion.geometry.closed_forms import maximum
+from chasles.motion.geometry.closed_forms import absolute, less, maximum, select
 
 
 def absent(x: Any) -> bool:
@@ -116,6 +116,35 @@ def solved(
         for j in range(i):
             if not absent(lower[i][j]):
                 x[i] = x[i] - lower[i][j] * x[j]
+    found = zeros(n)
+    found[places] = x
+    return found
+
+
+def solved_square(
+    A: np.ndarray, b: np.ndarray, order: Sequence[int], floor: np.ndarray
+) -> np.ndarray:
+    """x of A x = b by elimination from the last row of the order on; A need not be symmetric.
+
+    Where A_ij is absent, so is A_ji. Pivots smaller than floor are replaced by it.
+    """
+    n, places = len(order), list(order)
+    rows = [[A[i, j] for j in places] for i in places]
+    x, inverse = [b[k] for k in places], [0.0] * n
+    for k in range(n - 1, -1, -1):
+        pivot, least = rows[k][k], floor[places[k]]
+        inverse[k] = 1.0 / select(less(absolute(pivot), least), least, pivot)
+        for i in (i for i in range(k) if not absent(rows[i][k])):
+            a = rows[i][k] * inverse[k]
+            x[i] = x[i] - a * x[k]
+            for j in range(k):
+                if not absent(rows[k][j]):
+                    rows[i][j] = rows[i][j] - a * rows[k][j]
+    for i in range(n):
+        for j in range(i):
+            if not absent(rows[i][j]):
+                x[i] = x[i] - rows[i][j] * x[j]
+        x[i] = x[i] * inverse[i]
     found = zeros(n)
     found[places] = x
     return found

@@ -18,7 +18,7 @@ Row = tuple[tuple[int, Number], ...]
 """A velocity as a sum of joint velocities: their numbers and factors."""
 
 
-def along(row: Row, v: np.ndarray) -> Number:
+def speed_along(row: Row, v: np.ndarray) -> Number:
     """The velocity of a row."""
     found: Number = 0.0
     for k, a in row:
@@ -53,11 +53,10 @@ class Dry(NamedTuple):
 
 
 def stiffen(H: np.ndarray, row: Row, slope: Number) -> None:
-    """Add the stiffness of a row to the lower triangle of a matrix."""
+    """Add the stiffness slope J'J of a row J to a matrix."""
     for i, a in row:
         for j, b in row:
-            if j <= i:
-                H[i, j] = H[i, j] + a * b * slope
+            H[i, j] = H[i, j] + a * b * slope
 
 
 class Drawn(NamedTuple):

@@ -15,7 +15,7 @@ from chasles.motion.geometry.closed_forms import less
 from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import symmetric, zeros
 from chasles.motion.steps.bodies import along_velocities
-from chasles.motion.steps.lines import Drawn, along
+from chasles.motion.steps.lines import Drawn, speed_along, stiffen
 
 
 class Passive:
@@ -39,10 +39,10 @@ class Passive:
                 pulled: Number = 1.0
                 if data.rest[0] != data.rest[1]:
                     pulled = less(length, data.rest[0]) + less(data.rest[1], length)
-                _add(self.stiffness, row, data.stiffness * pulled)
+                stiffen(self.stiffness, row, data.stiffness * pulled)
             if data.damping:
-                _add(self.damping, row, data.damping)
-                speed = along(row, v)
+                stiffen(self.damping, row, data.damping)
+                speed = speed_along(row, v)
                 for k, a in row:
                     self.losses[k] = self.losses[k] - data.damping * speed * a
         if model.source.fluid is not None:
@@ -57,10 +57,3 @@ def _diagonal(entries: np.ndarray) -> np.ndarray:
     found = zeros(len(entries), len(entries))
     np.fill_diagonal(found, entries)
     return found
-
-
-def _add(A: np.ndarray, row: Sequence[tuple[int, Number]], factor: Number) -> None:
-    """Add factor J'J of a row to a whole matrix."""
-    for i, a in row:
-        for j, b in row:
-            A[i, j] = A[i, j] + a * b * factor

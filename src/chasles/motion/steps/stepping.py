@@ -61,30 +61,25 @@ from chasles.motion.steps.stiction import dry_friction
 TOLERANCE = 1e-6
 """The residual of the momentum balance at which a convex problem is solved, of the momentum."""
 
-CONSISTENT = 3e-3
-"""Inconsistency with friction by the new normal impulses below which these are not updated again,
-as a part of the impulse of all smooth forces in the step.
-"""
-
-NEARLY = 1e-1
-"""Residual of the convex problem from which on they are updated again."""
-
-HELD_ANEW = 3
-"""Largest number of updates in a step of the normal impulses that bound friction."""
-
 FLOOR = 1e-9
 """Added to that momentum: of a velocity of this many m/s or rad/s."""
 
-MEMORY = 6
-"""Numbers of a memory before the impulses that are held: status, iterations, residual, change of
-friction, times held, and 1 where the next step is a cautious one.
+MEMORY = 4
+"""Numbers of a memory before the gradient: status, iterations, residual, and 1 in every other
+iteration.
 
 Status: 0 while it goes on, 1 solved, 2 not solved."""
 
-EFFORT = ("iterations", "unsolved", "residual", "changing", "work", "excess")
+EFFORT = ("iterations", "unsolved", "residual", "work", "excess")
 """What a motion adds up in its steps: iterations and steps that did not converge; the largest
-residual and change of friction; the work of impulses (J), and the largest that they did in a step
-beyond what overlaps and restitution released."""
+residual; the work of impulses (J), and the largest that they did in a step beyond what overlaps
+and restitution released."""
+
+BOLD = 2
+"""The first iterations, which take whole steps of Newton's method."""
+
+CAREFUL = 10
+"""Iterations after which every other one takes friction to grow with the speed."""
 
 MOST = 40
 """Iterations of a step, at most."""
@@ -222,10 +217,11 @@ class Steps:
     @property
     def begin(self) -> Program:
         """Point, memory and data of a step."""
-        n = self.model.nv
+        n, v = self.model.nv, self._given["qd"]
+        gradient = Newton(self._problem, self.dt).gradient(v)
         outputs = [
-            (Variable("point", (n,)), list(self._given["qd"])),
-            (Variable("memory", (MEMORY + self.slots,)), [0.0] * (MEMORY + self.slots)),
+            (Variable("point", (n,)), list(v)),
+            (Variable("memory", (MEMORY + n,)), [0.0] * MEMORY + list(gradient)),
             (Variable("data", (len(self._carried.entries),)), self._carried.entries),
         ]
         return Program.from_outputs("begin", self.inputs, outputs)
@@ -264,7 +260,7 @@ class Steps:
 
     @property
     def _between(self) -> list[Variable]:
-        sizes = {"point": self.model.nv, "memory": MEMORY + self.slots}
+        sizes = {"point": self.model.nv, "memory": MEMORY + self.model.nv}
         sizes |= {"data": len(self._carried.entries)}
         return [Variable(name, (n,)) for name, n in sizes.items()]
 
@@ -275,21 +271,12 @@ class Steps:
         """Newton's step with a line search."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
-        (done, count, _, _, times, careful), known = memory[:MEMORY], memory[MEMORY:]
+        (done, count, _, other), gradient = memory[:MEMORY], memory[MEMORY:]
         newton = Newton(self._elsewhere(data), self.dt)
-        start = newton.held(newton.velocities(v))
-        held = [select(less(0.5, count), old, new) for old, new in zip(known, start, strict=True)]
-        found = newton.step(v, held, careful)
-        solved = less_equal(found.residual, TOLERANCE)
-        consistent = less_equal(found.rest, CONSISTENT)
-        enough = maximum(consistent, less_equal(HELD_ANEW, times))
-        failed = maximum(solved * enough * (1.0 - consistent), less_equal(MOST, count + 1.0))
-        over = select(solved * consistent, 1.0, 2.0 * failed)
-        anew = less_equal(found.residual, NEARLY) * (1.0 - enough)
-        later = [over, count + 1.0, found.residual, found.rest, times + anew, 1.0 - careful]
-        # From the second time on half of the change: alternating impulses meet.
-        part = anew * select(less(0.5, times), 0.5, 1.0)
-        later += [old + part * (new - old) for old, new in zip(held, found.held, strict=True)]
+        found = newton.step(v, gradient, less(CAREFUL, count) * other, less(count, BOLD))
+        failed = 2.0 * less_equal(MOST, count + 1.0)
+        over = select(less_equal(found.residual, TOLERANCE), 1.0, failed)
+        later = [over, count + 1.0, found.residual, 1.0 - other, *found.gradient]
         kept = [select(done, old, new) for old, new in zip(v, found.v, strict=True)]
         later = [select(done, old, new) for old, new in zip(memory, later, strict=True)]
         outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), later)]
@@ -313,9 +300,7 @@ class Steps:
         there, last = moved(model, arena, q, way, v)
         newton = Newton(self._elsewhere(data), dt)
         results = {"q": list(there), "qd": list(last)}
-        results["forces"] = (
-            (newton.forces(v, given["memory"][MEMORY:]) / dt).ravel().tolist() if self.slots else []
-        )
+        results["forces"] = (newton.forces(v) / dt).ravel().tolist() if self.slots else []
         if self._activations:
             results["act"] = self._activated(arena, given)
         results["effort"] = self._effort(newton, v, given["effort"], given["memory"])
@@ -338,13 +323,12 @@ class Steps:
 
     def _effort(self, newton: Newton, v: np.ndarray, known: Any, memory: Any) -> list[Number]:
         """All that a motion adds up in its steps, in the order of `EFFORT`."""
-        iterations, unsolved, residual, changing, work, excess = known
+        iterations, unsolved, residual, work, excess = known
         done, released = newton.work(v)
         return [
             iterations + memory[1],
             unsolved + less(1.5, memory[0]),
             maximum(residual, memory[2]),
-            maximum(changing, memory[3]),
             work + done,
             maximum(excess, done - released),
         ]
