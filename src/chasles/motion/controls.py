@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.algorithms.spatial.actuation import within
+from chasles.algorithms.spatial.actuation import SHORTEST, within
 from chasles.errors import InputError, ModelError, said
 from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
 from chasles.functions.doors import numbers
@@ -144,15 +144,13 @@ def durations(model: Model, dt: float) -> list[float]:
 
     The distance of a filter to its control falls as exp(-t/constant).
     """
-    return [
-        -data.constant * math.expm1(-dt / data.constant)
-        if data.dynamics == "filter" and data.constant > 0.0
-        else min(dt, max(data.constant, 1e-15))
-        if data.dynamics == "filter"
-        else dt
-        for data in model.source.actuators
-        if data.active
-    ]
+    found = []
+    for data in model.source.actuators:
+        if data.active:
+            constant = max(data.constant, SHORTEST)
+            filtered = -constant * math.expm1(-dt / constant)
+            found.append(filtered if data.dynamics == "filter" else dt)
+    return found
 
 
 # On arrays --------------------------------------------------------------------------------------

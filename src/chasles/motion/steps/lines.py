@@ -81,7 +81,8 @@ def drawn(
     made = []
     for line, here, neutral in zip(every, entries, still, strict=True):
         row = tuple((k, here[k]) for k in range(n) if not absent(here[k]))
-        made.append(Drawn(line, row, here[n], _weight(neutral[:n], row, inverse)))
+        if row:
+            made.append(Drawn(line, row, here[n], _weight(neutral[:n], row, inverse)))
     return made
 
 
