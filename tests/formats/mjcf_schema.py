@@ -173,6 +173,7 @@ OWN = {
     ("geom", "fluidshape"): "ellipsoid",
     ("geom", "rgba"): "1 0 0 1",
     ("freejoint", "align"): "true",
+    ("pair", "adhesion"): "3",
     ("pair", "geom1"): "rod",
     ("pair", "geom2"): "rod",
     ("exclude", "body1"): "other",

@@ -57,7 +57,6 @@ UNUSED: dict[str, str] = {
     r"body/geom/(name|mass|density|shellinertia|fluidcoef|hfield|mesh|fromto)": RESOLVED,
     r"body/site/(fromto|mesh|material|type|size)": LOOKS,
     r"contact/(pair|exclude)/name": NAMES,
-    r"contact/pair/.*": WHOLE,
     r"equality/\w+/name": NAMES,
     r"equality/(weld|tendon|flex|flexstrain|connect)/.*": "read: tests/formats/test_mjcf.py",
     r"tendon/spatial/geom/.*": WHOLE,
@@ -78,7 +77,6 @@ WARNED = {
     "flex": ("worldbody", '<flexcomp name="f" type="grid" count="3 3 1" radius=".01" dim="2"/>'),
     "muscle": ("actuator", '<muscle name="x" joint="yaw" lengthrange="0 1"/>'),
     "adhesion": ("actuator", '<adhesion name="x" body="hand" ctrlrange="0 1"/>'),
-    "pair": ("contact", '<pair geom1="rod" geom2="puck"/>'),
     "sensor": ("sensor", '<user name="x" dim="1"/>'),
     "wrapping": (
         "tendon",

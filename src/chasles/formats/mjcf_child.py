@@ -117,6 +117,7 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
         "site": names(model, mujoco.mjtObj.mjOBJ_SITE, model.nsite),
         "equality": names(model, mujoco.mjtObj.mjOBJ_EQUALITY, model.neq),
         "geom_color": colors(model).tolist(),
+        "paired": [] if constrained(model, "CONTACT") else paired(model),
         "excluded": [[int(k) >> 16, int(k) & 0xFFFF] for k in model.exclude_signature],
         "mesh_file": [path(model, int(start)) for start in model.mesh_pathadr],
         "tendon": names(model, mujoco.mjtObj.mjOBJ_TENDON, model.ntendon),
@@ -217,8 +218,7 @@ def unsupported(model: Any) -> dict[str, int]:
         "nonlinear springs": count(model, "jnt_stiffnesspoly")
         + count(model, "tendon_stiffnesspoly"),
         "springs that yield": count(model, "jnt_springyield") + count(model, "tendon_springyield"),
-        "pairs of shapes with a contact of their own": int(model.npair),
-        "shapes that adhere": count(model, "geom_adhesion"),
+        "shapes that adhere": count(model, "geom_adhesion") + count(model, "pair_adhesion"),
         "shapes whose surface moves": count(model, "geom_surfacevel"),
         "overrides of all contacts": int(
             bool(model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE)
@@ -235,6 +235,15 @@ def disabled(model: Any, *words: str) -> bool:
     """Return True if the file disables all of these effects."""
     bits = (getattr(mujoco.mjtDisableBit, f"mjDSBL_{word}", 0) for word in words)
     return all(model.opt.disableflags & bit for bit in bits)
+
+
+def paired(model: Any) -> list[list[Any]]:
+    """Pairs of shapes that touch: both shapes, directions of friction, and its five numbers."""
+    rows = zip(model.pair_geom1, model.pair_geom2, model.pair_dim, strict=True)
+    return [
+        [int(a), int(b), int(many), friction.tolist()]
+        for (a, b, many), friction in zip(rows, model.pair_friction, strict=True)
+    ]
 
 
 def constrained(model: Any, word: str) -> bool:

@@ -322,9 +322,11 @@ class Description:
     masses are known, so that only kinematics is available. `shapes` are visual and collision
     shapes; only distances and contact depend on them. `planes` are infinite and solid below z = 0
     of their pose, of kind "plane". `excluded` are pairs of links that the file does not let
-    collide. `sensors` are in file order; nothing else depends on them. `precision` decides whether
-    loops are meant to close. `actuators` are in file order, which is the order of controls. `fluid`
-    surrounds the links. `unsupported` lists ignored parts of the file that act on the machine.
+    collide; `paired` are pairs of shapes that collide regardless of their bits, with the friction
+    of the pair. `sensors` are in file order; nothing else depends on them. `precision` decides
+    whether loops are meant to close. `actuators` are in file order, which is the order of controls.
+    `fluid` surrounds the links. `unsupported` lists ignored parts of the file that act on the
+    machine.
     """
 
     name: str
@@ -349,6 +351,7 @@ class Description:
     fluid: FluidData | None = None
     unsupported: tuple[str, ...] = field(default=(), compare=False)
     planes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
+    paired: tuple[tuple[ShapeData, ShapeData], ...] = field(default=(), repr=False, compare=False)
 
 
 Part = LinkData | JointData | CouplingData | RotorData | ActuatorData | KeyframeData
