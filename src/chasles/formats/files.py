@@ -147,7 +147,7 @@ def write(
     notes: tuple[str, ...] = writer.write(there, path)
     count = len(description.sensors)
     lost = count and row_of(path, written=True) is not FORMATS["MJCF"]
-    unread = (f"sensors ({count}) are ignored",) if lost else ()
+    unread: tuple[str, ...] = (f"sensors ({count}) are ignored",) if lost else ()
     if count := len(description.paired):
         unread += (f"pairs of shapes with a contact of their own ({count}) are ignored",)
     return (*left, *unread, *notes)

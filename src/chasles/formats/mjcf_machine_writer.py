@@ -99,7 +99,8 @@ def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
             raise refusal("E-MJCF-401", rotor, problem, _ELSE)
         found["springlength"] = words([lower, upper])
     if rotor.limits != UNBOUNDED:
-        found["range"] = _ends(rotor, tuple(x - rotor.offset for x in rotor.limits))
+        lower, upper = (x - rotor.offset for x in rotor.limits)
+        found["range"] = _ends(rotor, (lower, upper))
     if rotor.forces != UNBOUNDED:
         found["actuatorfrcrange"] = _ends(rotor, rotor.forces)
     by_length = (x for x in source.actuators if x.kind == "tendon" and x.target == rotor.name)

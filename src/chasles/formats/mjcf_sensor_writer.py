@@ -49,7 +49,7 @@ class _Writer:
     def __init__(
         self, root: etree._Element, source: Description, bodies: Bodies, joints: list[str]
     ) -> None:
-        self.option, self.bodies = root.find("option"), bodies
+        self.root, self.bodies = root, bodies
         self.places = {link.name: (link.name, Transform.identity()) for link in source.links}
         self.places |= {frame.name: (frame.link, frame.pose) for frame in source.frames}
         self.frames = {frame.name for frame in source.frames}
@@ -89,7 +89,8 @@ class _Writer:
         if mount == "link":
             return {"body": str(self.bodies[sensor.frame].get("name", "world"))}
         if kind == "magnetometer":
-            self.option.set("magnetic", words(sensor.numbers))
+            for option in self.root.iterfind("option"):
+                option.set("magnetic", words(sensor.numbers))
         if kind == "touch":
             assert sensor.zone is not None
             return {"site": self._zone(sensor, sensor.zone)}

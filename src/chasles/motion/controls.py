@@ -116,7 +116,7 @@ def called(
 
 
 def named_results(
-    control: Program, arena: Arena, given: Mapping[str, Sequence[Number]]
+    control: Program, arena: Arena, given: Mapping[str, Any]
 ) -> dict[str, list[Number]]:
     """The results of a controller's program on expressions, by name."""
     found = control.applied(given, arena)
@@ -133,7 +133,7 @@ def only_forces(control: Program) -> Program:
 # Activations ------------------------------------------------------------------------------------
 
 
-def kept_within(model: Model, act: Sequence[Number]) -> list[Number]:
+def kept_within(model: Model, act: Any) -> list[Number]:
     """Activations after a step, within the ranges of the file; none without controls."""
     active = [data for data in model.source.actuators if data.active] if len(act) else []
     return [within(x, data.activations) for x, data in zip(act, active, strict=True)]

@@ -41,10 +41,10 @@ def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:
         forces = _contacts(mechanism, run, plan)
         qdd = _accelerations(mechanism, run, plan, forces)
     arrays, moved = (run.q, run.qd, qdd), mechanism.at(run.t)
-    controls = (None, None)
+    controls: tuple[Any, Any] = (None, None)
     if isinstance(plan.control, Controls) and any(s.traits.of == "control" for s in sensors):
         controls = (_controls(mechanism, run, plan), run.act)
-    options = {"t": run.t, "f_ext": plan.f_ext, "controls": controls}
+    options: dict[str, Any] = {"t": run.t, "f_ext": plan.f_ext, "controls": controls}
     values = sense(moved, arrays, [*(forces or ())], sensors=sensors, **options)
     if plan.noise is not None:
         step = float(np.min(np.diff(run.t), initial=np.inf, where=np.diff(run.t) > 0.0))

@@ -316,7 +316,8 @@ def _asked(control: Any) -> Any:
 
 def _apart(control: Any) -> Any:
     """A function of a user, or controls by one, that share nothing with it."""
-    return Controls(apart(control.function)) if isinstance(control, Controls) else apart(control)
+    alone: Any = apart(_asked(control))
+    return Controls(alone) if isinstance(control, Controls) else alone
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
@@ -454,8 +455,8 @@ def _resumed(
         raise other_motion("E-MOTION-101")
     first = end.q.shape[-1] - activations
     surfaces, act = end.q[..., model.nq : first], end.q[..., first:]
-    behind = (a if a.shape[-1] else None for a in (surfaces, act))
-    return end.q[..., : model.nq], end.qd, *behind, done
+    surfaces, act = (a if a.shape[-1] else None for a in (surfaces, act))
+    return end.q[..., : model.nq], end.qd, surfaces, act, done
 
 
 def _transfers(

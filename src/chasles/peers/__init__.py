@@ -223,8 +223,9 @@ def _by_terms(
 
     def side(seed: int, convention: conventions.Convention, state: State = states[0]) -> Side:
         at = trial(robot, seed)
-        if state[0] is not None:
-            at = replace(at, q=state[0], qd=state[1])
+        q, qd = state
+        if q is not None and qd is not None:
+            at = replace(at, q=q, qd=qd)
         x, v = convention.to_position(at.q), convention.to_velocity(at.q, at.qd)
         return Side(at, convention, peer.answers(x, v))
 

@@ -71,7 +71,7 @@ def file_pairs(
                     found.append(pair(shape, plane))
                 else:
                     left.append((shape[1], plane[1]))
-    among = []
+    among: list[Pair] = []
     touching = [
         (a, b)
         for a, b in combinations(shapes, 2)
@@ -83,14 +83,14 @@ def file_pairs(
     for one, other in model.source.paired:
         touching += [((one, a), (other, b)) for a in _any(model, one) for b in _any(model, other)]
     for a, b in touching:
-        ground = "plane" in (a[0].kind, b[0].kind)
+        on_plane = "plane" in (a[0].kind, b[0].kind)
         ends = next(((x, y) for x, y in ((a, b), (b, a)) if meeting(x[1], y[1])), None)
-        if not (own or ground):
+        if not (own or on_plane):
             continue
         if ends is None:
             left.append((a[1], b[1]))
         else:
-            (found if ground else among).append(pair(*ends))
+            (found if on_plane else among).append(pair(*ends))
     if len(among) > MOST_OWN:
         left += [(p.body, p.surface) for p in among]
         among = []

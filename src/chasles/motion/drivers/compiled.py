@@ -216,13 +216,18 @@ class Rollout:
         rows = {name: a.reshape(*lead, *a.shape[1:]) for name, a in others.items()}
         each = {name: a[..., 0, :] for name, a in rows.items()}
         own = dict(zip(self._sizes, by, strict=False))
+        tau, ctrl = (
+            (each if np.ndim(getattr(course, name)) < 2 else rows).get(name)
+            for name in ("tau", "ctrl")
+        )
         return RolloutGradient(
-            **{name: own.get(name) for name in ("q", "qd", "contact_states", "act")},
-            **{
-                name: (each if np.ndim(getattr(course, name)) < 2 else rows).get(name)
-                for name in ("tau", "ctrl")
-            },
+            q=by[0],
+            qd=by[1],
+            tau=tau,
             parameters=each.get("parameters"),
+            contact_states=own.get("contact_states"),
+            ctrl=ctrl,
+            act=own.get("act"),
         )
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:

@@ -231,8 +231,8 @@ class Newton:
         for touch, here, along in zip(p.touches, at, self.velocities(d), strict=True):
             parts.append(self._along(touch, here, along))
         for stop in p.stops:
-            ends = (speed_along(stop.row, x) for x in (v, d))
-            parts.append(_Touching(stop.term, *ends, []))
+            speed, change = speed_along(stop.row, v), speed_along(stop.row, d)
+            parts.append(_Touching(stop.term, speed, change, []))
         for dry in p.dry:
             square = _Square.of(*(np.array([speed_along(dry.row, x)]) for x in (v, d)))
             parts.append(_Dry(dry.term, square))

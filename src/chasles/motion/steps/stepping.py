@@ -188,7 +188,8 @@ class Steps:
             H, p, inverse, scale, weight, carriers, touches, stops, dry, tuple(places)
         )
         kept = [H, p, inverse, scale, weight, *carriers, self.early, *(s.bound for s in stops)]
-        kept += [a for part in (*stops, *dry) for _, a in part.row]
+        rows = [*(stop.row for stop in stops), *(part.row for part in dry)]
+        kept += [a for row in rows for _, a in row]
         for touch in touches:
             kept += [touch.point, touch.axes, touch.bound]
         for part in (*kept, *([] if self._rate is None else [self._rate])):
