@@ -454,8 +454,8 @@ def _resumed(
     if not 0 < done < total or end.q.shape[:-1] != lead or end.qd.shape[-1] != model.nv:
         raise other_motion("E-MOTION-101")
     first = end.q.shape[-1] - activations
-    surfaces, act = end.q[..., model.nq : first], end.q[..., first:]
-    surfaces, act = (a if a.shape[-1] else None for a in (surfaces, act))
+    behind = end.q[..., model.nq : first], end.q[..., first:]
+    surfaces, act = (a if a.shape[-1] else None for a in behind)
     return end.q[..., : model.nq], end.qd, surfaces, act, done
 
 
