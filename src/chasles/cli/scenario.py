@@ -1,7 +1,7 @@
 """Scenarios of `chasles simulate`: what moves, from where, under what, as a TOML file or as flags.
 
 `format = "scenario"` and `robot` are required at the top; all else may be left out. SI units and
-radians.
+radians. Long because it is one format.
 
 - top: robot (a file, beside the scenario or by its whole path, or the name of a robot that is built
   in or installed), floating, mimic, snap, strict, arguments (as `chasles.load` has them), duration,

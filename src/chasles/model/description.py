@@ -1,4 +1,7 @@
-"""Descriptions of mechanisms by a file or a builder, before any choice of numbering or frames."""
+"""Descriptions of mechanisms by a file or a builder, before any choice of numbering or frames.
+
+Long because each part is documented with its fields.
+"""
 
 import math
 from collections.abc import Iterable

@@ -136,9 +136,9 @@ class Trajectory:
     why: str = ""
     unstable: np.ndarray | None = None
     sensors: Mapping[str, np.ndarray] = field(default_factory=dict)
-    act: np.ndarray | None = None
     iterations: np.ndarray | None = None
     unsolved: np.ndarray | None = None
     residual: np.ndarray | None = None
     work: np.ndarray | None = None
     excess: np.ndarray | None = None
+    act: np.ndarray | None = None
