@@ -193,7 +193,7 @@ ROWS: dict[str, Callable[[], Mechanisms]] = {
     "a joint's frame away from its child's": of("revolute", "helical", child_pose=POSE),
     "limits of position and effort": of(*BOUNDED, limits=Limits(-1.0, 2.0, effort=3.0)),
     "limits of velocity": of("revolute", limits=Limits(velocity=3.0)),
-    "limits of spherical joints": of("spherical", limits=ROUND),
+    "limits of spherical joints": of("spherical", limits=Limits(upper=1.0)),
     "damping, friction": of("revolute", "universal", "helical", damping=0.2, friction=0.3),
     "armature": of("revolute", "universal", "helical", armature=0.1),
     "inertia that several joints turn": turned,

@@ -57,8 +57,8 @@ NUMBERS: dict[str, Any] = {
     "forces": (-1.0, 2.0),
     "lifted": True,
 }
-TENDON = (0.1, 0.2, (0.3, 0.4), 0.5, (-1.0, 1.0))
-"""Offset, stiffness, rest, damping and forces."""
+TENDON = (0.1, 0.2, (0.3, 0.4), 0.5, (-1.0, 1.0), (-2.0, 3.0), 0.6)
+"""Offset, stiffness, rest, damping, forces, limits and friction."""
 
 WHOLE = Description(
     "whole",
@@ -125,6 +125,7 @@ WHOLE = Description(
             (1, 2),
             (0.1, 0.2, 0.3),
             4,
+            2,
         ),
     ),
     planes=(ShapeData("a", "plane", (), POSE, role="collision", friction=(0.4, 0.5, 0.6)),),
@@ -196,6 +197,7 @@ def test_the_sample_has_every_field() -> None:
     own = {f"CouplingData.{name}" for name in ("rates", "frames")} | {"RollingData.rates"}
     own.add("Description.unsupported")  # which is of the file that was read
     own.add("Description.sensors")  # which a note says are left out
+    own.add("Description.paired")  # of which a note says the same
     assert missing == loop | own | {f"JointData.{name}" for name in REFUSED}
 
 

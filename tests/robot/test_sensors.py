@@ -48,6 +48,17 @@ def test_every_type_of_sensor_equals_mujocos(file: Path) -> None:
     assert max(worst.values()) < TIGHT
 
 
+@pytest.mark.skipif(int(mujoco.__version__.split(".")[0]) < 4, reason="MuJoCo 4 counts tendons")
+def test_force_sensors_feel_springs_and_dampers_of_spatial_tendons(tmp_path: Path) -> None:
+    sprung = '<spatial name="string" stiffness="40" damping="3" springlength="0.1">'
+    text = EVERY_SENSOR.replace('<spatial name="string">', sprung)
+    path = tmp_path / "sprung.xml"
+    path.write_text(text, "utf-8")
+    worst, _ = differences(path, 3)
+    assert worst["force"] < TIGHT
+    assert worst["torque"] < TIGHT
+
+
 def test_names_are_those_of_the_file(file: Path, robot: chasles.Robot) -> None:
     model = mujoco.MjModel.from_xml_path(str(file))
     names = [model.sensor(k).name or f"sensor{k}" for k in range(model.nsensor)]

@@ -269,7 +269,13 @@ exert forces or remove degrees of freedom, with the function to use instead. All
 of the tree also hold for closed motions.
 """
 
-METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS | SENSING
+PASSIVE: dict[str, tuple[Method, ...]] = {
+    "line_motion": (Method("spatial", "spatial.lines:line_motion"),),
+    "fluid_forces": (Method("spatial", "spatial.passive:fluid_forces"),),
+}
+"""Functions that `simulate` calls for tendons, limits of ball joints, and fluid."""
+
+METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS | SENSING | PASSIVE
 """Everything that can be traced."""
 
 KINEMATICS = frozenset((*KINEMATIC, "closing_step"))

@@ -1,7 +1,7 @@
 """Scenarios of `chasles simulate`: robot, start, control and contacts, as a TOML file or as flags.
 
 `format = "scenario"` and `robot` are required at the top; all else may be left out. SI units and
-radians.
+radians. Long because it is one format.
 
 - top: robot (a file, next to the scenario or by its full path, or the name of a built-in or
   installed robot), floating, mimic, snap, strict, arguments (as `chasles.load` has them), duration,
@@ -9,9 +9,12 @@ radians.
   ("file": shapes and planes of the robot's file touch; "none"). Without contacts and [[contact]]
   tables, a robot whose file has a ground plane stands on it.
 - [start]: q and qd, all numbers or {joint = number}; random (a seed), from which q begins instead
-  of from the neutral position. The dependent coordinates of closed loops follow the others.
-- [control]: law ("pd", "gravity", "computed-torque" or "none"), kp, kd (one number, or one per
-  degree of freedom), target (like q; by default the start) or follow (a motion file), feedforward.
+  of from the neutral position, or keyframe (a name), from which q, qd, controls and activations
+  begin. The dependent coordinates of closed loops follow the others.
+- [control]: law ("pd", "gravity", "computed-torque", "actuators" or "none"), kp, kd (one number, or
+  one per degree of freedom), target (like q; by default the start) or follow (a motion file),
+  feedforward; of "actuators" ctrl and act, all numbers or {actuator = number}: constant controls,
+  and activations at the start.
 - [disturbance]: effort (N m or N: standard deviation of random joint forces, one or each), hold
   (how long each lasts, in s), seed.
 - [[contact]]: body and surface, {kind = ..., frame = ...} with the shape's numbers, and law,
@@ -44,6 +47,11 @@ CONTROLS: dict[str, Any] = {
     "computed-torque": ComputedTorque,
 }
 """The controllers by name."""
+
+ACTUATORS = "actuators"
+"""The law of constant controls of the file's actuators, and its keys."""
+ACTUATED = ("ctrl", "act")
+LAWS = (*CONTROLS, ACTUATORS, "none")
 
 _SOLIDS = {"sphere": contact.Sphere, "capsule": contact.Capsule, "box": contact.Box}
 KINDS: dict[str, dict[str, type]] = {
@@ -116,13 +124,19 @@ TOP = {
     "contacts": Field(choice("file", "none"), "'file' or 'none'"),
 }
 TABLES = {
-    "start": {"q": _COORDINATES, "qd": _COORDINATES, "random": _SEED},
+    "start": {
+        "q": _COORDINATES,
+        "qd": _COORDINATES,
+        "random": _SEED,
+        "keyframe": Field(_only(str, bool), "the name of a keyframe of the file"),
+    },
     "control": {
-        "law": Field(choice(*CONTROLS, "none"), f"one of {', '.join((*CONTROLS, 'none'))}"),
+        "law": Field(choice(*LAWS), f"one of {', '.join(LAWS)}"),
         **{key: _GAINS for names in OLD_GAINS.items() for key in reversed(names)},
         "target": _COORDINATES,
         "follow": Field(_only(str, bool), "the path of a motion file"),
         "feedforward": _GAINS,
+        **dict.fromkeys(ACTUATED, Field(_coordinates, "all numbers, or {actuator = number}")),
     },
     "disturbance": {"effort": _GAINS, "hold": _POSITIVE, "seed": _SEED},
 }
@@ -255,8 +269,8 @@ def read(path: str | os.PathLike[str]) -> Scenario:
 def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     """A scenario with the values of flags instead of its own; without one, these alone.
 
-    given: values at the top and tables by name, as a file has them; contacts as rows. q or random
-    of the flags takes the place of both; contacts of the flags are all that exist.
+    given: values at the top and tables by name, as a file has them; contacts as rows. q, random or
+    keyframe of the flags takes the place of all three; contacts of the flags are all that exist.
     """
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}
@@ -278,7 +292,7 @@ def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     for name, known in TABLES.items():
         new = {k: value(known, k, raw, name, k) for k, raw in given.get(name, {}).items()}
         old = tables.get(name, {})
-        anew = name == "start" and {"q", "random"} & set(new)
+        anew = name == "start" and {"q", "random", "keyframe"} & set(new)
         merged[name] = {k: x for k, x in old.items() if not anew or k == "qd"} | new
     top = top | {k: value(TOP, k, raw, k) for k, raw in given.items() if k in TOP}
     return _consistent(top, merged, given.get("contact", rows), placed)
@@ -295,6 +309,12 @@ def _consistent(
     control, disturbance = tables["control"], tables["disturbance"]
     if control:
         _check_control(made, control)
+    if "keyframe" in tables["start"] and "random" in tables["start"]:
+        problem, remedy = "keyframe and random are both given", "leave one of them out"
+        raise made.error("E-SCENARIO-033", problem, remedy, "start", "keyframe")
+    if disturbance and control.get("law") == ACTUATORS:
+        problem = f"a disturbance does not go with law {ACTUATORS!r}"
+        raise made.error("E-SCENARIO-034", problem, "leave one of them out", "disturbance")
     if disturbance and set(disturbance) != set(TABLES["disturbance"]):
         lacking = ", ".join(key for key in TABLES["disturbance"] if key not in disturbance)
         raise made.error("E-SCENARIO-004", f"the disturbance lacks {lacking}", "", "disturbance")
@@ -320,6 +340,7 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
         raise made.error("E-SCENARIO-006", "the contact has no law", remedy, "control", "law")
     law = control["law"]
     known = {field.name for field in fields(CONTROLS[law])} if law in CONTROLS else set()
+    known |= set(ACTUATED) if law == ACTUATORS else set()
     for key in control:
         name = "target" if key == "follow" else OLD_GAINS.get(key, key)
         if key != "law" and name not in known:

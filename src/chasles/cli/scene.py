@@ -9,10 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from chasles.cli.options import Loading, find
-from chasles.cli.scenario import CONTROLS, OLD_GAINS, Scenario, pair
+from chasles.cli.scenario import ACTUATED, ACTUATORS, CONTROLS, OLD_GAINS, Scenario, pair
 from chasles.contact import Pair
 from chasles.errors import InputError
 from chasles.functions.doors import from_names
+from chasles.model.model import suggest
 from chasles.motion.controllers import controlled
 from chasles.motion.options import MOST_STEPS
 from chasles.robot import Robot
@@ -33,20 +34,24 @@ Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Scene:
-    """A robot in its scenario; digest: SHA-256 of its description, without places in files."""
+    """A robot in its scenario; driven: controls and activations of its actuators, if it has them.
+
+    digest: SHA-256 of its description, without places in files.
+    """
 
     scenario: Scenario
     robot: Robot
     q: np.ndarray
     qd: np.ndarray
     control: Any
+    driven: Mapping[str, np.ndarray]
     contacts: tuple[Pair, ...] | Literal["file"]
     digest: str
 
     def simulate(self, steps: int | None = None, resume: End | None = None) -> Trajectory:
         """Simulate some steps of the motion, from its start or from the point where it stopped."""
         options = {key: self.scenario.top[key] for key in SETTINGS if key in self.scenario.top}
-        options |= {"control": self.control, "steps": steps, "resume": resume}
+        options |= {"control": self.control, "steps": steps, "resume": resume, **self.driven}
         return self.robot.simulate(self.q, self.qd, contacts=self.contacts, **options)
 
 
@@ -61,7 +66,8 @@ def made(scenario: Scenario, *, trust: bool = False) -> Scene:
         robot = find(top["robot"], how)
     q, qd = _start(scenario, robot)
     forces, contacts = _forces(scenario, robot, q), _contacts(scenario, robot)
-    return Scene(scenario, robot, q, qd, forces, contacts, _digest(robot))
+    driven = _actuators(scenario, robot)
+    return Scene(scenario, robot, q, qd, forces, driven, contacts, _digest(robot))
 
 
 def _digest(robot: Robot) -> str:
@@ -81,8 +87,11 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Return q and qd; with loops from the independent coordinates, on the branch of q."""
     given = scenario.tables["start"]
     q = robot.random(given["random"]) if "random" in given else robot.neutral()
+    still = np.zeros(robot.nv)
+    if key := _keyframe(scenario, robot):
+        q, still = key.q, key.qd
     q = _coordinates(scenario, robot.position_slice, q, "start", "q")
-    qd = _coordinates(scenario, robot.velocity_slice, np.zeros(robot.nv), "start", "qd")
+    qd = _coordinates(scenario, robot.velocity_slice, still, "start", "qd")
     anywhere = "random" not in given and isinstance(given.get("q", {}), Mapping)
     with scenario.blamed("start", "q"):
         return robot.mechanism.closed(q, qd, anywhere=anywhere)
@@ -113,6 +122,39 @@ def _coordinates(
     return np.array(given)
 
 
+def _keyframe(scenario: Scenario, robot: Robot) -> Any:
+    """The keyframe at which a scenario starts, if it does."""
+    name = scenario.tables["start"].get("keyframe")
+    if name is None:
+        return None
+    if name not in robot.keyframes:
+        problem, remedy = f"no keyframe {name!r}", suggest(name, dict.fromkeys(robot.keyframes))
+        raise scenario.error("E-SCENARIO-035", problem, remedy, "start", "keyframe")
+    return robot.keyframes[name]
+
+
+def _actuators(scenario: Scenario, robot: Robot) -> dict[str, np.ndarray]:
+    """Controls and activations, where the law is that of actuators; else those of a keyframe."""
+    if scenario.tables["control"].get("law") != ACTUATORS:
+        return {}
+    if not robot.actuators:
+        problem = f"robot {robot.name!r} has no actuators"
+        raise scenario.error("E-SCENARIO-036", problem, "take another law", "control", "law")
+    key = _keyframe(scenario, robot)
+    found = {}
+    for what, names in zip(ACTUATED, (robot.actuators, robot.actuators.active), strict=True):
+        place = {name: slice(k, k + 1) for k, name in enumerate(names)}
+        default = np.zeros(len(names)) if key is None else getattr(key, what)
+
+        def where(name: str, known: dict[str, slice] = place) -> slice:
+            if name not in known:
+                raise InputError("E-SCENARIO-037", f"no actuator {name!r}", suggest(name, known))
+            return known[name]
+
+        found[what] = _coordinates(scenario, where, default, "control", what)
+    return found if len(robot.actuators.active) else {"ctrl": found["ctrl"]}
+
+
 # Forces ----------------------------------------------------------------------------------------
 
 
@@ -129,7 +171,7 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
     """Return the controller, if it suits the robot; its default target is the initial position."""
     given = scenario.tables["control"]
     law = given.get("law", "none")
-    if law == "none":
+    if law in ("none", ACTUATORS):
         return None
     gains = [key for key in given if key not in ("law", "target", "follow")]
     values: dict[str, Any] = {

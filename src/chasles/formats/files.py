@@ -146,7 +146,10 @@ def write(
     check_target(path, overwrite=overwrite)
     notes: tuple[str, ...] = writer.write(there, path)
     count = len(description.sensors)
-    unread = (f"sensors ({count}) are ignored",) if count else ()
+    lost = count and row_of(path, written=True) is not FORMATS["MJCF"]
+    unread: tuple[str, ...] = (f"sensors ({count}) are ignored",) if lost else ()
+    if count := len(description.paired):
+        unread += (f"pairs of shapes with a contact of their own ({count}) are ignored",)
     return (*left, *unread, *notes)
 
 

@@ -82,6 +82,12 @@ def _bits(value: Any) -> tuple[int, int]:
     return first, second
 
 
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError
+    return value
+
+
 def _directions(value: Any) -> int:
     if type(value) is not int or value not in (1, 3, 4, 6):
         raise ValueError
@@ -143,6 +149,7 @@ _KEYS = (
         "size": Field(_LENGTHS, "positive numbers"),
         "color": Field(_COLOR, "four numbers from 0 to 1: red, green, blue, opacity"),
         "directions": Field(_directions, "1, 3, 4 or 6"),
+        "priority": Field(_whole, "a whole number"),
         "bits": Field(_bits, "two integers: MuJoCo's contype and conaffinity"),
         "links": Field(_such(_TEXTS.convert, lambda x: len(x) == 2), "the names of two links"),
     }
@@ -156,7 +163,7 @@ _MOVES = (
     *("radius", "reversed", "limits", "velocity", "effort", "armature", "damping", "friction"),
     *machine.JOINT_KEYS,
 )
-TOUCH = ("bits", "friction", "directions")
+TOUCH = ("bits", "friction", "directions", "priority")
 """Keys of shapes and planes that are fields of `ShapeData`."""
 _ROLLS = ("on", "radius", "axis", "touching")
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

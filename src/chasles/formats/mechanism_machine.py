@@ -102,7 +102,7 @@ KINDS: dict[str, dict[str, Field]] = {
 }
 """Keys that have a meaning of their own in a table."""
 
-_TENDON = ("offset", "stiffness", "rest", "damping", "forces")
+_TENDON = ("offset", "stiffness", "rest", "damping", "forces", "limits", "friction")
 _ACTUATOR = tuple(f.name for f in fields(ActuatorData) if f.name not in ("name", "kind", "where"))
 
 TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

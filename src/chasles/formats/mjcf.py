@@ -6,7 +6,7 @@ of mujoco.readthedocs.io, "Computation" and "XML Reference".
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
@@ -79,6 +79,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     joints, rotors = tied.read(joints)
     driven = actuators(source, tied, found.held)
     measured, unread = sensors(source, set(found.held), tied.names)
+    shapes, planes = dict(_shapes(source)), dict(_planes(source))
     _note_unused(source, joints)
     return Description(
         source.model or PurePath(source.file).stem,
@@ -91,8 +92,9 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         loops=tuple(found.loops),
         couplings=tuple(found.couplings),
         rotors=tuple(rotors),
-        shapes=tuple(_shapes(source)),
-        planes=tuple(_planes(source)),
+        shapes=tuple(shapes.values()),
+        planes=tuple(planes.values()),
+        paired=tuple(_paired(source, shapes | planes)),
         excluded=tuple((source.bodies[a], source.bodies[b]) for a, b in source["excluded"]),
         sensors=tuple(measured),
         actuators=driven,
@@ -145,6 +147,8 @@ def _joint(source: Source, k: int, data: JointData) -> JointData:
     if limited:
         lower, upper = source["jnt_range"][k]
         limits = Limits(lower, upper)
+    elif source["jnt_limited"][k]:
+        limits = Limits(upper=max(source["jnt_range"][k]))
     forces = UNBOUNDED
     if source["jnt_actfrclimited"][k]:
         lower, upper = forces = tuple(source["jnt_actfrcrange"][k])
@@ -209,7 +213,15 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
 # Shapes, frames and notes ---------------------------------------------------------------------
 
 
-def _shapes(source: Source) -> Iterator[ShapeData]:
+def _paired(source: Source, made: Mapping[int, ShapeData]) -> Iterator[tuple[ShapeData, ShapeData]]:
+    """Pairs that touch whatever their masks, each shape with the friction of the pair."""
+    for a, b, directions, (slide, _, spin, roll, _) in source["paired"]:
+        if a in made and b in made:
+            own = {"friction": (slide, spin, roll), "directions": directions, "bits": (1, 1)}
+            yield replace(made[a], **own), replace(made[b], **own)
+
+
+def _shapes(source: Source) -> Iterator[tuple[int, ShapeData]]:
     """Shapes of all bodies, in their frames; planes, height fields and absent meshes are left out.
 
     MuJoCo has half lengths, and the frame of a mesh at its principal axes.
@@ -232,16 +244,16 @@ def _shapes(source: Source) -> Iterator[ShapeData]:
         color = tuple(source["geom_color"][k]) if visual else None
         role = "visual" if visual else "collision"
         made = ShapeData(link, kind, tuple(size[: SHAPES[kind]]), place, file, color, role)
-        yield replace(made, **_touch(source, k))
+        yield k, replace(made, **_touch(source, k))
 
 
-def _planes(source: Source) -> Iterator[ShapeData]:
+def _planes(source: Source) -> Iterator[tuple[int, ShapeData]]:
     """Planes of all bodies; MuJoCo draws a part of them, and lets all of it touch."""
     for k, kind in enumerate(source["geom_type"]):
         if kind == "plane":
             place = pose(source["geom_pos"][k], source["geom_quat"][k])
             link = source.bodies[source["geom_bodyid"][k]]
-            yield ShapeData(link, kind, (), place, role="collision", **_touch(source, k))
+            yield k, ShapeData(link, kind, (), place, role="collision", **_touch(source, k))
 
 
 def _touch(source: Source, k: int) -> dict[str, Any]:
@@ -250,6 +262,7 @@ def _touch(source: Source, k: int) -> dict[str, Any]:
         "bits": (source["geom_contype"][k], source["geom_conaffinity"][k]),
         "friction": tuple(source["geom_friction"][k]),
         "directions": source["geom_condim"][k],
+        "priority": source["geom_priority"][k],
     }
 
 

@@ -9,20 +9,20 @@ import numpy as np
 ARRAYS = (
     *("body_parentid", "body_jntadr", "body_jntnum", "body_mocapid", "body_pos", "body_quat"),
     *("body_mass", "body_ipos", "body_iquat", "body_inertia"),
-    *("jnt_bodyid", "jnt_qposadr", "jnt_dofadr", "jnt_pos", "jnt_axis", "jnt_limited", "jnt_range"),
+    *("jnt_bodyid", "jnt_qposadr", "jnt_dofadr", "jnt_pos", "jnt_axis", "jnt_range"),
     *("jnt_actfrclimited", "jnt_actfrcrange"),
     *("site_bodyid", "site_pos", "site_quat", "site_size"),
     *("cam_bodyid", "cam_pos", "cam_quat", "cam_fovy", "cam_resolution", "cam_intrinsic"),
     *("cam_sensorsize", "jnt_margin"),
     *("sensor_objid", "sensor_refid", "sensor_cutoff", "sensor_noise", "sensor_dim"),
     *("qpos0", "qpos_spring", "jnt_actgravcomp", "body_gravcomp"),
-    *("dof_armature", "dof_frictionloss", "tendon_lengthspring"),
-    *("tendon_actfrclimited", "tendon_actfrcrange"),
+    *("dof_armature", "tendon_lengthspring", "geom_priority"),
+    *("tendon_actfrclimited", "tendon_actfrcrange", "tendon_range"),
     *("key_qpos", "key_qvel", "key_act", "key_ctrl"),
     *("eq_obj1id", "eq_obj2id", "eq_active0", "eq_data"),
     *("tendon_adr", "tendon_num", "wrap_objid", "wrap_prm"),
     *("geom_bodyid", "geom_group", "geom_dataid", "geom_size", "geom_pos", "geom_quat"),
-    *("geom_contype", "geom_conaffinity", "geom_friction", "geom_condim"),
+    *("geom_friction", "geom_condim"),
     *("mesh_pos", "mesh_quat", "mesh_scale"),
 )
 """Arrays of mjModel that are printed under their own names; see MuJoCo's documentation."""
@@ -105,12 +105,19 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
         **{name: entries(model, name) for name in ARRAYS},
         **{name: [word(kind(k)) for k in getattr(model, name)] for name, kind in KINDS.items()},
         "gravity": [0.0] * 3 if weightless else model.opt.gravity.tolist(),
-        "equalities_disabled": bool(disabled & bits.mjDSBL_EQUALITY),
+        "equalities_disabled": constrained(model, "EQUALITY"),
+        **{name: acting(model, name, "LIMIT") for name in ("jnt_limited", "tendon_limited")},
+        **{
+            name: acting(model, name, "FRICTIONLOSS")
+            for name in ("dof_frictionloss", "tendon_frictionloss")
+        },
+        **{name: acting(model, name, "CONTACT") for name in ("geom_contype", "geom_conaffinity")},
         "body": names(model, mujoco.mjtObj.mjOBJ_BODY, model.nbody),
         "joint": names(model, mujoco.mjtObj.mjOBJ_JOINT, model.njnt),
         "site": names(model, mujoco.mjtObj.mjOBJ_SITE, model.nsite),
         "equality": names(model, mujoco.mjtObj.mjOBJ_EQUALITY, model.neq),
         "geom_color": colors(model).tolist(),
+        "paired": [] if constrained(model, "CONTACT") else paired(model),
         "excluded": [[int(k) >> 16, int(k) & 0xFFFF] for k in model.exclude_signature],
         "mesh_file": [path(model, int(start)) for start in model.mesh_pathadr],
         "tendon": names(model, mujoco.mjtObj.mjOBJ_TENDON, model.ntendon),
@@ -204,17 +211,20 @@ def unused(model: Any) -> dict[str, int]:
 
 def unsupported(model: Any) -> dict[str, int]:
     """Count the parts that exert forces in MuJoCo and that a robot here does not have."""
-    ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
     loss = "dof_dampingpoly", "actuator_dampingpoly", "tendon_dampingpoly"
     return {
         "flexible parts": int(model.nflex),
         "plugins": int(model.nplugin),
         "nonlinear springs": count(model, "jnt_stiffnesspoly")
         + count(model, "tendon_stiffnesspoly"),
+        "springs that yield": count(model, "jnt_springyield") + count(model, "tendon_springyield"),
+        "shapes that adhere": count(model, "geom_adhesion") + count(model, "pair_adhesion"),
+        "shapes whose surface moves": count(model, "geom_surfacevel"),
+        "overrides of all contacts": int(
+            bool(model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE)
+        ),
+        "delays of sensors": count(model, "sensor_delay") + count(model, "sensor_interval"),
         "nonlinear dampers": sum(count(model, name) for name in loss),
-        "limits of ball joints": int((ball & (model.jnt_limited != 0)).sum()),
-        "limits of tendons": int((model.tendon_limited != 0).sum()),
-        "friction losses of tendons": count(model, "tendon_frictionloss"),
         "shapes with the ellipsoid fluid model": int((model.geom_fluid[:, 0] > 0).sum())
         if fluid(model)
         else 0,
@@ -225,6 +235,26 @@ def disabled(model: Any, *words: str) -> bool:
     """Return True if the file disables all of these effects."""
     bits = (getattr(mujoco.mjtDisableBit, f"mjDSBL_{word}", 0) for word in words)
     return all(model.opt.disableflags & bit for bit in bits)
+
+
+def paired(model: Any) -> list[list[Any]]:
+    """Pairs of shapes that touch: both shapes, directions of friction, and its five numbers."""
+    rows = zip(model.pair_geom1, model.pair_geom2, model.pair_dim, strict=True)
+    return [
+        [int(a), int(b), int(many), friction.tolist()]
+        for (a, b, many), friction in zip(rows, model.pair_friction, strict=True)
+    ]
+
+
+def constrained(model: Any, word: str) -> bool:
+    """Return True if the file disables a kind of constraints, or all of them."""
+    return disabled(model, word) or disabled(model, "CONSTRAINT")
+
+
+def acting(model: Any, name: str, word: str) -> list[Any]:
+    """An array, zero where the file disables constraints of a kind."""
+    found = entries(model, name)
+    return [0] * len(found) if constrained(model, word) else found
 
 
 def passive(model: Any, word: str) -> bool:
@@ -346,4 +376,4 @@ def turns(model: Any, k: int, words: dict[str, str]) -> bool:
 
 def count(model: Any, name: str) -> int:
     """Return the number of nonzero rows of an array; 0 if this MuJoCo lacks the array."""
-    return sum(bool(row.any()) for row in getattr(model, name, ()))
+    return sum(bool(np.any(row)) for row in getattr(model, name, ()))

@@ -122,8 +122,10 @@ class Tendons:
                 forces=tuple(source["tendon_actfrcrange"][t])
                 if source["tendon_actfrclimited"][t]
                 else UNBOUNDED,
+                limits=_range(source["tendon_range"][t] if source["tendon_limited"][t] else None),
+                friction=source["tendon_frictionloss"][t],
             )
-            if not (data.armature or data.stiffness or data.damping or t in self._used):
+            if not (_acts(data) or t in self._used):
                 continue
             what, gears = f"{source.file}: tendon {name or t!r}", source.tendon(t)
             tendon = self._spatial(t, data, what) if gears is None else self._fixed(gears, data)
@@ -133,7 +135,7 @@ class Tendons:
                 [joint], [ratio] = tendon.freedoms, tendon.ratios
                 own[joint] = own.get(joint, 0.0) + ratio * ratio * tendon.armature
                 tendon = replace(tendon, armature=0.0)
-            if tendon.armature or tendon.stiffness or tendon.damping or t in self._used:
+            if _acts(tendon) or t in self._used:
                 if (
                     gears
                     and tendon.armature
@@ -202,6 +204,13 @@ class Tendons:
         link = source.bodies[source["site_bodyid"][site]]
         self.sites.append(FrameData(source.frames[site], link, place))
         return source.frames[site]
+
+
+def _acts(data: RotorData) -> bool:
+    """Return True if a tendon has inertia, forces or limits of its own."""
+    return bool(
+        data.armature or data.stiffness or data.damping or data.friction or data.limits != UNBOUNDED
+    )
 
 
 # Actuators and keyframes ------------------------------------------------------------------------

@@ -90,6 +90,7 @@ def add_tendons(root: etree._Element, source: Description, bodies: Bodies) -> No
 def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
     """Attributes of a tendon. MuJoCo's lengths have no offset, which the spring's rest takes."""
     numbers = {"armature": rotor.armature, "damping": rotor.damping, "stiffness": rotor.stiffness}
+    numbers |= {"frictionloss": rotor.friction}
     found = each({key: x for key, x in numbers.items() if x})
     if rotor.stiffness:
         lower, upper = (x - rotor.offset for x in rotor.rest)
@@ -97,6 +98,9 @@ def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
             problem = "has a spring with rest length -1, which has another meaning in MuJoCo"
             raise refusal("E-MJCF-401", rotor, problem, _ELSE)
         found["springlength"] = words([lower, upper])
+    if rotor.limits != UNBOUNDED:
+        lower, upper = (x - rotor.offset for x in rotor.limits)
+        found["range"] = _ends(rotor, (lower, upper))
     if rotor.forces != UNBOUNDED:
         found["actuatorfrcrange"] = _ends(rotor, rotor.forces)
     by_length = (x for x in source.actuators if x.kind == "tendon" and x.target == rotor.name)

@@ -42,8 +42,8 @@ def sensors(
         try:
             found.append(_sensor(source, k, name, held, tendons))
             if found[-1].kind in ("force", "torque") and _pulled(source):
-                what = f"{found[-1].where}: sensor {name!r} does not include the forces of spatial"
-                left.append(f"{what} tendons, as in MuJoCo before version 4")
+                what = f"{found[-1].where}: sensor {name!r} does not include actuators, limits and"
+                left.append(f"{what} friction losses of spatial tendons")
         except _Unsupported as reason:
             what = f"{source.where('sensor', k)}: sensor {name!r} ({source['sensor_type'][k]})"
             left.append(f"{what} is ignored: {reason}")
@@ -51,10 +51,10 @@ def sensors(
 
 
 def _pulled(source: Source) -> bool:
-    """Return True if some spatial tendon exerts a force."""
+    """Return True if some spatial tendon exerts a force that does not follow from its motion."""
     driven = {row["ends"][0] for row in source["actuators"] if row["trn"] == "tendon"}
     return any(
-        source["tendon_stiffness"][t] or source["damping"]["tendon"][t] or t in driven
+        source["tendon_limited"][t] or source["tendon_frictionloss"][t] or t in driven
         for t in range(len(source["tendon"]))
         if source.tendon(t) is None
     )

@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from chasles.formats.mjcf_machine_writer import (
     spring,
     start_of,
 )
+from chasles.formats.mjcf_sensor_writer import add_sensors
 from chasles.formats.registry import mesh_file
 from chasles.formats.writable import ball_limits, check_writable, lacking, refusal
 from chasles.formats.xml_file import added, each, printed
@@ -27,7 +28,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import SHAPE_TRAITS, Description, JointData, LinkData, ShapeData
 from chasles.model.build import compose
-from chasles.model.description import some, spelling
+from chasles.model.description import Limits, some, spelling
 from chasles.model.graph import at_children, in_series, unused_name
 from chasles.model.machine import UNBOUNDED
 from chasles.writing import store
@@ -81,6 +82,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     if description.fluid is not None:
         notes.append("MuJoCo derives the boxes of links in a fluid from their principal axes")
     notes += add_keyframes(root, source, writer.written)
+    notes += add_sensors(root, replace(source, sensors=description.sensors), bodies, writer.written)
     notes += _add_shapes(root, bodies, description.shapes, os.fsdecode(path))
     named = [pair for pair in description.excluded if bodies.keys() >= {*pair}]
     for pair in named:
@@ -227,6 +229,8 @@ class _Writer:
                 given |= self._range(joint, "range", limits.lower, limits.upper)
             if limits.effort != math.inf and joint.forces == UNBOUNDED:
                 given |= self._range(joint, "actuatorfrcrange", -limits.effort, limits.effort)
+        if kind == "ball" and 0.0 < limits.upper < math.inf:
+            given["range"] = words([0.0, limits.upper])
         if kind in ("hinge", "ball") and at.r != Vector.zero():
             given["pos"] = words(at.r)
         resistance = {"armature": joint.armature, "damping": joint.damping}
@@ -266,7 +270,11 @@ class _Writer:
 
     def note_what_is_left(self, description: Description) -> None:
         """Limits without a place, and another order of the coordinates."""
-        self.notes += ball_limits(description.joints)
+        self.notes += ball_limits(
+            j
+            for j in description.joints
+            if spelling(j.kind, "MJCF") != "ball" or j.limits != Limits(upper=j.limits.upper)
+        )
         self.notes += [
             f"joint {j.name!r}: translational friction of a free joint acts along the "
             "world axes in MuJoCo, but along the body axes in chasles"

@@ -1,4 +1,7 @@
-"""Descriptions of mechanisms by a file or a builder, before any choice of numbering or frames."""
+"""Descriptions of mechanisms by a file or a builder, before any choice of numbering or frames.
+
+Long because each part is documented with its fields.
+"""
 
 import math
 from collections.abc import Iterable
@@ -27,7 +30,10 @@ from chasles.model.sensors import SensorData
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of a joint's coordinates; infinite by default."""
+    """Bounds of a joint's coordinates; infinite by default.
+
+    For a spherical joint, `upper` is the largest angle of its rotation.
+    """
 
     lower: float = -math.inf
     upper: float = math.inf
@@ -196,7 +202,8 @@ class ShapeData:
     `ROLES`; collision shapes are drawn only if there is no other. `bits` are MuJoCo's contype and
     conaffinity, if the file has them: they determine contacts regardless of the role. `friction`
     holds coefficients of sliding (1), spinning and rolling (m), if the file has them; `directions`
-    is the number of those that act, MuJoCo's condim.
+    is the number of those that act, MuJoCo's condim. The shape with the higher `priority`
+    determines the friction of a pair.
     """
 
     link: str
@@ -209,6 +216,7 @@ class ShapeData:
     bits: tuple[int, int] | None = None
     friction: tuple[float, float, float] | None = None
     directions: int = 3
+    priority: int = 0
 
     @property
     def collides(self) -> bool:
@@ -318,9 +326,11 @@ class Description:
     masses are known, so that only kinematics is available. `shapes` are visual and collision
     shapes; only distances and contact depend on them. `planes` are infinite and solid below z = 0
     of their pose, of kind "plane". `excluded` are pairs of links that the file does not let
-    collide. `sensors` are in file order; nothing else depends on them. `precision` decides whether
-    loops are meant to close. `actuators` are in file order, which is the order of controls. `fluid`
-    surrounds the links. `unsupported` lists ignored parts of the file that act on the machine.
+    collide; `paired` are pairs of shapes that collide regardless of their bits, with the friction
+    of the pair. `sensors` are in file order; nothing else depends on them. `precision` decides
+    whether loops are meant to close. `actuators` are in file order, which is the order of controls.
+    `fluid` surrounds the links. `unsupported` lists ignored parts of the file that act on the
+    machine.
     """
 
     name: str
@@ -345,6 +355,7 @@ class Description:
     fluid: FluidData | None = None
     unsupported: tuple[str, ...] = field(default=(), compare=False)
     planes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
+    paired: tuple[tuple[ShapeData, ShapeData], ...] = field(default=(), repr=False, compare=False)
 
 
 Part = LinkData | JointData | CouplingData | RotorData | ActuatorData | KeyframeData

@@ -266,6 +266,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
         notes=source.notes + notes,
         shapes=tuple(x for x in source.shapes if x.link in kept),
         excluded=tuple(pair for pair in source.excluded if kept.issuperset(pair)),
+        paired=tuple(pair for pair in source.paired if kept.issuperset(x.link for x in pair)),
     )
 
 

@@ -39,7 +39,8 @@ class RotorData:
     the mass matrix gains armature times the outer product of the ratios with themselves. stiffness:
     of a spring that pulls where the length is above `rest[1]`, and pushes where it is below
     `rest[0]`. damping: viscous coefficient of its velocity. forces: the range of all actuators'
-    force on it.
+    force on it. limits: the range of its length, at whose ends it stops. friction: dry friction
+    along its velocity (N m or N).
     """
 
     name: str
@@ -53,6 +54,8 @@ class RotorData:
     rest: Interval = (0.0, 0.0)
     damping: float = 0.0
     forces: Interval = UNBOUNDED
+    limits: Interval = UNBOUNDED
+    friction: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,8 @@ RANGES: dict[str, Range] = {
     "rotor.rest": Range("rad or m"),
     "rotor.damping": Range("N m s/rad or N s/m"),
     "rotor.forces": Range("N m or N", endless=True),
+    "rotor.limits": Range("rad or m", endless=True),
+    "rotor.friction": Range("N m or N", 0.0),
     "actuator.gear": _ANY,
     "actuator.gain": _ANY,
     "actuator.bias": _ANY,
@@ -243,7 +245,7 @@ def entries(source: Description) -> Iterator[Entry]:
         yield Entry(rotor, "rotor.ratios", "ratios", rotor.ratios)
         for _, start, _, end, factor in rotor.path:
             yield Entry(rotor, "rotor.path", "path", (*start, *end, factor))
-        for name in ("offset", "stiffness", "damping", "rest", "forces"):
+        for name in ("offset", "stiffness", "damping", "rest", "forces", "limits", "friction"):
             yield _entry(rotor, "rotor", name)
     for actuator in source.actuators:
         for name in ("gear", "gain", "bias", "constant", "rod", *_ACTED):
@@ -306,6 +308,10 @@ def check_numbers(source: Description) -> None:
         if reversed_limits(joint):
             ends = f"lower limit {joint.limits.lower:g}, upper limit {joint.limits.upper:g}"
             raise faulty("E-MODEL-054", joint, f"no position satisfies {ends}", "swap the limits")
+    for rotor in source.rotors:
+        if rotor.limits[0] > rotor.limits[1]:
+            problem = f"no length satisfies {rotor.limits[0]:g} to {rotor.limits[1]:g}"
+            raise faulty("E-MODEL-411", rotor, problem, "swap the limits")
 
 
 def _outside(entry: Entry) -> ModelError:

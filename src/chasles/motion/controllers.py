@@ -14,8 +14,8 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import call
-from chasles.errors import InputError, ModelError, said
-from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
+from chasles.errors import InputError, ModelError
+from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.doors import leading_shape, library_of, numbers
 from chasles.functions.programs import program
 from chasles.mechanisms import TOLERANCE, Mechanism, require_tree
@@ -24,6 +24,7 @@ from chasles.model.given import some_numbers
 from chasles.model.ranges import fault_of
 from chasles.model.spaces import PositionSpace
 from chasles.motion.contract import Array, Machine, read_only
+from chasles.motion.controls import Controls, called
 from chasles.motion.keywords import renamed
 
 Numbers = Sequence[Number]
@@ -289,35 +290,30 @@ def _linear_errors(
     return mechanism.inverse_dynamics(q, qd, qdd, actuated=chosen, weights=None, method="fastest")
 
 
-def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Program:
+def traced(model: Model, control: Any, parameters: int = 0) -> Program:
     """The program of a controller: inputs t, q, qd, and `parameters` where it has some; output tau.
 
-    parameters: how many it takes.
+    parameters: how many it takes. That of controls has more (`Controls.program`).
     """
+    if isinstance(control, Controls):
+        return control.program(model, parameters)
     arena = Arena(RULES)
     t, sizes = arena.input("t", 0), {"q": model.nq, "qd": model.nv}
     sizes |= {"parameters": parameters} if parameters else {}
     symbols = ([arena.input(name, k) for k in range(n)] for name, n in sizes.items())
     given = read_only(*(np.array(some, dtype=object) for some in symbols))
-    try:
-        if isinstance(control, BUILT_IN):
-            forces: Any = control(model, arena, t, *map(list, given))
-        else:
-            forces = control(t, *given)
-    except ModelError:
-        raise
-    except Exception as error:
-        wanted = "(t, q, qd, p)" if parameters else "(t, q, qd)"
-        problem = f"the controller failed on symbols: {type(error).__name__}: {said(error)}"
-        remedy = f"let it take {wanted}, and write it with the functions of chasles.expr"
-        raise ModelError("E-MOTION-008", problem, remedy, part="rollout") from error
-    found = list(forces) if isinstance(forces, Sequence | np.ndarray) else [forces]
-    if len(found) != model.nv or not all(map(is_number, found)):
-        problem = f"the controller returned {found!r:.60}"
-        remedy = f"return {model.nv} numbers: the joint torques"
-        raise ModelError("E-MOTION-009", problem, remedy, part="rollout")
+    function = control
+    if isinstance(control, BUILT_IN):
+        function = partial(_law, control, model, arena)
+    found = called(function, (t, *given), model.nv, "joint torques")
     inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes.items())]
     return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), found)])
+
+
+def _law(control: Any, model: Model, arena: Arena, t: Number, *given: Any) -> list[Number]:
+    """A built-in controller on symbols."""
+    found: list[Number] = control(model, arena, t, *map(list, given))
+    return found
 
 
 def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:

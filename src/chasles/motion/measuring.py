@@ -16,6 +16,7 @@ from chasles.mechanisms.sensing import ContactForce, chosen, exerted, sense, wit
 from chasles.model.sensors import SensorData
 from chasles.motion.contact.pairs import Contacts
 from chasles.motion.controllers import BUILT_IN, controlled
+from chasles.motion.controls import Controls
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.options import Plan
 from chasles.motion.records import Trajectory
@@ -40,7 +41,11 @@ def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:
         forces = _contacts(mechanism, run, plan)
         qdd = _accelerations(mechanism, run, plan, forces)
     arrays, moved = (run.q, run.qd, qdd), mechanism.at(run.t)
-    values = sense(moved, arrays, [*(forces or ())], sensors=sensors, t=run.t, f_ext=plan.f_ext)
+    controls: tuple[Any, Any] = (None, None)
+    if isinstance(plan.control, Controls) and any(s.traits.of == "control" for s in sensors):
+        controls = (_controls(mechanism, run, plan), run.act)
+    options: dict[str, Any] = {"t": run.t, "f_ext": plan.f_ext, "controls": controls}
+    values = sense(moved, arrays, [*(forces or ())], sensors=sensors, **options)
     if plan.noise is not None:
         step = float(np.min(np.diff(run.t), initial=np.inf, where=np.diff(run.t) > 0.0))
         values = with_errors(sensors, values, plan.noise, step)
@@ -104,27 +109,48 @@ def _accelerations(
 def _torques(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
     """Joint torques (..., n, nv) of the control of a plan, at the states of a trajectory."""
     control: Any = plan.control
+    if isinstance(control, Controls):
+        act = np.zeros(0) if run.act is None else run.act
+        ctrl = _controls(mechanism, run, plan)
+        tau: np.ndarray = mechanism.function("actuate")(run.q, run.qd, ctrl, act)
+        return tau
     if control is None:
         return np.zeros(mechanism.nv)
     if not callable(control):
-        tau = np.asarray(control, dtype=float)
-        if tau.ndim > run.qd.ndim - 1 and tau.ndim > 1:
-            problem = (
-                "sensors of accelerations and forces do not support a tau with one row per step"
-            )
-            remedy = "use a function of time, or sensors of positions and velocities"
-            raise InputError("E-SENSE-015", problem, remedy, part="simulate")
-        return tau if tau.ndim < 2 else tau[..., None, :]
+        return _constant("tau", control, run)
     if isinstance(control, BUILT_IN):
         control = controlled(mechanism, control)
     elif not isinstance(control, FunctionType):
         problem = "sensors of accelerations and forces need a controller without state"
         remedy = "use a function of t, q and qd, or sensors of positions and velocities"
         raise InputError("E-SENSE-016", problem, remedy, part="simulate")
+    return _along(control, mechanism.nv, run, plan)
+
+
+def _constant(name: str, given: Any, run: Trajectory) -> np.ndarray:
+    """Joint torques or controls that stay, for the states of a trajectory."""
+    found = np.asarray(given, dtype=float)
+    if found.ndim > run.qd.ndim - 1 and found.ndim > 1:
+        problem = f"sensors of accelerations and forces do not support one row of {name} per step"
+        remedy = "use a function of time, or sensors of positions and velocities"
+        raise InputError("E-SENSE-015", problem, remedy, part="simulate")
+    return found if found.ndim < 2 else found[..., None, :]
+
+
+def _controls(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
+    """Controls at the states of a trajectory."""
+    assert isinstance(plan.control, Controls)
+    if plan.control.function is None:
+        return _constant("ctrl", plan.ctrl, run)
+    return _along(plan.control.function, len(mechanism.model.source.actuators), run, plan)
+
+
+def _along(function: Any, size: int, run: Trajectory, plan: Plan) -> np.ndarray:
+    """What a function gives along a trajectory, (..., n, size)."""
     extra = () if plan.parameters is None else (np.asarray(plan.parameters, dtype=float),)
     rows = [
-        np.broadcast_to(control(float(t), run.q[..., k, :], run.qd[..., k, :], *extra), shape)
+        np.broadcast_to(function(float(t), run.q[..., k, :], run.qd[..., k, :], *extra), shape)
         for k, t in enumerate(run.t)
-        for shape in [run.qd[..., k, :].shape]
+        for shape in [(*run.qd[..., k, :].shape[:-1], size)]
     ]
     return np.stack(rows, axis=-2)

@@ -14,6 +14,7 @@ from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.numeric import checked_step
 from chasles.motion.contract import Array
+from chasles.motion.controls import Controls
 from chasles.motion.drivers.loops import ClosureFunction
 from chasles.motion.records import End, Event
 from chasles.motion.steps.integrators import Free
@@ -57,9 +58,14 @@ class Stepping:
 
 @dataclass(frozen=True)
 class Loads:
-    """Joint torques or a controller with its parameters, external wrenches, joint friction."""
+    """Joint torques or a controller with its parameters, external wrenches, joint friction.
+
+    ctrl: controls of the file's actuators in place of joint torques; act: activations at the start.
+    """
 
     control: Forces = None
+    ctrl: Any = None
+    act: Array = None
     parameters: Array = None
     f_ext: Mapping[str, Any] | None = None
     dissipation: bool = False
@@ -120,6 +126,8 @@ class Options(TypedDict, total=False):
     atol: float
     free: Free
     tau: Forces
+    ctrl: Any
+    act: Array
     parameters: Array
     f_ext: Mapping[str, Any] | None
     dissipation: bool
@@ -179,6 +187,11 @@ def planned(options: Mapping[str, Any]) -> Plan:
                 "E-MOTION-089", "give `control` or `tau`, not both", part="simulate"
             )
         values["control"] = options["tau"]
+    if values.get("ctrl") is not None:
+        if values.get("control") is not None:
+            problem = "give ctrl, or control or tau, not both"
+            raise ArgumentError("E-MOTION-143", problem, part="simulate")
+        values["control"] = Controls.of(values["ctrl"])
     if values.get("duration") is None:
         if values.get("steps") is None:
             problem = "give `duration` in s, or `steps` and `dt`"

@@ -94,9 +94,10 @@ class End(NamedTuple):
     """End of a partial motion, with everything that its next step depends on:
     `simulate(resume=end)`.
 
-    t: in s. q, qd: the state; those of soft contacts stand behind q. over: the duration is over, or
-    an event ended the motion. memory: what else the motion remembers between steps, as arrays by
-    name (numbers of steps, the length of the next, independent coordinates of loops).
+    t: in s. q, qd: the state; those of soft contacts and activations stand behind q. over: the
+    duration is over, or an event ended the motion. memory: what else the motion remembers between
+    steps, as arrays by name (numbers of steps, the length of the next, independent coordinates of
+    loops).
     """
 
     t: float
@@ -116,7 +117,7 @@ class Trajectory:
     all steps were taken in machine code; why: what prevented that. unstable (...): with soft
     contacts, the step from which on velocities at contacts reverse from step to step, so that the
     motion is not that of the ground; -1 where there is none. sensors: {name: (..., n, size)},
-    where `sensors` were asked for.
+    where `sensors` were asked for. act (..., n, na): activations, where controls were given.
 
     Of integrator "time-stepping", with shape (...): iterations, the mean number in a step;
     unsolved, the number of steps that did not converge; residual, the largest of the balance of
@@ -140,3 +141,4 @@ class Trajectory:
     residual: np.ndarray | None = None
     work: np.ndarray | None = None
     excess: np.ndarray | None = None
+    act: np.ndarray | None = None

@@ -24,6 +24,7 @@ from chasles.motion.contact.from_file import file_pairs
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, follows
+from chasles.motion.controls import Controls, activations, host_controls, named_results
 from chasles.motion.drivers import stepping
 from chasles.motion.drivers.compiled import DONE, WATCH, Course, Rollout, checked_steps, prepared
 from chasles.motion.drivers.interpreted import (
@@ -102,6 +103,13 @@ def simulate(
     tau : array_like, shape (..., nv), optional
         Constant joint torques (N m or N) instead of `control`. A compiled motion also takes one row
         per step, (..., steps, nv).
+    ctrl : array_like, callable or trajectory, optional
+        Controls of the file's actuators (`robot.actuators`) instead of joint torques: constant
+        (..., nu), one row per step (..., steps, nu), a function ctrl(t, q, qd), a function of time,
+        or a trajectory, whose positions are the controls. They are clamped to their ranges.
+    act : array_like, shape (..., na), optional
+        Initial activations. Default: zero. Activations are states of the motion, clamped to their
+        ranges after each step; `Trajectory.act` holds them.
     f_ext : mapping from str to Wrench or array_like, optional
         External wrenches, as in `forward_dynamics`.
     dissipation : bool, optional
@@ -261,12 +269,16 @@ def _stepped(
             raise ModelError("E-MOTION-135", problem, "use another integrator", part="simulate")
     dt, total = _steps(plan)
     control, host, why = plan.control, None, ""
-    if (callable(control) and not isinstance(control, BUILT_IN)) or follows(control):
+    asked = _asked(control)
+    if (callable(asked) and not isinstance(asked, BUILT_IN)) or follows(control):
         made, why = _traced_step(robot, plan, dt, compiled, batch=np.ndim(q) > 1)
         if why and compiled:
             problem = f"this motion cannot be compiled: {why}"
             raise ModelError("E-MOTION-136", problem, part="simulate")
-        host = host_forces(robot.mechanism, control, qd) if why else None
+        if why and isinstance(control, Controls):
+            host = host_controls(robot.mechanism, control, None, np.shape(q)[:-1])
+        elif why:
+            host = host_forces(robot.mechanism, control, qd)
     else:
         made = stepping.prepared(robot, plan, dt, control)
     run = partial(made, host=host)
@@ -277,15 +289,15 @@ def _traced_step(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
 ) -> tuple[stepping.Stepped, str]:
     """The step with its controller traced, or the step that is given joint forces, and why."""
-    control: Any = plan.control
+    control, asked = plan.control, _asked(plan.control)
     why = ""
     if follows(control):
         why = "control follows a trajectory"
-    elif not isinstance(control, FunctionType) and not compiled:
+    elif not isinstance(asked, FunctionType) and not compiled:
         why = "control is an object, which may hold state"
     else:
         try:
-            alone = control if compiled else apart(control)
+            alone = control if compiled else _apart(control)
             made = stepping.prepared(robot, plan, dt, alone, again=True)
             why = "" if compiled else _changes(robot, alone, made, batch=batch)
         except (MayRemember, ModelError) as error:
@@ -293,13 +305,25 @@ def _traced_step(
                 raise
             why = str(error)
     if why:
-        made = stepping.prepared(robot, replace(plan, parameters=None), dt, None)
+        rows = Controls() if isinstance(control, Controls) else None
+        made = stepping.prepared(robot, replace(plan, parameters=None), dt, rows)
     return made, why
+
+
+def _asked(control: Any) -> Any:
+    """What a user gave as a controller, or as controls: a function or numbers."""
+    return control.function if isinstance(control, Controls) else control
+
+
+def _apart(control: Any) -> Any:
+    """A function of a user, or controls by one, that share nothing with it."""
+    alone: Any = apart(_asked(control))
+    return Controls(alone) if isinstance(control, Controls) else alone
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
     """Return the part of a plan without a compiled form, except a control function; "" if none."""
-    control, resume = plan.control, plan.resume
+    control, resume = _asked(plan.control), plan.resume
     remembers = callable(control) and not isinstance(control, FunctionType | BUILT_IN)
     for found, words in (
         *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
@@ -338,11 +362,11 @@ def _made(
 ) -> tuple[Rollout, str]:
     """The compiled step of a plan, and why it is not that of its controller, "" if it is."""
     control, rest = plan.control, (plan.dissipation, plan.contacts or None, dt, plan.parameters)
-    if compiled or not isinstance(control, FunctionType):
-        again = isinstance(control, FunctionType)
-        return prepared(robot, plan.integrator, control, *rest, again=again), ""
-    made = prepared(robot, plan.integrator, apart(control), *rest, again=True)
-    return made, _changes(robot, apart(control), made, batch=batch)
+    function = isinstance(_asked(control), FunctionType)
+    if compiled or not function:
+        return prepared(robot, plan.integrator, control, *rest, again=function), ""
+    made = prepared(robot, plan.integrator, _apart(control), *rest, again=True)
+    return made, _changes(robot, _apart(control), made, batch=batch)
 
 
 def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
@@ -357,14 +381,16 @@ def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
     places = mechanism.integrate(mechanism.neutral(), rng.normal(size=(2, model.nv)))
     sizes = [n for n in (model.nv, made.parameters) if n]
     states = [[place, *(rng.normal(size=n) for n in sizes)] for place in places]
+    name, control = ("ctrl" if isinstance(control, Controls) else "tau"), _asked(control)
+    rest = [0.0] * activations(model)
     for t, state in zip((0.0, 0.0 if batch else 0.7), states, strict=True):
         names = ("q", "qd", "parameters")
         given = dict(zip(names, map(np.ndarray.tolist, state), strict=False)) | {"t": [t]}
-        expected += made.control.applied(given, Arena(RULES))
+        expected.append(named_results(made.control, Arena(RULES), given | {"act": rest})[name])
     try:
         if batch:
             found = np.asarray(control(0.0, *map(np.array, zip(*states, strict=True))))
-            found = np.broadcast_to(found, (2, model.nv))
+            found = np.broadcast_to(found, np.shape(expected))
         else:
             found = np.array([control(0.0, *states[0]), control(0.7, *states[1])])
         same = found.dtype != object and np.allclose(found, expected, 1e-9, 1e-12, True)
@@ -386,43 +412,52 @@ def _run(
     threads: int | None,
 ) -> Trajectory:
     """The steps of a plan in machine code."""
-    tau = None if callable(plan.control) else _rows(plan.control, q, qd)
-    states, watch, done = plan.contact_states, None, 0
+    driven = isinstance(plan.control, Controls)
+    forces = None if driven or callable(plan.control) else _rows("tau", plan.control, q, qd)
+    ctrl = None if not driven or callable(plan.ctrl) else _rows("ctrl", plan.ctrl, q, qd)
+    states, act, watch, done = plan.contact_states, plan.act, None, 0
     if plan.resume is not None:
-        q, qd, states, done = _resumed(robot.model, plan.resume, q, qd, total)
+        own = activations(robot.model) if driven else 0
+        q, qd, states, act, done = _resumed(robot.model, plan.resume, q, qd, total, own)
         watch = plan.resume.memory.get(WATCH)
     most = total if plan.steps is None else checked_count("simulate: steps", plan.steps)
     steps = min(most, total - done)
-    if tau is not None and np.ndim(tau) > 1 and np.shape(tau)[-2] == total:
-        tau = tau[..., done : done + steps, :]
+    tau, ctrl = (
+        a[..., done : done + steps, :]
+        if a is not None and a.ndim > 1 and a.shape[-2] == total
+        else a
+        for a in (forces, ctrl)
+    )
     start = 0.0 if plan.start is None else plan.start
     numbers = checked_steps(dt, steps, plan.every, start, threads, "simulate")
     dt, steps, every, start, threads = numbers
     send, bring = _transfers(device, q, qd)
-    given = (q, qd, tau, states, plan.parameters, watch)
-    q, qd, tau, states, parameters, watch = map(send, given)
+    given = (q, qd, tau, states, plan.parameters, watch, ctrl, act)
+    q, qd, tau, states, parameters, *last = map(send, given)
     counts = (dt, steps, every, start, threads, done, total)
-    return bring(made(Course(q, qd, tau, states, parameters, *counts, "simulate", watch)))
+    return bring(made(Course(q, qd, tau, states, parameters, *counts, "simulate", *last)))
 
 
-def _rows(tau: Any, q: Array, qd: Array) -> Any:
-    """Joint torques with an axis for steps, where members of a batch have their own."""
-    if tau is None:
+def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:
+    """Joint torques or controls with an axis for steps, where members of a batch have their own."""
+    if given is None:
         return None
-    array = tau if library_of(tau) else some_numbers("tau", tau, "simulate")
+    array = given if library_of(given) else some_numbers(name, given, "simulate")
     return array[..., None, :] if 2 <= array.ndim <= max(np.ndim(q), np.ndim(qd)) else array
 
 
 def _resumed(
-    model: Model, resume: End, q: Array, qd: Array, total: int
-) -> tuple[Any, Any, Any, int]:
+    model: Model, resume: End, q: Array, qd: Array, total: int, activations: int
+) -> tuple[Any, Any, Any, Any, int]:
     """The state from which a compiled motion goes on, and how many steps are behind it."""
     end = resumed(resume)
     done, lead = int(end.memory[DONE]), np.broadcast_shapes(np.shape(q)[:-1], np.shape(qd)[:-1])
     if not 0 < done < total or end.q.shape[:-1] != lead or end.qd.shape[-1] != model.nv:
         raise other_motion("E-MOTION-101")
-    surfaces = end.q[..., model.nq :]
-    return end.q[..., : model.nq], end.qd, surfaces if surfaces.shape[-1] else None, done
+    first = end.q.shape[-1] - activations
+    behind = end.q[..., model.nq : first], end.q[..., first:]
+    surfaces, act = (a if a.shape[-1] else None for a in behind)
+    return end.q[..., : model.nq], end.qd, surfaces, act, done
 
 
 def _transfers(
@@ -450,8 +485,9 @@ def _transfers(
             memory[WATCH] = here(memory[WATCH])
         end = run.end._replace(q=here(run.end.q), qd=here(run.end.qd), memory=memory)
         touching = None if run.touching is None else type(run.touching)(*map(here, run.touching))
-        unstable = None if run.unstable is None else here(run.unstable)
-        states = {"q": here(run.q), "qd": here(run.qd), "unstable": unstable}
+        states = {"q": here(run.q), "qd": here(run.qd)}
+        for name in ("unstable", "act"):
+            states[name] = None if getattr(run, name) is None else here(getattr(run, name))
         return replace(run, touching=touching, end=end, **states)
 
     return lambda array: None if array is None else send(array), bring
@@ -464,12 +500,15 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
         if value is not None:
             problem = f"{name} needs a compiled motion, but this one is not compiled: {why}"
             raise InputError("E-MOTION-098", problem, part="simulate")
+    name = "tau"
+    if isinstance(control, Controls):
+        name, control = "ctrl", plan.ctrl
     if control is None or callable(control):
         return
-    shape = some_numbers("control", control, "simulate").shape
+    shape = some_numbers(name, control, "simulate").shape
     if len(shape) > max(np.ndim(q), np.ndim(qd), 1):
-        problem = f"leading shape {shape[:-1]} of tau does not broadcast to q and qd"
-        remedy = f"a tau with one row per step needs a compiled motion: {why}"
+        problem = f"leading shape {shape[:-1]} of {name} does not broadcast to q and qd"
+        remedy = f"a {name} with one row per step needs a compiled motion: {why}"
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
 
 
@@ -484,6 +523,8 @@ class Steps(TypedDict, total=False):
     every: int
     control: Any
     parameters: Array
+    ctrl: Any
+    act: Array
     integrator: str
     start: float
     dissipation: bool
@@ -503,6 +544,8 @@ def _course(
     every: int = 1,
     control: Any = None,
     parameters: Array = None,
+    ctrl: Any = None,
+    act: Array = None,
     integrator: str = "semi-implicit",
     start: float = 0.0,
     dissipation: bool = False,
@@ -514,11 +557,17 @@ def _course(
     if tau is not None and control is not None:
         raise ArgumentError("E-MOTION-103", "give `tau` or `control`, not both", part="rollout")
     tau = tau if control is None else control
+    if ctrl is not None:
+        if tau is not None:
+            raise ArgumentError("E-MOTION-144", "give ctrl or tau, not both", part="rollout")
+        tau = Controls.of(ctrl)
     numbers = checked_steps(dt, steps, every, start, threads)
     made = prepared(robot, integrator, tau, dissipation, contacts, numbers[0], parameters)
-    forces = None if callable(tau) else tau
+    driven = isinstance(tau, Controls)
+    forces = None if driven or callable(tau) else tau
     given = (q, qd, forces, contact_states, parameters)
-    return made, Course(*given, *numbers)
+    own = ctrl if driven and not callable(ctrl) else None
+    return made, Course(*given, *numbers, ctrl=own, act=act)
 
 
 @renamed(method="integrator")
@@ -541,6 +590,11 @@ def rollout(
         steps, nv), or a controller that is traced into the step: a function tau(t, q, qd) of
         numbers that returns nv of them (with the functions of `chasles.expr` beyond arithmetic), or
         `PDControl`, `GravityCompensation` or `ComputedTorque` of `chasles.rollouts`.
+    ctrl : array_like or function, optional
+        Controls of actuators instead of torques: constant (nu,), one row per step (..., steps, nu),
+        or a function, as in `simulate`.
+    act : array_like, shape (..., na), optional
+        Activations at the start. Default: zero.
     dt : float
         Step size (s).
     steps : int

@@ -16,6 +16,7 @@ from chasles.api import save
 from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
 from chasles.errors import InputError, ModelError, said
+from chasles.formats.motion import read
 from chasles.functions.doors import check_robot
 from chasles.model.description import as_bounded
 from chasles.peers.terms import TERMS, Peer, Side, Term, cause_of, unlike_joints
@@ -23,6 +24,13 @@ from chasles.robot import Robot
 
 TOLERANCE = 1e-9
 """Default tolerance: files store rotations with about this precision."""
+
+
+STATES = 20
+"""States of a motion at which robots are compared, at most."""
+
+State = tuple[np.ndarray | None, np.ndarray | None]
+"""A position and a velocity, or None for random ones."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,7 @@ def compare(
     *,
     seed: int = 0,
     tolerance: float = TOLERANCE,
+    motion: str | os.PathLike[str] | None = None,
 ) -> Agreement:
     """Compare a robot with another library's reading of its file, term by term.
 
@@ -96,6 +105,9 @@ def compare(
         Seed of the random state.
     tolerance : float, optional
         Largest difference relative to the largest entry.
+    motion : str or path, optional
+        Folder or file of `chasles simulate`, or a motion file. Terms are compared at up to 20 of
+        its states, evenly spread, instead of at a random one.
 
     Returns
     -------
@@ -143,7 +155,20 @@ def compare(
         return replace(
             found, first=words, cause="gravity: use the same gravity in both (with_gravity)"
         )
-    return _by_terms(found, _with_coordinates_of(peer, robot), peer, chosen, seed)
+    states = [(None, None)] if motion is None else _states(robot, motion)
+    return _by_terms(found, _with_coordinates_of(peer, robot), peer, chosen, seed, states)
+
+
+def _states(robot: Robot, motion: str | os.PathLike[str]) -> list[State]:
+    """Some states of a motion, the first and the last among them; rates that it lacks are zero."""
+    still = np.zeros(robot.nv)
+    every = [
+        (q, still if part.qd is None else part.qd[k])
+        for part in read(motion, robot.model)
+        for k, q in enumerate(part.q)
+    ]
+    chosen = np.linspace(0, len(every) - 1, min(len(every), STATES)).round().astype(int)
+    return [every[k] for k in chosen]
 
 
 def _known_here(robot: Robot, name: str) -> str:
@@ -191,9 +216,16 @@ def _add_motors(file: Path) -> None:
     document.write(file)
 
 
-def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int) -> Agreement:
-    def side(seed: int, convention: conventions.Convention) -> Side:
+def _by_terms(
+    found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int, states: Sequence[State]
+) -> Agreement:
+    """The worst of each term; states: positions and velocities, None for random ones."""
+
+    def side(seed: int, convention: conventions.Convention, state: State = states[0]) -> Side:
         at = trial(robot, seed)
+        q, qd = state
+        if q is not None and qd is not None:
+            at = replace(at, q=q, qd=qd)
         x, v = convention.to_position(at.q), convention.to_velocity(at.q, at.qd)
         return Side(at, convention, peer.answers(x, v))
 
@@ -208,7 +240,8 @@ def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed
     named = all(peer.joints) and bool(known & set(peer.joints))  # else the order is all there is
     by_name = library.convention(robot, list(peer.joints) if named else None)
     sides = [side(seed + k, by_name) for k in range(2)]
-    each = {name: list(compared(sides[0])) for name, compared in TERMS.items()}
+    every = [sides[0], *(side(seed, by_name, state) for state in states[1:])]
+    each = {name: [x for at in every for x in compared(at)] for name, compared in TERMS.items()}
     terms = ((name, max(x, key=lambda term: term.error)) for name, x in each.items() if x)
     found = replace(found, terms=tuple(terms), uncompared=_uncompared(robot, each))
     beyond = [term for x in each.values() for term in x if not term.error <= found.tolerance]

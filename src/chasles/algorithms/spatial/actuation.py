@@ -122,9 +122,13 @@ def activation_rate(
         if each.data.active:
             given = within(ctrl[u], each.data.controls)
             filtered = each.data.dynamics == "filter"
-            rate = (given - act[each.activation]) * (1.0 / max(each.data.constant, 1e-15))
+            rate = (given - act[each.activation]) * (1.0 / max(each.data.constant, SHORTEST))
             rates.append(rate if filtered else given)
     return Vector(tuple(rates))
+
+
+SHORTEST = 1e-15
+"""The shortest time constant of a filter (s), MuJoCo's mjMINVAL."""
 
 
 def within(x: Number, interval: Interval) -> Number:

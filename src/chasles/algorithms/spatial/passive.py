@@ -7,8 +7,8 @@ those of mujoco.readthedocs.io, "Computation", passive forces, and its inertia-b
 from dataclasses import replace
 
 from chasles.algorithms.spatial.dynamics import gravity_forces
-from chasles.algorithms.spatial.tendons import in_world, tendon_course
-from chasles.expr import Number, absolute, less, select
+from chasles.algorithms.spatial.tendons import in_world, stretch, tendon_course
+from chasles.expr import Number, absolute
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Motion, RigidInertia
@@ -28,7 +28,7 @@ def spring_forces(model: Model, q: Position) -> Effort:
         k, d = body.joint.stiffness, body.joint.displacement(q[i])
         tau[i] = Vector(tuple(a * x for a, x in zip(k, d, strict=True)))
     for tendon, length, arms in _courses(model, q):
-        pull = tendon.data.stiffness * _stretch(tendon, length)
+        pull = tendon.data.stiffness * stretch(tendon, length)
         _add(tau, arms, pull)
     return tau
 
@@ -40,7 +40,7 @@ def spring_energy(model: Model, q: Position) -> Number:
         for k, x in zip(body.joint.stiffness, body.joint.displacement(q[i]), strict=True):
             V = V + 0.5 * k * x * x
     for tendon, length, _ in _courses(model, q):
-        x = _stretch(tendon, length)
+        x = stretch(tendon, length)
         V = V + 0.5 * tendon.data.stiffness * x * x
     return V
 
@@ -56,9 +56,8 @@ def loads(model: Model, q: Position, qd: Velocity) -> Effort:
     for tendon, _, arms in _courses(model, q):
         speed = sum((qd[i][k] * arm for (i, k), arm in arms.items()), 0.0)
         _add(tau, arms, tendon.data.damping * speed)
-    if model.source.fluid is not None:
-        for i, drag in _drag(model, q, qd, model.source.fluid).items():
-            tau[i] -= drag
+    for i, drag in fluid_forces(model, q, qd).items():
+        tau[i] -= drag
     return tau
 
 
@@ -101,15 +100,6 @@ def _courses(
     return found
 
 
-def _stretch(tendon: Tendon, length: Number) -> Number:
-    """Distance of a length from the range in which its spring is at rest."""
-    lower, upper = tendon.data.rest
-    if lower == upper:
-        return length - lower
-    short = select(less(length, lower), length - lower, 0.0)
-    return select(less(upper, length), length - upper, short)
-
-
 def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Number) -> None:
     """Add a force along a velocity with moment arms."""
     for (i, k), arm in arms.items():
@@ -121,8 +111,10 @@ def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Num
 # Fluid ------------------------------------------------------------------------------------------
 
 
-def _drag(model: Model, q: Position, qd: Velocity, fluid: FluidData) -> dict[int, Vector]:
-    """Joint forces of the fluid on all links, each as a box."""
+def fluid_forces(model: Model, q: Position, qd: Velocity) -> Effort:
+    """Joint forces that the fluid exerts on all links, each as a box."""
+    if (fluid := model.source.fluid) is None:
+        return _nothing(model)
     X, v, f, E = {}, {WORLD: Motion.zero()}, {WORLD: Force.zero()}, {WORLD: Rotation()}
     for i, p, joint, _ in model.bare().outward():
         X[i] = joint.transform(q[i])

@@ -12,7 +12,7 @@ from chasles.algorithms.spatial.kinematics import body_transforms
 from chasles.algorithms.spatial.momentum import kinetic_energy
 from chasles.algorithms.spatial.orientations import orientation
 from chasles.algorithms.spatial.passive import spring_energy
-from chasles.algorithms.spatial.tendons import Course, in_world, tendon_course
+from chasles.algorithms.spatial.tendons import Course, in_world, pulls, tendon_course
 from chasles.expr import Number, less, maximum, minimum, select, sqrt
 from chasles.mathematics import rays
 from chasles.mathematics.linear import Vector
@@ -70,7 +70,9 @@ def sensor_values(
     sensors: tuple[SensorData, ...],
 ) -> SensorNumbers:
     """Values of sensors, one after the other, in a motion under external forces."""
-    scene = _scene(model, q, qd, qdd, f_ext, by_body(model, f_ext))
+    feels = any(sensor.kind in FELT for sensor in sensors)
+    loads = (*f_ext, *pulls(model, q, qd)) if feels else f_ext
+    scene = _scene(model, q, qd, qdd, loads, by_body(model, loads))
     return [x for sensor in sensors for x in cut(sensor, READINGS[sensor.kind](scene, sensor))]
 
 
@@ -94,6 +96,10 @@ def _scene(
     for i, p, joint, _ in model.inward():
         f[p] += joint.transform(q[i]).T @ f[i]
     return Scene(model, q, qd, X, v, a, f, loads)
+
+
+FELT = ("force", "torque", "force_torque")
+"""Kinds that feel what acts on links, spatial tendons included."""
 
 
 def cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:

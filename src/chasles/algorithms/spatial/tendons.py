@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from chasles.algorithms.spatial.kinematics import body_transforms
-from chasles.expr import Number, sqrt
+from chasles.expr import Number, less, select, sqrt
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.spatial import Motion, Motions, Transform
+from chasles.mathematics.spatial import Force, Motion, Motions, Transform
+from chasles.model.loads import Load
 from chasles.model.model import WORLD, Body, Model, Share, Stretch
 from chasles.model.spaces import Position, Velocity
-from chasles.model.transmissions import Tendon
+from chasles.model.transmissions import Tendon, tendons
 
 
 def stretched(model: Model, q: Position, qd: Velocity | None = None) -> Model:
@@ -96,6 +97,43 @@ def tendon_course(model: Model, q: Position, tendon: Tendon, moving: Moving | No
         length = length + q[i][k] * ratio
         arms[i, k] += ratio
     return Course(length, dict(arms), 0.0)
+
+
+def pulls(model: Model, q: Position, qd: Velocity) -> list[Load]:
+    """The forces of springs and dampers of spatial tendons on the links at their ends."""
+    acting = [t for t in tendons(model) if t.path and (t.data.stiffness or t.data.damping)]
+    if not acting:
+        return []
+    moving, found = in_world(model.bare(), q, qd), list[Load]()
+    for tendon in acting:
+        length, arms, _ = tendon_course(model, q, tendon, moving)
+        speed = sum((qd[i][k] * arm for (i, k), arm in arms.items()), 0.0)
+        tension = tendon.data.stiffness * stretch(tendon, length) + tendon.data.damping * speed
+        for start, r, end, s, factor in tendon.data.path:
+            ends = [(name, model.frames[name], point) for name, point in ((start, r), (end, s))]
+            if start == end:
+                continue
+            points = [frame.placement.locate(point) for _, frame, point in ends]
+            places = [
+                moving.X0[frame.body].locate(point)
+                for (_, frame, _), point in zip(ends, points, strict=True)
+            ]
+            d = places[1] - places[0]
+            pull = d * (tension * factor / sqrt(d.dot(d)))
+            for (name, frame, _), point, sign in zip(ends, points, (1.0, -1.0), strict=True):
+                force = moving.X0[frame.body].E @ (pull * sign)
+                f = Force(point.cross(force), force)
+                found.append(Load(frame.body, f, point, moves=True, turns=False, frame=name))
+    return found
+
+
+def stretch(tendon: Tendon, length: Number) -> Number:
+    """Distance of a length from the range in which its spring is at rest."""
+    lower, upper = tendon.data.rest
+    if lower == upper:
+        return length - lower
+    short = select(less(length, lower), length - lower, 0.0)
+    return select(less(upper, length), length - upper, short)
 
 
 def _stretched(model: Model, body: Body, moving: Moving) -> Body:

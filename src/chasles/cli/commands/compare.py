@@ -28,6 +28,10 @@ def compare(
         Path | None, option("File for the other library. Default: ROBOT, or one written from it.")
     ] = None,
     seed: Annotated[int, option("Seed of the random state.", min=0)] = 0,
+    motion: Annotated[
+        Path | None,
+        option("Motion whose states are compared: simulation, .csv, .parquet or plain."),
+    ] = None,
 ) -> Answer:
     """Compare a robot with another library, term by term.
 
@@ -39,6 +43,7 @@ def compare(
     Examples:
         chasles compare robot.urdf --with pinocchio --no-mimic --no-snap
         chasles compare robot.xml --with mujoco
+        chasles compare robot.xml --with mujoco --motion simulation
         chasles compare panda --with drake --no-mimic --no-snap
         chasles compare robot.xml --with pinocchio --file robot.urdf --json
     """
@@ -47,7 +52,8 @@ def compare(
         raise InputError("E-CLI-002", problem, part="--with")
     robot, own = asked.robot(), asked.file
     read = library in LIBRARIES and own and own.suffix in LIBRARIES[library].suffixes
-    found = compared(robot, library, file or (own if read else None), seed=seed)
+    there = file or (own if read else None)
+    found = compared(robot, library, there, seed=seed, motion=motion)
     terms = [{"term": name, "of": x.of, "difference": x.error} for name, x in found.terms]
     data = vars(found) | {"ok": found.ok, "terms": terms}
     return Answer(data, partial(_show, found), 0 if found.ok else FOUND)

@@ -29,7 +29,7 @@ from chasles.cli.options import (
     option,
 )
 from chasles.cli.recording import Recording
-from chasles.cli.scenario import CONTROLS
+from chasles.cli.scenario import ACTUATORS, LAWS
 from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, shoot
 from chasles.formats.motion import numbered
 from chasles.plots.paper import curves, energies, finish, positions, sheet
@@ -77,11 +77,12 @@ def simulate(
         list[str] | None, option("Initial joint velocities (rad/s or m/s).", metavar=NUMBERS)
     ] = None,
     random: Annotated[int | None, option("Start from a random state.", metavar="SEED")] = None,
+    keyframe: Annotated[str | None, option("Start from a keyframe of the file.")] = None,
     control: Annotated[
         str | None,
         option(
-            "Controller: pd, gravity, computed-torque or none.",
-            autocompletion=among((*CONTROLS, "none")),
+            "Controller: pd, gravity, computed-torque, actuators or none.",
+            autocompletion=among(LAWS),
         ),
     ] = None,
     stiffness: Annotated[
@@ -100,6 +101,14 @@ def simulate(
         ),
     ] = None,
     follow: Annotated[Path | None, option("Motion file to follow instead of a target.")] = None,
+    ctrl: Annotated[
+        list[str] | None,
+        option("Actuator controls: all, or ACTUATOR=X; repeatable.", metavar=NUMBERS),
+    ] = None,
+    act: Annotated[
+        list[str] | None,
+        option("Initial activations: all, or ACTUATOR=X; repeatable.", metavar=NUMBERS),
+    ] = None,
     disturbance: Annotated[
         str | None,
         option(
@@ -151,6 +160,7 @@ def simulate(
         chasles simulate puma560 --random 1 --duration 2
         chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
         chasles simulate puma560 --control gravity --write-scenario hold.toml
+        chasles simulate ant.xml --ctrl hip_1=0.5 --ctrl ankle_1=-0.2
         chasles simulate hold.toml --duration 2 --output hold --table hold.csv
         chasles simulate --output hold --resume
     """
@@ -173,13 +183,16 @@ def simulate(
             "q": work.coordinates("--q", q),
             "qd": work.coordinates("--qd", qd),
             "random": random,
+            "keyframe": keyframe,
         },
         "control": {
-            "law": control,
+            "law": ACTUATORS if control is None and (ctrl or act) else control,
             "stiffness": work.gains("--stiffness", stiffness),
             "damping": work.gains("--damping", damping),
             "target": work.coordinates("--target", goal),
             "follow": None if follow is None else str(follow.absolute()),
+            "ctrl": work.coordinates("--ctrl", ctrl),
+            "act": work.coordinates("--act", act),
         },
         "disturbance": work.disturbance(disturbance),
         "contact": work.contacts(foot or [], ground),

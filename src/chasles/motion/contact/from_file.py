@@ -61,22 +61,36 @@ def file_pairs(
 
     found: list[Pair] = []
     left: list[tuple[Any, Any]] = []
+    known = {_key(a, b) for a, b in model.source.paired}
     for shape in shapes:
         for plane in planes:
+            if _key(shape[0], plane[0]) in known:
+                continue
             if _moves(model, shape[0], plane[0]) and _masks(shape[0], plane[0]):
                 if meeting(shape[1], plane[1]):
                     found.append(pair(shape, plane))
                 else:
                     left.append((shape[1], plane[1]))
-    among = []
-    for a, b in combinations(shapes, 2) if own else ():
-        if not (_moves(model, a[0], b[0]) and _masks(a[0], b[0]) and _allowed(model, a[0], b[0])):
-            continue
+    among: list[Pair] = []
+    touching = [
+        (a, b)
+        for a, b in combinations(shapes, 2)
+        if _moves(model, a[0], b[0])
+        and _masks(a[0], b[0])
+        and _allowed(model, a[0], b[0])
+        and _key(a[0], b[0]) not in known
+    ]
+    for one, other in model.source.paired:
+        touching += [((one, a), (other, b)) for a in _any(model, one) for b in _any(model, other)]
+    for a, b in touching:
+        on_plane = "plane" in (a[0].kind, b[0].kind)
         ends = next(((x, y) for x, y in ((a, b), (b, a)) if meeting(x[1], y[1])), None)
+        if not (own or on_plane):
+            continue
         if ends is None:
             left.append((a[1], b[1]))
         else:
-            among.append(pair(*ends))
+            (found if on_plane else among).append(pair(*ends))
     if len(among) > MOST_OWN:
         left += [(p.body, p.surface) for p in among]
         among = []
@@ -94,7 +108,12 @@ def _tell(left: list[tuple[Any, Any]]) -> None:
 
 
 def _law(a: ShapeData, b: ShapeData, friction: float | None, restitution: float) -> Rigid:
-    """Friction of a pair: the larger of each, in as many directions as one of them has."""
+    """Friction of a pair: that of the shape with the higher priority.
+
+    With equal ones, the larger of each, in as many directions as one of them has.
+    """
+    if a.priority != b.priority:
+        a = b = max(a, b, key=lambda shape: shape.priority)
     given = [s.friction for s in (a, b) if s.friction is not None] or [FRICTION]
     slide, spin, roll = (max(values) for values in zip(*given, strict=True))
     slide = slide if friction is None else friction
@@ -131,6 +150,19 @@ def _allowed(model: Model, a: ShapeData, b: ShapeData) -> bool:
     i, j = _body(model, a), _body(model, b)
     parents = {k: model.bodies[k].parent for k in (i, j) if k != WORLD}
     return not ((parents.get(i) == j and j != WORLD) or (parents.get(j) == i and i != WORLD))
+
+
+def _key(a: ShapeData, b: ShapeData) -> frozenset[tuple[Any, ...]]:
+    """Two shapes, whatever their friction."""
+    return frozenset((x.link, x.kind, x.size, repr(x.pose), x.file) for x in (a, b))
+
+
+def _any(model: Model, shape: ShapeData) -> Iterator[Any]:
+    """A plane, or the shape of contact of another shape."""
+    if shape.kind == "plane":
+        yield _plane(shape)
+    else:
+        yield from _shape(model, shape)
 
 
 def _plane(shape: ShapeData) -> Plane:

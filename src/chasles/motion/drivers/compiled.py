@@ -1,7 +1,7 @@
 """Motions in machine code: arrays checked, the step compiled, the loop run."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,9 +21,11 @@ from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import BUILT_IN, parameter_count, traced
+from chasles.motion.controls import Controls
 from chasles.motion.drivers.places import Place, place_of
 from chasles.motion.options import MOST_STEPS, check_resolution
 from chasles.motion.records import End, Touching, Trajectory
+from chasles.motion.steps.stiction import check_tendons
 from chasles.motion.steps.traced import (
     STEPS,
     RolloutGradient,
@@ -55,8 +57,9 @@ class Recipe:
 class Course:
     """Start of a motion and its steps; done: completed steps of `total`.
 
-    `tau` is None if a controller computes it. `watch` is the earlier state of contacts, if any.
-    `function` is the name in messages.
+    `tau` is None if a controller computes it. `ctrl` holds controls given as numbers, and `act` the
+    initial activations. `watch` is the earlier state of contacts, if any. `function` is the name in
+    messages.
     """
 
     q: Any
@@ -73,6 +76,8 @@ class Course:
     total: int | None = None
     function: str = "rollout"
     watch: Any = None
+    ctrl: Any = None
+    act: Any = None
 
 
 class Rollout:
@@ -93,6 +98,8 @@ class Rollout:
             remedy = f"use one of {', '.join(STEPS)}"
             raise InputError("E-MOTION-016", problem, remedy, part="rollout")
         require_tree(model, "rollout", "use chasles.simulate")
+        if dissipation:
+            check_tendons(model)
         if parameters and (control is None or isinstance(control, BUILT_IN)):
             problem = "parameters were given, but tau is not a controller"
             remedy = "give tau as a function of t, q, qd and p"
@@ -109,6 +116,10 @@ class Rollout:
         self._sizes = {"q": model.nq, "qd": model.nv}
         if contacts is not None and contacts.states:
             self._sizes["contact_states"] = contacts.states
+        taken = {v.name: v.size for v in self.control.inputs} if self.control else {}
+        self._given = {"ctrl": taken["ctrl"]} if "ctrl" in taken else {}
+        if "act" in taken:
+            self._sizes["act"] = taken["act"]
         self._loops: dict[tuple[str, ...], Any] = {}
         self._touchers: dict[tuple[str, ...], Any] = {}
         self._adjoints: dict[tuple[str, ...], Any] = {}
@@ -172,7 +183,7 @@ class Rollout:
             touching = self._touched(place, along, course.threads)
         t = course.start + dt * numbers
         kept = Trajectory(t, along[0], along[1], touching=touching, end=end, compiled=True)
-        return replace(kept, unstable=unstable)
+        return replace(kept, unstable=unstable, act=along[-1] if "act" in self._sizes else None)
 
     def _watch(self, place: Place, course: Course, lead: tuple[int, ...]) -> Any:
         """Return the watch of the contacts before the first step, (count, size)."""
@@ -184,7 +195,7 @@ class Rollout:
     def pullback(self, course: Course, covectors: Any) -> RolloutGradient:
         """Covectors of the states that the motion keeps, pulled back (`Robot.rollout_pullback`)."""
         given = (course.q, course.qd, course.tau, course.contact_states, course.parameters)
-        refuse("rollout_pullback", *given)
+        refuse("rollout_pullback", *given, course.ctrl, course.act)
         check_holonomic(self.model)
         lead, states, controls = self._start(self._place(course), course)
         steps, every = course.steps, course.every
@@ -192,6 +203,7 @@ class Rollout:
         weights = checked_weights(covectors, lead, records, self.model.nv)
         weights += [np.zeros((1, records, a.shape[1])) for a in states[2:]]
         names = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
+        names = (*names, *self._given)
         arrays, length = (states, controls, weights), (steps, every, course.threads)
         found, others = gone_back(self._adjoint, names, *arrays, *length)
         if not all(np.isfinite(a).all() for a in (*found, *others.values())):
@@ -201,12 +213,19 @@ class Rollout:
         by = [a.reshape(*lead, a.shape[1]) for a in found]
         rows = {name: a.reshape(*lead, *a.shape[1:]) for name, a in others.items()}
         each = {name: a[..., 0, :] for name, a in rows.items()}
+        own = dict(zip(self._sizes, by, strict=False))
+        tau, ctrl = (
+            (each if np.ndim(getattr(course, name)) < 2 else rows).get(name)
+            for name in ("tau", "ctrl")
+        )
         return RolloutGradient(
             q=by[0],
             qd=by[1],
-            tau=(each if np.ndim(course.tau) < 2 else rows).get("tau"),
+            tau=tau,
             parameters=each.get("parameters"),
-            contact_states=by[2] if len(by) > 2 else None,
+            contact_states=own.get("contact_states"),
+            ctrl=ctrl,
+            act=own.get("act"),
         )
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
@@ -227,10 +246,12 @@ class Rollout:
             problem = "contact_states was given, but no contact has internal state"
             raise InputError("E-MOTION-021", problem, part=course.function)
         own = {"parameters": self.parameters} if self.parameters else {}
-        sizes = self._sizes | own | {"tau": self.model.nv}
+        sizes = self._sizes | own | {"tau": self.model.nv} | self._given
+        check_given(course, self._sizes, self._given)
         arguments = {name: getattr(course, name) for name in sizes}
-        if surfaces and given is None:
-            arguments["contact_states"] = [0.0] * surfaces
+        for name in ("contact_states", "act"):
+            if name in sizes and arguments[name] is None:
+                arguments[name] = [0.0] * sizes[name]
         for name in ("q", "qd"):
             if arguments[name] is None:
                 raise ArgumentError("E-CALL-118", f"{name} is missing", part=course.function)
@@ -245,12 +266,13 @@ class Rollout:
         lead = leading_shape(place.function, **{name: given[name] for name in names})
         states = [place.flat(given[name], lead, (n,)) for name, n in self._sizes.items()]
         controls = (
-            [] if self.control is not None else [joint_forces(place, lead, steps, self.model.nv)]
+            [] if self.control is not None else [given_rows(place, lead, steps, self.model.nv)]
         )
         if m:
             own = given["parameters"]
             shared = own.ndim == 1
             controls.append(place.flat(own[..., None, :], (1,) if shared else lead, (1, m)))
+        controls += [given_rows(place, lead, steps, n, name) for name, n in self._given.items()]
         times = course.start + course.dt * np.arange(course.done, course.done + steps, dtype=float)
         controls.append(place.sent(times.reshape(1, steps, 1)))
         if self.contacts is None:
@@ -266,7 +288,7 @@ class Rollout:
             self._touchers[target] = compiled_kernel(
                 ("contacts", found.hash), lambda: found, *target
             )
-        states = records[2] if len(records) > 2 else records[0][..., :0]
+        states = records[2] if "contact_states" in self._sizes else records[0][..., :0]
         arguments = (*records[:2], states)
         forces, gaps, _ = place.call(self._touchers[target], arguments, threads)
         return Touching(forces, gaps, states)
@@ -301,7 +323,8 @@ def prepared(
     again: bool = False,
 ) -> Rollout:
     """A compiled step, kept for the next call; again: the controller may have changed, trace it."""
-    control, count = control if callable(control) else None, parameter_count(parameters)
+    known_law = callable(control) or isinstance(control, Controls)
+    control, count = control if known_law else None, parameter_count(parameters)
     check_hash("rollout", "dissipation", dissipation)
     pairs = None if contacts is None else given_pairs("rollout", contacts)
     constant, known = None if pairs is None else dt, robot.mechanism.kept
@@ -349,20 +372,29 @@ def kept_steps(steps: int, every: int) -> np.ndarray:
     return numbers if numbers[-1] == steps else np.append(numbers, steps)
 
 
-def joint_forces(place: Place, lead: tuple[int, ...], steps: int, nv: int) -> Any:
-    """Joint forces as (count or 1, steps or 1, nv)."""
-    array = place.given["tau"]
+def check_given(course: Course, states: Collection[str], rows: Collection[str]) -> None:
+    """Refuse activations and controls that nothing takes."""
+    for name, known in (("act", states), ("ctrl", rows)):
+        if getattr(course, name) is not None and name not in known:
+            problem = f"{name} was given, but no actuator takes it"
+            raise InputError("E-MOTION-142", problem, "leave it out", part=course.function)
+
+
+def given_rows(place: Place, lead: tuple[int, ...], steps: int, nv: int, name: str = "tau") -> Any:
+    """Joint forces or controls as (count or 1, steps or 1, size)."""
+    array = place.given[name]
     if array is None:
         return place.sent(np.zeros((1, 1, nv)))
     if array.ndim == 1:
         return place.flat(array, (1,), (1, nv))
     if array.shape[-2] not in (1, steps):
-        problem = f"tau must have shape ({nv},) or (..., {steps}, {nv}), not {array.shape}"
+        problem = f"{name} must have shape ({nv},) or (..., {steps}, {nv}), not {array.shape}"
         raise InputError("E-MOTION-023", problem, part=place.function)
     if array.ndim == 2:
         return place.flat(array, (1,), array.shape)
     try:
         return place.flat(array, lead, array.shape[-2:])
     except ValueError:
-        problem = f"leading shape {array.shape[:-2]} of tau does not broadcast to {lead} of q, qd"
+        shape = array.shape[:-2]
+        problem = f"leading shape {shape} of {name} does not broadcast to {lead} of q, qd"
         raise InputError("E-MOTION-024", problem, part=place.function) from None

@@ -256,6 +256,20 @@ def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touch
     )
 
 
+def seen(event: Event, n: int) -> Event:
+    """An event of the first n numbers of q, without what stands behind them."""
+
+    def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
+        return event.function(t, q[:n], qd)
+
+    def then(t: float, q: np.ndarray, qd: np.ndarray) -> tuple[Any, Any]:
+        assert event.then is not None
+        after, speed = event.then(t, q[:n], qd)
+        return np.concatenate([np.asarray(after, dtype=float), q[n:]]), speed
+
+    return replace(event, function=function, then=None if event.then is None else then)
+
+
 # Soft surfaces -----------------------------------------------------------------------------------
 
 
@@ -324,17 +338,7 @@ class Surfaces:
 
     def seen_by(self, event: Event) -> Event:
         """An event of q without what stands behind it."""
-        n = self.nq
-
-        def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
-            return event.function(t, q[:n], qd)
-
-        def then(t: float, q: np.ndarray, qd: np.ndarray) -> tuple[Any, Any]:
-            assert event.then is not None
-            after, speed = event.then(t, q[:n], qd)
-            return np.concatenate([np.asarray(after, dtype=float), q[n:]]), speed
-
-        return replace(event, function=function, then=None if event.then is None else then)
+        return seen(event, self.nq)
 
     def touching(self, q: np.ndarray, qd: np.ndarray) -> Touching:
         """Forces, gaps and states along a trajectory."""

@@ -18,8 +18,9 @@ from chasles.model.given import is_finite
 from chasles.motion.contact.pairs import Rigid, given_pairs
 from chasles.motion.contract import Array, read_only
 from chasles.motion.controllers import BUILT_IN, controlled
+from chasles.motion.controls import Activated, Controls
 from chasles.motion.drivers import running
-from chasles.motion.drivers.contacts import Surfaces, check_rigid, touched
+from chasles.motion.drivers.contacts import Surfaces, check_rigid, seen, touched
 from chasles.motion.drivers.dry import Dry
 from chasles.motion.drivers.loops import ByFunction, Closed
 from chasles.motion.drivers.rigid import RigidContact
@@ -27,7 +28,7 @@ from chasles.motion.drivers.watched import Watched
 from chasles.motion.options import DT, MOST_STEPS, Forces, Plan, check_resolution
 from chasles.motion.records import Occurrence, Trajectory
 from chasles.motion.steps.integrators import Integrator, chosen
-from chasles.motion.steps.stiction import dry_friction
+from chasles.motion.steps.stiction import check_tendons, dry_friction
 from chasles.motion.steps.system import Accelerate, Local, Place, State, Taken, Tree, path, take
 
 LOOSE = 1e-2
@@ -51,6 +52,8 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
     events = running.checked_events(plan.events, q)
     contacts = given_pairs("simulate", plan.contacts)
     integrator, advance = chosen(mechanism, plan.integrator, plan.free)
+    if plan.dissipation:
+        check_tendons(mechanism.model)
     firm = rigid_contacts(plan)
     soft: Surfaces | None = None
     if contacts and not firm:
@@ -59,7 +62,9 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         problem = "contact_states was given, but there are no contacts"
         raise InputError("E-MOTION-064", problem, part="simulate")
     dynamics = _dynamics(mechanism, plan, () if soft is None else soft.contacts.frames)
-    force = host_forces(mechanism, plan.control, qd)
+    driven = _driven(mechanism, plan, q, firm or soft is not None)
+    acting = driven if driven is not None and driven.size else None
+    force = host_forces(mechanism, plan.control, qd) if driven is None else driven.force
     dry: Dry | None = None
     rigid: RigidContact | None = None
     if firm:
@@ -70,23 +75,26 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
     elif plan.dissipation and dry_friction(mechanism.model).any():
         advance = dry = Dry(mechanism, advance, qd.shape)
         force = dry.force(force)
-    accelerate = _under(dynamics, force, soft)
+    accelerate = _under(dynamics, force, soft, acting)
     if dry is not None:
         dry.free, accelerate = accelerate, dry.accelerate
     if rigid is not None:
         rigid.free, accelerate = accelerate, rigid.accelerate
-    mover, way, nv = _mover(mechanism, plan), path(mechanism.model), mechanism.nv
+    mover, way, nq, nv = _mover(mechanism, plan), path(mechanism.model), mechanism.nq, mechanism.nv
     begin: running.Begin = mover.begin
     at = begin(State(start, q, qd))
 
     def step(place: Place, at: State, goal: float) -> Taken:
-        local = Local(mechanism, nv, way, place, accelerate, at.t, at.q, soft)
+        local = Local(mechanism, nv, way, place, accelerate, at.t, at.q, acting or soft)
         taken = take(advance, local, at.qd, goal)
         return taken if dry is None else dry.stilled(at.q, taken)
 
     if soft is not None:
         at = at._replace(q=soft.begin(at.q, at.qd, plan.contact_states))
         begin, events = soft.beginning(begin), tuple(map(soft.seen_by, events))
+    if acting is not None:
+        at = at._replace(q=acting.begin(at.q, plan.act))
+        begin, events = _beginning_behind(begin, acting), tuple(seen(e, nq) for e in events)
     even = _paced(partial(mover.step, step), integrator, start, whole, plan)
     pace: running.Pace = even
     watch: Watched | None = None
@@ -115,14 +123,42 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
     more, stop = running.run(pace, begin, events, keep, at, end, plan.progress, steps)
     times, q, qd = keep.states(at.q, at.qd)
     happened, touching = sorted([*happened, *more], key=lambda one: one.t), None
+    happened = [one._replace(q=one.q[..., :nq]) for one in happened]
     if soft is not None:
-        happened = [one._replace(q=one.q[..., : mechanism.nq]) for one in happened]
         touching = soft.touching(q, qd)
     if rigid is not None and contacts:
         touching = touched(keep.others, sum(pair.points for pair in contacts))
     rest = tuple(happened), touching, stop._replace(memory=running.remembered(parts))
-    moved = Trajectory(times, q[..., : mechanism.nq], qd, tuple(mover.rechosen), *rest)
+    moved = Trajectory(times, q[..., :nq], qd, tuple(mover.rechosen), *rest)
+    moved = moved if acting is None else replace(moved, act=q[..., nq:])
     return moved if watch is None else replace(moved, unstable=watch.unstable)
+
+
+def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> Activated | None:
+    """The actuators, where controls are given; their activations do not go with contacts."""
+    if not isinstance(plan.control, Controls):
+        if plan.act is not None:
+            problem = "act was given without ctrl"
+            raise ArgumentError("E-MOTION-145", problem, "give both", part="simulate")
+        return None
+    driven = Activated(mechanism, plan.control, plan.ctrl, q.shape[:-1])
+    dry = plan.dissipation and dry_friction(mechanism.model).any()
+    if driven.size and (touches or dry):
+        problem = "activations step by step do not go with contacts, limits and dry friction"
+        remedy = "take integrator='time-stepping', or a motion that can be compiled"
+        raise InputError("E-MOTION-146", problem, remedy, part="simulate")
+    return driven
+
+
+def _beginning_behind(begin: running.Begin, acting: Activated) -> running.Begin:
+    """The same for positions with activations behind them."""
+
+    def begun(at: State) -> State:
+        place, act = np.split(at.q, [at.q.shape[-1] - acting.size], axis=-1)
+        here = begin(at._replace(q=place))
+        return here._replace(q=np.concatenate([here.q, act], -1))
+
+    return begun
 
 
 def rigid_contacts(plan: Plan) -> bool:
@@ -241,17 +277,23 @@ def _dynamics(mechanism: Mechanism, plan: Plan, frames: Sequence[str]) -> Accele
 
 
 def _under(
-    dynamics: Accelerations, force: Callable[..., np.ndarray], soft: Surfaces | None
+    dynamics: Accelerations,
+    force: Callable[..., np.ndarray],
+    soft: Surfaces | None,
+    acting: Activated | None,
 ) -> Accelerate:
-    """accelerate(t, q, qd) under joint forces; the rates of soft surfaces stand behind qdd."""
+    """accelerate(t, q, qd) under joint forces; behind qdd stand the rates of what is behind q."""
 
     def accelerate(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         q, wrenches, rates = (q, [], []) if soft is None else soft.pressing(q, qd)
-        qdd = dynamics(t, q, qd, force(t, q, qd), *wrenches)
+        tau = force(t, q, qd)
+        if acting is not None:
+            q, rates = q[..., : -acting.size], [acting.rates(t, q, qd)]
+        qdd = dynamics(t, q, qd, tau, *wrenches)
         if not np.isfinite(qdd).all():
             problem = f"accelerations are not finite at t = {t:.6g} s"
             remedy = "reduce dt, or check tau"
             raise NotFiniteError("E-MOTION-039", problem, remedy, part="simulate")
-        return qdd if soft is None else np.concatenate([qdd, *rates], -1)
+        return np.concatenate([qdd, *rates], -1) if rates else qdd
 
     return accelerate

@@ -1,7 +1,8 @@
-"""Joints as points of contact with one direction, in rad or m: limits that stop, dry friction."""
+"""Joints and tendons as points of contact with one direction, in rad or m: limits, dry friction."""
 
 import numpy as np
 
+from chasles.algorithms.spatial.lines import lines
 from chasles.mechanisms import Mechanism
 from chasles.motion.contact.dynamics import limit_rows
 from chasles.motion.contact.modes import SLOW
@@ -25,7 +26,7 @@ def _moves(gap: np.ndarray, speed: np.ndarray, J: np.ndarray) -> Moves:
 
 
 class Stops:
-    """Joint limits as points of contact: one direction each, in rad or m."""
+    """Limits of joints and tendons as points of contact: one direction each, in rad or m."""
 
     def __init__(self, mechanism: Mechanism, used: bool) -> None:
         self._mechanism, self._start = mechanism, mechanism.neutral()
@@ -37,12 +38,37 @@ class Stops:
         self._J = _columns(mechanism.nv, self._freedom, self._sign)
         ends, freedoms = {1.0: "lower", -1.0: "upper"}, mechanism.loops.freedoms
         self.names = [f"{freedoms[k]} {ends[sign]} limit" for k, sign, _ in rows]
+        ended = [
+            (k, each.name, sign, limit)
+            for k, each in enumerate(lines(mechanism.model) if used else ())
+            for sign, limit in zip((1.0, -1.0), each.limits, strict=True)
+            if np.isfinite(limit)
+        ]
+        self._line = [k for k, *_ in ended]
+        self._ends = np.array([(sign, limit) for *_, sign, limit in ended]).reshape(-1, 2)
+        self._motion = mechanism.function("line_motion") if ended else None
+        self.names += [f"{name} {ends[sign]} limit" for _, name, sign, _ in ended]
 
     def __call__(self, at: State) -> Moves:
         """Return the distances of joints from their limits, and their motion there."""
         moved = self._mechanism.difference(self._start, at.q)[self._freedom]
         speed = self._sign * at.qd[self._freedom]
-        return _moves(self._gap + self._sign * moved, speed, self._J)
+        joints = _moves(self._gap + self._sign * moved, speed, self._J)
+        if self._motion is None:
+            return joints
+        parts = zip(joints, self._lines(at), strict=True)
+        return Moves(*(np.concatenate(pair) for pair in parts))
+
+    def _lines(self, at: State) -> Moves:
+        """Those of tendons and ball joints, whose directions change with the position."""
+        assert self._motion is not None
+        nv, (sign, limit) = self._mechanism.nv, self._ends.T
+        every = self._motion(at.q, at.qd).reshape(-1, nv + 2)[self._line] * sign[:, None]
+        J = np.zeros((len(every), 3, nv))
+        J[:, 2] = every[:, :nv]
+        moves = _moves(every[:, nv] - sign * limit, J[:, 2] @ at.qd, J)
+        moves.bias[:, 2] = every[:, nv + 1]
+        return moves
 
 
 class Resting:

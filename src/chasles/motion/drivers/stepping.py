@@ -22,12 +22,14 @@ from chasles.model.given import check_hash
 from chasles.motion.contact.pairs import Compliant, Pair, Rigid, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import parameter_count, traced
+from chasles.motion.controls import Controls
 from chasles.motion.drivers.compiled import (
     DONE,
     Course,
+    check_given,
     check_threads,
     compiled_kernel,
-    joint_forces,
+    given_rows,
     kept_steps,
 )
 from chasles.motion.drivers.places import Place, place_of
@@ -62,12 +64,15 @@ class Stepped:
         require_tree(model, "time-stepping", "use another integrator")
         self.model, self.scene, self.dt, self.parameters = model, scene, dt, parameters
         self.control = None if control is None else traced(model, control, parameters)
-        words = repr((scene.pairs, scene.limits, scene.dissipation))
+        words = repr((scene.pairs, scene.limits, scene.dissipation, scene.stopped))
         digest = "" if self.control is None else self.control.hash
         self.recipe = Recipe(model.source, model.mimics, words, digest, dt)
         self._made: Steps | None = None
         self._loops: dict[tuple[str, str], Any] = {}
         self._gaps: dict[tuple[str, str], Any] = {}
+        taken = {v.name: v.size for v in self.control.inputs} if self.control else {}
+        self._given = {"ctrl": taken["ctrl"]} if "ctrl" in taken else {}
+        self._behind = {"act": taken["act"]} if "act" in taken else {}
 
     @property
     def steps(self) -> Steps:
@@ -119,10 +124,12 @@ class Stepped:
                 self._by_host(run, states, rest, lead, course, often, host)
         place.check(records)
         q, qd, *forces = (r.reshape(*lead, *r.shape[1:]) for r in records)
+        act = forces.pop() if self._behind else None
         gone, total = course.done + course.steps, course.total or course.steps
         memory = {DONE: np.array(gone)}
         time = course.start + course.dt * gone
-        end = End(time, q[..., -1, :].copy(), qd[..., -1, :].copy(), gone == total, memory)
+        last = q[..., -1, :] if act is None else np.concatenate([q, act], -1)[..., -1, :]
+        end = End(time, last.copy(), qd[..., -1, :].copy(), gone == total, memory)
         wanted = (numbers % course.every == 0) | (numbers == total)
         wanted[0] &= not course.done
         which = np.flatnonzero(wanted).tolist()
@@ -132,7 +139,7 @@ class Stepped:
         effort = {name: added[:, k].reshape(lead) for k, name in enumerate(EFFORT)}
         effort["iterations"] = effort["iterations"] / max(course.steps, 1)
         kept = Trajectory(t, q, qd, touching=touching, end=end, compiled=host is None)
-        return replace(kept, **effort)
+        return replace(kept, **effort, act=None if act is None else act[..., which, :])
 
     def _by_host(
         self,
@@ -144,8 +151,8 @@ class Stepped:
         often: int,
         host: Callable[..., Any],
     ) -> None:
-        """One step at a time, with joint forces of a function."""
-        kept, nv = 0, self.model.nv
+        """One step at a time, with joint forces or controls of a function."""
+        kept, nv = 0, self._given.get("ctrl", self.model.nv)
         for k in range(course.steps):
             t = course.start + course.dt * (course.done + k)
             now = [a.reshape(*lead, a.shape[1]) for a in states[:2]]
@@ -164,8 +171,13 @@ class Stepped:
             raise InputError("E-MOTION-131", problem, part=course.function)
         own = {"parameters": self.parameters} if self.parameters else {}
         sizes = {"q": self.model.nq, "qd": self.model.nv} | own | {"tau": self.model.nv}
+        check_given(course, self._behind, self._given)
+        sizes |= self._given | self._behind
         variables = [Variable(name, (n,)) for name, n in sizes.items()]
-        place = place_of(course.function, variables, [getattr(course, name) for name in sizes])
+        given = {name: getattr(course, name) for name in sizes}
+        if self._behind and given["act"] is None:
+            given["act"] = [0.0] * sizes["act"]
+        place = place_of(course.function, variables, list(given.values()))
         if not backends.takes_numpy(place.backend):
             if host is not None:
                 problem = "a controller that cannot be traced runs only on the CPU"
@@ -178,6 +190,7 @@ class Stepped:
         """The shape of the batch, its states (count, size), and other inputs of the step."""
         given, m, nv = place.given, self.parameters, self.model.nv
         names = ("q", "qd", "parameters") if m else ("q", "qd")
+        names = (*names, *self._behind)
         lead = leading_shape(place.function, **{name: given[name] for name in names})
         states = [
             place.flat(given[name], lead, (n,)) for name, n in (("q", self.model.nq), ("qd", nv))
@@ -185,14 +198,17 @@ class Stepped:
         count = len(states[0])
         if self.slots:
             states.append(place.sent(np.zeros((count, 3 * self.slots))))
+        states += [place.flat(given[name], lead, (n,)) for name, n in self._behind.items()]
         states.append(place.sent(np.zeros((count, len(EFFORT)))))
         controls = []
         if self.control is None:
-            controls.append(joint_forces(place, lead, course.steps, nv))
+            controls.append(given_rows(place, lead, course.steps, nv))
         elif m:
             shared = given["parameters"].ndim == 1
             rows = (1,) if shared else lead
             controls.append(place.flat(given["parameters"][..., None, :], rows, (1, m)))
+        for name, n in self._given.items():
+            controls.append(given_rows(place, lead, course.steps, n, name))
         times = course.start + course.dt * np.arange(course.done, course.done + course.steps)
         controls.append(place.sent(times.astype(float).reshape(1, -1, 1)))
         return lead, states, controls
@@ -232,7 +248,7 @@ def scene_of(robot: Machine, plan: Plan) -> Scene:
     check_pairs("simulate", pairs)
     limits = stops(robot.model) if plan.limits else ()
     check_hash("simulate", "dissipation", plan.dissipation)
-    return Scene(robot.model, pairs, limits, plan.dissipation)
+    return Scene(robot.model, pairs, limits, plan.dissipation, bool(plan.limits))
 
 
 def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
@@ -252,8 +268,9 @@ def prepared(
     """A compiled step, kept for the next call; again: the controller may have changed, trace it."""
     scene, known = scene_of(robot, plan), robot.mechanism.kept
     count = parameter_count(plan.parameters)
-    control = control if callable(control) else None
-    key: Any = (TIME_STEPPING, scene.pairs, scene.limits, scene.dissipation, dt, control, count)
+    control = control if callable(control) or isinstance(control, Controls) else None
+    own = (scene.pairs, scene.limits, scene.dissipation, scene.stopped)
+    key: Any = (TIME_STEPPING, *own, dt, control, count)
     try:
         if not again and key in known:
             found: Stepped = known[key]

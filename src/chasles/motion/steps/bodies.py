@@ -70,14 +70,14 @@ def _rotation(quaternion: np.ndarray) -> np.ndarray:
     )
 
 
-def viscous_damping(model: Model) -> np.ndarray:
-    """Viscous damping along each velocity."""
+def along_velocities(model: Model, what: str) -> np.ndarray:
+    """The damping or stiffness of joints along each velocity."""
     found = np.zeros(model.nv)
     for i, body in enumerate(model.bodies):
         for owner, first, ratio in model.shares(i):
             start = model.velocity_slices[owner].start + first
-            damping = np.array([float(f) for f in body.joint.damping])
-            found[start : start + len(damping)] += ratio * ratio * damping
+            own = np.array([float(f) for f in getattr(body.joint, what)])
+            found[start : start + len(own)] += ratio * ratio * own
     return found
 
 

@@ -25,7 +25,8 @@ from chasles.motion.geometry.closed_forms import (
     sqrt,
 )
 from chasles.motion.steps.algebra import columns, dot, grouped, skew, solved_square, total, zeros
-from chasles.motion.steps.impulses import NORMAL, SLOW, TANGENT, Friction, Normal
+from chasles.motion.steps.impulses import SLOW, TANGENT, Friction, Normal
+from chasles.motion.steps.lines import Dry, Stop, speed_along, stiffen
 
 PIVOT = 1e-9
 """The least pivot of the derivative, as a part of the diagonal of M."""
@@ -49,15 +50,6 @@ class Touch(NamedTuple):
     weight: float
 
 
-class Stop(NamedTuple):
-    """A joint at a limit: velocity number, sign, bound, inverse mass."""
-
-    place: int
-    sign: float
-    bound: Number
-    weight: float
-
-
 class Problem(NamedTuple):
     """The numbers of one step, in the program that has them."""
 
@@ -69,7 +61,7 @@ class Problem(NamedTuple):
     carriers: list[np.ndarray]
     touches: list[Touch]
     stops: list[Stop]
-    dry: list[tuple[int, float, float]]
+    dry: list[Dry]
     order: tuple[int, ...]
 
 
@@ -158,8 +150,7 @@ class Newton:
             out = maximum(touch.bound, 0.0)
             released = released + self._normal(touch).impulse(u[2]) * out
         for stop in self.p.stops:
-            term = Normal(stop.bound, 1.0 / (NORMAL * stop.weight))
-            push = term.impulse(stop.sign * v[stop.place])
+            push = stop.term.impulse(speed_along(stop.row, v))
             released = released + push * maximum(stop.bound, 0.0)
         return dot(momentum, v), released
 
@@ -179,10 +170,13 @@ class Newton:
             for J, wrench in grouped(columns(p.carriers, k), wrenches):
                 g[k] = g[k] - dot(J, wrench)
         for stop in p.stops:
-            term = Normal(stop.bound, 1.0 / (NORMAL * stop.weight))
-            g[stop.place] = g[stop.place] - stop.sign * term.impulse(stop.sign * v[stop.place])
-        for k, limit, stiff in p.dry:
-            g[k] = g[k] - Friction(limit, stiff).impulse(v[k : k + 1])[0]
+            push = stop.term.impulse(speed_along(stop.row, v))
+            for k, a in stop.row:
+                g[k] = g[k] - a * push
+        for dry in p.dry:
+            rub = dry.term.impulse([speed_along(dry.row, v)])[0]
+            for k, a in dry.row:
+                g[k] = g[k] - a * rub
         return g
 
     def _derivative(self, v: np.ndarray, at: Any, exact: Number) -> np.ndarray:
@@ -198,12 +192,11 @@ class Newton:
             for j in range(n):
                 H[i, j] = H[i, j] + _between(signed[i], signed[j], spatial, sums)
         for stop in p.stops:
-            term = Normal(stop.bound, 1.0 / (NORMAL * stop.weight))
-            k = stop.place
-            H[k, k] = H[k, k] + term.slope(stop.sign * v[k])
-        for k, limit, stiff in p.dry:
-            slope, inverse = Friction(limit, stiff).slope(v[k : k + 1])
-            H[k, k] = H[k, k] + slope * (1.0 - exact * inverse * v[k] * v[k])
+            stiffen(H, stop.row, stop.term.slope(speed_along(stop.row, v)))
+        for dry in p.dry:
+            u = speed_along(dry.row, v)
+            slope, inverse = dry.term.slope([u])
+            stiffen(H, dry.row, slope * (1.0 - exact * inverse * u * u))
         return H
 
     def _stiffness(self, touch: Touch, u: np.ndarray, w: np.ndarray, exact: Number) -> np.ndarray:
@@ -254,11 +247,11 @@ class Newton:
         for touch, here, along in zip(p.touches, at, self.velocities(d), strict=True):
             parts.append(self._along(touch, here, along))
         for stop in p.stops:
-            term, k = Normal(stop.bound, 1.0 / (NORMAL * stop.weight)), stop.place
-            parts.append(_Touching(term, stop.sign * v[k], stop.sign * d[k], [], 0.0, 0.0))
-        for k, limit, stiff in p.dry:
-            square = _Square.of(v[k : k + 1], d[k : k + 1])
-            parts.append(_Dry(Friction(limit, stiff), square))
+            speed, change = speed_along(stop.row, v), speed_along(stop.row, d)
+            parts.append(_Touching(stop.term, speed, change, [], 0.0, 0.0))
+        for dry in p.dry:
+            square = _Square.of(*(np.array([speed_along(dry.row, x)]) for x in (v, d)))
+            parts.append(_Dry(dry.term, square))
 
         def slope(alpha: Number) -> np.ndarray:
             return total([np.array(part(alpha), dtype=object) for part in parts])

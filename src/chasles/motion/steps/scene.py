@@ -16,13 +16,15 @@ from chasles.motion.steps.slots import Spot, meeting
 class Scene:
     """What acts on a robot in a step: pairs that touch, stops of joints, dry friction, damping.
 
-    limits: (velocity, lower, upper) of joints of one degree of freedom that stop there.
+    limits: (velocity, lower, upper) of joints of one degree of freedom that stop there. stopped:
+    tendons and ball joints stop at their limits, too.
     """
 
     model: Model
     pairs: tuple[Pair, ...]
     limits: tuple[tuple[int, int, float, float], ...] = ()
     dissipation: bool = False
+    stopped: bool = False
 
     @property
     def slots(self) -> int:

@@ -18,6 +18,7 @@ import numpy as np
 from chasles.expr import RULES, Arena, Number, Program, Variable, jacobian
 from chasles.functions.programs import Derivative, program
 from chasles.motion.contact.pairs import Compliant, Rigid
+from chasles.motion.controls import OWN, durations, kept_within, named_results, only_forces
 from chasles.motion.geometry.closed_forms import (
     contact_axes,
     cross,
@@ -39,13 +40,21 @@ from chasles.motion.steps.bodies import (
     numbers_of,
     origin_of,
     span_of,
-    viscous_damping,
     weight_of,
 )
 from chasles.motion.steps.bouncing import bouncing
 from chasles.motion.steps.carried import Carried
-from chasles.motion.steps.convex import Newton, Problem, Stop, Touch
-from chasles.motion.steps.impulses import NORMAL, SLOW, TANGENT, bound
+from chasles.motion.steps.convex import Newton, Problem, Touch
+from chasles.motion.steps.impulses import NORMAL, SLOW, bound
+from chasles.motion.steps.lines import (
+    Row,
+    drawn,
+    joint_friction,
+    joint_stops,
+    line_friction,
+    line_stops,
+)
+from chasles.motion.steps.passive import Passive
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.stiction import dry_friction
 
@@ -92,9 +101,10 @@ class Steps:
         model, arena, dt = self.model, self._arena, self.dt
         own = {"tau": model.nv}
         if self.control is not None:
-            own = {v.name: v.size for v in self.control.inputs if v.name == "parameters"}
+            own = {v.name: v.size for v in self.control.inputs if v.name in OWN}
         self.slots = self.scene.slots
-        states = {"q": model.nq, "qd": model.nv, "forces": 3 * self.slots, "effort": len(EFFORT)}
+        states = {"q": model.nq, "qd": model.nv, "forces": 3 * self.slots}
+        states |= {"act": self._activations, "effort": len(EFFORT)}
         self.states = {name: n for name, n in states.items() if n}
         sizes = self.states | own
         self.inputs = [Variable(n, (s,)) for n, s in sizes.items()] + [Variable("t", ())]
@@ -104,6 +114,9 @@ class Steps:
         q, v = given["q"], given["qd"]
         M = result(program(model, "mass_matrix"), arena, {"q": q})
         h = result(program(model, "bias_forces"), arena, {"q": q, "qd": v})
+        still = neutral_posture(model)
+        self._inverse = np.linalg.pinv(numbers_of(program(model, "mass_matrix"), q=still))
+        self._lines = drawn(model, arena, q, v, self._inverse)
         tau, K, D = self._forces(arena, given)
         H = M + dt * D + dt * dt * K
         # Linear velocities of free joints along the world's axes: without the rate of turning.
@@ -125,19 +138,20 @@ class Steps:
             tau = given["tau"]
         else:
             known = {x.name: given[x.name] for x in self.control.inputs}
-            tau = result(self.control, arena, known)
+            control = only_forces(self.control)
+            tau = result(control, arena, known)
             used = {x.name for x in self.control.inputs}
             if "qd" in used:
-                D = D - symmetric(result(jacobian(self.control, ["qd"]), arena, known))
+                D = D - symmetric(result(jacobian(control, ["qd"]), arena, known))
             if "q" in used:
-                slope = result(jacobian(self.control, ["q"]), arena, known)
+                slope = result(jacobian(control, ["q"]), arena, known)
                 rates = program(self.model, "integrate", derivative=Derivative("jacobian", ("v",)))
                 way = result(rates, arena, {"q": given["q"], "v": [0.0] * n})
                 K = K - symmetric(slope @ way)
+        lost = Passive(self.model, arena, given["q"], v, self._lines)
+        K = K + lost.stiffness
         if self.scene.dissipation:
-            damping = viscous_damping(self.model)
-            tau = tau - damping * v
-            D = D + np.diag(damping)
+            tau, D = tau + lost.losses, D + lost.damping
         return tau, K, D
 
     def _set(
@@ -151,7 +165,7 @@ class Steps:
     ) -> None:
         """The problem, and what restitution makes of the way."""
         model, scene, dt = self.model, self.scene, self.dt
-        mass = np.linalg.pinv(numbers_of(program(model, "mass_matrix"), q=neutral_posture(model)))
+        mass = self._inverse
         places = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
         carriers, touches, gaps = self._touches(arena, q, mass)
         self.early: Number = 0.0
@@ -162,20 +176,21 @@ class Steps:
             fall = float(np.linalg.norm([*model.gravity_vector]))
             touches, self.early = bouncing(v, ahead, carriers, touches, gaps, dt, fall)
         friction = dry_friction(model) if scene.dissipation else np.zeros(model.nv)
-        dry = [
-            (int(k), dt * float(friction[k]), 1.0 / (TANGENT * mass[k, k]))
-            for k in np.flatnonzero(friction)
-        ]
+        dry = joint_friction(friction, mass, dt)
+        dry += line_friction(self._lines, dt) if scene.dissipation else []
         diagonal = np.array([M[k, k] for k in range(model.nv)], dtype=object)
         inverse = 1.0 / diagonal
         moved = p - H @ v  # what smooth forces add
         weight = np.sum(moved * moved * inverse) + FLOOR * FLOOR * np.sum(diagonal)
         scale = np.sum(p * p * inverse) + weight
-        stops = self._stops(q, mass)
+        stops = joint_stops(scene.limits, q, mass, dt)
+        stops += line_stops(self._lines, dt) if scene.stopped else []
         self._problem = Problem(
             H, p, inverse, scale, weight, carriers, touches, stops, dry, tuple(places)
         )
         kept = [H, p, inverse, scale, weight, *carriers, self.early, *(s.bound for s in stops)]
+        rows = [*(stop.row for stop in stops), *(part.row for part in dry)]
+        kept += [a for row in rows for _, a in row]
         for touch in touches:
             kept += [touch.point, touch.axes, touch.bound]
         for part in (*kept, *([] if self._rate is None else [self._rate])):
@@ -201,17 +216,6 @@ class Steps:
             touches.append(Touch(which, spot.point - origin, axes, *ends, pair.law, weight))
         return carriers, touches, [spot.gap for _, spot in spots]
 
-    def _stops(self, q: np.ndarray, mass: np.ndarray) -> list[Stop]:
-        """Joints at their limits."""
-        found = []
-        for place, coordinate, lower, upper in self.scene.limits:
-            for sign, limit in ((1.0, lower), (-1.0, upper)):
-                if np.isfinite(limit):
-                    gap = sign * (q[coordinate] - limit)
-                    weight = float(mass[place, place])
-                    found.append(Stop(place, sign, bound(gap, self.dt), weight))
-        return found
-
     @property
     def begin(self) -> Program:
         """Point, memory and data of a step."""
@@ -236,7 +240,11 @@ class Steps:
             )
             for touch in known.touches
         ]
-        stops = [s._replace(bound=seen(data, s.bound).item()) for s in known.stops]
+        stops = [
+            s._replace(row=self._row(data, s.row), bound=seen(data, s.bound).item())
+            for s in known.stops
+        ]
+        dry = [part._replace(row=self._row(data, part.row)) for part in known.dry]
         return known._replace(
             H=seen(data, known.H),
             p=seen(data, known.p),
@@ -246,7 +254,12 @@ class Steps:
             carriers=[seen(data, J) for J in known.carriers],
             touches=touches,
             stops=stops,
+            dry=dry,
         )
+
+    def _row(self, data: np.ndarray, row: Row) -> Row:
+        """A row in another program."""
+        return tuple((k, self._carried.seen(data, a).item()) for k, a in row)
 
     @property
     def _between(self) -> list[Variable]:
@@ -300,9 +313,25 @@ class Steps:
         newton = Newton(self._elsewhere(data), dt, list(held), fixed)
         results = {"q": list(there), "qd": list(last)}
         results["forces"] = (newton.forces(v) / dt).ravel().tolist() if self.slots else []
+        if self._activations:
+            results["act"] = self._activated(arena, given)
         results["effort"] = self._effort(newton, v, given["effort"], given["memory"])
         outputs = [(Variable(name, (n,)), results[name]) for name, n in self.states.items()]
         return Program.from_outputs("end", inputs, outputs)
+
+    @property
+    def _activations(self) -> int:
+        """The number of activations that the controller has."""
+        taken = self.control.inputs if self.control is not None else ()
+        return sum(v.size for v in taken if v.name == "act")
+
+    def _activated(self, arena: Arena, given: Mapping[str, Any]) -> list[Number]:
+        """Activations after the step, with the controls of its beginning."""
+        assert self.control is not None
+        rate = named_results(self.control, arena, given)["rate"]
+        times = durations(self.model, self.dt)
+        after = [x + dt * r for x, dt, r in zip(given["act"], times, rate, strict=True)]
+        return kept_within(self.model, after)
 
     def _effort(self, newton: Newton, v: np.ndarray, known: Any, memory: Any) -> list[Number]:
         """All that a motion adds up in its steps, in the order of `EFFORT`."""

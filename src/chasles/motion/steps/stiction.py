@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles.errors import ModelError
 from chasles.mathematics.linear import Vector, factor_ltdl, multiply_symmetric, solve_ltdl
 from chasles.model import Model
 from chasles.motion.geometry.closed_forms import absolute, less, maximum, select
@@ -44,6 +45,15 @@ def dry_friction(model: Model) -> np.ndarray:
             friction = np.array([float(f) for f in body.joint.friction])
             found[start : start + len(friction)] += abs(ratio) * friction
     return found
+
+
+def check_tendons(model: Model) -> None:
+    """Refuse dry friction of tendons, which only time stepping has."""
+    rubbed = [data.name for data in model.source.rotors if data.friction]
+    if rubbed:
+        problem = f"tendon {rubbed[0]!r} has dry friction"
+        remedy = "take integrator='time-stepping', or leave out dissipation"
+        raise ModelError("E-MOTION-147", problem, remedy, part="simulate")
 
 
 class Mode(NamedTuple):

@@ -16,59 +16,67 @@ from chasles.functions.tracing import with_limbs
 from chasles.model import Model
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Contacts, Numbers, Pressed
+from chasles.motion.controls import OWN, kept_within, named_results
 from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps.integrators import INTEGRATORS
 from chasles.motion.steps.stiction import Pivoted, dry_friction
 from chasles.motion.steps.system import System, path
 
-Accelerate = Callable[..., tuple[np.ndarray, Pressed]]
-"""qdd of t, q, qd and the states of surfaces, and what these do; where they touch may be given."""
+Accelerate = Callable[..., tuple[np.ndarray, Pressed, np.ndarray]]
+"""qdd of t, q, qd, states of surfaces and activations, what surfaces do, and rates of activations;
+where surfaces touch may be given."""
 
 
 class Traced(System):
     """The motion of a model on symbols; soft surfaces touch through a step as at its beginning."""
 
     def __init__(
-        self, contacts: Contacts, arena: Arena, accelerate: Accelerate, t: Number, q: np.ndarray
+        self,
+        contacts: Contacts,
+        arena: Arena,
+        accelerate: Accelerate,
+        t: Number,
+        q: np.ndarray,
+        activations: int = 0,
     ) -> None:
         self.model, self.contacts, self.arena = contacts.model, contacts, arena
+        self._sizes = [self.model.nv, self.model.nv, contacts.states, activations]
         self.t, self.q, self._accelerate = t, q, accelerate
         self.path, self.nv = path(self.model), self.model.nv
 
     def first(self, y: np.ndarray) -> np.ndarray:
-        _, v, surfaces, _ = self._split(y)
-        qdd, self.begun = self._accelerate(self.t, self.q, v, surfaces)
+        _, v, surfaces, act, _ = self._split(y)
+        qdd, self.begun, rate = self._accelerate(self.t, self.q, v, surfaces, act)
         self._pressed, self._touching = self.begun, self.begun.touching
-        return np.concatenate([v, qdd, self._pressed.rates, self._path_rates(self.q, v)])
+        return np.concatenate([v, qdd, self._pressed.rates, rate, self._path_rates(self.q, v)])
 
     def rates(self, s: Number, y: np.ndarray) -> np.ndarray:
-        d, v, surfaces, x = self._split(y)
+        d, v, surfaces, act, x = self._split(y)
         there = self._placed(d, x)
         settled = self.contacts.settled(self.arena, surfaces, self._pressed, there)
-        rate = self._step_rate(there, v)
-        qdd, self._pressed = self._accelerate(self.t + s, there, v, settled, self._touching)
-        return np.concatenate([rate, qdd, self._pressed.rates, self._path_rates(there, v)])
+        rate, now = self._step_rate(there, v), (self.t + s, there, v, settled, act)
+        qdd, self._pressed, slope = self._accelerate(*now, self._touching)
+        return np.concatenate([rate, qdd, self._pressed.rates, slope, self._path_rates(there, v)])
 
     def ways(self, d: np.ndarray) -> np.ndarray:
         return self._path_rates(self.q, d)
 
-    def ended(self, y: np.ndarray) -> tuple[Numbers, Numbers, Numbers]:
-        """q, qd and states of surfaces after a step."""
-        d, v, surfaces, x = self._split(y)
+    def ended(self, y: np.ndarray) -> tuple[Numbers, ...]:
+        """q, qd, states of surfaces and activations after a step."""
+        d, v, surfaces, act, x = self._split(y)
         there = self._placed(d, x)
-        return there, v, self.contacts.settled(self.arena, surfaces, self._pressed, there)
+        after = self.contacts.settled(self.arena, surfaces, self._pressed, there)
+        return there, v, after, kept_within(self.model, act)
 
-    def pushed(
-        self, y: np.ndarray, surfaces: Numbers, h: Number
-    ) -> tuple[Numbers, Numbers, Numbers]:
+    def pushed(self, y: np.ndarray, surfaces: Numbers, h: Number) -> tuple[Numbers, ...]:
         """The same after a step of first order, in closed form: forces and velocity stay."""
-        d, v, *_ = self._split(y)
+        d, v, _, act, _ = self._split(y)
         there = self._placed(d)
         after = self.contacts.advanced(self.arena, surfaces, self._pressed, there, h)
-        return there, v, after
+        return there, v, after, kept_within(self.model, act)
 
     def _split(self, y: np.ndarray) -> list[np.ndarray]:
-        return np.split(y, np.cumsum([self.nv, self.nv, self.contacts.states]))
+        return np.split(y, np.cumsum(self._sizes))
 
     def _placed(self, d: np.ndarray, x: np.ndarray | None = None) -> np.ndarray:
         """integrate(q, d); x: entries that depend on the way, where they are known better."""
@@ -111,17 +119,18 @@ def step_program(
     dt: float | None = None,
     watch: bool = False,
 ) -> Program:
-    """q, qd and states of surfaces after a step of h seconds.
+    """q, qd, states of surfaces and activations after a step of h seconds.
 
-    Inputs q, qd, states (if there are any), tau or a controller's parameters, t, h. With contacts h
-    is the constant dt, since surfaces recover as exp(-K h / D). watch: `watch`, after the states,
-    remembers how well steps resolve the contacts.
+    Inputs q, qd, states, act (if any), tau or a controller's parameters or controls, t, h. With
+    contacts h is the constant dt, since surfaces recover as exp(-K h / D). watch: `watch`, after
+    the states, remembers how well steps resolve the contacts.
     """
     arena, touch = Arena(RULES), contacts or Contacts(model, ())
+    taken = {v.name: v.size for v in control.inputs} if control else {"tau": model.nv}
     states = {"q": model.nq, "qd": model.nv} | ({"states": touch.states} if touch.states else {})
+    states |= {"act": taken["act"]} if "act" in taken else {}
     states |= {"watch": watching.size(len(touch.laws))} if watch else {}
-    own = {v.name: v.size for v in control.inputs if v.name == "parameters"} if control else None
-    sizes = states | ({"tau": model.nv} if own is None else own)
+    sizes = states | {name: n for name, n in taken.items() if name in ("tau", *OWN)}
     given = {name: symbols(arena, name, (n,)) for name, n in sizes.items()}
     t, h = arena.input("t", 0), arena.input("h", 0) if dt is None else dt
     row, friction = INTEGRATORS[integrator], dry_friction(model)
@@ -129,26 +138,28 @@ def step_program(
     forward = _dynamics(model, touch, dry, dissipation=dissipation)
 
     def accelerate(
-        t: Number, q: Numbers, qd: Numbers, z: Numbers, touching: Numbers | None = None
-    ) -> tuple[np.ndarray, Pressed]:
-        here = given | {"t": [t], "q": q, "qd": qd}
-        tau = system.run(control, **here) if control else given["tau"]
+        t: Number, q: Numbers, qd: Numbers, z: Numbers, act: Numbers, touching: Any = None
+    ) -> tuple[np.ndarray, Pressed, np.ndarray]:
+        here = given | {"t": [t], "q": q, "qd": qd, "act": act}
+        found = named_results(control, arena, here) if control else {"tau": given["tau"]}
         pressed = touch.pressed(arena, q, qd, z, touching)
         wrenches = touch.wrenches(arena, q, pressed)
-        return forward(system.run, q, qd, tau, wrenches), pressed
+        rate = np.array(found.get("rate", []), dtype=object)
+        return forward(system.run, q, qd, found["tau"], wrenches), pressed, rate
 
-    surfaces = given.get("states", np.zeros(0))
-    system = Traced(touch, arena, accelerate, t, given["q"])
-    last = (dry or row.advance)(system, h, system.start(given["qd"], surfaces)).y
+    surfaces, act = (given.get(name, np.zeros(0)) for name in ("states", "act"))
+    system = Traced(touch, arena, accelerate, t, given["q"], len(act))
+    behind = np.concatenate([surfaces, act])
+    last = (dry or row.advance)(system, h, system.start(given["qd"], behind)).y
     after = system.pushed(last, surfaces, h) if row.order == 1 else system.ended(last)
     inputs = [Variable(name, (n,)) for name, n in sizes.items()]
     inputs += [Variable(name, ()) for name in (("t", "h") if dt is None else ("t",))]
-    results = dict(zip(("q", "qd", "states"), map(list, after), strict=True))
+    results = dict(zip(("q", "qd", "states", "act"), map(list, after), strict=True))
     if watch:
         assert dt is not None, "which contacts need"
         results["watch"] = _watched(given["watch"], system.begun, dt)
-    outputs = [(Variable(name, (n,)), results[name]) for name, n in states.items()]
-    return with_limbs(Program.from_outputs("step", inputs, outputs), model)
+    found = [(Variable(name, (n,)), results[name]) for name, n in states.items()]
+    return with_limbs(Program.from_outputs("step", inputs, found), model)
 
 
 def _dynamics(
@@ -186,7 +197,8 @@ class RolloutGradient(NamedTuple):
 
     q and qd (..., nv): by the start, q along `integrate`. tau (..., nv), or (..., steps, nv) where
     given so, None under a controller; parameters (..., m) of the controller, None without them;
-    contact_states (..., states) at the start, None without them.
+    contact_states (..., states) at the start, None without them. ctrl (..., nu) or (..., steps, nu)
+    where controls are given as numbers, act (..., na) at the start, None without them.
     """
 
     q: np.ndarray
@@ -194,6 +206,8 @@ class RolloutGradient(NamedTuple):
     tau: np.ndarray | None
     parameters: np.ndarray | None
     contact_states: np.ndarray | None
+    ctrl: np.ndarray | None = None
+    act: np.ndarray | None = None
 
 
 def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Program:

@@ -1,0 +1,82 @@
+"""Lengths along which a mechanism acts on itself: of tendons, and the angles of ball joints.
+
+The angle of a ball joint is that of its rotation from zero, 0 to pi, as in MuJoCo
+(mujoco.readthedocs.io, XML reference, body/joint/range).
+"""
+
+import math
+from typing import NamedTuple
+
+from chasles.algorithms.spatial.tendons import Course, in_world, tendon_course
+from chasles.expr import Number, absolute, atan2, less, maximum, select, sqrt
+from chasles.mathematics.linear import Vector
+from chasles.model.machine import UNBOUNDED, Interval
+from chasles.model.model import Model
+from chasles.model.spaces import Position, SensorNumbers, Velocity
+from chasles.model.transmissions import Tendon, tendons
+
+_TURNED = 1e-30
+"""Squares of the vector part of a quaternion below this have no axis, and no angle to bound."""
+
+
+class Line(NamedTuple):
+    """The length of a tendon, or the angle of the ball joint of a body; limits: where it stops."""
+
+    name: str
+    limits: Interval
+    tendon: Tendon | None = None
+    body: int = -1
+
+
+def lines(model: Model) -> tuple[Line, ...]:
+    """Tendons with springs, dampers, limits or dry friction, then ball joints with limits."""
+    found = [
+        Line(tendon.data.name, tendon.data.limits, tendon)
+        for tendon in tendons(model)
+        if tendon.data.limits != UNBOUNDED
+        or any((tendon.data.friction, tendon.data.stiffness, tendon.data.damping))
+    ]
+    for i, body in enumerate(model.bodies):
+        ball = (body.joint.nq, body.joint.nv) == (4, 3)
+        if ball and 0.0 < body.data.limits.upper < math.pi:
+            limits = (-math.inf, body.data.limits.upper)
+            found.append(Line(body.data.name, limits, body=i))
+    return tuple(found)
+
+
+def line_motion(model: Model, q: Position, qd: Velocity) -> SensorNumbers:
+    """Derivatives of each length by the velocities J (nv,), the length, and dJ/dt qd."""
+    every = lines(model)
+    spatial = any(each.tendon is not None and each.tendon.path for each in every)
+    moving = in_world(model.bare(), q, qd) if spatial else None
+    found: list[Number] = []
+    for each in every:
+        if each.tendon is not None:
+            course = tendon_course(model, q, each.tendon, moving)
+        else:
+            course = _angle(each.body, Vector(tuple(q[each.body])), Vector(tuple(qd[each.body])))
+        row: list[Number] = [0.0] * model.nv
+        for (i, k), arm in course.arms.items():
+            for owner, first, ratio in model.shares(i):
+                place = model.velocity_slices[owner].start + first + k
+                row[place] = row[place] + arm * ratio
+        found += [*row, course.length, course.drift]
+    return found
+
+
+def _angle(i: int, q: Vector, w: Vector) -> Course:
+    """The angle of a rotation, whose rate is the part of w along its axis.
+
+    Its second derivative without acceleration is |w across|^2 cot(angle/2) / 2.
+    """
+    c, v = q[0], Vector(q.entries[1:])
+    square = v.dot(v)
+    turned = less(_TURNED, square)
+    sine = sqrt(select(turned, square, 1.0))
+    sign = select(less(c, 0.0), -1.0, 1.0)
+    axis = v * select(turned, sign / sine, 0.0)
+    along = axis.dot(w)
+    across = maximum(w.dot(w) - along * along, 0.0)
+    angle = select(turned, 2.0 * atan2(sine, absolute(c)), 0.0)
+    drift = select(turned, 0.5 * across * absolute(c) / sine, 0.0)
+    return Course(angle, {(i, k): x for k, x in enumerate(axis)}, drift)

@@ -1,0 +1,227 @@
+"""Controls of actuators along a motion: joint forces, and activations, which are states.
+
+The step has the activations beside q and qd. Each follows its control within the range that the
+file gives (mujoco.readthedocs.io, "Computation", actuation model).
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.algorithms.spatial.actuation import SHORTEST, within
+from chasles.errors import InputError, ModelError, said
+from chasles.expr import RULES, Arena, Number, Program, Variable, is_number
+from chasles.functions.doors import numbers
+from chasles.functions.programs import program
+from chasles.mechanisms import Mechanism
+from chasles.model import Model
+from chasles.motion.contract import Array, read_only
+
+OWN = ("parameters", "ctrl")
+"""Inputs of a controller's program beside time and state."""
+
+
+@dataclass(frozen=True)
+class Controls:
+    """The actuators of a robot under controls.
+
+    function: ctrl(t, q, qd) of the controls (..., nu), with parameters as a fourth argument where
+    these are given; None where the controls are numbers.
+    """
+
+    function: Callable[..., Any] | None = None
+
+    @staticmethod
+    def of(ctrl: Any) -> "Controls":
+        """Controls as `simulate` takes them: numbers, a function, or a trajectory in time."""
+        if not callable(ctrl):
+            return Controls()
+        return Controls(_in_time(ctrl) if _takes_time_alone(ctrl) else ctrl)
+
+    def program(self, model: Model, parameters: int = 0) -> Program:
+        """Joint forces tau, rates of activations, and controls, of t, q, qd and activations."""
+        arena, nu, na = Arena(RULES), len(model.source.actuators), activations(model)
+        sizes = {"q": model.nq, "qd": model.nv} | ({"act": na} if na else {})
+        sizes |= {"parameters": parameters} if parameters else {}
+        sizes |= {} if self.function else {"ctrl": nu}
+        inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes.items())]
+        given: dict[str, Any] = {v.name: _symbols(arena, v) for v in inputs}
+        if self.function is not None:
+            names = ("q", "qd", "parameters") if parameters else ("q", "qd")
+            state = read_only(*(np.array(given[name], dtype=object) for name in names))
+            given["ctrl"] = called(self.function, (given["t"][0], *state), nu, "controls")
+        given.setdefault("act", [])
+        found = {"tau": program(model, "actuate").applied(given, arena)[0]}
+        if na:
+            found["rate"] = program(model, "activation_rate").applied(given, arena)[0]
+        found["ctrl"] = given["ctrl"]
+        outputs = [(Variable(name, (len(x),)), x) for name, x in found.items()]
+        return Program.from_outputs("control", inputs, outputs)
+
+
+def activations(model: Model) -> int:
+    """The number of activations."""
+    return sum(data.active for data in model.source.actuators)
+
+
+def _symbols(arena: Arena, variable: Variable) -> list[Number]:
+    return [arena.input(variable.name, k) for k in range(variable.size)]
+
+
+def _takes_time_alone(ctrl: Callable[..., Any]) -> bool:
+    """Return True for a function of one argument, the time, as a trajectory is."""
+    try:
+        every = inspect.signature(ctrl).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if any(p.kind is p.VAR_POSITIONAL for p in every):
+        return False
+    return sum(p.kind in places and p.default is p.empty for p in every) == 1
+
+
+def _in_time(given: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of time as one of time and state; of a trajectory, its positions."""
+
+    def ctrl(t: Any, q: Any, qd: Any) -> Any:
+        found = given(t)
+        return found[0] if isinstance(found, tuple) and np.ndim(found[0]) else found
+
+    return ctrl
+
+
+def called(
+    function: Callable[..., Any], arguments: Sequence[Any], size: int, what: str
+) -> list[Number]:
+    """What a function gives for symbols: so many numbers; what: as a message calls them."""
+    try:
+        forces: Any = function(*arguments)
+    except ModelError:
+        raise
+    except Exception as error:
+        wanted = "(t, q, qd, p)" if len(arguments) > 3 else "(t, q, qd)"
+        problem = f"the controller failed on symbols: {type(error).__name__}: {said(error)}"
+        remedy = f"let it take {wanted}, and write it with the functions of chasles.expr"
+        raise ModelError("E-MOTION-008", problem, remedy, part="rollout") from error
+    found = list(forces) if isinstance(forces, Sequence | np.ndarray) else [forces]
+    if len(found) != size or not all(map(is_number, found)):
+        problem = f"the controller returned {found!r:.60}"
+        remedy = f"return {size} numbers: the {what}"
+        raise ModelError("E-MOTION-009", problem, remedy, part="rollout")
+    return found
+
+
+def named_results(
+    control: Program, arena: Arena, given: Mapping[str, Any]
+) -> dict[str, list[Number]]:
+    """The results of a controller's program on expressions, by name."""
+    found = control.applied(given, arena)
+    return {v.name: x for v, x in zip(control.outputs, found, strict=True)}
+
+
+def only_forces(control: Program) -> Program:
+    """The program of the joint forces alone."""
+    arena = Arena(RULES)
+    tau = named_results(control, arena, control.variables(arena))["tau"]
+    return Program.from_outputs("control", control.inputs, [(control.outputs[0], tau)])
+
+
+# Activations ------------------------------------------------------------------------------------
+
+
+def kept_within(model: Model, act: Any) -> list[Number]:
+    """Activations after a step, within the ranges of the file; none without controls."""
+    active = [data for data in model.source.actuators if data.active] if len(act) else []
+    return [within(x, data.activations) for x, data in zip(act, active, strict=True)]
+
+
+def durations(model: Model, dt: float) -> list[float]:
+    """For how long each rate acts in a step dt, so that a filter is exact while its control stays.
+
+    The distance of a filter to its control falls as exp(-t/constant).
+    """
+    found = []
+    for data in model.source.actuators:
+        if data.active:
+            constant = max(data.constant, SHORTEST)
+            filtered = -constant * math.expm1(-dt / constant)
+            found.append(filtered if data.dynamics == "filter" else dt)
+    return found
+
+
+# On arrays --------------------------------------------------------------------------------------
+
+
+def host_controls(
+    mechanism: Mechanism, control: Controls, ctrl: Array, lead: tuple[int, ...]
+) -> Callable[..., np.ndarray]:
+    """The function ctrl(t, q, qd) of arrays, its results (..., nu) checked."""
+    nu = len(mechanism.model.source.actuators)
+    if control.function is None:
+        given = _finite("ctrl", numbers("simulate: ctrl", ctrl, nu).astype(float))
+        if given.ndim > 1:
+            _fits("ctrl", given, (*lead, nu))
+        return lambda t, q, qd: given
+    function = control.function
+
+    def found(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        given = numbers("simulate: ctrl(t, q, qd)", function(t, *read_only(q, qd)), nu)
+        return _finite("ctrl(t, q, qd)", np.asarray(given, dtype=float))
+
+    return found
+
+
+def _finite(name: str, array: np.ndarray) -> np.ndarray:
+    if not np.isfinite(array).all():
+        raise InputError("E-MOTION-140", f"{name} must be finite numbers", part="simulate")
+    return array
+
+
+def _fits(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    try:
+        return np.array(np.broadcast_to(array, shape))
+    except ValueError:
+        problem = f"shape {array.shape} of {name} does not broadcast to {shape}"
+        raise InputError("E-MOTION-141", problem, part="simulate") from None
+
+
+class Activated:
+    """Activations as numbers behind q, where a motion is taken step by step."""
+
+    def __init__(
+        self, mechanism: Mechanism, control: Controls, ctrl: Array, lead: tuple[int, ...]
+    ) -> None:
+        self._model, self._nq = mechanism.model, mechanism.nq
+        self.size, self._lead = activations(mechanism.model), lead
+        self.controls = host_controls(mechanism, control, ctrl, lead)
+        self._actuate = mechanism.function("actuate")
+        self._rate = mechanism.function("activation_rate")
+
+    def begin(self, q: np.ndarray, act: Array) -> np.ndarray:
+        """q with the activations behind it."""
+        given = np.zeros(self.size) if act is None else act
+        found = _finite("act", numbers("simulate: act", given, self.size).astype(float))
+        return np.concatenate([q, _fits("act", found, (*self._lead, self.size))], -1)
+
+    def force(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """Joint forces; q with or without activations behind it."""
+        place, act = q[..., : self._nq], q[..., self._nq :]
+        found: np.ndarray = self._actuate(place, qd, self.controls(t, place, qd), act)
+        return found
+
+    def rates(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """Rates of activations."""
+        place, act = q[..., : self._nq], q[..., self._nq :]
+        found: np.ndarray = self._rate(place, qd, self.controls(t, place, qd), act)
+        return found
+
+    def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """q after a step, with activations within their ranges."""
+        active = [data for data in self._model.source.actuators if data.active]
+        lower, upper = np.array([data.activations for data in active]).reshape(-1, 2).T
+        act = np.clip(q[..., self._nq :], lower, upper)
+        return np.concatenate([q[..., : self._nq], act], -1)

@@ -1,0 +1,59 @@
+"""Springs, dampers and fluid in a step: their forces, and how these change, for an implicit step.
+
+Stiffness and damping are the parts that never feed a motion: k J'J of a spring along a length with
+derivatives J, without the change of J. What is left out acts explicitly, to the order of the step.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from chasles.expr import Arena, Number
+from chasles.functions.programs import Derivative, program
+from chasles.model import Model
+from chasles.motion.geometry.closed_forms import less
+from chasles.motion.geometry.kinematics import result
+from chasles.motion.steps.algebra import symmetric, zeros
+from chasles.motion.steps.bodies import along_velocities
+from chasles.motion.steps.lines import Drawn, speed_along, stiffen
+
+
+class Passive:
+    """What acts without a command at a state.
+
+    stiffness, damping (nv, nv): minus derivatives of joint forces by position and velocity, not
+    negative. losses (nv,): joint forces of dampers and fluid.
+    """
+
+    def __init__(
+        self, model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, every: Sequence[Drawn]
+    ) -> None:
+        self.stiffness = _diagonal(along_velocities(model, "stiffness"))
+        damping = along_velocities(model, "damping")
+        self.damping, self.losses = _diagonal(damping), -damping * v
+        for line, row, length, _ in every:
+            if line.tendon is None:
+                continue
+            data = line.tendon.data
+            if data.stiffness:
+                pulled: Number = 1.0
+                if data.rest[0] != data.rest[1]:
+                    pulled = less(length, data.rest[0]) + less(data.rest[1], length)
+                stiffen(self.stiffness, row, data.stiffness * pulled)
+            if data.damping:
+                stiffen(self.damping, row, data.damping)
+                speed = speed_along(row, v)
+                for k, a in row:
+                    self.losses[k] = self.losses[k] - data.damping * speed * a
+        if model.source.fluid is not None:
+            given = {"q": q, "qd": v}
+            self.losses = self.losses + result(program(model, "fluid_forces"), arena, given)
+            slope = Derivative("jacobian", ("qd",))
+            found = program(model, "fluid_forces", derivative=slope)
+            self.damping = self.damping - symmetric(result(found, arena, given))
+
+
+def _diagonal(entries: np.ndarray) -> np.ndarray:
+    found = zeros(len(entries), len(entries))
+    np.fill_diagonal(found, entries)
+    return found

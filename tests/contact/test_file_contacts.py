@@ -1,0 +1,62 @@
+"""Contacts of MJCF files: pairs of their own, and priorities of shapes, by MuJoCo's rules."""
+
+from pathlib import Path
+
+import pytest
+
+import chasles
+from chasles import contact
+
+pytest.importorskip("mujoco")
+
+SCENE = """
+<mujoco>
+  {option}
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1" friction="0.5" priority="{floor}"/>
+    <body name="one" pos="0 0 1"><freejoint name="a"/>
+      <geom name="ball" size="0.1" friction="0.9" condim="4" {masks}/></body>
+    <body name="two" pos="0 0 2"><freejoint name="b"/>
+      <geom name="puck" size="0.1" friction="0.2" {masks}/></body>
+  </worldbody>
+  <contact>{pairs}</contact>
+</mujoco>"""
+
+
+def pairs(folder: Path, **given: str) -> dict[tuple[str, ...], contact.Rigid]:
+    """The laws of a scene, by the frames that touch; the world is ''."""
+    usual = {"option": "", "floor": "0", "masks": "", "pairs": ""}
+    path = folder / "scene.xml"
+    path.write_text(SCENE.format(**usual | given))
+    found = contact.file_pairs(chasles.load(path))
+    return {tuple(sorted(f or "" for f in pair.frames)): pair.law for pair in found}
+
+
+def test_a_pair_touches_whatever_its_masks_with_its_own_friction(tmp_path: Path) -> None:
+    masks = 'contype="0" conaffinity="0"'
+    assert not pairs(tmp_path, masks=masks)
+    own = '<pair geom1="ball" geom2="puck" friction="0.3 0.3 0.01 0.001 0.001" condim="3"/>'
+    found = pairs(tmp_path, masks=masks, pairs=own)
+    assert [*found] == [("one", "two")]
+    assert found["one", "two"] == contact.Rigid(friction=0.3)
+
+
+def test_a_pair_takes_the_place_of_that_of_the_masks(tmp_path: Path) -> None:
+    own = '<pair geom1="puck" geom2="floor" friction="0.7 0.7 0.01 0.001 0.001" condim="3"/>'
+    usual, found = pairs(tmp_path), pairs(tmp_path, pairs=own)
+    assert {*found} == {*usual}
+    changed = [ends for ends in found if found[ends] != usual[ends]]
+    assert [found[ends].friction for ends in changed] == [0.7]
+    assert usual[changed[0]].friction == 0.5
+
+
+def test_the_higher_priority_decides_friction(tmp_path: Path) -> None:
+    usual, found = pairs(tmp_path), pairs(tmp_path, floor="1")
+    on_floor = [ends for ends in usual if "two" not in ends]
+    assert [usual[ends].friction for ends in on_floor] == [0.9]
+    assert [found[ends] for ends in on_floor] == [contact.Rigid(friction=0.5)]
+    assert usual[on_floor[0]].torsion > 0.0
+
+
+def test_disabled_contact_touches_nothing(tmp_path: Path) -> None:
+    assert not pairs(tmp_path, option='<option><flag contact="disable"/></option>')
