@@ -342,6 +342,16 @@ def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[...
     return backends.fast_entry(kernel, fallback=fallback, **facts)
 
 
+def checked_parameters(parameters: Any, control: Any) -> int:
+    """How many parameters a controller is given; only a function takes any."""
+    count = parameter_count(parameters)
+    if count and (control is None or isinstance(control, BUILT_IN)):
+        problem = "parameters are those of a controller"
+        remedy = "give tau as a function of t, q, qd and p"
+        raise ModelError("E-MOTION-018", problem, remedy, part="rollout")
+    return count
+
+
 def parameter_count(parameters: Any) -> int:
     """How many parameters a controller is given: (m,), or (..., m) for a batch; None for none."""
     if parameters is None:

@@ -237,8 +237,11 @@ def _traced_step(
             if compiled:
                 raise
             why = str(error)
+    if why and plan.parameters is not None:
+        problem = f"a controller with parameters must be compiled, and cannot: {why}"
+        raise ModelError("E-MOTION-141", problem, part="simulate")
     if why:
-        made = stepping.prepared(robot, replace(plan, parameters=None), dt, None)
+        made = stepping.prepared(robot, plan, dt, None)
     return made, why
 
 
