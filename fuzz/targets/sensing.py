@@ -178,10 +178,8 @@ def _surface(rng: random.Random, found: chasles.Robot) -> Any:
         ("sphere", "capsule", "ellipsoid", "cylinder", "box", "plane", "mesh", *TEXTS)
     )
     size = tuple(_number(rng) for _ in range(rng.choice((0, 1, 2, 3, 3, 4))))
-    triangles = tuple(
-        tuple(_number(rng) for _ in range(rng.choice((9, 9, 9, 3, 0))))
-        for _ in range(rng.choice((0, 0, 1, 3)))
-    )
+    counts = [rng.choice((9, 9, 9, 3, 0)) for _ in range(rng.choice((0, 0, 1, 3)))]
+    triangles = tuple(tuple(_number(rng) for _ in range(count)) for count in counts)
     frame = rng.choice((*found.frames, *TEXTS))
     return rng.choice((Surface(frame, kind, size, _pose(rng), triangles), thing(rng)))
 
@@ -226,9 +224,13 @@ def odd_sensor(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
         assert value[sensor.name].shape == (2, sensor.traits.size)
 
 
+def _several(rng: random.Random) -> tuple[Any, ...]:
+    return tuple(_number(rng) for _ in range(rng.randrange(5)))
+
+
 def _noise(rng: random.Random) -> NoiseData:
     names = [f.name for f in fields(NoiseData)]
     odd: dict[str, Any] = {n: _number(rng) for n in names if rng.random() < 0.4}
     if "offset" in odd:
-        odd["offset"] = tuple(_number(rng) for _ in range(rng.randrange(4)))
+        odd["offset"] = _several(rng)
     return NoiseData(**odd)

@@ -240,15 +240,17 @@ def _entropic(problem: Problem) -> np.ndarray:
     return z
 
 
-def checked_prior(prior: str, deviation: float) -> None:
-    """Raise an error for a prior that is not known."""
+def checked_prior(prior: str, deviation: Any) -> float:
+    """Return the deviation; raise an error for a prior that is not known."""
     if a_name("prior", prior, "identify") not in ("pull-back", "entropic"):
         problem = f"prior is 'pull-back' or 'entropic', not {prior!r:.60}"
         raise InputError("E-IDENT-003", problem, part="identify")
     low, high = DEVIATIONS
-    if not low <= a_number("deviation", deviation, "identify") <= high:
+    found = a_number("deviation", deviation, "identify")
+    if not low <= found <= high:
         problem = f"deviation must be a number from {low:g} to {high:g}, not {deviation!r:.60}"
         raise InputError("E-IDENT-004", problem, part="identify")
+    return found
 
 
 def link_values(names: Mapping[str, list[str]], p: np.ndarray) -> dict[str, Any]:

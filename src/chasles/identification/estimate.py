@@ -115,7 +115,7 @@ def identify(
     True
     """
     check_robot("identify", robot)
-    checked_prior(prior, deviation)
+    deviation = checked_prior(prior, deviation)
     if a_name("loss", loss, "identify") not in ("squares", "huber"):
         problem = f"loss is 'squares' or 'huber', not {loss!r:.60}"
         raise InputError("E-IDENT-006", problem, part="identify")
