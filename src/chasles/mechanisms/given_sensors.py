@@ -103,14 +103,11 @@ def _row(name: str, given: Any, part: str) -> tuple[float, ...]:
 
 
 def _check_pose(name: str, pose: Any, part: str) -> None:
-    entries = (*pose.r, *(x for row in pose.R.rows for x in row)) if _is_pose(pose) else (None,)
-    if not all(map(is_finite, entries)):
+    """Refuse anything but a transform of finite numbers."""
+    known = isinstance(pose, Transform)
+    if not known or not all(map(is_finite, (*pose.r, *(x for row in pose.R.rows for x in row)))):
         problem = f"{name} must be a Transform of finite numbers, not {pose!r:.60}"
         raise InputError("E-SENSE-023", problem, part=part)
-
-
-def _is_pose(pose: Any) -> bool:
-    return isinstance(pose, Transform)
 
 
 def _check_noise(noise: Any, size: int, part: str) -> None:
@@ -155,6 +152,7 @@ def _with_numbers(surface: Any, part: str) -> Surface:
 
 
 def _several(given: Any, part: str) -> Any:
+    """Return a tuple or list as it is; refuse anything else."""
     if not isinstance(given, tuple | list):
         problem = f"numbers of a surface must be in a tuple, not {type(given).__name__}"
         raise InputError("E-SENSE-032", problem, part=part)

@@ -131,17 +131,16 @@ def exerted(
 
 def _contact(contact: ContactForce) -> Any:
     """The normal force of a contact, and a wrench about the world's origin for the rest of it."""
-    found = {
-        word: numbers(f"sense: {word} of a contact", np.zeros(3) if part is None else part, 3)
-        for word, part in (
-            ("friction", contact.friction),
-            ("moment", contact.moment),
-        )
+    none = np.zeros(3)
+    parts = {
+        "point": contact.point,
+        "normal": contact.normal,
+        "friction": none if contact.friction is None else contact.friction,
+        "moment": none if contact.moment is None else contact.moment,
     }
-    for word in ("point", "normal"):
-        found[word] = numbers(f"sense: {word} of a contact", getattr(contact, word), 3)
+    found = {word: numbers(f"sense: {word} of a contact", x, 3) for word, x in parts.items()}
     leading_shape("sense", **found)
-    along, turn, point, normal = np.broadcast_arrays(*found.values())
+    point, normal, along, turn = np.broadcast_arrays(*found.values())
     yield "contact", np.concatenate([point, normal], axis=-1)
     if contact.friction is None and contact.moment is None:
         return
