@@ -68,7 +68,7 @@ class Range(NamedTuple):
             return "finite numbers, or inf" if self.endless else "finite numbers"
         return "positive numbers" if self.positive else "numbers that are not negative"
 
-    def fits(self, x: float) -> bool:
+    def fits(self, x: Any) -> bool:
         """Return True if a number is in the range."""
         if not (self.least < x if self.positive else self.least <= x) or not x <= self.most:
             return False
