@@ -89,7 +89,7 @@ class RobotVectorEnv(VectorEnv):
         self.dt = _time("dt", dt)
         steps = _time("episode", episode, endless=True) / self.dt / self.substeps
         self.longest = max(1, round(min(steps, LARGEST)))
-        observations, actions = sizes(task, MOST)
+        self._sizes = observations, actions = sizes(task, MOST)
         self.metadata = {"autoreset_mode": MODES[autoreset]}
         self._control, self._contacts = control, contacts
         self._options = {"integrator": "time-stepping", "threads": threads, **options}
@@ -174,14 +174,14 @@ class RobotVectorEnv(VectorEnv):
         return seen, rewards, terminated, truncated, info
 
     def _seen(self, state: State) -> np.ndarray:
-        shape = self.observation_space.shape
+        shape = (len(state.q), self._sizes[0])
         return answered("observe", self.task.observe(state), shape).astype(np.float32)
 
     def _started(self, count: int) -> State:
         """Return states at the start of an episode."""
         widths = (self.robot.nq, self.robot.nv, None)
         q, qd, command = begun(self.task.start(self._rng, count), count, widths)
-        still = np.zeros((count, *self.single_action_space.shape))
+        still = np.zeros((count, self._sizes[1]))
         zero = np.zeros(count)
         return State(q, qd, still, still.copy(), command, zero.astype(int), zero)
 
