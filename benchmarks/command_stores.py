@@ -19,8 +19,7 @@ from benchmarks.routes import WrongAnswer
 from benchmarks.states import Array, States
 from benchmarks.targets import STORES
 from benchmarks.timing import Rounds, interleaved
-from chasles.backends.llvm.code import load
-from chasles.backends.llvm.kernel import Machine, assemble
+from chasles.backends.llvm.code import Machine, assemble, load
 
 FILL = """
 define void @fill(ptr %to, i64 %lines) "prefer-vector-width"="512" "min-legal-vector-width"="512" {{

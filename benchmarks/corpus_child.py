@@ -17,7 +17,7 @@ from typing import Any
 
 import chasles
 from chasles import peers
-from chasles.backends.llvm.kernel import Machine
+from chasles.backends.llvm.code import Machine
 from chasles.errors import ChaslesError
 from chasles.peers.drake import Drake
 from chasles.peers.mujoco import MuJoCo

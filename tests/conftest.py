@@ -16,7 +16,7 @@ import pytest
 import slow
 from hypothesis import settings
 
-from chasles.backends.llvm.kernel import Machine
+from chasles.backends.llvm.code import Machine
 
 sys.path.append(str(Path(__file__).parents[1] / "docs"))
 

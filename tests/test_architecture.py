@@ -17,7 +17,7 @@ import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.backends import lowering
 from chasles.backends import numpy as numpy_backend
-from chasles.backends.llvm import body as llvm_body
+from chasles.backends.llvm import tiles as llvm_tiles
 from chasles.entry_points import ENTRY_POINTS, entry_point
 from chasles.expr import OPS
 from chasles.functions.tracing import signature
@@ -278,10 +278,10 @@ def test_every_operation_has_a_spelling() -> None:
     ops = set(OPS) - {"input", "const"}
     assert set(numpy_backend.SPELLING) == ops
     in_groups = {"sin", "cos", "select"}
-    machine = set(llvm_body.SPELLING) | set(llvm_body.COMPARISONS) | in_groups
+    machine = set(llvm_tiles.SPELLING) | set(llvm_tiles.COMPARISONS) | in_groups
     fused = {"fma", "fms", "fnma"}
     assert machine - fused == ops
-    assert fused <= set(llvm_body.SPELLING)
+    assert fused <= set(llvm_tiles.SPELLING)
     assert set(lowering.FREE) == {"input", "const"}
 
 

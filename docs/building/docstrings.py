@@ -1,4 +1,4 @@
-"""Docstrings, which are plain words with `code` in them, as the reStructuredText Sphinx parses."""
+"""Docstrings, plain words with `code` and sections of numpydoc, as reStructuredText for Sphinx."""
 
 import re
 from typing import Any
@@ -6,7 +6,10 @@ from typing import Any
 from sphinx.application import Sphinx
 
 SPECIAL = re.compile(r"([*|\\])|(?<=\w)(_)(?!\w)")
-"""What reStructuredText would take for emphasis, a substitution or a link."""
+"""Characters that reStructuredText would read as emphasis, a substitution or a link."""
+
+SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+"""A heading of numpydoc, underlined: Parameters, Returns, Raises, Notes, Examples."""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -17,18 +20,49 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def process(
     app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
 ) -> None:
-    """The lines of a docstring, in place."""
+    """Replace the lines of a docstring in place."""
     lines[:] = restructured("\n".join(lines)).splitlines()
 
 
 def restructured(text: str) -> str:
-    """Paragraph by paragraph."""
+    """Return a docstring as reStructuredText: its paragraphs, then its sections."""
+    opening, *sections = SECTION.split(text.strip("\n"))
+    parts = [prose(opening)] if opening.strip() else []
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        write = examples if title == "Examples" else prose if title == "Notes" else fields
+        parts.append(f".. rubric:: {title}\n\n{write(body)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def prose(text: str) -> str:
+    """Return text paragraph by paragraph."""
     paragraphs = re.split(r"\n\s*\n", text.strip("\n"))
-    return "\n\n".join(map(paragraph, paragraphs)) + "\n"
+    return "\n\n".join(map(paragraph, paragraphs))
+
+
+def fields(text: str) -> str:
+    """Return "name : type" lines and their indented descriptions as a list of definitions."""
+    lines = text.strip("\n").splitlines()
+    if not any(line.startswith(" ") for line in lines):
+        return prose(text)
+    return "\n".join(
+        f"    {words(line.strip())}" if line[:1] == " " else term(line) for line in lines
+    )
+
+
+def term(line: str) -> str:
+    """Return the first line of a definition, its name in bold."""
+    name, colon, kind = line.partition(" : ")
+    return f"**{words(name)}**" + (f" : {words(kind)}" if colon else "") if line.strip() else ""
+
+
+def examples(text: str) -> str:
+    """Return examples as they stand in an interpreter."""
+    return "::\n\n" + "\n".join(f"    {line}" for line in text.strip("\n").splitlines())
 
 
 def paragraph(text: str) -> str:
-    """A table, what is shown as it stands (statements, an indented part), or words."""
+    """Return a table, a literal block (statements, an indented part) or words."""
     lines = text.splitlines()
     if all(line.startswith("|") for line in lines):
         return table(lines)
@@ -38,7 +72,7 @@ def paragraph(text: str) -> str:
 
 
 def table(lines: list[str]) -> str:
-    """A table of Markdown."""
+    """Return a Markdown table as a list table."""
     head, _, *rows = ([words(c.strip()) for c in line.strip("| ").split("|")] for line in lines)
     cells = ("\n".join(f"     - {cell}" for cell in row)[5:] for row in (head, *rows))
     body = "\n".join(f"   * {row}" for row in cells)
@@ -46,7 +80,7 @@ def table(lines: list[str]) -> str:
 
 
 def words(text: str) -> str:
-    """Text with `code` in it; a space that does not show lets letters follow code."""
+    """Return text with `code`; an escaped space lets letters follow code."""
     spans = re.split(r"(`[^`]+`)", text)
     marked = (f"`{s}`\\ " if s.startswith("`") else SPECIAL.sub(r"\\\g<0>", s) for s in spans)
     return "".join(marked)

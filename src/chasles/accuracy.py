@@ -1,4 +1,4 @@
-"""Accuracy of results: the condition of a mechanism, and dynamics by another road."""
+"""Accuracy of results: condition numbers, and dynamics in maximal coordinates for comparison."""
 
 import math
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ Array = Any
 
 @dataclass(frozen=True, eq=False)
 class Condition(float):
-    """The condition number of a mass matrix; it prints as what that means.
+    """Condition number of a mass matrix, which prints with its interpretation.
 
-    Relative errors of forces come out of forward dynamics up to `number` times as large, and about
-    log10(number) of 16 digits are lost (Featherstone 2008, section 10.2). heaviest, lightest: the
-    largest and smallest eigenvalue of M. worst_force: the unit vector of forces (nv,) that is
-    answered by the largest acceleration, along itself: an error in this direction grows most.
-    Where freedoms have different units (rad and m) all of this depends on the choice of units.
+    Relative errors of torques grow up to `number` times in forward dynamics, so about log10(number)
+    of 16 digits are lost (Featherstone 2008, section 10.2). The attributes `heaviest` and
+    `lightest` are the largest and smallest eigenvalue of M. `worst_force` (nv,) is the unit vector
+    of torques that produces the largest acceleration: an error in this direction grows most. If
+    degrees of freedom have different units (rad and m), all values depend on the choice of units.
     """
 
     number: float
@@ -46,25 +46,44 @@ class Condition(float):
 
     def __str__(self) -> str:
         return (
-            f"condition {self.number:.4g}: errors of joint forces grow up to {self.number:.4g} "
-            f"times in accelerations, and about {np.log10(self.number):.1f} of 16 digits are lost"
+            f"condition number {self.number:.4g}: relative errors of joint torques "
+            f"grow up to {self.number:.4g} times in accelerations; about "
+            f"{np.log10(self.number):.1f} of 16 digits are lost"
         )
 
 
 def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "independent") -> Condition:
-    """The condition number of the mass matrix at q (nq,), and what it means.
+    """Return the condition number of the mass matrix at a configuration.
 
-    Of a robot with loops, which must be closed at q, of the freedoms that these leave;
-    coordinates="tree" leaves them open.
+    Parameters
+    ----------
+    robot : Robot
+        Any robot with masses.
+    q : array_like, shape (nq,)
+        Joint positions (rad or m); loops must be closed.
+    coordinates : {"independent", "tree"}, optional
+        For a robot with loops, use the independent degrees of freedom (default) or ignore the
+        loops.
+
+    Returns
+    -------
+    Condition
+        The condition number, a float that prints with its interpretation.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> print(chasles.condition(chasles.robots.planar(2), [0.0, 0.5]))
+    condition number 30.84: relative errors of joint torques grow up to 30.84 times in accelerations; about 1.5 of 16 digits are lost
     """
     check_robot("condition", robot)
     at = numbers("q", q, robot.nq)
     if at.ndim != 1 or not np.all(np.isfinite(at)):
-        problem = f"q must be {robot.nq} finite numbers, one state"
+        problem = f"q must hold {robot.nq} finite numbers (a single state)"
         raise InputError("E-ACCURACY-001", problem, part="condition")
     M = robot.mass_matrix(at, coordinates=coordinates)
     if not len(M):
-        problem = f"robot {robot.name!r} has no freedoms, so no mass matrix"
+        problem = f"robot {robot.name!r} has no degrees of freedom and therefore no mass matrix"
         raise InputError("E-ACCURACY-002", problem, part="condition")
     moments, forces = np.linalg.eigh(M)
     low, high = float(moments[0]), float(moments[-1])
@@ -81,16 +100,54 @@ def maximal_dynamics(
     dissipation: bool = False,
     tolerance: float = 1e-6,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Accelerations qdd (..., nv), and multipliers of loops (..., rows), in maximal coordinates.
+    """Return accelerations and loop multipliers, computed in maximal coordinates.
 
-    What `Robot.forward_dynamics` and `constrained_dynamics` compute, from one sparse system of the
-    accelerations of all bodies and the forces of all joints (Featherstone 2008, sections 3.7 and
-    8.13): to check them, or for loops so large that compiling does not pay. Nothing is compiled,
-    states are computed one after the other; for many states of one robot use `MaximalDynamics`.
-    Redundant loops share their force, so that multipliers may differ from those of
-    `constrained_dynamics`; qdd does not. tolerance: the residual of a loop (rad, m) above which
-    `chasles.OpenLoop` is raised, and of its rate beside the largest of qd. Arrays and options as in
-    `forward_dynamics`; a robot that depends on time is asked at one, `robot.at_time(t)`.
+    The result equals that of `Robot.forward_dynamics` and `constrained_dynamics`, but is computed
+    from one sparse system with the accelerations of all bodies and the forces of all joints. Use it
+    to check the compiled functions, or for loops so large that compiling does not pay. States are
+    computed one after the other; for many states of one robot use `MaximalDynamics`.
+
+    Parameters
+    ----------
+    robot : Robot
+        Any robot; use `robot.at_time(t)` if it depends on time.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Joint velocities (rad/s or m/s).
+    tau : array_like, shape (..., nv)
+        Joint torques or forces (N m or N).
+    f_ext : mapping from str to Wrench or array_like, optional
+        External wrenches by frame name, as in `Robot.forward_dynamics`.
+    dissipation : bool, optional
+        Include joint damping and friction.
+    tolerance : float, optional
+        Largest loop residual (rad or m), and largest violation by qd relative to its largest entry.
+
+    Returns
+    -------
+    qdd : ndarray, shape (..., nv)
+        Joint accelerations (rad/s2 or m/s2).
+    multipliers : ndarray, shape (..., rows)
+        Constraint forces. Redundant loops share their force, so multipliers may differ from those
+        of `constrained_dynamics`; qdd does not.
+
+    Raises
+    ------
+    OpenLoop
+        If q or qd violates the loops.
+
+    Notes
+    -----
+    See Featherstone (2008), sections 3.7 and 8.13.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2)
+    >>> qdd, multipliers = chasles.maximal_dynamics(robot, [0.0, 0.5], [0.0, 0.0], [0.0, 0.0])
+    >>> qdd.round(3)
+    array([-11.973,  14.821])
     """
     check_robot("maximal_dynamics", robot)
     check_tolerance("maximal_dynamics", tolerance)
@@ -115,24 +172,24 @@ def maximal_dynamics(
 
 
 class MaximalDynamics:
-    """Forward dynamics in maximal coordinates, analysed once for a robot and solved often.
+    """Forward dynamics in maximal coordinates, analyzed once for a robot and solved often.
 
-    `MaximalDynamics(robot)(q, qd, tau)` gives what `maximal_dynamics(robot, q, qd, tau)` gives. The
-    places of all entries, the order of elimination and a program for the entries are found at the
-    first call (the analyse, factor and solve phases of Featherstone 2008, section 8.13); each state
-    then costs one numeric factorisation.
+    `MaximalDynamics(robot)(q, qd, tau)` returns the same as `maximal_dynamics(robot, q, qd, tau)`.
+    The first call determines the sparsity pattern, the order of elimination and a program for the
+    entries (the analyze, factor and solve phases of Featherstone 2008, section 8.13); each state
+    then costs one numeric factorization.
 
     Parameters
     ----------
     robot
-        Any robot: with loops, couplings, mimic joints, and joints that are driven in time.
+        Any robot, also with loops, couplings, mimic joints and prescribed motions.
     dissipation
         Add joint damping and friction.
     tolerance
         As in `maximal_dynamics`.
     backend
-        What computes the entries: "numpy" takes all states of a call at once, and no time to
-        compile; "llvm" pays for many calls of few states.
+        Backend of the entries: "numpy" needs no compilation and computes all states of a call at
+        once; "llvm" is faster for many calls with few states.
     """
 
     def __init__(
@@ -148,7 +205,7 @@ class MaximalDynamics:
         _refuse_tendons("MaximalDynamics", robot)
         backends.row(backend)  # an error names those that there are
         if not backends.takes_numpy(backend):
-            problem = f"backend {backend!r} does not take NumPy's arrays"
+            problem = f"backend {backend!r} does not accept NumPy arrays"
             remedy = "use 'numpy' or 'llvm'"
             raise InputError("E-ACCURACY-340", problem, remedy, part="MaximalDynamics")
         self.robot, self.dissipation = robot, dissipation
@@ -156,7 +213,7 @@ class MaximalDynamics:
         self._prepared: dict[Any, tuple[Any, Solver, Any]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The description travels; another process analyses it again."""
+        """Pickle the description; another process analyzes it again."""
         options = {key: getattr(self, key) for key in ("dissipation", "tolerance", "backend")}
         return partial(MaximalDynamics, **options), (self.robot,)
 
@@ -169,10 +226,11 @@ class MaximalDynamics:
         t: Array = None,
         f_ext: dict[str, Any] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Accelerations qdd (..., nv), and multipliers of loops and couplings (..., rows).
+        """Return accelerations qdd (..., nv) and multipliers of loops and couplings (..., rows).
 
-        t: the time (...), in s, of a robot that depends on it; by default that of `at_time`. f_ext:
-        as in `Robot.forward_dynamics`; another set of frames is analysed anew.
+        The time t (...), in s, applies to a robot that depends on time; its default is that of
+        `at_time`. f_ext is as in `Robot.forward_dynamics`; each new set of frames is analyzed
+        again.
         """
         keys, forces = wrench_arguments(self.robot.model, f_ext)
         here = self.robot if t is None else self.robot.at(t)
@@ -207,10 +265,10 @@ def _refuse_tendons(function: str, robot: Robot) -> None:
 def _arrays(
     function: str, robot: Robot, state: tuple[Array, ...], load: Any
 ) -> dict[str, np.ndarray]:
-    """Finite arrays of a call by name, the time last as (..., 1) if the robot depends on it."""
+    """Return the finite arrays of a call by name; the time comes last as (..., 1) if needed."""
     t = robot.mechanism.t
     if t is None:
-        robot.mechanism.refuse_time(function, "ask it at a time, robot.at_time(t)")
+        robot.mechanism.refuse_time(function, "evaluate the robot at a time: robot.at_time(t)")
     model, (keys, forces) = robot.model, load
     sizes = ("q", model.nq), ("qd", model.nv), ("tau", model.nv)
     named = [(name, x, size) for (name, size), x in zip(sizes, state, strict=True)]
@@ -226,7 +284,7 @@ def _arrays(
 
 
 def _rows(function: str, arrays: dict[str, np.ndarray]) -> tuple[tuple[int, ...], list[np.ndarray]]:
-    """The leading shape of all arrays together, and each with one row for a state."""
+    """Return the common leading shape, and each array with one row per state."""
     lead = leading_shape(function, **arrays)
     wide = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays.values()]
     count = math.prod(lead)
@@ -246,20 +304,20 @@ def _answer(
     qd: np.ndarray,
     tolerance: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """qdd and multipliers of one state from the numbers of its equations."""
+    """Return qdd and multipliers of one state from the numbers of its equations."""
     M, K, f, k, J, d, residual, opening = parts
     gap, rate = (float(np.max(np.abs(x), initial=0.0)) for x in (residual, opening))
     if not gap <= tolerance:
         problem = f"the loops are open by {gap:.2g} (tolerance {tolerance:g})"
-        raise OpenLoop("E-ACCURACY-005", problem, "close them with assemble", part=function)
+        raise OpenLoop("E-ACCURACY-005", problem, "close them with robot.assemble", part=function)
     if not rate <= tolerance * max(1.0, np.max(np.abs(qd), initial=0.0)):
-        problem = f"qd opens the loops by {rate:.2g} rad/s or m/s"
-        remedy = "give what robot.complete(q, yd) gives"
+        problem = f"qd violates the loop constraints by {rate:.2g} rad/s or m/s"
+        remedy = "compute a consistent qd with robot.complete(q, yd)"
         raise OpenLoop("E-ACCURACY-006", problem, remedy, part=function)
     a, lam, met = solver(M, K, f, k)
     if not met:
         problem = (
-            f"robot {robot.name!r} cannot go on with this qd from this q, where its loops' "
+            f"robot {robot.name!r} cannot move with this qd from this q: the loop "
             "equations contradict each other"
         )
         remedy = "start from another position"
@@ -270,7 +328,7 @@ def _answer(
 def _stacked(
     robot: Robot, lead: tuple[int, ...], answers: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The answers of all states as arrays."""
+    """Stack the results of all states as arrays."""
     sizes = robot.nv, robot.mechanism.rows
     qdd, lam = (np.array([x[k] for x in answers]).reshape(*lead, n) for k, n in enumerate(sizes))
     return qdd, lam

@@ -1,4 +1,7 @@
-"""The public functions beside the robot itself: load, save, from_dh, to_dh, compile, cost."""
+"""Public functions: load, save, from_dh, to_dh, compile, cost.
+
+Long because each function documents its options.
+"""
 
 import os
 import warnings
@@ -47,34 +50,72 @@ def load(
     loop_tolerance: float | None = None,
     springs: bool = True,
 ) -> Robot:
-    """Read a robot from a file: .urdf, .xacro, .sdf, .toml (a mechanism, docs/mechanism-files.md,
-    or a Denavit-Hartenberg table, docs/dh.md), .xml or .mjcf (a MuJoCo model, docs/mjcf.md), or
-    .dat (the data file of Legnani et al. 1996, fig. 6). A name without suffix is that of a robot
-    which example-robot-data or robot_descriptions have put on this machine: load("panda");
-    `chasles.robots.installed()` lists them.
+    """Load a robot from a file.
 
-    floating: put the root link on a free joint. mimic: followers move with their leader and have no
-    coordinate of their own (False: every joint is independent, as in Pinocchio). snap: take angles
-    printed as rounded multiples of a right angle as exact; `robot.notes` says where. strict: an
-    invalid inertia is an error instead of a note. arguments: of a xacro file, by name. trust: let a
-    xacro file run Python, read any file and the environment; without it, expressions that need more
-    than arithmetic and xacro's functions are refused (docs/formats.md#xacro).
+    Parameters
+    ----------
+    path : str or path
+        File name with the ending .urdf, .xacro, .sdf, .toml (a mechanism file,
+        docs/mechanism-files.md, or a Denavit-Hartenberg table, docs/dh.md), .xml or .mjcf (MuJoCo,
+        docs/mjcf.md), or .dat (Legnani et al. 1996, fig. 6). A name without an ending is that of a
+        robot installed by example-robot-data or robot_descriptions: load("panda");
+        `chasles.robots.installed()` lists them.
+    floating : bool, optional
+        Attach the root link to the world by a free joint (floating base).
+    mimic : bool, optional
+        Let mimic joints follow their leader without a coordinate of their own (default). False
+        makes every joint independent, as in Pinocchio.
+    snap : bool, optional
+        Replace angles printed as rounded multiples of a right angle by the exact value (default);
+        `robot.notes` lists them.
+    strict : bool, optional
+        Raise an error for an invalid inertia instead of adding a note.
+    arguments : mapping from str to str, optional
+        Arguments of a xacro file.
+    trust : bool, optional
+        Allow a xacro file to run Python and to read any file and the environment. Without it, only
+        arithmetic and the functions of xacro are allowed (docs/formats.md#xacro).
+    loops : bool, optional
+        False ignores all loop joints and couplings.
+    omit : sequence of str, optional
+        Names of loops and couplings (equalities in MJCF) to ignore; the name of a mimic joint makes
+        it independent.
+    loop_tolerance : float, optional
+        Largest contradiction between the equations of a loop (rad, and relative to the size of the
+        loop). Default: 1e-4, and up to 1e-3 if the file prints few digits
+        (docs/loops.md#loops-closed-to-the-digits-of-a-file).
+    springs : bool, optional
+        False ignores the springs of joints and tendons.
 
-    loops: False leaves out all joints that close loops and all couplings. omit: names of loops and
-    couplings (equalities of MJCF) to leave out; the name of a mimic joint makes it independent.
-    loop_tolerance: how much the equations of a loop may contradict each other, in rad and in parts
-    of the loop's size, before the loop is impossible or locked; by default 1e-4, and up to 1e-3 if
-    the file prints so few digits (docs/loops.md#loops-closed-to-the-digits-of-a-file).
+    Returns
+    -------
+    Robot
+        The robot; `robot.notes` lists what loading assumed or repaired.
 
-    springs: False leaves out the springs of joints and tendons. Springs that are left out, and
-    parts of the file that exert forces and are not supported, are each a
-    `chasles.errors.LeftOutWarning`.
+    Raises
+    ------
+    ModelError
+        If the file does not exist or does not describe a robot.
+
+    Warns
+    -----
+    LeftOutWarning
+        If springs are ignored, or if parts of the file that exert forces are not supported.
+
+    Examples
+    --------
+    >>> import chasles, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "arm.toml"
+    >>> notes = chasles.save(chasles.robots.planar(2), path)
+    >>> chasles.load(path)
+    <Robot 'planar': 2 joints, nq 2, nv 2>
     """
     file = registry.find(os.fsdecode(path)) if is_name(path) else path
     source = formats.read(file, snap=snap, floating=floating, arguments=arguments, trust=trust)
-    left_out = some_names("omit", omit, "load")
-    if loops is False or left_out:
-        source = opened(source, None if loops is False else left_out)
+    if not isinstance(omit, tuple) or omit or loops is False:
+        left_out = some_names("omit", omit, "load")
+        if loops is False or left_out:
+            source = opened(source, None if loops is False else left_out)
     if loop_tolerance is not None:
         check_tolerance("load", loop_tolerance)
         precision = replace(source.precision, loops=float(loop_tolerance))
@@ -87,15 +128,40 @@ def load(
 
 
 def save(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = False) -> tuple[str, ...]:
-    """Write a robot as a file, with all digits: .toml (a mechanism file, which holds everything but
-    joints of a type of your own and couplings that are no polynomials), .urdf, .sdf, or .xml or
-    .mjcf (a MuJoCo model); docs/formats.md says what each can hold.
+    """Save a robot to a file, with all digits.
 
-    `load` reads a robot of it that moves the same. What would change the motion and has no place in
-    the format is an error that names the part; what would not (limits of velocity in MJCF, say) is
-    left out, and the notes that are returned say so. Mimic joints are written as such, also those
-    of a robot that was loaded with mimic=False. The file is whole or not there at all. A file that
-    is there stays, with an error, unless overwrite=True.
+    Loading the file gives a robot with the same motion. Mimic joints are written as such, also for
+    a robot that was loaded with mimic=False. The file is written completely or not at all.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot to save.
+    path : str or path
+        File name with the ending .toml (a mechanism file, which stores everything except
+        user-defined joint types and couplings that are not polynomials), .urdf, .sdf, or .xml or
+        .mjcf (MuJoCo). See docs/formats.md for the features of each format.
+    overwrite : bool, optional
+        Replace an existing file.
+
+    Returns
+    -------
+    tuple of str
+        Notes about features that the format does not store and that do not change the motion, such
+        as velocity limits in MJCF.
+
+    Raises
+    ------
+    ModelError
+        If the format cannot represent a part of the robot that affects the motion.
+    ExistingFileError
+        If the file exists and `overwrite` is False.
+
+    Examples
+    --------
+    >>> import chasles, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "arm.urdf"
+    >>> notes = chasles.save(chasles.robots.planar(2), path)
     """
     check_robot("save", robot)
     return formats.write(robot.model.source, path, overwrite=overwrite)
@@ -110,42 +176,87 @@ def from_dh(
     base: Any = None,
     tool: Any = None,
 ) -> Robot:
-    """A serial arm from Denavit-Hartenberg rows, in m, rad and kg.
+    """Return a serial arm described by Denavit-Hartenberg parameters.
 
-    rows: `DHRow`s, mappings of their fields, or an (n, 4) array of theta, d, a, alpha for an arm of
-    revolute joints without masses, which has kinematics only; or a whole `DHTable`. convention:
-    "modified" (Rx(alpha) Tx(a) Rz(theta) Tz(d)) or "standard" (Rz(theta) Tz(d) Tx(a) Rx(alpha)); it
-    must be said, since rows of the one make another robot in the other. gravity: m/s2, world axes.
-    base, tool: homogeneous 4x4 matrices, of frame 0 in the world and of the tool in the last frame.
-    Those of a `DHTable` hold where they are not given.
+    Parameters
+    ----------
+    rows : sequence of DHRow or mapping, (n, 4) array_like, or DHTable
+        Rows of the table in m, rad and kg. An array holds theta, d, a, alpha of revolute joints
+        without masses, which allows kinematics only.
+    convention : {"modified", "standard"}
+        "modified" is Rx(alpha) Tx(a) Rz(theta) Tz(d), "standard" is Rz(theta) Tz(d) Tx(a)
+        Rx(alpha). Required unless `rows` is a DHTable, because the same rows describe different
+        robots.
+    name : str, optional
+        Name of the robot.
+    gravity : array_like, shape (3,), optional
+        Acceleration of gravity (m/s2) in world axes.
+    base : array_like, shape (4, 4), optional
+        Pose of frame 0 in the world.
+    tool : array_like, shape (4, 4), optional
+        Pose of the tool in the last frame.
 
-    Links are base, link1, ..., joints joint1, ... unless rows name them; frame i of the table is
-    "dh<i>", frame 0 "base", and "tool" the end. Angles that are multiples of a right angle in full
-    (math.pi / 2) are exact.
+    Returns
+    -------
+    Robot
+        Links are named base, link1, ... and joints joint1, ... unless the rows name them. Frame i
+        of the table is "dh<i>", frame 0 "base", and the end "tool".
+
+    Notes
+    -----
+    Values of a `DHTable` apply where an argument is omitted. Angles that are exact multiples of a
+    right angle in double precision (math.pi / 2) are treated as exact.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.from_dh([[0, 0, 0.5, 0], [0, 0, 0.4, 0]], convention="standard")
+    <Robot 'arm': 2 joints, nq 2, nv 2>
     """
     options = {"name": name, "gravity": gravity, "base": base, "tool": tool}
     given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     if isinstance(rows, DHTable):
         if convention not in (None, rows.convention):
-            problem = f"the table is {rows.convention}, not {convention}"
-            remedy = "leave out convention, or convert the robot with chasles.to_dh"
+            problem = f"the rows follow the {rows.convention} convention, not {convention}"
+            remedy = "omit `convention`, or convert the robot with chasles.to_dh"
             raise ModelError("E-ROBOT-001", problem, remedy)
         return Robot(replace(rows, **given).description())
     if convention is None:
-        problem = "say which convention the rows have: 'modified' or 'standard'"
+        problem = "name the convention of the rows: 'modified' or 'standard'"
         raise ModelError("E-ROBOT-002", problem)
     return Robot(DHTable(rows, convention, **given).description())  # type: ignore[arg-type]
 
 
 def to_dh(robot: Robot, *, convention: Convention = "modified", tool: str | None = None) -> DHTable:
-    """The Denavit-Hartenberg table of a serial arm of revolute and prismatic joints, any axes.
+    """Return the Denavit-Hartenberg table of a serial arm of revolute and prismatic joints.
 
-    `from_dh` makes a robot of it with the same coordinates (in the order of the joints along the
-    arm), the same poses of the tool and the same dynamics; mass data are moved to the table's
-    frames. Base and tool hold what rows cannot. tool: the frame at the end, by default the robot's
-    last one that moves with the last link. A robot whose links have the frames of a table (from_dh,
-    .toml, .dat, the built-in arms) keeps that table; others get theirs by the book's rules: x along
-    common normals, d = 0 between parallel axes (Balafoutis and Patel 1991, section 2.3).
+    Parameters
+    ----------
+    robot : Robot
+        A serial arm with joint axes in any direction.
+    convention : {"modified", "standard"}, optional
+        Convention of the table.
+    tool : str, optional
+        Frame at the end. Default: the last frame that moves with the last link.
+
+    Returns
+    -------
+    DHTable
+        Table from which `from_dh` makes a robot with the same coordinates (in the order of the
+        joints along the arm), tool poses and dynamics.
+
+    Notes
+    -----
+    A robot whose links already have the frames of a table (from_dh, .toml, .dat, the built-in arms)
+    keeps that table. Others follow the rules of Balafoutis and Patel (1991, section 2.3): x along
+    common normals, d = 0 between parallel axes. Inertias are expressed in the frames of the table;
+    `base` and `tool` hold what rows cannot represent.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> len(chasles.to_dh(chasles.robots.puma560(), convention="modified").rows)
+    6
     """
     check_robot("to_dh", robot)
     return dh_table(robot.model, checked(TABLE, "convention", convention), tool)
@@ -190,25 +301,58 @@ def compile(
     tier: Literal["best", "quick"] = "best",
     **options: Any,
 ) -> Compiled | Automatic | Tiered:
-    """The callable behind a function of a robot: takes arrays in order, and `out=`.
+    """Compile a function of a robot and return the callable.
 
-    device: "cpu", "cuda" (takes arrays on a GPU, docs/gpu.md) or "auto" (takes arrays in the host's
-    memory and runs each batch where that was measured to be faster, copies included; it says where:
-    `.choice(count)`, `.report()`). backend: of the CPU "llvm" (machine code; "llvm-quick" is
-    compiled in less time and runs slower), "numpy" (vectorised Python) or "interpret" (slow: one
-    operation at a time, the definition of correct), of a GPU "cuda"; by default "llvm", or what
-    the device has.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    function : str
+        Name of a method of `Robot`, for example "inverse_dynamics".
+    device : {"cpu", "cuda", "auto"}, optional
+        "cuda" takes arrays in GPU memory (docs/gpu.md). "auto" takes arrays in host memory and runs
+        each batch on the device that was measured to be faster, including copies; `.choice(count)`
+        and `.report()` show the choice.
+    backend : str, optional
+        For the CPU "llvm" (machine code, default), "llvm-quick" (compiles faster, runs slower),
+        "numpy" (vectorized Python) or "interpret" (one operation at a time, the reference). For a
+        GPU "cuda".
+    method : str, optional
+        Algorithm, as in the method of `Robot`.
+    dissipation : bool, optional
+        Include joint damping and friction.
+    f_ext : mapping from str to Wrench or array_like, optional
+        External wrenches that the function will take as extra arrays, in alphabetical order of
+        their frames. Their values are ignored.
+    parameters : sequence of str, optional
+        Model parameters that remain inputs, batched and differentiable, after all other arrays:
+        "<link>.mass", "<link>.center", "<link>.inertia", "<joint>.placement" or "gravity".
+        `robot.parameter(name)` gives their shapes and values.
+    wrt : str or sequence of str, optional
+        Compile the derivatives with respect to these arguments and parameters instead.
+    dtype : {"float64", "float32"}, optional
+        Precision. "float64" switches to float32 if all arrays are float32.
+    tier : {"best", "quick"}, optional
+        "best" waits for the fastest code. "quick" starts with code that compiles faster and
+        switches when the best is ready (`.tier`, `.wait()`), for functions of large robots.
+    **options
+        Options of the method of `Robot`, for example frame="tool".
 
-    f_ext: the external wrenches it will take (their values are ignored), as extra arrays after the
-    others, in alphabetical order of their frames. parameters: numbers of the robot that stay
-    inputs, batched and differentiable, after all other arrays: "<link>.mass", "<link>.center",
-    "<link>.inertia", "<joint>.placement", "gravity" (their shapes and values:
-    `robot.parameter(name)`). Of a robot that depends on time the time t (...) is an array before
-    the parameters. wrt: compile the derivatives with respect to these arguments and parameters
-    instead. dtype: "float64" (which turns to float32 where all arrays are) or "float32". tier:
-    "best" waits for the fastest code; "quick" begins with code that is compiled in less time and
-    goes on with the best when that is ready (`.tier`, `.wait()`), for functions of large robots.
-    options: those of the method of `Robot`, e.g. frame="hand".
+    Returns
+    -------
+    callable
+        Function of the arrays in order, with the keyword `out`. It can be pickled.
+
+    Notes
+    -----
+    For a robot that depends on time, the time t (...) is an array before the parameters.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> mass = chasles.compile(chasles.robots.planar(2), "mass_matrix")
+    >>> mass([0.0, 0.5]).shape
+    (2, 2)
     """
     check_robot("compile", robot)
     robot.mechanism.refuse_open("compile", function)
@@ -238,7 +382,7 @@ def compile(
 
 
 def _backend(device: str | None, backend: str | None) -> str:
-    """The backend for a device, or the one that was asked for if it is of that device."""
+    """Return the backend for a device, or the given one if it belongs to that device."""
     if device is None:
         return backend or backends.USUAL
     devices = backends.devices()
@@ -247,8 +391,10 @@ def _backend(device: str | None, backend: str | None) -> str:
         raise InputError("E-ROBOT-003", problem, f"use one of {', '.join(devices)}")
     known = devices[device]
     if backend is not None and backend not in known:
-        problem = f"device={device!r} runs by {' or '.join(known)}, not by the backend {backend!r}"
-        raise InputError("E-ROBOT-004", problem, "leave out one of the two")
+        problem = (
+            f"device={device!r} is served by {' or '.join(known)}, not by the backend {backend!r}"
+        )
+        raise InputError("E-ROBOT-004", problem, "omit one of the two")
     return backend or known[0]
 
 
@@ -262,17 +408,45 @@ def cost(
     rules: Rules = "simplified",
     **options: Any,
 ) -> Cost:
-    """The operations that a function takes for one state of this robot, after simplification.
+    """Count the operations of a function for one state of this robot.
 
-    Also by statement of the algorithm (`.steps`), the longest path (`.depth`) and the largest
-    number of values needed at one time (`.live`). f_ext: the external wrenches it will take (their
-    values are ignored).
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    function : str
+        Name of a method of `Robot`.
+    method : str, optional
+        Algorithm, as in the method of `Robot`.
+    dissipation : bool, optional
+        Include joint damping and friction.
+    f_ext : mapping from str to Wrench or array_like, optional
+        External wrenches that the function takes. Their values are ignored.
+    rules : {"simplified", "book"}, optional
+        Count the simplified program that runs (default), or by the rules of Balafoutis and Patel;
+        see Notes.
+    **options
+        Options of the method of `Robot`, for example frame="tool".
 
+    Returns
+    -------
+    Cost
+        Number of operations by kind, by statement of the algorithm (`.steps`), the longest path
+        (`.depth`) and the largest number of live values (`.live`).
+
+    Notes
+    -----
     rules="book" counts as Balafoutis and Patel do by hand (1991, sections 5.3 and 6.3): structural
     zeros and ones, signs and trigonometric functions are free, a doubling is an addition, a
     division is a multiplication, and nothing is shared between two equations unless it has a name.
-    "fastest" is the program that runs, by either rules: of a robot with loops, for
-    "forward_dynamics" that of "constrained_dynamics".
+    For a robot with loops, "fastest" of "forward_dynamics" is the program of
+    "constrained_dynamics".
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.cost(chasles.robots.planar(2), "mass_matrix")
+    Cost(multiplications=1, additions=2, divisions=0, square_roots=0, sines_and_cosines=1, arctangents=0, negations=0, selections=0, depth=3, live=2)
     """
     check_robot("cost", robot)
     function = that_runs(robot.model, function)

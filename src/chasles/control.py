@@ -92,17 +92,49 @@ def operational_dynamics(
     task: Task = "twist",
     damping: float | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lambda (..., k, k) and bias (..., k) of f = Lambda xdd + bias, tau = J' f.
+    """Return the operational-space inertia and bias of a task.
 
-    xdd: the derivative of the task's rates. With a square J, Lambda = J^-T M J^-1 and bias = J^-T h
-    - Lambda Jdot qd, gravity included (Eq 7.4.1 to 7.4.4); a robot with more freedoms than the task
-    has rows has Lambda = (J M^-1 J')^-1 (Khatib 1987). A task with more rows than the robot has
-    freedoms, or a singular configuration, has neither: it is an error unless `damping` is given,
-    which adds its square to the diagonal of J M^-1 J' (in 1/kg, 1/(kg m2)).
+    They satisfy f = Lambda xdd + bias with joint torques tau = J' f, where xdd is the derivative of
+    the task velocity.
 
-    Of a robot with loops, whose motion is qd = G yd at a closed q, J G and G' M G take the places
-    of J and M: Lambda is what the frame feels of closed motions, and all joint forces with the same
-    G' tau as J' f do the same.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Joint velocities (rad/s or m/s).
+    frame : str
+        Name of a link or frame.
+    task : {"twist", "position", "pose"}, optional
+        Part of the frame's motion; see the table of this module.
+    damping : float, optional
+        Adds its square to the diagonal of J M^-1 J' (1/kg, 1/(kg m2)).
+
+    Returns
+    -------
+    Lambda : ndarray, shape (..., k, k)
+        Operational-space inertia.
+    bias : ndarray, shape (..., k)
+        Bias force, including gravity.
+
+    Notes
+    -----
+    With a square J, Lambda = J^-T M J^-1 and bias = J^-T h - Lambda Jdot qd (Eq 7.4.1 to 7.4.4). A
+    redundant robot has Lambda = (J M^-1 J')^-1 (Khatib 1987). A task with more rows than degrees of
+    freedom, or a singular configuration, is an error unless `damping` is given. For a robot with
+    loops and qd = G yd at a closed q, J G and G' M G replace J and M; all joint torques with the
+    same G' tau as J' f have the same effect.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2).with_gravity((0, 0, 0))
+    >>> Lambda, bias = chasles.control.operational_dynamics(
+    ...     chasles.robots.puma560(), [0.3, 0.5, -1.0, 0.2, 0.9, -0.4], [0.0] * 6, frame="tool"
+    ... )
+    >>> Lambda.shape, bias.shape
     """
     J, Jd = _jacobians(robot, (q, qd), frame, _checked(task))
     if damping is not None and not (np.isfinite(damping) and damping > 0.0):
@@ -111,8 +143,8 @@ def operational_dynamics(
     J, M, h, Jd_qd = _freedoms(robot, q, qd, J, Jd)
     k, n = J.shape[-2:]
     if damping is None and k > n:
-        problem = f"task {task!r} has {k} rows, but robot {robot.name!r} has {n} freedoms"
-        remedy = "choose a smaller task, or give damping="
+        problem = f"task {task!r} has {k} rows, but robot {robot.name!r} has {n} degrees of freedom"
+        remedy = "choose a smaller task, or give `damping`"
         raise InputError("E-CONTROL-003", problem, remedy, part="operational_dynamics")
     solved = np.linalg.solve(M, _transposed(J))
     mobility = J @ solved
@@ -127,7 +159,7 @@ def operational_dynamics(
 
 
 class _Freedoms(NamedTuple):
-    """J, M and h of a task, and Jdot qd, in the freedoms that loops leave."""
+    """J, M, h and Jdot qd of a task in the independent coordinates."""
 
     J: np.ndarray
     M: np.ndarray
@@ -276,9 +308,10 @@ def operational_sensitivities(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """D, V, P (..., nv, nv) of d tau = D d chidd + V d chid + P d chi (Eq 7.4.14 to 7.4.18).
 
-    About the motion through q, qd, qdd. J must be square and regular: as many freedoms as
-    coordinates. A twist is refused, since its variation is not the rate of a variation; so are
-    free and spherical joints, and robots with loops: use `Robot.linearize` for these.
+    About the motion through q, qd, qdd. J must be square and regular, with as many degrees of
+    freedom as coordinates. A twist is not supported, because its variation is not the rate of a
+    variation; so are free and spherical joints, and robots with loops: use `Robot.linearize` for
+    these.
     """
     name = "operational_sensitivities"
     _varied(name, robot, task)
@@ -299,7 +332,10 @@ def _varied(name: str, robot: Robot, task: Task) -> None:
         raise InputError("E-CONTROL-005", problem, remedy, part=name)
     for body in robot.model.bodies:
         if not body.joint.additive:
-            problem = f"velocities of joint {body.data.name!r} are not rates of its coordinates"
+            problem = (
+                f"velocities of joint {body.data.name!r} are not the time derivatives of "
+                "its coordinates"
+            )
             raise InputError("E-CONTROL-300", problem, _NEAR_A_MOTION, part=name)
 
 
@@ -311,12 +347,12 @@ def _square(
     found = _jacobians(robot, motion, frame, _checked(task))
     if found[0].shape[-2] != robot.nv:
         problem = (
-            f"task {task!r} has {found[0].shape[-2]} coordinates, but robot {robot.name!r} has "
-            f"{robot.nv} freedoms"
+            f"task {task!r} has {found[0].shape[-2]} coordinates, but robot "
+            f"{robot.name!r} has {robot.nv} degrees of freedom"
         )
         remedy = "lock joints or choose another task"
         raise InputError("E-CONTROL-006", problem, remedy, part=name)
-    _regular(name, found[0], "move away from it")
+    _regular(name, found[0], "move away from the singularity")
     return found
 
 
@@ -343,8 +379,8 @@ def _cut(task: Task, jacobian: np.ndarray) -> np.ndarray:
 def _refuse_driven(robot: Robot) -> None:
     if robot.model.driven:
         problem = (
-            f"joint {robot.driven_joints[0]!r} is driven in time, so that rates of a task are not "
-            "J qd"
+            f"joint {robot.driven_joints[0]!r} has a prescribed motion, so task "
+            "velocities are not J qd"
         )
         remedy = "use frame_velocity and frame_acceleration"
         raise ModelError("E-CONTROL-008", problem, remedy, part=f"robot {robot.name!r}")

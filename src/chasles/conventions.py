@@ -268,22 +268,22 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
     at = f"joint {name!r} of robot {robot.name!r}"
     if data.reversed:
         problem = f"{at} is reversed"
-        raise ModelError("E-CONVENTION-001", problem, "turn it around, or lock it", part=library)
+        raise ModelError("E-CONVENTION-001", problem, "reverse the joint, or lock it", part=library)
     if data.kind not in rows:
         why = data.traits.elsewhere.get(library, f"it has {', '.join(rows)}")
-        problem = f"{at} is {data.kind}, which has no such coordinates there ({why})"
-        remedy = "lock it, or replace it by joints that both sides have"
+        problem = f"{at} has type {data.kind}, which has other coordinates there ({why})"
+        remedy = "lock it, or replace it with joints that both sides support"
         raise ModelError("E-CONVENTION-002", problem, remedy, part=library)
     across = data.traits.along and "x" in rows[data.kind].position.split()
     if across and tuple(data.axis) != (0.0, 0.0, 1.0):
         problem = f"{at} is {data.kind} with normal {tuple(data.axis)}"
-        remedy = "x and y are the same there only for (0, 0, 1): turn the joint's frame instead"
+        remedy = "x and y agree only for the normal (0, 0, 1); rotate the joint's frame instead"
         raise ModelError("E-CONVENTION-003", problem, remedy, part=library)
     if library in FREE_IN_WORLD and data.traits.floating:
         body = next(body for body in robot.model.bodies if body.data.name == name)
         if (body.parent, body.joint.placement) != (WORLD, Transform.identity()):
-            problem = f"{at} is free, which is relative to the world there"
-            remedy = "put the joint's frame at the world's origin"
+            problem = f"{at} is a free joint, which is relative to the world there"
+            remedy = "place the joint's frame at the world's origin"
             raise ModelError("E-CONVENTION-004", problem, remedy, part=library)
     return rows[data.kind]
 
@@ -334,7 +334,9 @@ def swap(value: Array, *, axis: int = -1) -> np.ndarray:
     """
     array = np.asarray(value)
     if not -array.ndim <= axis < array.ndim or array.shape[axis] != 6:
-        raise InputError("E-CONVENTION-007", f"a 6-vector has 6 numbers, not shape {array.shape}")
+        raise InputError(
+            "E-CONVENTION-007", f"a 6-vector must have 6 numbers, not shape {array.shape}"
+        )
     return np.roll(array, 3, axis)
 
 
@@ -385,7 +387,9 @@ def position_by_name(robot: Robot, q: Array) -> dict[str, np.ndarray]:
 
 
 def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
-    """{joint: its part of qd, qdd or tau}: (...) for joints with one freedom, else (..., n)."""
+    """{joint: its part of qd, qdd or tau}: (...) for joints with one degree of freedom, else (...,
+    n).
+    """
     return by_name(numbers("qd", qd, robot.nv), robot.velocity_slice, robot.joints)
 
 
@@ -409,7 +413,8 @@ def to_joint_state(
 ) -> dict[str, list[Any]]:
     """The fields of sensor_msgs/JointState: name, position, velocity, effort; empty if not given.
 
-    Only joints with one freedom, as the message has it: a floating base goes as a pose (`to_pose`).
+    The message only supports joints with one degree of freedom; convert a floating base with
+    `to_pose`.
     """
     bodies = [robot.model.bodies[i] for i in robot.model.movers]
     names = [body.data.name for body in bodies if body.joint.nq == 1]

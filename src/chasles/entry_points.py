@@ -1,4 +1,4 @@
-"""Entry points of the leaves: how a robot reaches distances, pictures, checks and the viewer."""
+"""Entry points of the leaves: functions of distances, plots, checks and the viewer."""
 
 from importlib import import_module
 from typing import Any
@@ -13,7 +13,7 @@ ENTRY_POINTS = {
     "verify": "chasles.checks:verify",
     "with_clearance": "chasles.distances.avoid:with_clearance",
 }
-"""The module and the function of each; no module below a leaf knows it otherwise."""
+"""Module and function of each entry point; modules below a leaf do not import it."""
 
 
 def entry_point(name: str) -> Any:

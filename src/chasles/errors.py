@@ -72,7 +72,7 @@ def cuts(text: str, line: int = LONGEST_LINE) -> list[tuple[int, int]]:
 
 
 def _middle(start: int, end: int, most: int) -> tuple[int, int]:
-    """What to leave out of a piece for an ellipsis to bring it to its length."""
+    """Return the part of a text that an ellipsis replaces to shorten it."""
     return start + most // 2, end - (most - 1) // 2
 
 

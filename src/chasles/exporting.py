@@ -1,4 +1,4 @@
-"""C for a controller: the programs of a robot's functions as a small library of plain C99."""
+"""C export: functions of a robot as a small library of plain C99."""
 
 import difflib
 import inspect
@@ -45,7 +45,7 @@ STATES = 3
 """States whose results are stored in the test."""
 
 CHOICE = 32
-"""States among which those of the test of a velocity step are chosen."""
+"""Number of states among which those for the test of a velocity step are chosen."""
 
 REACH, ITERATION, RATE = "inverse_kinematics", "inverse_kinematics_step", "resolved_rate"
 SOLVERS = {
@@ -53,7 +53,7 @@ SOLVERS = {
     ITERATION: ("frame", "targets"),
     RATE: ("frame", "tasks", "damping", "singular", "passes"),
 }
-"""What is exported beside the functions of robots, and the options of each."""
+"""Solvers that can be exported in addition to functions of robots, with their options."""
 
 
 def export(
@@ -70,28 +70,62 @@ def export(
     overwrite: bool = False,
     **options: Any,
 ) -> tuple[Path, ...]:
-    """Write functions of a robot as C99: header, source, CMakeLists.txt and a test; their paths.
+    """Export functions of a robot as C99: header, source, CMakeLists.txt and a test.
 
-    functions: names of methods of `Robot`, or of the functions of closed loops; NAME_derivatives
-    are those of NAME by all its arguments. dtype: "double" or "float". prefix: what all names begin
-    with, the robot's name unless given. own_sine: sines and cosines without the C library, which is
-    faster and the same on every machine (batches always have them). dissipation, f_ext and
-    parameters: as in `chasles.compile`. options (frame=, axes=, at=, ...) go to the functions that
-    take them. overwrite: replace files that are there. Files are written whole, or none is.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    functions : str or sequence of str
+        Names of methods of `Robot`. NAME_derivatives exports the derivatives of NAME with respect
+        to all its arguments. "inverse_kinematics", "inverse_kinematics_step" and "resolved_rate"
+        export solvers; see Notes.
+    directory : str or path
+        Folder to write to.
+    dtype : {"double", "float"}, optional
+        Floating-point type.
+    prefix : str, optional
+        Prefix of all names. Default: the robot's name.
+    own_sine : bool, optional
+        Compute sines and cosines without the C library, which is faster and identical on every
+        machine. Batches always do.
+    dissipation : bool, optional
+        Include joint damping and friction.
+    f_ext : mapping from str to Wrench or array_like, optional
+        External wrenches that the functions take, as in `chasles.compile`.
+    parameters : sequence of str, optional
+        Model parameters that remain inputs, as in `chasles.compile`.
+    overwrite : bool, optional
+        Replace existing files.
+    **options
+        Options of the functions, such as frame, axes and at.
 
-    "inverse_kinematics" is the whole search, from `tries` stored postures (32, of a `seed`), and
-    "inverse_kinematics_step" one iteration: of the pose of frame=, or of targets= as in
-    `Robot.inverse_kinematics`. "resolved_rate" is the step of `chasles.control.resolved_rate`: of
-    the twist of frame=, or of tasks=, with damping=, singular= and passes=. A name
-    that C, C++, CMake or a header of the system has already begins with "robot_", and a long one is
-    cut and has a digest at its end; a note in the header says so.
+    Returns
+    -------
+    tuple of Path
+        Paths of the files. They are written completely or not at all.
 
-    Arrays are those of the method, in its order and units, row by row (docs/export-c.md).
+    Notes
+    -----
+    Arrays are those of the method, in its order and units, row-major (docs/export-c.md).
+    "inverse_kinematics" is the complete solver, started from `tries` stored configurations (32, of
+    a `seed`), and "inverse_kinematics_step" one iteration; both reach the pose of `frame`, or
+    `targets` as in `Robot.inverse_kinematics`. "resolved_rate" is the step of
+    `chasles.control.resolved_rate` for the twist of `frame`, or for `tasks`, with `damping`,
+    `singular` and `passes`. A name that C, C++, CMake or a system header already uses is prefixed
+    with "robot_"; a long name is shortened and ends in a digest. A note in the header reports both.
+
+    Examples
+    --------
+    >>> import chasles, tempfile
+    >>> files = chasles.export(chasles.robots.planar(2), "mass_matrix", tempfile.mkdtemp())
+    >>> sorted(file.name for file in files)
+    ['CMakeLists.txt', 'planar.c', 'planar.h', 'planar_test.c']
     """
     check_robot("export", robot)
     names = [functions] if isinstance(functions, str) else list(dict.fromkeys(functions))
     if not names:
-        problem = "name at least one function, e.g. inverse_dynamics"
+        problem = "name at least one function, for example inverse_dynamics"
         raise InputError("E-EXPORT-001", problem, part="export")
     if dtype not in NUMBERS:
         problem = f"dtype must be {' or '.join(map(repr, NUMBERS))}, not {dtype!r}"
@@ -122,7 +156,9 @@ def export(
         else:
             traced = _program(robot, name, **given)
             add(name, _summary(name), traced, _sample(robot, name, traced))
-    title = f"Robot {robot.name}, made by chasles {VERSION}. SI units and radians. Do not edit."
+    title = (
+        f"Robot {robot.name}, generated by chasles {VERSION}. SI units and radians. Do not edit."
+    )
     notes = (*([f"Note: {note}.", ""] if note else []), *_notes(robot))
     functions_, samples = zip(*made.values(), strict=True)
     library = Library(stem, title, notes, number, functions_, samples, tuple(searches))
@@ -130,7 +166,7 @@ def export(
 
 
 def function_of(name: str) -> str:
-    """The function that a name is of, or of whose derivatives."""
+    """Return the function that a name belongs to, or whose derivatives it names."""
     return name if name in METHODS else name.removesuffix(DERIVATIVES)
 
 
@@ -144,10 +180,9 @@ def _check_function(robot: Robot, name: str) -> None:
     if callable(getattr(Robot, function, None)):
         raise InputError(
             "E-EXPORT-003",
-            f"{name} is no straight-line program: it iterates, or checks and combines results in "
-            "Python",
-            "export the functions it is made of, e.g. loop_residual and loop_matrix, or "
-            "constrained_dynamics for closed loops",
+            f"{name} is not a straight-line program: it iterates, or combines results in Python",
+            "export the functions it consists of, for example loop_residual and "
+            "loop_matrix, or constrained_dynamics for closed loops",
             part="export",
         )
     close = difflib.get_close_matches(function, METHODS, n=1)
@@ -156,11 +191,11 @@ def _check_function(robot: Robot, name: str) -> None:
 
 
 def _check_used(names: Sequence[str], options: Sequence[str]) -> None:
-    """An option that no function takes is a mistake."""
+    """Raise for an option that no function takes."""
     for option in options:
         if not any(_takes(function_of(name), option) for name in names):
             problem = f"none of {', '.join(names)} takes {option}"
-            raise InputError("E-EXPORT-005", problem, "leave it out", part="export")
+            raise InputError("E-EXPORT-005", problem, "omit it", part="export")
 
 
 def _takes(function: str, option: str) -> bool:
@@ -170,13 +205,15 @@ def _takes(function: str, option: str) -> bool:
 
 
 def _checked(prefix: str) -> str:
-    """A prefix that is given, if it is a name that nothing else has."""
+    """Return a given prefix if it is a valid name that is not taken."""
     if prefix != identifier(prefix):
-        problem = f"prefix {prefix!r} is no name for C"
-        remedy = f"use letters, digits and single underscores, e.g. {identifier(prefix)!r}"
+        problem = f"prefix {prefix!r} is not a valid C identifier"
+        remedy = f"use letters, digits and single underscores, for example {identifier(prefix)!r}"
         raise InputError("E-EXPORT-006", problem, remedy, part="export")
     if len(prefix) > LONGEST or taken_by(prefix):
-        why = f"is {taken_by(prefix)}" if taken_by(prefix) else f"is longer than {LONGEST} letters"
+        why = (
+            f"is {taken_by(prefix)}" if taken_by(prefix) else f"is longer than {LONGEST} characters"
+        )
         remedy = f"choose another, e.g. {prefix_for(prefix)[0]!r}"
         raise InputError("E-EXPORT-010", f"prefix {prefix!r:.80} {why}", remedy, part="export")
     return prefix
@@ -214,7 +251,7 @@ def _program(
 
 
 def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
-    """The programs of inverse kinematics: of the pose of a frame, or of targets."""
+    """Return the programs of inverse kinematics for the pose of a frame or for targets."""
     targets = options.get("targets")
     if targets is None:
         tolerance = 1e-6 if dtype == "float64" else 1e-4
@@ -224,7 +261,7 @@ def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
 
 
 def _rate(robot: Robot, dtype: str, options: Mapping[str, Any]) -> tuple[Program, Sample]:
-    """The program of a velocity step, and states for its test: those farthest from singular."""
+    """Return the program of a velocity step, and test states far from singularities."""
     tasks = options.get("tasks")
     tasks = {_frame(options, RATE): "twist"} if tasks is None else tasks
     law = {key: options[key] for key in ("damping", "singular", "passes") if key in options}
@@ -257,16 +294,16 @@ def _frame(options: Mapping[str, Any], name: str) -> str:
 
 def _summary(name: str) -> str:
     if name == RATE:
-        return "Joint velocities for wanted velocities of frames, within limits (resolved rate)."
+        return "Joint velocities for desired frame velocities, within limits (resolved rate)."
     function = function_of(name)
     owner = getattr(Robot, function, METHODS[function][0].algorithm)
     first = (inspect.getdoc(owner) or function).split("\n\n")[0].replace("\n", " ")
-    return first if name == function else f"Derivatives by each argument in turn of: {first}"
+    return first if name == function else f"Derivatives with respect to each argument of: {first}"
 
 
 def _notes(robot: Robot) -> tuple[str, ...]:
-    """Comments on every coordinate."""
-    lines = ["Arrays must not overlap. Functions have no state: threads may share them.", ""]
+    """Return comments on every coordinate."""
+    lines = ["Arrays must not overlap. Functions have no state and are thread-safe.", ""]
     for joint in robot.joints:
         q, v = robot.position_slice(joint), robot.velocity_slice(joint)
         kind = robot.joint(joint).kind
@@ -279,7 +316,7 @@ def _range(part: slice) -> str:
 
 
 def _sample(robot: Robot, name: str, traced: Program) -> Sample:
-    """Random states for the test, of numbers that a float has exactly."""
+    """Return random test states with numbers that are exact in single precision."""
     rng = np.random.default_rng(0)
     known = spaces(function_of(name), max(len(traced.inputs), 1)).inputs
     arrays = []
@@ -295,7 +332,7 @@ def _sample(robot: Robot, name: str, traced: Program) -> Sample:
 
 
 def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[Path, ...]:
-    """All files, or none: they get their names only when all are written."""
+    """Write all files or none: they are renamed only when all are complete."""
     made = not folder.exists()
     paths = {folder / name: text for name, text in files.items()}
     try:
@@ -303,13 +340,13 @@ def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[
         store_all(paths, overwrite=overwrite)
         made = False
     except ExistingFileError as error:
-        remedy = "choose another directory or prefix, or overwrite (--overwrite)"
+        remedy = "choose another directory or prefix, or use --overwrite"
         raise ExistingFileError("E-EXPORT-007", error.problem, remedy, file=error.file) from None
     except FileExistsError as error:
-        problem = "this is no directory"
+        problem = "the path is not a directory"
         raise NotAFolderError("E-EXPORT-008", problem, "choose another", file=folder) from error
     except OSError as error:
-        why, remedy = error.strerror or said(error), "nothing was written, choose another place"
+        why, remedy = error.strerror or said(error), "choose another place; nothing was written"
         if isinstance(error, FileError):
             why, remedy = error.problem, error.remedy
         raise FileError("E-EXPORT-009", why, remedy, file=folder) from error

@@ -1,4 +1,4 @@
-"""Controllers that are traced into a step, soft contacts, and the results of motions."""
+"""Controllers for compiled simulation, soft contacts, and results of simulations."""
 
 from chasles.motion.contact.pairs import Contacts, Pressed, Spot, given_pairs
 from chasles.motion.contact.pairs import Pair as SoftPair

@@ -1,4 +1,4 @@
-"""Motion in time: a robot moves from a state under its forces."""
+"""Simulation: the motion of a robot from a state under forces."""
 
 from typing import Unpack
 

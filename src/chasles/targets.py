@@ -1,4 +1,4 @@
-"""Targets of `Robot.inverse_kinematics`: poses, points, directions, the centre of mass."""
+"""Targets of `Robot.inverse_kinematics`: poses, points, directions, the center of mass."""
 
 from chasles.functions.targets import (
     CENTER,

@@ -1,4 +1,4 @@
-"""New files: whole or not there, over others only when asked, and nothing left by killed writers.
+"""Writing files: completely or not at all, never over others unless requested.
 
 A file is written under a temporary name in its folder, brought to the disk and renamed. Its writer
 holds an advisory lock on it meanwhile. A temporary file that nobody holds belongs to a writer that
@@ -36,9 +36,9 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
 def begun(folder: AnyPath, handle: int | None = None, mode: int = 0o666) -> tuple[str, int]:
-    """Make a temporary file; its path and its open descriptor, which holds the lock.
+    """Make a temporary file; return its path and its open descriptor, which holds the lock.
 
-    handle: of the open folder, beside which the path is a name alone, as `dir_fd` takes it.
+    `handle` is that of the open folder, relative to which the path is a name, as for `dir_fd`.
     """
     while True:
         name = f".chasles-{os.getpid()}-{os.urandom(8).hex()}.part"
@@ -96,7 +96,7 @@ def held(folder: AnyPath) -> int | None:
 
 @contextmanager
 def _temporary(target: Path) -> Iterator[Path]:
-    """A temporary file beside a target, with its mode; gone at the end if it was not renamed."""
+    """Yield a temporary file next to a target, with its mode; it is removed unless renamed."""
     collect(target.parent)
     path, descriptor = begun(target.parent)
     try:
@@ -117,26 +117,26 @@ def _temporary(target: Path) -> Iterator[Path]:
 
 
 def check_target(path: AnyPath, *, overwrite: bool, inputs: Iterable[AnyPath] = ()) -> None:
-    """Refuse to write over something that is there, or over a file that is read, in any way.
+    """Raise if a path exists, or is one of the input files under any name.
 
-    overwrite: a file may be replaced, if it is not one of `inputs`.
+    With `overwrite`, an existing file may be replaced unless it is one of `inputs`.
     """
     if os.path.exists(path):
         for file in inputs:
             if os.path.exists(file) and os.path.samefile(path, file):
-                problem, remedy = "this file is read, and is never written over", "name another"
+                problem, remedy = "the file is an input and is never overwritten", "name another"
                 raise ExistingFileError("E-FILE-060", problem, remedy, file=path)
     if not overwrite and os.path.lexists(path):
-        problem = "this file exists already"
+        problem = "the file already exists"
         if os.path.isdir(path):
-            problem = "this is a directory"
+            problem = "the path is a directory"
         remedy = "choose another name, or replace it (--overwrite, overwrite=True)"
         raise ExistingFileError("E-FILE-061", problem, remedy, file=path)
 
 
 @contextmanager
 def whole(path: AnyPath, *, overwrite: bool = True) -> Iterator[Path]:
-    """A place to write what becomes the file only when all is written; else nothing is left."""
+    """Yield a temporary file that becomes the target only when it is complete."""
     check_target(path, overwrite=overwrite)
     with _told(path):
         target = _resolved(path)
@@ -148,13 +148,13 @@ def whole(path: AnyPath, *, overwrite: bool = True) -> Iterator[Path]:
 
 
 def store(path: AnyPath, text: str, *, overwrite: bool = True) -> None:
-    """Write a text as a file, all of it or nothing: what was there before is lost only then."""
+    """Write a text to a file, completely or not at all."""
     with whole(path, overwrite=overwrite) as part:
         part.write_text(text, "utf-8", newline="\n")
 
 
 def store_all(files: Mapping[Path, str], *, overwrite: bool) -> None:
-    """Write texts as files, all or none: they get their names when all are on the disk."""
+    """Write texts to files, all or none: they are renamed when all are on the disk."""
     for path in files:
         check_target(path, overwrite=overwrite)
     with ExitStack() as parts:
@@ -175,34 +175,37 @@ def store_all(files: Mapping[Path, str], *, overwrite: bool) -> None:
 
 
 def _resolved(path: AnyPath) -> Path:
-    """The file that a path means, behind all links."""
+    """Return the file that a path denotes, with all links resolved."""
     try:
         target = Path(os.path.realpath(path))
         special = target.exists() and not (target.is_file() or target.is_dir())
     except ValueError as error:  # of a path with a zero byte
         raise FileError("E-FILE-062", said(error), "name another", file=repr(path)) from None
     if special:
-        problem = "this is a device or a pipe, and no file"
+        problem = "the path is a device or a pipe, not a file"
         raise FileError("E-FILE-010", problem, "choose another place", file=path)
     return target
 
 
 def _put(part: Path, target: Path, overwrite: bool) -> None:
-    """Give a file its name; without `overwrite` never that of a file that came meanwhile."""
+    """Rename a file to its target; without `overwrite`, never over an existing file."""
     if not overwrite:
         try:
             os.link(part, target)
             return
         except OSError:  # of a file that is there, or of a disk without links
             if os.path.lexists(target):
-                problem, remedy = "another program made this file meanwhile", "choose another name"
+                problem, remedy = (
+                    "another program created this file in the meantime",
+                    "choose another name",
+                )
                 raise ExistingFileError("E-FILE-063", problem, remedy, file=target) from None
     os.replace(part, target)
 
 
 @contextmanager
 def _told(path: AnyPath) -> Iterator[None]:
-    """Turn errors of the system about a file into one with a remedy."""
+    """Convert system errors about a file into errors with a remedy."""
     try:
         yield
     except FileError:
@@ -210,12 +213,12 @@ def _told(path: AnyPath) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or said(error)
         long = error.errno == errno.ENAMETOOLONG
-        remedy = f"nothing was written, choose {'a shorter name' if long else 'another place'}"
+        remedy = f"choose {'a shorter name' if long else 'another place'}; nothing was written"
         raise FileError("E-FILE-011", why, remedy, file=path) from error
 
 
 def _settle(path: Path) -> None:
-    """Have a file or a folder on the disk itself, where the system can do that."""
+    """Flush a file or folder to the disk, where the system supports it."""
     if os.name == "posix" or path.is_file():
         descriptor = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
         try:

@@ -38,7 +38,8 @@ def test_condition_is_what_errors_grow_by() -> None:
     for error in np.random.default_rng(1).normal(size=(20, 6)):
         assert growth(error / np.linalg.norm(error)) < found
     assert str(found) == (
-        "condition 725.4: errors of joint forces grow up to 725.4 times in accelerations, and "
+        "condition number 725.4: relative errors of joint torques grow up to 725.4 times in "
+        "accelerations; "
         "about 2.9 of 16 digits are lost"
     )
 
@@ -85,8 +86,8 @@ def far(distance: float) -> chasles.Robot:
 def test_far_frames_are_noted() -> None:
     (note,) = about_digits(far(1000.0))
     assert note == (
-        "link 'link1': its centre of mass is 1000 radii of gyration from its joint, which can cost "
-        "6 of 16 digits; move the joint's frame nearer, or check the inertia's units"
+        "link 'link1': its center of mass is 1000 radii of gyration from its joint, which can cost "
+        "6 of 16 digits; move the joint's frame closer, or check the units of the inertia"
     )
     assert not about_digits(far(20.0))
 
@@ -118,8 +119,9 @@ def light_gimbal(mass: float) -> chasles.Robot:
 def test_light_links_that_carry_heavy_ones_are_noted() -> None:
     (note,) = about_digits(light_gimbal(1e-8))
     assert note == (
-        "joint 'joint1': link 'link1' is so light beside what it carries that forward dynamics can "
-        "lose 8 of 16 digits; give it its true inertia, give the joint an armature, or lock it"
+        "joint 'joint1': link 'link1' is so light compared with the links it carries that forward "
+        "dynamics can lose 8 of 16 digits; correct its inertia, give the joint an armature, "
+        "or lock it"
     )
     assert not about_digits(light_gimbal(1e-3))
 

@@ -151,7 +151,7 @@ def test_stack_is_what_the_header_says(tmp_path: Path, level: str) -> None:
 
 
 def test_names(tmp_path: Path) -> None:
-    """Of a robot whose name is no name for C, and one that is told."""
+    """Of a robot whose name is not a valid C identifier, and one that is told."""
     source = chasles.robots.planar(1).model.source
     odd = chasles.Robot(type(source)(**{**vars(source), "name": "2*/ armé\\ ??/"}))
     chasles.export(odd, "mass_matrix", tmp_path / "a")

@@ -111,10 +111,14 @@ def test_arguments_do_not_meet(tmp_path: Path) -> None:
 
 
 def test_given_prefixes_are_refused_by_what_has_them(tmp_path: Path) -> None:
-    for prefix, words in (("math", "a header"), ("Test", "a target of CMake"), ("m", "a library")):
+    for prefix, words in (
+        ("math", "a system header"),
+        ("Test", "a CMake target"),
+        ("m", "a system library"),
+    ):
         with raises("E-EXPORT-010", words):
             chasles.export(named("arm"), "mass_matrix", tmp_path / "x", prefix=prefix)
-    with raises("E-EXPORT-010", f"longer than {LONGEST} letters"):
+    with raises("E-EXPORT-010", f"longer than {LONGEST} characters"):
         chasles.export(named("arm"), "mass_matrix", tmp_path / "x", prefix="a" * 300)
     assert not (tmp_path / "x").exists()
 
@@ -124,5 +128,5 @@ def test_the_command_says_so(tmp_path: Path) -> None:
     words = ["export", str(tmp_path / "test.toml"), "-f", "mass_matrix", "-o", str(tmp_path / "c")]
     result = CliRunner().invoke(app, words, env={"COLUMNS": "80", "NO_COLOR": "1"})
     assert result.exit_code == 0, result.output
-    note = "note: names begin with 'robot_test', since 'test' is a target of CMake"
+    note = "note: names begin with 'robot_test', because 'test' is a CMake target"
     assert result.output.startswith(note), result.output

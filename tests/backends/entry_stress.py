@@ -23,7 +23,7 @@ from support import state, tree
 import chasles
 from chasles.backends import arrays, objects
 from chasles.backends.llvm import kernel as llvm
-from chasles.backends.llvm.kernel import Machine
+from chasles.backends.llvm.code import Machine
 from chasles.robots import planar, puma560
 
 ROWS = 300

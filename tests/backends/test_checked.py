@@ -33,7 +33,7 @@ def told() -> dict[str, list[str]]:
 def test_a_planted_mistake_is_found(name: str, told: dict[str, list[str]]) -> None:
     """Loops over steps, records and rows, workspaces, kernels, and the fast entry."""
     killed, message = told[name]
-    assert message.startswith("chasles: access outside of its array in @")
+    assert message.startswith("chasles: out-of-bounds access in @")
     assert killed == "True"
 
 

@@ -13,7 +13,7 @@ from support import TARGETS
 
 from chasles.backends import arrays, compile
 from chasles.backends.llvm import kernel as llvm
-from chasles.backends.llvm.kernel import Machine
+from chasles.backends.llvm.code import Machine
 from chasles.expr import OPS, Arena, Program, Variable
 from chasles.expr.scalar import apply
 

@@ -29,7 +29,6 @@ from support import raises, state
 import chasles
 from chasles.backends import objects
 from chasles.backends.llvm import kernel as llvm
-from chasles.backends.llvm import ways as llvm_ways
 from chasles.robots import planar, puma560
 
 FUZZ = int(os.environ.get("CHASLES_FUZZ", "20000"))
@@ -180,7 +179,7 @@ def no_python(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(owner: Any, *_: Any, **__: Any) -> Any:
         raise RuntimeError("not in machine code")
 
-    monkeypatch.setattr(llvm_ways.Owner, "__call__", refused)
+    monkeypatch.setattr(llvm.Owner, "__call__", refused)
 
 
 @pytest.mark.usefixtures("no_python")

@@ -18,6 +18,7 @@ from support import state, tree
 import chasles
 from chasles import Wrench
 from chasles.backends import objects
+from chasles.backends.llvm import kernel as llvm
 from chasles.backends.llvm import ways as llvm_ways
 from chasles.robots import four_bar, planar, puma560
 
@@ -81,7 +82,7 @@ def test_every_option_leads_to_its_own_kernel() -> None:
     for function, count, named in views(robot):
         agree(robot, function, arrays[:count], named)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(llvm_ways.Owner, "__call__", None)
+        patch.setattr(llvm.Owner, "__call__", None)
         for function, count, named in views(robot):
             getattr(robot, function)(*arrays[:count], **named)
 
@@ -103,7 +104,7 @@ def test_a_frame_by_position_is_the_frame_by_name(function: str) -> None:
         assert agree(robot, function, [*arrays, "".join(["to", "ol"])], more) == expected
     assert len(ways(getattr(robot, function))) == 1 + (function == "forward_kinematics")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(llvm_ways.Owner, "__call__", None)
+        patch.setattr(llvm.Owner, "__call__", None)
         getattr(robot, function)(*arrays, "tool")
         getattr(robot, function)(*arrays, frame="tool")
     for bad in ([*arrays, "nowhere"], [*arrays, Text("tool")], [*arrays[1:], "tool"], ["tool"]):
@@ -130,7 +131,7 @@ def test_equal_values_are_the_same_option() -> None:
     for _ in range(TURNS):
         robot.jacobian(arrays[0], **{"".join(["fra", "me"]): "tool"})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(llvm_ways.Owner, "__call__", None)
+        patch.setattr(llvm.Owner, "__call__", None)
         robot.jacobian(arrays[0], frame="tool")
     for at in ((-0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0, 0, 0), (True, 0, 0), [0.0, 0.0, 1.0]):
         agree(robot, "frame_velocity", arrays[:2], {"frame": "tool", "at": at})
@@ -339,7 +340,7 @@ def test_closed_loops_have_an_entry_after_one_call() -> None:
     assert isinstance(kept, types.BuiltinFunctionType)
     kept(*given)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(llvm_ways.Owner, "__call__", None)
+        patch.setattr(llvm.Owner, "__call__", None)
         assert np.array_equal(kept(*given), expected)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from chasles.backends import arrays, compile
 from chasles.backends.llvm import kernel as llvm
 from chasles.backends.llvm import source as llvm_source
-from chasles.backends.llvm.kernel import Machine
+from chasles.backends.llvm.code import Machine
 from chasles.expr import OPS, RULES, Arena, Program, Variable
 from chasles.expr.scalar import apply
 

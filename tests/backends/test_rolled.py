@@ -11,7 +11,7 @@ import chasles
 from chasles.backends import rolling
 from chasles.backends.llvm import kernel as llvm
 from chasles.backends.llvm import source as llvm_source
-from chasles.backends.llvm.body import Target
+from chasles.backends.llvm.tiles import Target
 from chasles.expr import UNIFORM, Arena, Program, Variable, interpret, sin
 from chasles.functions import programs, tracing
 from chasles.robots import general_chain, general_tree

@@ -13,7 +13,7 @@ from chasles.algorithms import FUNCTIONS
 from chasles.backends import arrays
 from chasles.backends.llvm import kernel as llvm
 from chasles.backends.llvm import source as llvm_source
-from chasles.backends.llvm.kernel import Machine
+from chasles.backends.llvm.code import Machine
 from chasles.expr import Program
 from chasles.functions.tracing import signature
 from chasles.model import LoopData

@@ -150,7 +150,7 @@ UNCHECKED = {
 }
 """Where digits are lost whatever the method, and what is said about it."""
 
-LEFT_OUT = {"masses unknown": ("dynamics: no masses are known, so there is only kinematics",)}
+LEFT_OUT = {"masses unknown": ("dynamics: no masses are given, so only kinematics was checked",)}
 
 
 def on_floats(robot: chasles.Robot) -> list[Result]:

@@ -160,9 +160,9 @@ def test_a_file_is_known_by_its_suffix(here: Path) -> None:
     for name, words in (("demo", []), ("bench", ["planar:1"])):
         result = invoke(name, *words, "-o", "picture.doc")
         assert result.exit_code == 2
-        assert "picture.doc: unknown kind of picture; end the name in .png" in result.stderr
+        assert "picture.doc: unknown plot format; use a file name ending in .png" in result.stderr
     (here / "folder.png").mkdir()
-    assert "this is a directory" in invoke("demo", "-o", "folder.png").stderr
+    assert "the path is a directory" in invoke("demo", "-o", "folder.png").stderr
 
 
 def test_functions_are_named_alike_everywhere() -> None:
@@ -174,7 +174,7 @@ def test_functions_are_named_alike_everywhere() -> None:
     assert "bias_forces" in texts[0]
     result = invoke("export", "planar:2", *again, "-o", "c", "--json")
     assert json.loads(result.stdout)["functions"] == ["mass_matrix", "bias_forces"]
-    assert "name what to export" in invoke("export", "planar:2", "-o", "c").stderr
+    assert "name a function to export" in invoke("export", "planar:2", "-o", "c").stderr
 
 
 # Answers ---------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def of(command: Callable[..., Answer], *words: str) -> Any:
         (ImportError("needs daqp"), 2, "error: needs daqp"),
         (MemoryError(), 2, "error: out of memory"),
         (KeyboardInterrupt(), 130, "interrupted"),
-        (KeyError("x"), 3, "error: a fault of chasles itself: KeyError: 'x'; --debug shows where"),
+        (KeyError("x"), 3, "error: internal error in chasles: KeyError: 'x'; rerun with --debug"),
     ],
     ids=lambda x: type(x).__name__ if isinstance(x, BaseException) else "",
 )
@@ -357,7 +357,7 @@ def test_notes_without_end_are_cut(here: Path) -> None:
     (here / "many.urdf").write_text(f'<robot name="many"><link name="0"/>{links}</robot>')
     last = invoke("info", "many.urdf").stdout.splitlines()[-1]
     count = len(json.loads(invoke("info", "many.urdf", "--json").stdout)["notes"])
-    assert last == f"and {count - 50} more (--json has all)"
+    assert last == f"and {count - 50} more (--json lists all)"
 
 
 @forked

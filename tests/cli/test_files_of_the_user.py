@@ -90,7 +90,7 @@ def test_a_file_that_is_there_stays_unless_told(name: str, here: Path) -> None:
     target.write_text("mine")
     target.chmod(0o640)
     text = call(code=2)
-    assert f"{target}: this file exists already; choose another name" in text
+    assert f"{target}: the file already exists; choose another name" in text
     assert "--overwrite" in text
     assert target.read_text() == "mine"
     call("--overwrite")
@@ -138,7 +138,7 @@ def test_full_disks_and_interrupts(
     if name != "simulate table":  # its folder meets the limit first
         resource.setrlimit(resource.RLIMIT_FSIZE, (2, before[1]))
         try:
-            assert "File too large; nothing was written" in call(*how, code=2)
+            assert "File too large; choose another place; nothing was written" in call(*how, code=2)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert (target.read_text() == "old") if old else not target.exists()
@@ -175,7 +175,7 @@ def test_what_is_read_is_never_written_over(here: Path) -> None:
         for name in (*spellings, f"hard{suffix}", f"soft{suffix}"):
             given = [name if word == "TARGET" else word for word in words]
             text = invoke(*given, "--overwrite", code=2)
-            assert "this file is read, and is never written over" in text
+            assert "the file is an input and is never overwritten" in text
             assert Path(file).read_bytes() == before
         if Path(file.upper()).exists():  # a disk that does not tell cases apart
             given = [file.upper() if word == "TARGET" else word for word in words]
@@ -225,7 +225,7 @@ def test_disks_without_links(links: bool, here: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_repaired_copy_is_new(here: Path) -> None:
-    """The copy of `lint --fix` is never written over another file, nor through a link."""
+    """The copy of `lint --fix` is never overwritten another file, nor through a link."""
     inertia = '<inertia ixx="-1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
     (here / "odd.urdf").write_text(
         f'<robot name="a"><link name="l"><inertial><mass value="1"/>{inertia}</inertial></link>'
@@ -247,7 +247,7 @@ def test_exported_files_are_all_new_or_all_old(here: Path, monkeypatch: pytest.M
     words = ["export", "planar:1", "-f", "mass_matrix", "-o", "c"]
     (here / "c").mkdir()
     (here / "c/CMakeLists.txt").write_text("mine")
-    assert "c/CMakeLists.txt: this file exists already" in invoke(*words, code=2)
+    assert "c/CMakeLists.txt: the file already exists" in invoke(*words, code=2)
     assert [path.name for path in (here / "c").iterdir()] == ["CMakeLists.txt"]
     synced = os.fsync
     full = OSError(errno.ENOSPC, "No space left on device")
@@ -344,7 +344,7 @@ def test_what_was_changed_since_is_the_users(name: str, here: Path) -> None:
     invoke(*SIMULATE)
     (here / "out" / name).write_text("edited")
     before = {path.name: path.read_bytes() for path in (here / "out").iterdir()}
-    assert f"out/{name}: this file is not of the simulation" in invoke(
+    assert f"out/{name}: this file is not part of the simulation" in invoke(
         *SIMULATE, "--overwrite", code=2
     )
     assert {path.name: path.read_bytes() for path in (here / "out").iterdir()} == before
@@ -358,7 +358,7 @@ def test_the_scenario_in_the_folder_is_not_read_and_written(here: Path) -> None:
     (here / "link.toml").symlink_to("out/scenario.toml")
     for name in ("out/scenario.toml", "link.toml"):
         words = ["simulate", name, "--dt", "0.005", "-o", "out", "--overwrite"]
-        assert "is never written over" in invoke(*words, code=2)
+        assert "is never overwritten" in invoke(*words, code=2)
     assert (here / "out/scenario.toml").read_bytes() == before
 
 
@@ -378,11 +378,11 @@ def test_a_manifest_cannot_name_other_files(here: Path) -> None:
     for damage in DAMAGES:
         path.write_text(json.dumps(whole | damage))
         for more in ("--overwrite", "--resume"):
-            assert "out/run.json: it is not a manifest" in invoke(*SIMULATE, more, code=2)
+            assert "out/run.json: the file is damaged or" in invoke(*SIMULATE, more, code=2)
     assert (here / "arm.urdf").exists()
     for text in ("", "[]", "null", "[" * 10**5, "\xff"):
         path.write_text(text, "latin-1")
-        assert "out/run.json: it is not a manifest" in invoke(*SIMULATE, "--resume", code=2)
+        assert "out/run.json: the file is damaged or" in invoke(*SIMULATE, "--resume", code=2)
     path.unlink()
     path.mkdir()
     assert "out/run.json: Is a directory" in invoke(*SIMULATE, "--resume", code=2)
@@ -424,7 +424,9 @@ def test_one_process_at_a_time(here: Path) -> None:
     other = Manifest(here / "out")
     other.lock()
     for more in ("--overwrite", "--resume"):
-        assert "another process simulates into this folder" in invoke(*SIMULATE, more, code=2)
+        assert "another process is writing a simulation to this folder" in invoke(
+            *SIMULATE, more, code=2
+        )
     other.unlock()
     invoke(*SIMULATE, "--no-plots", "--overwrite")
 

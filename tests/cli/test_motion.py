@@ -179,7 +179,7 @@ def test_forces_act_on_their_frame(
     close(found["joint2.mz"], reactions[:, 1, 2], 1e-13)
     V = robot.frame_velocity(q, qd, frame="link3", axes="frame")
     work = np.trapezoid(np.sum(np.roll(w, 3, axis=1) * V, axis=1), t)
-    assert f"{work:.5g} J of external forces" in words
+    assert f"{work:.5g} J by external forces" in words
 
 
 def test_a_file_of_forces_replaces_those_of_the_robot(tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     message = refused("puma560", puma[1], "-o", tmp_path / "t.parquet")
-    assert "pip install 'chasles[data]'" in message
+    assert "run pip install 'chasles[data]'" in message
     assert sorted(path.name for path in tmp_path.iterdir()) == ["puma.csv"]
 
 
@@ -450,34 +450,50 @@ def without(*columns: str) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("m.csv", "", "m.csv:1: the file is empty; begin it with the names"),
-        ("m.csv", HEADER + "\n", "m.csv: there are no instants in it"),
-        ("m.csv", GOOD + "5,0,0\n", "m.csv:6: 3 numbers where 7 belong: 't', 'joint1.q'"),
-        ("m.csv", GOOD + "5,0,0,0,0,0,0,0\n", "m.csv:6: 8 numbers where 7 belong"),
+        ("m.csv", "", "m.csv:1: the file is empty; begin the file with the column"),
+        ("m.csv", HEADER + "\n", "m.csv: the file has no instants"),
+        ("m.csv", GOOD + "5,0,0\n", "m.csv:6: the row has 3 numbers instead of 7: 't', 'joint1.q'"),
+        ("m.csv", GOOD + "5,0,0,0,0,0,0,0\n", "m.csv:6: the row has 8 numbers instead of 7"),
         ("m.csv", GOOD + "5,0,0,zero,0,0,0\n", "m.csv:6: joint1.qdd is 'zero'; give a finite"),
         ("m.csv", GOOD + "5,0,0,0,,0,0\n", "m.csv:6: joint2.q is ''; give a finite number"),
         ("m.csv", "# c\n\n" + GOOD + "5,0,nan,0,0,0,0\n", "m.csv:8: joint1.qd is 'nan'"),
         ("m.csv", GOOD + "5,0,inf,0,0,0,0\n", "m.csv:6: joint1.qd is 'inf'"),
         ("m.csv", GOOD + "5,0,1_0,0,0,0,0\n", "m.csv:6: joint1.qd is '1_0'"),
-        ("m.csv", GOOD + ROW.format(t=3), "m.csv:6: time 3.0 does not come after 3.0; sort"),
-        ("m.csv", GOOD + ROW.format(t=-1), "m.csv:6: time -1.0 does not come after 3.0"),
+        (
+            "m.csv",
+            GOOD + ROW.format(t=3),
+            "m.csv:6: time 3.0 is not later than the previous time 3.0; sort",
+        ),
+        (
+            "m.csv",
+            GOOD + ROW.format(t=-1),
+            "m.csv:6: time -1.0 is not later than the previous time 3.0",
+        ),
         ("m.csv", GOOD.replace("joint2.q,", "joint9.q,"), "unknown column 'joint9.q'; did you"),
         ("m.csv", GOOD.replace("joint2.q,", "elbow,"), "m.csv:1: unknown column 'elbow'; it has"),
-        ("m.csv", GOOD.replace("joint2.q,", "joint1.q,"), "column 'joint1.q' is there twice"),
+        ("m.csv", GOOD.replace("joint2.q,", "joint1.q,"), "column 'joint1.q' appears twice"),
         ("m.csv", without("joint2.q"), "m.csv:1: there is no column 'joint2.q'; add it"),
         ("m.csv", without("joint1.qd"), "m.csv:1: there is no column 'joint1.qd'; add it"),
         ("m.csv", without("joint1.qd", "joint2.qd"), "has no velocities"),
-        ("m.csv", without("joint1.qdd", "joint2.qdd"), "no accelerations (.qdd); add them, or"),
+        (
+            "m.csv",
+            without("joint1.qdd", "joint2.qdd"),
+            "no accelerations (.qdd); add the columns, or",
+        ),
         ("m.csv", "\0,t\n", "m.csv:1: "),
         ("m.csv", b"PK\x03\x04\xff\xfe" * 20, "m.csv:1: "),
         ("m.csv", "x" * 200_000, "m.csv:1: "),
-        ("m.mot", "", "m.mot: there are no instants in it"),
-        ("m.mot", "0.1\n", "m.mot: there are no instants in it"),
-        ("m.mot", "0\n0 0 0\n0 0 0\n", "m.mot:1: the time step is 0.0; give more than 0"),
+        ("m.mot", "", "m.mot: the file has no instants"),
+        ("m.mot", "0.1\n", "m.mot: the file has no instants"),
+        ("m.mot", "0\n0 0 0\n0 0 0\n", "m.mot:1: the time step is 0.0; give a positive time step"),
         ("m.mot", "x\n0 0 0\n0 0 0\n", "m.mot:1: time step is 'x'; give a finite number"),
-        ("m.mot", "0 0 0\n0 0\n", "m.mot:2: 2 numbers; give 3 for one joint (q qd qdd) or 6"),
-        ("m.mot", "0 0 0\n0 0 0 0 0 0\n", "m.mot:2: 6 numbers; give 3 for one joint"),
-        ("m.mot", "0 0 0\n0 0 0\n0 0 0\n", "m.mot:3: the file ends with 1 of 2 joints"),
+        (
+            "m.mot",
+            "0 0 0\n0 0\n",
+            "m.mot:2: 2 numbers; give 3 numbers for one joint (q qd qdd) or 6",
+        ),
+        ("m.mot", "0 0 0\n0 0 0 0 0 0\n", "m.mot:2: 6 numbers; give 3 numbers for one joint"),
+        ("m.mot", "0 0 0\n0 0 0\n0 0 0\n", "m.mot:3: the file ends after 1 of 2 joints"),
         ("m.mot", "0 0 0\n0 nan 0\n", "m.mot:2: joint2.qd is 'nan'; give a finite number"),
         ("m.mot", "0 0 0 0 0 x\n", "m.mot:1: joint2.qdd is 'x'"),
         ("m.mot", b"\x00\xff\x00\xfe" * 99, "m.mot:1: "),
@@ -495,14 +511,22 @@ def test_bad_motions(tmp_path: Path, name: str, content: str | bytes, message: s
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("f.txt", "", "f.txt: there are no forces in it"),
-        ("f.txt", "1 2 3\n", "f.txt:1: 3 numbers where 6 belong: 'fx'"),
+        ("f.txt", "", "f.txt: the file has no forces"),
+        ("f.txt", "1 2 3\n", "f.txt:1: the row has 3 numbers instead of 6: 'fx'"),
         ("f.txt", "1 2 3 4 5 x\n", "f.txt:1: cz is 'x'; give a finite number"),
-        ("f.txt", "1 2 3 4 5 6\n" * 3, "f.txt: 3 forces for a longer motion; give one for all"),
-        ("f.txt", "1 2 3 4 5 6\n" * 5, "f.txt: more forces than the motion has instants"),
+        (
+            "f.txt",
+            "1 2 3 4 5 6\n" * 3,
+            "f.txt: the file has 3 rows of forces, but the motion is longer; give one row for all",
+        ),
+        (
+            "f.txt",
+            "1 2 3 4 5 6\n" * 5,
+            "f.txt: the file has more rows of forces than the motion has instants",
+        ),
         ("f.csv", "fx,fy,fz,cx,cy\n1,2,3,4,5\n", "f.csv:1: there is no column 'cz'; add it"),
         ("f.csv", "fx,fy,fz,mx,my,mz\n", "f.csv:1: unknown column 'mx'"),
-        ("f.csv", "fx,fy,fz,cx,cy,cz\n1,2,3\n", "f.csv:2: 3 numbers where 6 belong"),
+        ("f.csv", "fx,fy,fz,cx,cy,cz\n1,2,3\n", "f.csv:2: the row has 3 numbers instead of 6"),
     ],
 )
 def test_bad_forces(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -516,20 +540,20 @@ def test_bad_forces(tmp_path: Path, name: str, content: str, message: str) -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-o", "t.txt"], "unknown kind of table; end the name in .csv or .parquet"),
-        (["-o", "no/such/t.csv"], "there is no such folder"),
-        (["-o", "folder.csv"], "folder.csv: this is a directory"),
-        (["-o", "m.csv"], "m.csv: this file exists already"),
+        (["-o", "t.txt"], "unknown table format; use a file name ending in .csv or .parquet"),
+        (["-o", "no/such/t.csv"], "the folder does not exist"),
+        (["-o", "folder.csv"], "folder.csv: the path is a directory"),
+        (["-o", "m.csv"], "m.csv: the file already exists"),
         (["-o", "n" * 300 + ".csv"], "File name too long"),
-        (["--plot", "p.gif"], "unknown kind of picture"),
-        (["--plot", "no/such/p.png"], "there is no such folder"),
+        (["--plot", "p.gif"], "unknown plot format"),
+        (["--plot", "no/such/p.png"], "the folder does not exist"),
         (["--frame", "tipp"], "no frame 'tipp'; did you mean 'tip'"),
         (["--forces-on", "tip"], "give both"),
         (["--forces", "m.csv", "--forces-on", "x"], "no frame 'x'"),
-        (["--forces", "none.txt"], "none.txt: there is no such file"),
-        (["--step", "0.1"], "the motion has times of its own; give no time step"),
-        (["--step", "-1"], "give a number of seconds above 0"),
-        (["--step", "nan"], "give a number of seconds above 0"),
+        (["--forces", "none.txt"], "none.txt: the file does not exist"),
+        (["--step", "0.1"], "the motion already has times; omit the time step"),
+        (["--step", "-1"], "give a positive number of seconds"),
+        (["--step", "nan"], "give a positive number of seconds"),
     ],
 )
 def test_bad_options(
@@ -545,8 +569,8 @@ def test_bad_options(
 @pytest.mark.parametrize(
     ("robot", "content", "options", "message"),
     [
-        ("planar:2", None, [], "there is no such file"),
-        ("quadruped", "0 0 0\n", [], "which only a .csv motion can give"),
+        ("planar:2", None, [], "the file does not exist"),
+        ("quadruped", "0 0 0\n", [], "which only a .csv motion supports"),
         ("planar:1", "0 0 0\n1 1 1\n2 0 0\n", ["--differentiate"], ""),
     ],
 )
@@ -565,9 +589,9 @@ def test_plain_motions(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("joint1.q\n0\n1\n2\n", "differences need times; add a column t, or give --step"),
-        ("t,joint1.q\n0,0\n1,1\n", "2 instants; differences need three or more"),
-        ("t,joint1.q\n", "there are no instants in it"),
+        ("joint1.q\n0\n1\n2\n", "--differentiate needs times; add a column t, or use --step"),
+        ("t,joint1.q\n0,0\n1,1\n", "2 instants; --differentiate needs at least three instants"),
+        ("t,joint1.q\n", "the file has no instants"),
     ],
 )
 def test_differences_that_cannot_be_made(tmp_path: Path, content: str, message: str) -> None:
@@ -587,7 +611,7 @@ def test_a_zero_quaternion_has_its_line(tmp_path: Path) -> None:
 def test_results_that_overflow_are_refused(tmp_path: Path) -> None:
     (tmp_path / "m.mot").write_text("0 0 0\n0 1e200 0\n")
     said = refused("planar:1", tmp_path / "m.mot", "-o", tmp_path / "t.csv")
-    assert "the results of instant 1 are not finite" in said
+    assert "the results at instant 1 are not finite" in said
     assert [path.name for path in tmp_path.iterdir()] == ["m.mot"]
 
 
@@ -619,7 +643,7 @@ def test_any_text_is_a_motion_or_an_error_with_its_file(
 
 def test_bad_robots_are_refused_first(tmp_path: Path) -> None:
     (tmp_path / "r.dat").write_text("1\n0 0 0 0 0\n")
-    assert "r.dat:2: link 1: the file ends after 5 of the 6" in refused(
+    assert "r.dat:2: link 1: the file ends after 5 of 6" in refused(
         tmp_path / "r.dat", tmp_path / "none.mot"
     )
 

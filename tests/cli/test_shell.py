@@ -66,7 +66,9 @@ def test_a_repair_that_nobody_can_make_is_said(here: Path) -> None:
 def test_functions_with_options_of_their_own_are_for_python() -> None:
     result = invoke("export", "four_bar", "-f", "actuator_forces", "-o", "c")
     assert result.exit_code == 2
-    assert re.search("needs actuated= and weights=; give them to chasles.export", result.stderr)
+    assert re.search(
+        "needs actuated= and weights=; use the Python function chasles.export", result.stderr
+    )
 
 
 def test_meshes_that_are_elsewhere_do_not_fill_the_screen(
@@ -81,7 +83,7 @@ def test_meshes_that_are_elsewhere_do_not_fill_the_screen(
     lines = invoke("view", "arm.urdf", "--port", "0").stdout.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("note: 20 meshes are not found")
-    assert lines[0].endswith("add the folder that holds far to ROS_PACKAGE_PATH")
+    assert lines[0].endswith("add the folder that contains far to ROS_PACKAGE_PATH")
 
 
 def test_meshes_that_are_empty_do_not_fill_the_screen(
@@ -98,7 +100,7 @@ def test_meshes_that_are_empty_do_not_fill_the_screen(
     lines = invoke("view", "arm.urdf", "--port", "0").stdout.splitlines()
     assert len(lines) == 5
     assert lines[0].endswith("0.stl has no triangles")
-    assert lines[3] == "note: 2 more such (--json has all)"
+    assert lines[3] == "note: 2 more notes (--json lists all)"
     found = json.loads(invoke("view", "arm.urdf", "--port", "0", "--json").stdout)
     assert len(found["notes"]) == 5
 
@@ -106,11 +108,11 @@ def test_meshes_that_are_empty_do_not_fill_the_screen(
 @pytest.mark.parametrize(
     ("package", "words", "told"),
     [
-        ("mujoco", ["info", "arm.xml"], "pip install 'chasles[mjcf]'"),
-        ("mujoco", ["lint", "arm.xml"], "pip install 'chasles[mjcf]'"),
-        ("xacro", ["info", "arm.xacro"], "pip install 'chasles[xacro]'"),
-        ("xacro", ["lint", "arm.xacro"], "pip install 'chasles[xacro]'"),
-        ("viser", ["view", "planar:1"], "pip install 'chasles[view]'"),
+        ("mujoco", ["info", "arm.xml"], "run pip install 'chasles[mjcf]'"),
+        ("mujoco", ["lint", "arm.xml"], "run pip install 'chasles[mjcf]'"),
+        ("xacro", ["info", "arm.xacro"], "run pip install 'chasles[xacro]'"),
+        ("xacro", ["lint", "arm.xacro"], "run pip install 'chasles[xacro]'"),
+        ("viser", ["view", "planar:1"], "run pip install 'chasles[view]'"),
         ("pinocchio", ["compare", "arm.urdf", "--with", "pinocchio"], "pip install pin"),
         ("mujoco", ["compare", "arm.urdf", "--with", "mujoco"], "pip install mujoco"),
         ("pydrake", ["compare", "arm.urdf", "--with", "drake"], "pip install drake"),

@@ -228,7 +228,10 @@ def test_robots_are_loaded_as_by_every_command(here: Path) -> None:
 def test_a_start_outside_limits_is_said(here: Path) -> None:
     (here / "arm.urdf").write_text(XACRO.replace("$(arg m)", "1").replace("xacro:arg", "x"))
     text = call("arm.urdf", "--duration", "0.01", "-o", "a")
-    assert "note: the start is outside the limits of 'slide' (0, limits 0.5 to 1); --q" in text
+    assert (
+        "note: the initial state is outside the limits of 'slide' (0, limits 0.5 to 1); set "
+        in text
+    )
     assert "note" not in call("arm.urdf", "--duration", "0.01", "--q", "0.5", "-o", "b")
 
 
@@ -247,21 +250,30 @@ law = {kind = "hunt-crossley", stiffness = 5e4, damping = 0.3}
         ("durations = 1", r"s.toml:3: unknown key 'durations'; did you mean 'duration'"),
         ("duration = -1", r"s.toml:3: duration is -1; give a positive number"),
         ("dt = nan", r"s.toml:3: dt is nan; give a positive number"),
-        ("every = 1.5", r"s.toml:3: every is 1.5; give a whole number from 1 on"),
+        ("every = 1.5", r"s.toml:3: every is 1.5; give a positive integer"),
         ('integrator = "rk5"', r"s.toml:3: integrator is 'rk5'; give one of 'euler', "),
-        ("arguments = 'm'", r"s.toml:3: arguments is 'm'; give {name = text} of a .xacro file"),
+        ("arguments = 'm'", r"s.toml:3: arguments is 'm'; give {name = text} for a .xacro file"),
         ("floating = 1", r"s.toml:3: floating is 1; give true or false"),
-        ("[units]\nlength = 'mm'", r"s.toml:3: scenarios have SI units and radians"),
-        ("[start]\nq = [1, 2]", r"s.toml:4: start: q has 2 numbers, and the robot 19 coord"),
+        ("[units]\nlength = 'mm'", r"s.toml:3: scenarios use SI units and radians"),
+        (
+            "[start]\nq = [1, 2]",
+            r"s.toml:4: start: q has 2 numbers, but the robot has 19 coord",
+        ),
         ("[start]\nq = {knee = 1}", r"s.toml:4: start: .*'knee'.*front_left_knee"),
         ("[start]\nqd = {front_left_knee = [1, 2]}", r"s.toml:4: start: .*front_left_knee"),
-        ("[start]\nrandom = -1", r"s.toml:4: start: random is -1; give a whole number from 0"),
-        ("[control]\nkp = 1", r"s.toml:3: control: there is no law; give one of pd, gravity"),
+        ("[start]\nrandom = -1", r"s.toml:4: start: random is -1; give a non-negative integer"),
+        (
+            "[control]\nkp = 1",
+            r"s.toml:3: control: the contact has no law; give one of pd, gravity",
+        ),
         (
             "[control]\nlaw = 'pd'\nkp = 1",
             r"s.toml:4: control: law 'pd' needs stiffness and damping",
         ),
-        ("[control]\nlaw = 'gravity'\nkp = 1", r"s.toml:5: control: kp is no number of law 'g"),
+        (
+            "[control]\nlaw = 'gravity'\nkp = 1",
+            r"s.toml:5: control: kp is not a parameter of law 'g",
+        ),
         ("[control]\nlaw = 'pd'\nkp = [1, 2]\nkd = 1", r"s.toml:5: control: kp has 2 numbers"),
         ("[control]\nlaw = 'pid'", r"s.toml:4: control: law is 'pid'; give one of pd, gravity"),
         ("[disturbance]\neffort = 1", r"s.toml:3: the disturbance lacks hold, seed"),
@@ -270,8 +282,14 @@ law = {kind = "hunt-crossley", stiffness = 5e4, damping = 0.3}
         (CONTACT.replace("0.02", "-0.02"), r"s.toml:5: contact 1: Sphere: radius must be positi"),
         (CONTACT.replace("left_foot", "toe"), r"s.toml:5: contact 1: .*no frame 'front_toe'; did"),
         (CONTACT.replace('"plane"', '"plane", normal = [0, 0]'), r"s.toml:6: contact 1: .*three"),
-        (CONTACT.replace(", damping = 0.3", ""), r"s.toml:7: contact 1: .* it has no damping"),
-        (CONTACT.replace("0.3}", "0.3, friction = 1}"), r"s.toml:7: .*friction is 1; give a tab"),
+        (
+            CONTACT.replace(", damping = 0.3", ""),
+            r"s.toml:7: contact 1: .* the table has no damping",
+        ),
+        (
+            CONTACT.replace("0.3}", "0.3, friction = 1}"),
+            r"s.toml:7: .*friction is 1; give an inline tab",
+        ),
         (CONTACT.replace('surface = {kind = "plane"}', ""), r"s.toml:4: contact 1: the contact ha"),
     ],
 )
@@ -287,23 +305,26 @@ def test_wrong_scenarios_are_refused_where_they_are_wrong(text: str, message: st
         (["pumas"], r"error: robot: pumas: there is no such file.*'puma560'"),
         ([], r"give a robot or a scenario to simulate"),
         (["puma560", "--duration", "0"], r"--duration: duration is 0.0; give a positive"),
-        (["puma560", "--q", "1,2"], r"--q: q has 2 numbers, and the robot 6"),
-        (["puma560", "--q", "1,x,3"], r"--q: 'x' is no number"),
+        (
+            ["puma560", "--q", "1,2"],
+            r"--q: q has 2 numbers, but the robot has 6",
+        ),
+        (["puma560", "--q", "1,x,3"], r"--q: 'x' is not a number"),
         (["puma560", "--q", "joint9=1"], r"--q: .*no joint 'joint9'.*it has 'joint1'"),
         (["puma560", "--control", "pid"], r"--control: law is 'pid'; give one of pd"),
         (
             ["puma560", "--control", "pd", "--kp", "1"],
             r"--control: law 'pd' needs stiffness and damping",
         ),
-        (["puma560", "--foot", "tool"], r"--foot says what touches the ground, --ground by"),
+        (["puma560", "--foot", "tool"], r"--foot .* and --ground .* need each other"),
         (["puma560", "--foot", "tol", "--ground", "rigid"], r"--foot: .*no frame 'tol'; did you"),
         (["puma560", "--foot", "tool", "--ground", "mud"], r"--foot: law: kind is 'mud'; give o"),
-        (["puma560", "--table", "x.txt"], r"x.txt: unknown kind of table"),
-        (["puma560", "--table", "no/x.csv"], r"no/x.csv: there is no such folder"),
-        (["four_bar", "--q", "crank=9e9x"], r"--q: '9e9x' is no number"),
-        (["planar:1", "--resume"], r"simulation: there is no simulation to go on with"),
-        (["--resume", "-o", "void"], r"void: there is no simulation in it to go on with"),
-        (["planar:1", "--resume", "--overwrite"], r"give one of them"),
+        (["puma560", "--table", "x.txt"], r"x.txt: unknown table format"),
+        (["puma560", "--table", "no/x.csv"], r"no/x.csv: the folder does not exist"),
+        (["four_bar", "--q", "crank=9e9x"], r"--q: '9e9x' is not a number"),
+        (["planar:1", "--resume"], r"simulation: there is no simulation to continue"),
+        (["--resume", "-o", "void"], r"void: the folder has no simulation to continue"),
+        (["planar:1", "--resume", "--overwrite"], r"give only one of them"),
     ],
 )
 def test_wrong_flags_are_refused_by_name(arguments: list[str], message: str) -> None:
@@ -326,7 +347,7 @@ def test_flags_beside_a_scenario_answer_for_what_they_begin() -> None:
     for flags, message in (
         (["--disturbance", "effort=1"], "error: --disturbance: the disturbance lacks hold, seed"),
         (["--disturbance", "joint1=0.3"], "error: --disturbance: there is no 'joint1' here"),
-        (["--kp", "1"], "error: --control: there is no law; give one of pd"),
+        (["--kp", "1"], "error: --control: the contact has no law; give one of pd"),
         (["--random", "2"], "error: s.toml:5: start: qd has 2 numbers"),
     ):
         assert refused("s.toml", *flags, "-o", "a").startswith(message)
@@ -547,7 +568,7 @@ def test_a_folder_is_of_one_scenario_and_one_robot(here: Path) -> None:
     assert "of another scenario" in refused("--dt", "0.002", "--resume", "-o", "a")
     other = refused("planar:3", "--duration", "0.7", "--resume", "-o", "a")
     assert "of another robot" in other
-    assert "there is a simulation in this folder; go on with it by --resume" in refused(
+    assert "the folder already contains a simulation; go on with it by --resume" in refused(
         "arm.toml", "--duration", "0.7", "-o", "a"
     )
     text = (here / "arm.toml").read_text()
@@ -575,7 +596,7 @@ def test_a_full_disk_loses_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(os, "fsync", fsync)
         how = ["--resume"] if Path("a").exists() else ["planar:2", "--duration", "0.5"]
         text = refused(*how, "--save", "0", "-o", "a")
-        assert f"a: No space left on device; the motion up to t = {kept} s is kept; make r" in text
+        assert f"a: No space left on device; the motion up to t = {kept} s is saved; free" in text
         assert "go on with: chasles simulate --output a --resume [E-CLI-" in text
         monkeypatch.setattr(os, "fsync", synced)
     call("--resume", "-o", "a")
@@ -604,7 +625,7 @@ def test_a_motion_that_fails_keeps_what_came_before(here: Path) -> None:
     control = ["--control", "pd", "--kp", "0", "--kd", "110", "--qd", "1"]
     text = refused("planar:1", *control, "--dt", "0.01", "--duration", "20", "-o", "a")
     assert "E-MOTION-014" in text
-    assert "what came before is in a, up to t = " in text
+    assert "the motion until then is in a, up to t = " in text
     assert list(here.glob("a/part-*"))
 
 

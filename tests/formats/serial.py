@@ -85,7 +85,7 @@ def instant(
     qd: np.ndarray,
     qdd: np.ndarray,
 ) -> Instant:
-    """Motion and forces; action: force and couple on the gripper, in its own frame."""
+    """Motion and forces; action: force and moment on the gripper, in its own frame."""
     n = len(links)
     M, axes = [np.eye(4)], []
     w, wd, v, a = ([np.zeros(3)] for _ in range(4))

@@ -152,7 +152,7 @@ def test_names_places_and_notes(file: Write) -> None:
     ]
     assert [robot.joint(name).where for name in robot.joints] == [f"{path}:{k}" for k in (2, 5, 8)]
     assert f"{path}:2: link 1: angle 1.5708 taken as pi/2" in robot.notes
-    assert any("forces and couples on the gripper" in note for note in robot.notes)
+    assert any("forces and moments to the gripper" in note for note in robot.notes)
     assert np.array_equal(dat.actions(path), [[1, 2, 3, 4, 5, 6], [0, 0, 0, 0, 0, 1e-3]])
     assert dat.actions(file(PLAIN)).shape == (0, 6)
 
@@ -345,10 +345,10 @@ def test_bad_files_are_refused_with_their_line(
 def test_files_that_are_not_there_or_too_large(
     tmp_path: Path, file: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with raises("E-FILE-004", "there is no"):
+    with raises("E-FILE-004", "does not exist"):
         chasles.load(tmp_path / "none.dat")
     (tmp_path / "folder.dat").mkdir()
-    with raises("E-FILE-004", "this is a"):
+    with raises("E-FILE-004", "the path is a"):
         chasles.load(tmp_path / "folder.dat")
     monkeypatch.setattr(files, "MAX_BYTES", 50)
     with raises("E-FILE-007"):

@@ -333,7 +333,7 @@ def test_no_floating_base(file: Write) -> None:
 def test_files_that_are_not_there_or_too_large(
     tmp_path: Path, file: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with raises("E-FILE-004", "there is no"):
+    with raises("E-FILE-004", "does not exist"):
         chasles.load(tmp_path / "none.toml")
     monkeypatch.setattr(files, "MAX_BYTES", 50)
     with raises("E-FILE-007"):

@@ -37,7 +37,7 @@ from chasles.model.joints import LOOP_JOINTS, Revolute
 from chasles.robots._solids import box
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "formats.md"
-LEFT_OUT = ("left out", "no place", "not written")
+LEFT_OUT = ("ignored", "not store", "not written")
 """Words of notes."""
 
 NONE = Transform.identity()

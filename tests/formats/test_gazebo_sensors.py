@@ -53,7 +53,7 @@ def test_names_and_what_is_left_out(robot: chasles.Robot) -> None:
     imu = [f"imu.{x}" for x in ("orientation", "angular_velocity", "linear_acceleration")]
     assert robot.sensors == (*imu, "scan[0]", "scan[1]", "scan[2]", "wrist")
     [note] = [note for note in robot.notes if "'eye'" in note]
-    assert "type 'camera' is left out" in note
+    assert "type 'camera' is ignored" in note
 
 
 def test_noise_is_that_of_the_file(robot: chasles.Robot) -> None:

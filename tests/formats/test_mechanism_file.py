@@ -439,7 +439,7 @@ def test_bad_files_are_refused_with_their_line(
 def test_limits_of_a_loop_are_noted(file: Write) -> None:
     robot = chasles.load(file(PRESS.replace("child_rpy = [0, 0, 45]", "limits = [-1, 1]")))
     (note,) = (note for note in robot.notes if "its limits" in note)
-    assert "press.toml:50: loop 'rod': its limits do not count, since it has no coord" in note
+    assert "press.toml:50: loop 'rod': its limits are ignored, because it has no coord" in note
 
 
 def test_no_links(file: Write) -> None:

@@ -84,5 +84,5 @@ def test_dots_of_texts_and_comments_do_not_count(tmp_path: Path) -> None:
     text = f"# {'.' * 5000}\nformat = 'mechanism'\nnotes = \"{'1.2.' * 5000}\"\n"
     path = tmp_path / "a.toml"
     path.write_text(text)
-    with raises("E-TOML-004"):  # it has no links
+    with raises("E-TOML-004"):  # the robot has no links
         chasles.load(path)

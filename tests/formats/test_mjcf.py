@@ -214,7 +214,7 @@ def test_massless_links_between_joints_are_no_surprise(saved: Saved) -> None:
     file = saved(document(TREES["several joints on a body"]))
     robot = chasles.load(file, strict=True)
     assert "torso.x" in robot.bodies
-    assert robot.notes == (f"{file}: not used: shapes that touch others (3)",)
+    assert robot.notes == (f"{file}: not used: shapes with contacts (3)",)
 
 
 def test_floating(saved: Saved) -> None:
@@ -422,7 +422,10 @@ def test_a_constant_equality_holds_its_joint(saved: Saved) -> None:
     file = saved(geared('<joint joint1="a" polycoef="0.2 0 0 0 0"/>'))
     twin = Twin(file)
     assert twin.robot.joints == ("b", "c")
-    assert f"{file}: equality 'equality0' holds joint 'a' at 0.7; now fixed" in twin.robot.notes
+    assert (
+        f"{file}: equality 'equality0' holds joint 'a' at 0.7; the joint is fixed"
+        in twin.robot.notes
+    )
     twin.data.qpos[:] = [0.7, 0.1, 0.2]
     mujoco.mj_forward(twin.there, twin.data)
     assert abs(twin.data.efc_pos[0]) < 1e-15
@@ -441,8 +444,8 @@ def test_what_is_not_used_is_noted(saved: Saved) -> None:
     assert robot.loops == ()
     line = text[: text.index('name="off"')].count("\n") + 1
     assert robot.notes == (
-        f"{file}:{line}: equality 'off' is not active and left out",
-        f"{file}: not used: shapes that touch others (3)",
+        f"{file}:{line}: equality 'off' is inactive and is ignored",
+        f"{file}: not used: shapes with contacts (3)",
     )
     stopped = text.replace("<tendon>", '<option><flag equality="disable"/></option><tendon>')
     assert chasles.load(saved(stopped.replace('active="false"', ""))).loops == ()
@@ -451,7 +454,7 @@ def test_what_is_not_used_is_noted(saved: Saved) -> None:
 def test_friction_of_a_free_joint_is_noted(saved: Saved) -> None:
     body = f'<body name="a"><joint name="j" type="free" frictionloss="1"/>{SPHERE}</body>'
     notes = chasles.load(saved(document(f"<worldbody>{body}</worldbody>"))).notes
-    assert any("joint 'j': friction of a free joint" in note for note in notes)
+    assert any("joint 'j': translational friction of a free joint" in note for note in notes)
 
 
 def test_a_site_with_a_bodys_name_gets_another(saved: Saved) -> None:
@@ -459,7 +462,9 @@ def test_a_site_with_a_bodys_name_gets_another(saved: Saved) -> None:
     file = saved(document(f"<worldbody>{body}</worldbody>"))
     robot = chasles.load(file)
     assert "a_site" in robot.frames
-    assert f"{file}:1: site 'a': a link has this name; the frame is 'a_site'" in robot.notes
+    assert (
+        f"{file}:1: site 'a': a link has the same name; the frame is called 'a_site'" in robot.notes
+    )
 
 
 # Refusals --------------------------------------------------------------------------------------

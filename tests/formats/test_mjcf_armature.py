@@ -173,7 +173,10 @@ def test_edited_robots_keep_tendons(saved: Saved) -> None:
     assert relative(locked.mass_matrix(q[1:]), M) < TOLERANCE
     part = robot.subtree("b")
     assert part.model.rotors == ()
-    assert any("tendon 'rope' is left out: it leads out of 'b'" in note for note in part.notes)
+    assert any(
+        "tendon 'rope' is removed: it leads out of the subtree of 'b'" in note
+        for note in part.notes
+    )
 
 
 def test_a_weld_to_a_mocap_body_is_no_weld_to_the_world(saved: Saved) -> None:

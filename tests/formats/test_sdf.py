@@ -99,16 +99,22 @@ def test_gravity_stood_in_physics_before_version_1_6(saved: Saved) -> None:
 
 def test_masses_from_shapes_are_noted(saved: Saved) -> None:
     notes = chasles.load(saved(SOLIDS)).notes
-    assert any("link 'base': 6 kg, from the volumes of its 1 collision shapes" in x for x in notes)
+    assert any(
+        "link 'base': 6 kg, computed from the volumes of its 1 collision shapes" in x for x in notes
+    )
     text = SOLIDS.replace("<box>", "<plane>").replace("</box>", "</plane>")
     notes = chasles.load(saved(text)).notes
-    assert any("'base': 1 kg" in x and "1 of unknown volume, taken as 1 kg" in x for x in notes)
+    assert any(
+        "'base': 1 kg" in x and "1 shapes of unknown volume count as 1 kg" in x for x in notes
+    )
 
 
 def test_a_joint_without_effort_has_no_motor(saved: Saved) -> None:
     robot = chasles.load(saved(MOTORS))
     assert [joint.armature for joint in robot.model.source.joints[1:]] == [1.8, 0.7, 0.0]
-    assert any("'loose': drake:rotor_inertia is not used: its effort" in x for x in robot.notes)
+    assert any(
+        "'loose': drake:rotor_inertia is ignored, because its effort" in x for x in robot.notes
+    )
 
 
 def test_frames_move_with_the_link_they_are_attached_to(saved: Saved) -> None:
@@ -276,7 +282,7 @@ def test_what_nothing_holds_floats(saved: Saved) -> None:
     two = f'<sdf version="1.9"><model name="m">{link("a")}{link("b")}</model></sdf>'
     robot = chasles.load(saved(two))
     assert robot.joints == ("a_free", "b_free")
-    assert "no joint connects link 'a' to the world, so it floats, on joint 'a_free'" in str(
+    assert "no joint connects link 'a' to the world, so it floats on joint 'a_free'" in str(
         robot.notes
     )
 
@@ -305,7 +311,7 @@ def test_static_models_are_fixed(saved: Saved) -> None:
 def test_a_link_without_inertia_has_that_of_the_format(saved: Saved) -> None:
     robot = chasles.load(saved(LOOP))
     assert robot.model.source.links[1].inertia.m == 1.0
-    assert "it has no <inertial>; taken as SDF does: 1 kg" in str(robot.notes)
+    assert "it has no <inertial>; SDF's defaults are used: 1 kg" in str(robot.notes)
 
 
 def test_includes_are_files(saved: Saved, tmp_path: Path) -> None:
@@ -385,7 +391,7 @@ def test_lights_and_actors_are_left_out(saved: Saved) -> None:
       <model name="cup">{link("body")}</model></world></sdf>"""
     robot = chasles.load(saved(world))
     assert robot.bodies[1:] == ("cup::body",)
-    assert "robot.sdf:1: file: 'sun.sdf' is no model, and not used" in str(robot.notes)
+    assert "robot.sdf:1: file: 'sun.sdf' is not a model and is ignored" in str(robot.notes)
 
 
 def test_merged_parts_are_those_of_the_model(saved: Saved) -> None:
@@ -401,17 +407,20 @@ def test_merged_parts_are_those_of_the_model(saved: Saved) -> None:
 
 REFUSED = {
     "no version": (ARM.replace(' version="1.9"', ""), ":1: file: sdf has no version"),
-    "odd version": (ARM.replace("1.9", "two"), ":1: file: version is 'two'; give one like 1.9"),
-    "not sdf": ("<robot/>", ":1: file: the document is a <robot>; an SDF file is <sdf>"),
-    "no links": ("<sdf version='1.9'><model name='m'/></sdf>", ": there are no links"),
+    "odd version": (
+        ARM.replace("1.9", "two"),
+        ":1: file: version is 'two'; give a version such as 1.9",
+    ),
+    "not sdf": ("<robot/>", ":1: file: the root element is <robot>; use <sdf> as the root element"),
+    "no links": ("<sdf version='1.9'><model name='m'/></sdf>", ": the model has no links"),
     "pose": (ARM.replace("0.1 0.2 0.3 0.1", "0.1 0.2 0.3"), ":2: model 'arm': pose is '0.1 0.2"),
     "frame": (
         ARM.replace('relative_to="mount"', 'relative_to="mont"'),
-        ":19: joint 'shoulder': there is no frame 'mont' here; did you mean 'mount'?",
+        ":19: joint 'shoulder': there is no frame 'mont' in this scope; did you mean 'mount'?",
     ),
     "link": (
         ARM.replace("<child>upper</child>", "<child>uper</child>"),
-        ":20: joint 'shoulder': there is no frame 'uper' here; did you mean 'upper'?",
+        ":20: joint 'shoulder': there is no frame 'uper' in this scope; did you mean 'upper'?",
     ),
     "circle of poses": (
         ARM.replace('relative_to="upper"', 'relative_to="slider"'),
@@ -419,10 +428,10 @@ REFUSED = {
     ),
     "circle of frames": (
         chain("<frame name='f' attached_to='g'/><frame name='g' attached_to='f'/>", links="a"),
-        ":3: frame 'f': its frame is defined by itself, through 'f'; name another one",
+        ":3: frame 'f': its frame is defined in terms of itself, through 'f'; name another frame",
     ),
     "same name": (chain("<frame name='a'/>", links="a"), "has a link of the same name; rename one"),
-    "type": (chain(joint("j", "ab", "belt")), ": joint 'j': its type 'belt' is not read"),
+    "type": (chain(joint("j", "ab", "belt")), ": joint 'j': its type 'belt' is not supported"),
     "gearbox": (
         chain(joint("ab", "ab") + gearbox("bc", "a"), links="abc"),
         ": joint 'g': no revolute joint along its <axis2> connects 'c' with 'a'; add one",
@@ -435,10 +444,10 @@ REFUSED = {
         chain(joint("ab", "ab") + joint("ac", "ac") + joint("bc", "bc") + gearbox("ca", "b")),
         ": coupling 'g': ",
     ),
-    "itself": (chain(joint("j", "bb")), ": joint 'j': it joins a link to itself"),
+    "itself": (chain(joint("j", "bb")), ": joint 'j': it connects a link to itself"),
     "child": (
         chain("<joint name='j' type='ball'><parent>a</parent><child>world</child></joint>"),
-        ": joint 'j': its child is the world; name another link as its child",
+        ": joint 'j': its child is the world; name a link of the model as its child",
     ),
     "axis": (
         chain(joint("j", "ab").replace("0 1 0", "0 0 0")),
@@ -451,22 +460,23 @@ REFUSED = {
     "auto": (ARM.replace("<inertial>", "<inertial auto='true'>"), "there is no <collision>"),
     "uri": (
         chain("<include><uri>model://arm</uri></include>"),
-        "'model://arm' is not in a folder above the file, nor in ROS_P",
+        "'model://arm' is neither in a folder above the file nor in ROS_P",
     ),
     "http": (
         chain("<include><uri>https://x.org/arm</uri></include>"),
-        "uri is 'https://x.org/arm'; nothing is fetched: save the model, give its path",
+        "uri is 'https://x.org/arm'; save the model locally and give its path; "
+        "nothing is downloaded",
     ),
     "merged into a world": (
         "<sdf version='1.9'><world name='w'><include merge='true'>"
         "<uri>tool/tool.sdf</uri></include></world></sdf>",
-        ":1: file: 'tool/tool.sdf' has links, which a world cannot have; leave out merge",
+        ":1: file: 'tool/tool.sdf' has links, which are not allowed in a world; omit `merge`",
     ),
     "placement without a pose": (
         chain(
             "<include><uri>model://gripper</uri><placement_frame>grip</placement_frame></include>"
         ),
-        "placement_frame says what <pose> places; add a <pose>",
+        "give placement_frame, which <pose> places; add a <pose>",
     ),
     "absent": (
         chain("<include><uri>nowhere.sdf</uri></include>"),
@@ -474,12 +484,12 @@ REFUSED = {
     ),
     "itself included": (
         chain("<include><uri>robot.sdf</uri></include>"),
-        "'robot.sdf' includes itself; leave one <include> out",
+        "'robot.sdf' includes itself; remove one <include>",
     ),
-    "reserved": (chain(link("__b__"), links="a"), "SDF keeps this name for itself; rename it"),
+    "reserved": (chain(link("__b__"), links="a"), "SDF reserves this name; rename it"),
     "mimic": (
         chain(joint("ab", "ab", axis="<mimic joint='a'/>")),
-        "mimic must name a joint, and its first axis",
+        "mimic must name a joint and its first axis",
     ),
     "worlds": (
         "<sdf version='1.9'><world name='a'/><world name='b'/></sdf>",

@@ -35,7 +35,7 @@ def test_what_was_read_is_written_and_read_again(name: str, tmp_path: Path) -> N
     nested = [body for body in robot.bodies if "::" in body]
     if nested:
         plain = nested[0].replace("::", ".")
-        assert f"link {nested[0]!r} is written as {plain!r}, a name for SDF" in notes
+        assert f"link {nested[0]!r} is written as {plain!r}, a valid SDF name" in notes
         assert again.joints == tuple(joint.replace("::", ".") for joint in robot.joints)
         q = robot.random(0)
         M = direct(robot.model, "mass_matrix", q)

@@ -77,7 +77,7 @@ def test_a_shape_that_cannot_be_is_left_out_with_a_note(
     (note,) = source.notes
     assert note.startswith(f"{tmp_path / 'r.urdf'}:1")
     assert said in note
-    assert "left out" in note
+    assert "is ignored" in note
 
 
 def test_mechanism_files_keep_all_shapes(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_shape_of_sdf_that_cannot_be_is_left_out_with_a_note(
     text = SDF.format(more=f"<visual name='y'>{geometry}</visual>")
     source = described(tmp_path, text, "m.sdf")
     assert len(source.shapes) == 4
-    (note,) = [note for note in source.notes if "left out" in note]
+    (note,) = [note for note in source.notes if "is ignored" in note]
     assert note.startswith(f"{tmp_path / 'm.sdf'}:12: ")
     assert said in note
 
@@ -277,7 +277,7 @@ def test_shapes_are_written_and_read_back(
     source = all_kinds(tmp_path / "from", lacks)
     (tmp_path / "to").mkdir()
     file = tmp_path / "to" / f"arm{suffix}"
-    assert not any("left out" in note for note in formats.write(source, file))
+    assert not any("not written" in note for note in formats.write(source, file))
     found = formats.read(file)
     for shape, again in zip(in_order(source), in_order(found), strict=True):
         same(shape, again)
@@ -296,7 +296,10 @@ def test_urdf_has_no_capsules_and_no_ellipsoids(tmp_path: Path) -> None:
     """A capsule is the cylinder and the two balls that cover the same points."""
     source = all_kinds(tmp_path, [kind for kind in SHAPES if kind not in ("capsule", "ellipsoid")])
     notes = formats.write(source, tmp_path / "arm.urdf")
-    ends = [f"link {shape.link!r}: URDF has no ell" for shape in source.shapes[2:]]
+    ends = [
+        f"link {shape.link!r}: URDF does not support shapes of type ell"
+        for shape in source.shapes[2:]
+    ]
     assert [note.startswith(end) for note, end in zip(notes, ends, strict=True)] == [True, True]
     cylinder, *balls = formats.read(tmp_path / "arm.urdf").shapes[:3]
     capsule = next(s for s in source.shapes if s.link == cylinder.link)
@@ -310,9 +313,9 @@ def test_urdf_has_no_capsules_and_no_ellipsoids(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("no.stl", None, "is not found"),
-        ("a.dae", b"<COLLADA/>", "no kind that MuJoCo reads"),
-        ("text.stl", b"solid of nothing", "no binary STL"),
+        ("no.stl", None, "was not found"),
+        ("a.dae", b"<COLLADA/>", "that MuJoCo does not read"),
+        ("text.stl", b"solid of nothing", "not a binary STL"),
     ],
 )
 def test_mjcf_is_written_without_meshes_that_mujoco_would_refuse(

@@ -243,9 +243,7 @@ def test_limits(kind: str, bounds: str, tmp_path: Path) -> None:
     found = chasles.load(tmp_path / "a.xml").joint("first").limits
     assert found == replace(limits, velocity=math.inf)
     none = limits.velocity == math.inf
-    assert notes == (
-        () if none else ("limits of velocity have no place in MJCF: 'first', 'second'",)
-    )
+    assert notes == (() if none else ("MJCF does not store velocity limits: 'first', 'second'",))
 
 
 def test_joints_keep_their_numbers(tmp_path: Path) -> None:
@@ -284,17 +282,17 @@ def test_a_range_that_is_a_point_is_noted(tmp_path: Path) -> None:
     source = in_frames("revolute")
     joints = tuple(replace(joint, limits=Limits(0.0, 0.0)) for joint in source.joints)
     notes = formats.write(replace(source, joints=joints), tmp_path / "a.xml")
-    assert "joint 'first': range 0 to 0 is no range for MuJoCo; left out" in notes
+    assert "joint 'first': range 0 to 0 is not a valid range in MuJoCo; it is not written" in notes
 
 
 def test_what_is_left_out_is_noted(tmp_path: Path) -> None:
     crank = chasles.robots.slider_crank().with_independent("alpha1")
     (note,) = chasles.save(crank, tmp_path / "a.xml")
-    assert note.startswith("the choice of 'alpha1' as independent has no place in MJCF")
+    assert note.startswith("MJCF does not store the choice of 'alpha1' as independent")
     branched = chasles.robots.general_tree(5, 2)
     (note,) = chasles.save(branched, tmp_path / "b.xml")
     order = ", ".join(map(repr, chasles.load(tmp_path / "b.xml").joints))
-    assert note == f"coordinates are in MuJoCo's order: {order}"
+    assert note == f"coordinates are written in MuJoCo's order: {order}"
 
 
 # Loops and couplings ---------------------------------------------------------------------------
@@ -483,8 +481,8 @@ def test_what_mujoco_means_otherwise_is_noted(tmp_path: Path) -> None:
     free = JointData("root", "free", None, "a", friction=0.1)
     shape = ShapeData("a", "sphere", (1.0,), color=(1.0, 0.0, 0.0, 1.0), role="collision")
     notes = formats.write(Description("r", (body,), (free,), shapes=(shape,)), tmp_path / "a.xml")
-    assert notes[0] == "colours of shapes for collision have no place in MJCF; .toml has one"
-    assert notes[1].startswith("joint 'root': friction of a free joint acts along the world's")
+    assert notes[0] == "MJCF does not store colors of collision shapes; .toml does"
+    assert notes[1].startswith("joint 'root': translational friction of a free joint")
 
 
 @pytest.mark.parametrize("what", REFUSED)

@@ -69,22 +69,23 @@ WRONG = {
     ),
     "argument": (
         ARM.replace('<xacro:arg name="count" default="2"/>', ""),
-        "arm.urdf.xacro:13: in macro 'arm', xacro: Undefined substitution argument count; give it: "
+        "arm.urdf.xacro:13: in macro 'arm', xacro: Undefined substitution argument count; pass it: "
         "chasles.load(path, arguments=",
     ),
     "xml": (ARM.replace("</robot>", ""), "arm.urdf.xacro:14: not readable XML: "),
     "file": (
         ARM.replace("parts.xacro", "pats.xacro"),
-        "arm.urdf.xacro:3: xacro: there is no file 'pats.xacro' to include",
+        "arm.urdf.xacro:3: xacro: the included file 'pats.xacro' does not exist",
     ),
     "package": (
         ARM.replace("parts.xacro", "$(find nowhere)/parts.xacro"),
-        "arm.urdf.xacro:3: xacro: package 'nowhere' is not above the file, nor beside what is; put",
+        "arm.urdf.xacro:3: xacro: package 'nowhere' is neither above the file nor next to "
+        "a folder above it; put",
     ),
     "escape": (
         ARM.replace("${0.1 * k}", "${().__class__}", 1),
         "arm.urdf.xacro:6: in macro 'rod', in macro 'arm', xacro: attribute '__class__' of a tuple "
-        "is not evaluated: ${().__class__}; if you trust the file, let it run Python: "
+        "is not supported: ${().__class__}; if you trust the file, allow it to run Python: "
         "chasles.load(path, trust=True), or --trust [E-XACRO-003]",
     ),
     "block": (
@@ -95,10 +96,13 @@ WRONG = {
     "endless": (ARM.replace("${k &lt; n}", "1"), "files call each other without end"),
     "elements": (
         ARM.replace("</robot>", "<a/>" * 500_000 + "</robot>"),
-        "arm.urdf.xacro: 500",
+        "arm.urdf.xacro: the file has 500",
     ),
-    "entity": ("<!DOCTYPE r [<!ENTITY a 'b'>]>" + ARM, "document types and entities are not read"),
-    "no robot": (ARM.replace("robot", "robbot"), "the document is a <robbot>; a URDF file is"),
+    "entity": (
+        "<!DOCTYPE r [<!ENTITY a 'b'>]>" + ARM,
+        "document types and entities are not supported",
+    ),
+    "no robot": (ARM.replace("robot", "robbot"), "the root element is <robbot>; use <robot>"),
 }
 
 

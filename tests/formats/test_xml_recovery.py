@@ -180,7 +180,7 @@ def test_moments_that_are_absent_are_zero(folder: Path) -> None:
     zero = urdf.read(stored(PLAIN.replace('ixy="0.01"', 'ixy="0"'))).links[1].inertia
     found = urdf.read(stored(PLAIN.replace('ixy="0.01"', "")))
     assert found.links[1].inertia == zero
-    assert any("link 'upper': inertia has no ixy; taken as 0" in note for note in found.notes)
+    assert any("link 'upper': inertia has no ixy; 0 is used" in note for note in found.notes)
 
 
 def test_a_mass_without_moments_is_a_point(folder: Path) -> None:

@@ -136,7 +136,7 @@ def _motion(robot: chasles.Robot, other: chasles.Robot, names: Names, sample: Sa
         for frame in robot.frames:
             is_link = frame in {link.name for link in sample.source.links}
             name = names.of("link" if is_link else "frame", frame)
-            if names.noted(f"{frame!r} is ", "left out"):
+            if names.noted(f"{frame!r} is ", "not written"):
                 continue
             if name not in other.frames:
                 wrong.append(f"frame {frame!r} is lost")

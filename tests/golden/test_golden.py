@@ -11,7 +11,8 @@ from pathlib import Path
 
 import chasles
 from chasles.backends import numpy as numpy_backend
-from chasles.backends.llvm.kernel import Machine, source
+from chasles.backends.llvm.code import Machine
+from chasles.backends.llvm.kernel import source
 from chasles.expr import Program
 from chasles.robots import planar
 

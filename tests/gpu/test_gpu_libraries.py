@@ -160,7 +160,9 @@ def test_torch_out() -> None:
         assert INVERSE(*given, out=out) is out
         same(out, right)
     given = tensors(arrays)
-    with pytest.raises(ValueError, match="out is on cpu, and q on cuda:0; bring them together"):
+    with pytest.raises(
+        ValueError, match="out is on cpu, but q is on cuda:0; move them to one device"
+    ):
         INVERSE(*given, out=torch.empty(5, 4, 6, dtype=torch.float64))
     with pytest.raises(TypeError, match=r"out must have dtype torch\.float64, not torch\.float32"):
         INVERSE(*given, out=torch.empty(5, 4, 6, device="cuda"))
@@ -241,7 +243,9 @@ def test_torch_graphs(robot: chasles.Robot) -> None:
 
 def test_torch_refuses() -> None:
     q, qd, qdd = tensors(state(ARM, 6, 3))
-    with pytest.raises(ValueError, match="q is on cuda:0 and qd on cpu; bring them together"):
+    with pytest.raises(
+        ValueError, match="q is on cuda:0, but qd is on cpu; move them to one device"
+    ):
         INVERSE(q, qd.cpu(), qdd)
     with pytest.raises(TypeError, match="q is of PyTorch and qd of NumPy"):
         INVERSE(q, qd.cpu().numpy(), qdd)
@@ -249,7 +253,7 @@ def test_torch_refuses() -> None:
         INVERSE(q, qd.half(), qdd)
     with pytest.raises(ValueError, match=r"q must have shape \(\.\.\., 6\), not \(3, 5\)"):
         INVERSE(q[:, :5], qd, qdd)
-    with pytest.raises(ValueError, match="leading shapes do not broadcast together: q"):
+    with pytest.raises(ValueError, match="leading shapes do not broadcast: q"):
         INVERSE(q[:2], qd, qdd)
 
 

@@ -42,14 +42,14 @@ def test_a_file_that_cannot_be_read(file: Path, tmp_path: Path) -> None:
     result = run(tmp_path / "no.urdf", tmp_path / "none.urdf", file, "--fail-on", "never")
     assert result.exit_code == 2
     assert "no.urdf:1: not readable XML" in result.output
-    assert "none.urdf: there is no such file" in result.output
+    assert "none.urdf: the file does not exist" in result.output
     assert "arm.urdf: 1 error\n" in result.output
 
 
 def test_what_is_printed(file: Path) -> None:
     lines = run(file).output.splitlines()
     assert lines[0] == f"{file}: 1 error"
-    assert lines[1].startswith("error triangle: no body has it")
+    assert lines[1].startswith("error triangle: physically impossible")
     assert lines[2].startswith(f"  {file}:4: link 'tip': principal moments violate")
     assert len(lines) == 3
 
@@ -63,7 +63,7 @@ def test_json(file: Path, tmp_path: Path) -> None:
     assert first["unreadable"] is None
     assert second["unreadable"]["code"] == "E-FILE-004"
     assert second["unreadable"]["file"] == str(tmp_path / "none.urdf")
-    assert second["unreadable"]["problem"] == "there is no such file"
+    assert second["unreadable"]["problem"] == "the file does not exist"
     assert result.exit_code == 2
 
 
@@ -82,7 +82,7 @@ def test_fix_overwrites_nothing(file: Path) -> None:
     copy.write_text("mine")
     result = run(file, "--fix")
     assert result.exit_code == 2
-    assert "it is there already" in result.output
+    assert "the file already exists" in result.output
     assert copy.read_text() == "mine"
 
 
@@ -97,7 +97,7 @@ def test_a_copy_that_cannot_be_written_does_not_hide_the_others(file: Path) -> N
     assert "arm.urdf: 1 error\n" in result.output
     assert "no copy was written" in result.output
     reports = json.loads(run(file, "--fix", "--json").output)["reports"]
-    assert reports[0]["unwritten"]["problem"] == "it is there already"
+    assert reports[0]["unwritten"]["problem"] == "the file already exists"
 
 
 def test_an_installed_robot_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,7 +122,7 @@ def test_xacro_with_expressions_is_left(tmp_path: Path) -> None:
     assert new == text
     (left,) = unrepaired(surveyed(str(path), meshes=False))
     assert left.part == "link 'tip'"
-    assert left.why == "the file does not write its numbers out"
+    assert left.why == "the file does not contain the numbers literally"
     assert not any(finding.repairable for finding in lint(path))
 
 

@@ -170,7 +170,7 @@ def mixed(s: State) -> None:
         close(found[alone], expected[alone], 1e-9)
         forces = np.where(np.isin(np.arange(ROBOT.nv), there), found, s.tau)
         close(s.G.T @ forces, s.G.T @ s.tau, 1e-9)
-        with pytest.raises(chasles.OpenLoop, match="hybrid_dynamics: qd opens the loops"):
+        with pytest.raises(chasles.OpenLoop, match="hybrid_dynamics: qd violates the loops"):
             ROBOT.hybrid_dynamics(s.q, s.qd + 0.1 * np.eye(4)[0], given, known=known)
 
 
@@ -214,7 +214,7 @@ def compiled(s: State) -> None:
 
 def maximal(s: State) -> None:
     close(chasles.maximal_dynamics(ROBOT, s.q, s.qd, s.tau)[0], s.qdd, 1e-9)
-    with pytest.raises(chasles.OpenLoop, match="qd opens the loops by"):
+    with pytest.raises(chasles.OpenLoop, match="qd violates the loops by"):
         chasles.maximal_dynamics(ROBOT, s.q, s.qd + 0.1 * np.eye(4)[0], s.tau)
 
 
@@ -522,7 +522,7 @@ def task(s: State) -> None:
 
 
 def explained(s: State) -> None:
-    """Accelerations are those of closed loops; what would leave them open is not explained."""
+    """Accelerations are those of closed loops; what would violate is not explained."""
     assert ROBOT.explain("forward_dynamics").function == "constrained_dynamics"
     refused(lambda s: ROBOT.explain("mass_matrix_inverse"), "would leave them open")(s)
 

@@ -260,7 +260,7 @@ def test_loops_are_left_out_on_request(tmp_path: Path) -> None:
     assert (tree.loops, int(tree.mobility())) == ((), 3)
     one = load(tmp_path, bar, "axis.xml", omit=["loop2"])
     assert one.loops == ("loop",)
-    assert "left out as asked: 'loop2'" in one.notes
+    assert "removed on request: 'loop2'" in one.notes
     with raises("E-LOOP-240", "'loop', 'loop2'"):
         load(tmp_path, bar, "axis.xml", omit=["pin"])
 

@@ -138,7 +138,7 @@ def test_names_limits_and_joint_data() -> None:
 def test_an_array_has_kinematics_only() -> None:
     rows = np.random.default_rng(6).normal(size=(4, 4))
     robot = chasles.from_dh(rows, convention="standard")
-    assert robot.notes == ("no masses are given: kinematics only",)
+    assert robot.notes == ("no masses are given: only kinematics is available",)
     named = [dict(zip(("theta", "d", "a", "alpha"), row, strict=True)) for row in rows]
     q = np.arange(4.0)
     T = poses(named, "standard", q, np.eye(4))

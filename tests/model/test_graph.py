@@ -233,7 +233,7 @@ def test_parts_that_float() -> None:
         ("a_free", "free", None, "a"),
         ("c_free", "free", None, "c"),
     ]
-    assert made.notes[0] == "link 'a' is not connected: free joint 'a_free' carries it"
+    assert made.notes[0] == "link 'a' is not connected; free joint 'a_free' carries it"
     assert Robot(made).nv == 13
     welded = from_graph("w", links("a", "b"), [JointData("b_free", "fixed", "b", "a")], base="a")
     assert Robot(welded).nv == 0

@@ -159,7 +159,7 @@ def test_subtrees_keep_whole_loops_and_note_cut_ones() -> None:
     assert int(whole.mobility()) == 7
     part = robot.subtree("crank")
     assert part.loops == ()
-    assert part.notes == ("loop 'pin' is open: it leads out of the subtree of 'crank'",)
+    assert part.notes == ("loop 'pin' is removed: it leads out of the subtree of 'crank'",)
 
 
 def test_a_subtree_without_the_loop_says_nothing() -> None:
@@ -181,7 +181,7 @@ def test_a_loop_to_the_world() -> None:
     a, b = (chasles.Robot(s).loop_residual(q) for s in (source, to_world))
     np.testing.assert_array_equal(a, b)
     cut = chasles.Robot(to_world).subtree("base", floating=True)
-    assert cut.notes == ("loop 'closure' is open: it leads out of the subtree of 'base'",)
+    assert cut.notes == ("loop 'closure' is removed: it leads out of the subtree of 'base'",)
 
 
 # Built-in mechanisms -----------------------------------------------------------------------------

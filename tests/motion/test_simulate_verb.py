@@ -112,7 +112,7 @@ OBSTACLES: dict[str, tuple[Callable[[], chasles.Trajectory], str]] = {
     "limits": (lambda: go(limits=True), "rigid contacts or joint limits"),
     "f_ext": (lambda: go(f_ext={"tool": np.ones(6)}), "f_ext"),
     "sine": (lambda: go(control=lambda t, q, qd: np.sin(q)), "failed on symbols"),
-    "noise": (lambda: go(control=noisy), "does not depend on t, q and qd alone"),
+    "noise": (lambda: go(control=noisy), "does not depend only on t, q and qd"),
     "generator": (lambda: go(control=lambda t, q, qd: RNG.normal(size=6)), "'RNG', Generator"),
 }
 
@@ -136,7 +136,7 @@ def test_reasons_speak_of_no_other_function() -> None:
 
     run = go(control=lambda t, q, qd: np.sin(q))
     assert run.why.startswith("the controller failed on symbols")
-    with raises("E-MOTION-093", "simulate", "the controller gives [0.0]") as found:
+    with raises("E-MOTION-093", "simulate", "the controller returned [0.0]") as found:
         go(control=short, compiled=True)
     assert "rollout" not in str(found.value)
     with raises("E-MOTION-011", "simulate"):
@@ -279,7 +279,7 @@ def test_parts_on_soft_ground() -> None:
     assert np.array_equal(np.concatenate([first.q, rest.q]), whole.q)
     assert np.array_equal(whole.touching.forces[-len(rest.t) :], rest.touching.forces)
     other = planar(2)
-    with pytest.raises(ValueError, match="resume is of another motion"):
+    with pytest.raises(ValueError, match="resume belongs to another motion"):
         other.simulate(np.zeros(2), np.zeros(2), duration=0.02, resume=first.end)
 
 
@@ -287,7 +287,7 @@ def test_ends_belong_to_their_driver() -> None:
     """A motion that began step by step goes on so."""
     first = go(duration=0.01, steps=3, compiled=False)
     rest = go(duration=0.01, resume=first.end)
-    assert rest.why == "resume: it was not compiled"
+    assert rest.why == "resume: the interrupted motion was not compiled"
     assert rest.end is not None
     with pytest.raises(ValueError, match="the motion is over"):
         go(duration=0.01, resume=rest.end)

@@ -312,7 +312,7 @@ def test_gravity_that_does_not_act(written, tmp_path: Path) -> None:
     (tmp_path / "off.xml").write_text(in_mjcf(robot, tmp_path).replace("</mujoco>", off))
     found = chasles.compare(robot, "mujoco", tmp_path / "off.xml")
     assert cause(found) == "gravity"
-    assert found.first.startswith("gravity: (0, 0, -9.81) m/s2 here, (0, 0, 0) there")
+    assert found.first.startswith("gravity: (0, 0, -9.81) m/s2 in chasles, (0, 0, 0) there")
 
 
 class Twist(conventions.Convention):

@@ -422,7 +422,7 @@ def test_subtrees_keep_couplings_of_their_own() -> None:
     assert robot.subtree("a").couplings == ("belt",)
     part = robot.subtree("b")
     assert part.couplings == ()
-    assert part.notes == ("coupling 'belt' is left out: it leads out of the subtree of 'b'",)
+    assert part.notes == ("coupling 'belt' is removed: it leads out of the subtree of 'b'",)
 
 
 def test_a_coupled_arm_has_no_table() -> None:

@@ -146,7 +146,7 @@ def test_weaker_joints_leave_the_motion_as_it_is(name: str) -> None:
 
 def test_offers_are_named() -> None:
     report = chasles.robots.slider_crank().mobility()
-    assert str(report).endswith("; as good with fewer equations: 'closure' as prismatic")
+    assert str(report).endswith("; equivalent with fewer equations: 'closure' as prismatic")
     assert chasles.robots.stewart().mobility().weaker == ()
 
 

@@ -322,7 +322,7 @@ def test_compiled_is_what_the_algorithm_says(kind: str, target: str) -> None:
 
 
 def test_a_floating_mechanism() -> None:
-    """The base moves none of the loop: its freedoms are independent, and move from the guess."""
+    """The base does not move the loop: its coordinates are independent and keep the guess."""
     robot, q = closed("revolute", floating=True)
     base = [f"float[{k}]" for k in range(6)]
     assert set(base) < set(robot.independent)

@@ -378,7 +378,7 @@ def document(browser: Any, picture: Path) -> None:
         panel = viewer.panels[0]
         panel.go(robot.state({"left_shoulder_pitch": 0.6, "right_elbow": 0.6}))
         for overlay in panel.overlays:
-            if overlay.label in ("Centre of mass", "See through", "Gravity torques"):
+            if overlay.label in ("Center of mass", "See through", "Gravity torques"):
                 panel.show(overlay, True)
         for close in page.tab.locator(".mantine-Notification-closeButton").all():
             close.click()

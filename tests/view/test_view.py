@@ -219,9 +219,9 @@ def test_missing_meshes_are_one_note_a_package() -> None:
     )
     _, notes = solids(chasles.Robot(replace(robot.model.source, shapes=tuple(shapes))).model, 1.0)
     assert notes == [
-        "2 meshes are not found, or of no known kind: package://hand/a.stl, package://hand/b.stl; "
-        "add the folder that holds hand to ROS_PACKAGE_PATH",
-        "a mesh is not found, or of no known kind: c.stl",
+        "2 meshes are not found, or of unknown type: package://hand/a.stl, package://hand/b.stl; "
+        "add the folder that contains hand to ROS_PACKAGE_PATH",
+        "a mesh is not found, or of unknown type: c.stl",
     ]
 
 
@@ -432,4 +432,4 @@ def test_the_command_says_where_and_ends_by_an_interrupt() -> None:
 def test_the_command_says_what_is_wrong_in_one_line() -> None:
     result = CliRunner().invoke(app, ["view", "puma560", "--motion", "nothing.csv"])
     assert result.exit_code == 2
-    assert "nothing.csv: there is no such file" in result.output
+    assert "nothing.csv: the file does not exist" in result.output

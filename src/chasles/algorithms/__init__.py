@@ -243,8 +243,9 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "loop_equations": (Method("tree", "closed_loops.forces:loop_equations", "moments"),),
     "closing_step": (Method("minimal", "closed_loops.dynamics:closing_step"),),
 }  # fmt: skip
-"""Functions of a robot with loops that need a closure: which equations give which freedoms. What
-users call asks them and checks how well each state is conditioned."""
+"""Functions of a robot with loops that need a closure, which maps equations to dependent
+coordinates. Public functions call them and check the conditioning of each state.
+"""
 
 SENSING: dict[str, tuple[Method, ...]] = {
     "sensor_values": (Method("spatial", "spatial.sensors:sensor_values"),),
@@ -255,17 +256,18 @@ SENSING: dict[str, tuple[Method, ...]] = {
 sensors on actuators, the third takes the forces of loops, which force and torque sensors feel."""
 
 OPEN: dict[str, str] = {
-    "forward_dynamics": "for derivatives use robot.linearize(q, qd, tau), for a compiled function "
+    "forward_dynamics": "use robot.linearize(q, qd, tau) for derivatives, or compile "
     '"constrained_dynamics"',
-    "linearize": "call robot.linearize itself, which is not one program",
-    "hybrid_dynamics": "call robot.hybrid_dynamics itself, which chooses equations by known",
+    "linearize": "call robot.linearize directly; it consists of several programs",
+    "hybrid_dynamics": "call robot.hybrid_dynamics directly; its equations depend on `known`",
     "mass_matrix_inverse": 'use "independent_mass_matrix" and invert it',
-    "operational_inertia_inverse": "call robot.operational_inertia_inverse itself",
-    "joint_reactions": 'use "closed_joint_reactions", which takes the multipliers of the loops',
+    "operational_inertia_inverse": "call robot.operational_inertia_inverse directly",
+    "joint_reactions": 'use "closed_joint_reactions", which takes the loop multipliers',
 }
-"""Functions of which a program of the tree is wrong for a robot with loops or couplings, because
-these exert forces or take away freedoms; and what to use for it instead. All others say something
-of the tree that is true of its closed motions too."""
+"""Functions whose program for the tree is wrong for a robot with loops or couplings, because these
+exert forces or remove degrees of freedom, with the function to use instead. All other functions
+of the tree also hold for closed motions.
+"""
 
 METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS | SENSING
 """Everything that can be traced."""

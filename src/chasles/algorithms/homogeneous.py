@@ -227,7 +227,7 @@ def coupling_bias(
 def _at_position(
     model: Model, coupling: Coupling, q: spaces.Position, M: Mapping[int, Position]
 ) -> dict[str, list[Number]]:
-    """What a constraint's programs take of positions."""
+    """Return the position inputs of a constraint's programs."""
     given: dict[str, list[Number]] = {"q": [q[i][k] for i, k in coupling.places], "pose": []}
     for frame in (model.frames[name] for name in coupling.data.frames):
         X = M[frame.body] @ Position.of(frame.placement)
@@ -242,7 +242,7 @@ def _velocities(
     qd: Mapping[int, Vector],
     M: Mapping[int, Position],
 ) -> dict[str, Vector]:
-    """What a constraint's programs take of velocities; joints that qd lacks are at rest."""
+    """Return the velocity inputs of a constraint's programs; joints missing in qd are at rest."""
     moving = {i for i, _ in coupling.places if i in qd}
     rate = {i: _rate(model.bodies[i].joint, q[i], qd[i]) for i in moving}
     W = {WORLD: Velocity.zero()}

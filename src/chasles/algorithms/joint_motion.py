@@ -22,7 +22,7 @@ from chasles.model.model import WORLD, Frame, Model
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """[D] of a joint, or a derivative of it: a matrix for each freedom."""
+    """[D] of a joint, or a derivative of it: one matrix per degree of freedom."""
 
     columns: tuple[Velocity, ...]
 

@@ -20,7 +20,7 @@ def all_of(*needs: Need) -> Need:
 
 def floating_base(model: Model, options: Mapping[str, Any]) -> str:
     """One free joint carries everything."""
-    return "" if model.floating else "it needs a floating base, one free root joint"
+    return "" if model.floating else "it needs a floating base: a single free root joint"
 
 
 def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
@@ -32,14 +32,14 @@ def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
     if not idle:
         return ""
     moving = f"joint {idle[0]} moves" if len(idle) == 1 else f"joints {', '.join(idle)} move"
-    return f"the tree's mass matrix is singular, since {moving} no inertia"
+    return f"the mass matrix of the tree is singular, because {moving} no inertia"
 
 
 def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
     """No loop or coupling holds a floating base, so that it recoils."""
     for constraint in model.constraints:
         if model.floating and 0 in constraint.bodies:
-            return f"{constraint.name!r} holds the floating base, which does not recoil"
+            return f"{constraint.name!r} holds the floating base, so the base cannot recoil"
     return ""
 
 
@@ -47,14 +47,17 @@ def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
     """`known` has all joints but the floating base's."""
     rest = {model.bodies[i].data.name for i in model.movers if i != 0}
     found = rest == set(options.get("known", ()))
-    return "" if found else "it needs all joints in known but the floating base's"
+    return "" if found else "it needs every joint except the floating base in `known`"
 
 
 def positive_inertias(model: Model, options: Mapping[str, Any]) -> str:
     """Every body by itself has an inverse inertia, which rotors have not."""
     for body in model.parts:
         if not is_solid(body.inertia):
-            return f"it divides by every inertia, and link {body.name!r} lacks mass or a moment"
+            return (
+                f"it divides by every inertia, but link {body.name!r} lacks mass or a "
+                "moment of inertia"
+            )
     return ""
 
 
@@ -63,17 +66,23 @@ def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
     for i, body in enumerate(model.bodies):
         massless = is_massless(body.inertia)
         if massless and len(model.children[i]) != 1:
-            return f"it takes massless links that carry one body, and {body.name!r} does not"
+            return (
+                "it accepts a massless link only if the link carries one body, but "
+                f"{body.name!r} does not"
+            )
         if not massless and not is_solid(body.inertia):
-            return f"it inverts every inertia, and link {body.name!r} lacks mass or a moment"
+            return (
+                f"it inverts every inertia, but link {body.name!r} lacks mass or a moment "
+                "of inertia"
+            )
     return ""
 
 
 def steady_gears(model: Model, options: Mapping[str, Any]) -> str:
-    """What joints add to the speed of a rotor does not depend on the position."""
+    """Return True if the gear ratios of rotors do not depend on the configuration."""
     for rotor in model.rotors:
         if rotor.path:
-            return f"it has no place for the inertia of tendon {rotor.name!r}"
+            return f"it does not support the inertia of tendon {rotor.name!r}"
     return ""
 
 
@@ -81,14 +90,17 @@ def plain_loads(model: Model, options: Mapping[str, Any]) -> str:
     """Springs and the like have numbers: their derivatives are taken apart from the rest."""
     if model.loaded and (options.get("parameters") or model.timed):
         what = "time" if model.timed else "parameters"
-        return f"it has no place for {what} beside springs, tendons, lifted weight or fluid"
+        return (
+            f"it does not support {what} together with springs, tendons, gravity "
+            "compensation or fluid forces"
+        )
     return ""
 
 
 def solid_loops(model: Model, options: Mapping[str, Any]) -> str:
     """There are loops alone, between bodies that have an inertia."""
     for coupling in model.couplings:
-        return f"it joins bodies, and {coupling.name!r} couples coordinates"
+        return f"it joins bodies, but {coupling.name!r} couples coordinates"
     for loop in model.loops:
         for frame in (loop.predecessor, loop.successor):
             if frame.body != WORLD and is_massless(model.bodies[frame.body].inertia):
@@ -100,7 +112,7 @@ def solid_loops(model: Model, options: Mapping[str, Any]) -> str:
 def undriven_joints(model: Model, options: Mapping[str, Any]) -> str:
     """Every joint has coordinates: else velocities have a part that is not linear in qd."""
     for i in model.driven:
-        return f"joint {model.bodies[i].data.name!r} is driven in time"
+        return f"joint {model.bodies[i].data.name!r} has a prescribed motion"
     return ""
 
 
@@ -116,16 +128,17 @@ def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
 class Method:
     """One way to compute a function.
 
-    source: the module of this package that has it, as a function of the same name (or of the name
-    after the colon); loaded on use. inertias: the pass that regroups inertias for it ("moments" or
-    "products", `model/passes`), where the result depends on the equation of motion alone. passes:
-    those that it always has. followers: mimic joints are allowed (a recursion that solves for each
-    joint's acceleration by itself cannot have them). by_name: it runs only where it is asked for,
-    since another has fewer operations. smooth: the derivative of its program is that of the result
-    (an iteration that ends early, where its residual is zero, has no slopes there). needs: what it
-    asks of the robot and the options. steep: its operations grow with the cube of the number of
-    freedoms, or faster, so that it is for arms. shallow: its operations grow with the square of the
-    distance of bodies from the base, or faster, so that it is for trees with short branches.
+    `source` is the module of this package that has it, as a function of the same name (or of the
+    name after the colon), loaded on use. `inertias` is the pass that regroups inertias for it
+    ("moments" or "products", `model/passes`), if the result depends only on the equations of
+    motion. `passes` are those that it always needs. `followers` allows mimic joints (a recursion
+    that solves for the acceleration of one joint at a time does not support them). `by_name` runs
+    it only on request, because another method needs fewer operations. `smooth` states that the
+    derivative of its program is that of the result (an iteration that ends early has no slope
+    there). `needs` are its requirements on the robot and the options. `steep` marks operations that
+    grow with the cube of the degrees of freedom or faster, for arms only. `shallow` marks
+    operations that grow with the square of the distance from the base or faster, for trees with
+    short branches.
     """
 
     name: str

@@ -59,7 +59,7 @@ BACKENDS: dict[str, Backend] = {
 """One row a backend, the usual one of each device first; loaded on use."""
 
 USUAL = next(iter(BACKENDS))
-"""The backend where none is asked for."""
+"""The default backend."""
 
 
 def devices() -> dict[str, tuple[str, ...]]:
@@ -122,8 +122,8 @@ def prepare(
 def fast_entry(
     kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
 ) -> Callable[..., Any]:
-    """A built-in function around a kernel, or around what it will `learn` (`llvm_ways.fast_entry`);
-    where there is no such thing, the fallback."""
+    """A built-in function around a kernel, or around what it will `learn`; or the fallback, where
+    there is no such thing (`llvm.kernel.fast_entry`)."""
     make: Any = functools.partial(_backend(USUAL).fast_entry, None)
     if kernel is not None:
         make = getattr(kernel, "fast_entry", None)
@@ -134,7 +134,7 @@ def fast_entry(
 def called_by_slot(kind: type) -> None:
     """Call objects of a class by the fast entry in their first slot, `_entry`, where they have one.
 
-    See `llvm_ways.called_by_slot`.
+    See `llvm.kernel.called_by_slot`.
     """
     _backend(USUAL).called_by_slot(kind, object.__new__(kind))
 
@@ -145,13 +145,15 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Let the built-in function of an owner remember where a call led (`llvm_ways.learn`)."""
+    """Let the built-in function of an owner remember where a call led (`llvm.ways.learn`)."""
     if isinstance(owner, tuple):
         importlib.import_module("chasles.backends.llvm.ways").learn(owner, arguments, named, make)
 
 
 def described(backend: str) -> str:
-    """What a backend's machine code runs on, in words; an error says why there is no such thing."""
+    """Return the hardware that a backend's machine code runs on; an error explains why there is
+    none.
+    """
     return _backend(backend).described()
 
 

@@ -45,12 +45,12 @@ class Load(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What a call led to: the fast entry of a kernel, and where its inputs come from.
+    """The result of resolving a call: the fast entry of a kernel, and the sources of its inputs.
 
-    sources: for each input, 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k).
-    loads: the wrenches in the order of `f_ext`; None if it is not given. shown: how many of its
-    results are given, by default all; if not all, the last is (gap, margin) of each state, and the
-    kernel answers only if no gap is above `gap`, and no margin at `margin` or below.
+    `sources` holds for each input 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k).
+    `loads` are the wrenches in the order of `f_ext`, None if it is not given. `shown` is the number
+    of results that are returned, by default all; otherwise the last is (gap, margin) of each state,
+    and the kernel answers only if no gap is above `gap` and no margin is at `margin` or below.
     """
 
     entry: Callable[..., Any]
@@ -73,7 +73,7 @@ def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST)
     except TypeError:
         count = least - 1
     if not least <= count <= most or isinstance(value, bool):
-        wanted = "a positive integer" if least == 1 else f"an integer from {least} on"
+        wanted = "a positive integer" if least == 1 else f"an integer of at least {least}"
         given = f"an integer of {count.bit_length()} bits" if count > most else repr(value)
         raise InputError("E-CALL-003", f"{what} must be {wanted}, at most {most}, not {given}")
     return count
@@ -94,7 +94,7 @@ def check_tolerance(function: str, tolerance: Any) -> None:
     """A finite positive number; with any other, a comparison would always or never hold."""
     number = isinstance(tolerance, int | float | np.integer | np.floating)
     if not number or isinstance(tolerance, bool) or not 0.0 < tolerance < math.inf:
-        problem = f"tolerance must be a positive number, and finite, not {tolerance!r}"
+        problem = f"tolerance must be a positive finite number, not {tolerance!r}"
         raise InputError("E-CALL-004", problem, part=function)
 
 
@@ -194,7 +194,7 @@ def batch_shape(
     except ValueError:
         pairs = zip(interface.inputs, ahead, strict=True)
         shapes = ", ".join(f"{v.name} {lead}" for v, lead in pairs)
-        problem = f"leading shapes do not broadcast together: {shapes}"
+        problem = f"leading shapes do not broadcast: {shapes}"
         raise InputError("E-CALL-005", problem, part=name) from None
 
 
@@ -202,11 +202,11 @@ def _array(name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -
     try:
         array = np.asarray(argument)
     except (ValueError, TypeError) as error:
-        problem = f"{variable.name} is not an array of numbers: {error}"
+        problem = f"{variable.name} is not a numeric array: {error}"
         raise ArgumentError("E-CALL-006", problem, part=name) from None
     if np.any(getattr(argument, "mask", False)):
         problem = f"{variable.name} has masked entries"
-        raise ArgumentError("E-CALL-007", problem, "fill them in first", part=name)
+        raise ArgumentError("E-CALL-007", problem, "fill the masked entries first", part=name)
     check_numbers(name, variable, array)
     return array if array.dtype == dtype else array.astype(dtype)
 
@@ -214,7 +214,7 @@ def _array(name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -
 def check_numbers(name: str, variable: Variable, array: Any) -> None:
     """An array, NumPy's or like NumPy's, must hold real numbers and end in the variable's shape."""
     if array.dtype.kind not in "fiu":
-        problem = f"{variable.name} must be an array of real numbers, not of {array.dtype}"
+        problem = f"{variable.name} must be an array of real numbers, not {array.dtype}"
         raise ArgumentError("E-CALL-008", problem, part=name)
     check_shape(name, variable, array.shape)
 
@@ -254,8 +254,8 @@ def _outputs(
         check_out(name, array, batch + variable.shape, dtype)
     for k, array in enumerate(outs):
         if any(np.shares_memory(array, other) for other in outs[:k]):
-            problem = "arrays of out overlap"
-            raise InputError("E-CALL-015", problem, "give each result its own", part=name)
+            problem = "the arrays in `out` overlap"
+            raise InputError("E-CALL-015", problem, "give each result its own array", part=name)
     return outs
 
 
@@ -299,7 +299,7 @@ def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
 
 
 class LoopSizes:
-    """What the machine code of a repeated step takes for granted: the sizes of its arrays."""
+    """Sizes of the arrays that the machine code of a repeated step assumes."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._dtype = kernel.dtype
@@ -331,7 +331,7 @@ class LoopSizes:
 
 
 def cores() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

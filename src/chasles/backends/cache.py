@@ -3,31 +3,92 @@
 Cached machine code is executable code. The folder belongs to the user alone (mode 0700), entries
 are opened without following links, and owner and mode are checked on what was opened; an entry is
 used only if its SHA-256 matches. Whatever is damaged, foreign or unreadable is ignored and made
-again; a folder that cannot be used is no error. Writes are atomic, and what killed writers left is
-removed by the next; the entries unused for longest go when all together exceed `LIMIT`.
+again; a folder that cannot be used is not an error. Writes are atomic, and leftovers of killed
+writers are removed by the next. The entries unused for longest are evicted when the total exceeds
+`LIMIT`.
 
 Where a system has neither owners nor modes (Windows), the user's own folder is closed to others by
 the system, and a folder elsewhere is not used.
+
+Work with open entries, as that with LLVM, must not be cut in two by a signal (`undisturbed`).
 """
 
+import _thread
 import contextlib
+import functools
 import hashlib
 import json
 import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from chasles.backends.arrays import checked_count
-from chasles.backends.interrupts import uninterrupted
 from chasles.errors import FileError
 from chasles.expr import Interface, Variable
 from chasles.writing import begun, collect
+
+# Work that no signal cuts in two ------------------------------------------------------------------
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def undisturbed(work: Callable[[], Result]) -> Result:
+    """Do work where no signal interrupts it, and return its result.
+
+    llvmlite is written in Python. An interrupt between its lines leaves its lock taken, so that
+    other threads wait for ever, or frees an object twice. An interrupt between `os.open` and the
+    next line leaves a file open. Python runs signal handlers in the main thread alone; so the main
+    thread waits for another one, and raises what came meanwhile.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    ended, outcome, came = threading.Lock(), list[Any](), list[BaseException]()
+    ended.acquire()
+
+    def run() -> None:
+        try:
+            outcome[:] = True, work()
+        except BaseException as error:
+            outcome[:] = False, error
+        finally:
+            ended.release()
+
+    try:
+        _thread.start_new_thread(run, ())
+    except RuntimeError:  # no thread can be started, or the interpreter is ending
+        return work()
+    while not outcome:  # set before the lock is released, so no interrupt here waits again
+        try:
+            ended.acquire()
+        except BaseException as error:  # of a signal's handler
+            came.append(error)
+    if came:
+        raise came[0]
+    well, result = outcome
+    if not well:
+        raise result
+    found: Result = result
+    return found
+
+
+def uninterrupted(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Return a function whose calls are `undisturbed`."""
+
+    @functools.wraps(function)
+    def call(*given: Given.args, **named: Given.kwargs) -> Result:
+        return undisturbed(lambda: function(*given, **named))
+
+    return call
+
+
+# Entries ------------------------------------------------------------------------------------------
 
 LIMIT = 512 * 2**20
 """Bytes that all entries together may take; looked at after every 64th of them that is written."""
@@ -84,7 +145,7 @@ def _variables(rows: list[Any]) -> tuple[Variable, ...]:
 
 
 def folder() -> Path:
-    """Where entries are: `CHASLES_CACHE` if set, else the platform's cache folder."""
+    """Return the folder of the entries: `CHASLES_CACHE` if set, else the platform's cache folder."""
     chosen = os.environ.get("CHASLES_CACHE")
     if chosen:
         return Path(chosen)
@@ -101,7 +162,7 @@ _OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", 
 """Folders that have no part in making code from a recipe, which holds the robot's own numbers."""
 
 
-@cache
+@functools.cache
 def sources() -> str:
     """SHA-256 of chasles' own sources: code made by another version is not used."""
     root = Path(__file__).parent.parent
@@ -178,7 +239,7 @@ def entries() -> list[tuple[str, int, float]]:
 
 
 class Cleared(NamedTuple):
-    """How many entries were removed, and why others could not be: "NAME: reason"."""
+    """Number of removed entries, and why others could not be removed: "NAME: reason"."""
 
     removed: int = 0
     left: tuple[str, ...] = ()
@@ -219,7 +280,7 @@ class _Place(NamedTuple):
     handle: int | None
 
     def name(self, name: str) -> str:
-        """What an entry is called beside `dir_fd=handle`."""
+        """Return the name of an entry relative to `dir_fd=handle`."""
         return name if self.handle is not None else str(self.path / name)
 
     def names(self) -> list[str]:
@@ -236,7 +297,7 @@ def _opened(path: Path) -> Iterator[_Place]:
     try:
         status = os.lstat(path) if handle is None else os.fstat(handle)
         if not _trusted(status, stat.S_ISDIR, path):
-            raise FileError("E-CACHE-001", f"{path} does not belong to this user alone")
+            raise FileError("E-CACHE-001", f"{path} is accessible to other users")
         yield _Place(path, handle)
     finally:
         if handle is not None:
@@ -244,12 +305,12 @@ def _opened(path: Path) -> Iterator[_Place]:
 
 
 def is_private(path: Path) -> bool:
-    """Whether a folder is this user's own, and closed to everybody else."""
+    """Return True if a folder belongs to this user and is closed to others."""
     return _trusted(os.lstat(path), stat.S_ISDIR, path)
 
 
 def _trusted(status: os.stat_result, right_kind: Any, folder: Path) -> bool:
-    """Whether something is of the right kind, this user's own, and closed to everybody else."""
+    """Return True if a file has the right type, belongs to this user and is closed to others."""
     if not hasattr(os, "geteuid"):
         own = folder.resolve().is_relative_to(Path.home().resolve())
     else:

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.backends.llvm import kernel as llvm
-from chasles.backends.llvm.code import load
+from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.lowering import deepest_first, fused, places
 from chasles.backends.objects import address
 from chasles.expr import OPS, Program
@@ -39,7 +38,7 @@ Rates = tuple[tuple[int, float], ...]
 
 
 class Work(NamedTuple):
-    """What one state needs: operations, numbers that are read, and numbers that are written."""
+    """Work of one state: operations, numbers read, and numbers written."""
 
     operations: int
     read: int
@@ -47,7 +46,7 @@ class Work(NamedTuple):
 
     @staticmethod
     def of(program: Program) -> "Work":
-        """What a program does for one state, products fused into sums."""
+        """Return the work of a program for one state, with products fused into sums."""
         code = fused(program)
         needed = (code[k].op for k in deepest_first(code, list(places(program))))
         read, written = (sum(v.size for v in s) for s in (program.inputs, program.outputs))
@@ -65,9 +64,10 @@ def _operations(op: str) -> int:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a device does at most in a second.
+    """Peak performance of a device, per second.
 
-    operations: by kind of number. copies, fills: bytes read and written, for arrays of some bytes.
+    `operations` is given by dtype. `copies` and `fills` are bytes read and written, by array size
+    in bytes.
     """
 
     name: str
@@ -180,7 +180,7 @@ class _Code:
     """Loops of machine code: products one after the other, copies and fills."""
 
     def __init__(self) -> None:
-        machine = llvm.Machine.host()
+        machine = Machine.host()
         self.name = machine.cpu
         self.fuses = machine.fuse
         self.lanes = {"float64": machine.width, "float32": 2 * machine.width}
@@ -196,7 +196,7 @@ class _Code:
                 names.append(f"{kind}_{store}")
                 texts.append(_moved(names[-1], machine.width, kind == "copy", store != "plain"))
         text = "\n".join([*texts, "!0 = !{i32 1}"])
-        self._code = load(llvm.assemble(text, machine, opaque=True), {}, names)
+        self._code = load(assemble(text, machine, opaque=True), {}, names)
 
     def turned(self, pool: ThreadPoolExecutor, cores: int, name: str, turns: int) -> None:
         """Run so many turns of a loop on each core."""

@@ -192,7 +192,7 @@ def _write_chain(
 def _depth_first(
     code: Sequence[Instruction], roots: Iterable[int], rank: Callable[[int], int] = lambda _: 0
 ) -> Iterator[int]:
-    """What roots need, each after its arguments, those of the highest rank before the others."""
+    """Return the instructions that roots need, each after its arguments, by descending rank."""
     done = bytearray(len(code))
     for root in roots:
         stack = [root]
@@ -214,7 +214,7 @@ def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[i
 
 
 def _heights(code: Sequence[Instruction]) -> dict[int, int]:
-    """How many instructions there are one after the other up to each."""
+    """Return the number of successive instructions up to each."""
     height: dict[int, int] = {}
     for k in _depth_first(code, range(len(code))):
         below = max((height[a] for a in code[k].args), default=-1)
@@ -225,7 +225,7 @@ def _heights(code: Sequence[Instruction]) -> dict[int, int]:
 def _alive(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> Iterator[tuple[int, int]]:
-    """How many values are alive when each instruction has run: with those it needs, and after."""
+    """Return the number of live values when each instruction runs, and after it."""
     last = {a: time for time, k in enumerate(order) for a in code[k].args}
     ends: dict[int, int] = {}
     alive = 0
@@ -318,14 +318,14 @@ def few_alive(
 def most_alive(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> int:
-    """How many values are alive at once, at most: made, and still needed by an instruction."""
+    """Return the largest number of live values: made, and still needed by an instruction."""
     return max((most for most, _ in _alive(code, order, elsewhere)), default=0)
 
 
 def _freeing(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> list[int]:
-    """What frees most comes first, if it leaves no more alive than before; else the given order."""
+    """Return an order in which instructions that free most come first, if it needs no more values."""
     place = {k: time for time, k in enumerate(order)}
     users: dict[int, list[int]] = {k: [] for k in order}
     for k in order:

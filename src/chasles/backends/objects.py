@@ -47,23 +47,25 @@ CONTEXT = {
     "usual_call": "",
     "frame_name": "",
 }
-"""What @context points to, in order: Python's functions, and those that `llvm` fills in:
+"""Table that @context points to, in order: Python's functions, and those that `llvm` fills in:
 numpy.ndarray, the interned strings "out", "threads", "f_ext" and "frame", PyArray_New,
-PyArray_Return, types of Python and numpy.float64, None, the integer 1, and what calls an object by
-its `__call__`."""
+PyArray_Return, types of Python and numpy.float64, None, the integer 1, and the function that
+calls an object by its `__call__`.
+"""
 
 HEAD, TUPLE = object.__basicsize__, tuple.__basicsize__
 DATA, RANK, SHAPE, STRIDES, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 24, 40, 48))
 ORDER, TYPE = HEAD + 10, HEAD + 12
 LIST = HEAD + 8
-"""Where an array keeps its data, number of axes, shape, strides, element type and flags, where an
-element type keeps its byte order and number, and where a list keeps the address of its items."""
+"""Offsets of an array's data, number of axes, shape, strides, element type and flags; of an element
+type's byte order and number; and of the address of a list's items.
+"""
 
 CALL = 112
-"""Where a class keeps the function that calls its objects, after its head."""
+"""Offset of the function that calls the objects of a class, after its head."""
 
 LAYOUT = (HEAD, TUPLE)
-"""What the code assumes of this build of Python."""
+"""Layout that the code assumes of this build of Python."""
 
 ALIGNED = 0x0100
 PLAIN = 0x0001 | ALIGNED
@@ -71,7 +73,7 @@ PLAIN = 0x0001 | ALIGNED
 WRITEABLE = 0x0400
 
 NOT_TAKEN = "inttoptr (i64 1 to ptr)"
-"""What machine code answers instead of an object where the Python path has to do it."""
+"""Answer of machine code if the Python path must handle the call."""
 
 WAY = (
     *("one", "batch", "workspace", "most", "number", "element", "bytes"),
@@ -79,7 +81,7 @@ WAY = (
     *("single", "arguments", "sources", "fixed", "options", "named", "wrenches", "loads"),
     *("shown", "gap", "margin", "bare"),
 )
-"""Words of a way of calling (`llvm.ways`), 8 bytes each: numbers, and addresses of lists.
+"""Words of a way of calling (`llvm.kernel`), 8 bytes each: numbers, and addresses of lists.
 
 one, batch: addresses of the kernel's code; workspace: bytes that `batch` needs; most: states from
 which on threads share a batch. number, element, bytes: NumPy's number of the kernel's type, 0 or 1
@@ -103,7 +105,7 @@ VARIABLE = 2 + MOST_RANK
 """Words of a variable: its size, its number of axes, its shape."""
 
 MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
-"""What there is room for on the stack; with more, a call takes the Python path."""
+"""Sizes reserved on the stack; larger calls take the Python path."""
 
 UNBOUNDED = 1 << 40
 """A limit on the states of a batch that no batch in memory reaches."""
@@ -118,12 +120,14 @@ def at_address(function: Any) -> int:
 
 
 def address(a: np.ndarray) -> int:
-    """Where an array's first number is."""
+    """Return the address of an array's first number."""
     return a.__array_interface__["data"][0]
 
 
 def places(sample: Any, values: Sequence[Any]) -> tuple[int, ...] | None:
-    """Where an object with `__slots__` keeps some values, each in one place alone."""
+    """Return the offsets at which an object with `__slots__` keeps some values, each in one place
+    only.
+    """
     words = type(sample).__basicsize__ // 8
     held = list((ctypes.c_void_p * words).from_address(id(sample)))
     found = [held.index(id(x)) * 8 if held.count(id(x)) == 1 else 0 for x in values]
@@ -142,7 +146,9 @@ def for_ever(kept: Any) -> Any:
 
 _NAMES = {x: for_ever(sys.intern(x)) for x in ("out", "threads", "f_ext", "frame")}
 FILLED = for_ever((ctypes.c_void_p * len(CONTEXT))())
-"""What the machine code reaches of Python and NumPy; filled before the first entry is made."""
+"""Addresses of Python and NumPy objects for the machine code; filled before the first entry is
+made.
+"""
 
 
 class _Callable:

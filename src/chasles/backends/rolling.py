@@ -26,8 +26,9 @@ SHORTER = 4
 """Forms together must be shorter than the program by this factor."""
 
 JOINED, LONG, OFTEN = 12, 600, 16
-"""How often neighbours are joined; how many instructions they have at most together; and that one
-of so many segments begins such a pair."""
+"""Number of times neighbors are joined; the largest number of instructions of a pair; and the share
+of segments that must begin such a pair.
+"""
 
 NUMBERS, READS = 0, 1
 """The inputs of a form's program."""
@@ -203,7 +204,7 @@ def _is_sum(code: Sequence[Instruction], root: int, known: dict[int, bool]) -> b
 
 
 def _form(code: Sequence[Instruction], segment: Sequence[int]) -> tuple[object, ...]:
-    """What segments of one form share: operations, and which arguments are made within."""
+    """Return the form of a segment: operations, and arguments that are made within."""
     local = {k: j for j, k in enumerate(segment)}
     described = []
     for k in segment:
@@ -220,11 +221,11 @@ def _places(
     results: Sequence[int],
     crossing: set[int],
 ) -> tuple[dict[int, int], int]:
-    """Where each value stands that segments share, and how many places of scratch there are.
+    """Return the place of each value that segments share, and the number of scratch places.
 
-    Values of a segment that are needed for equally long stand side by side, and their places are
-    used again when the last segment that reads them has run. The last place of the scratch is for
-    values that some segments of a form leave and others do not: key -1.
+    Values of a segment with equal lifetimes are adjacent, and their places are used again when the
+    last segment that reads them has run. The last place of the scratch is for values that some
+    segments of a form leave and others do not: key -1.
     """
     code, place, start = program.code, {}, 0
     first = [start := 0]

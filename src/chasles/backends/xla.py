@@ -18,26 +18,29 @@ from chasles.backends.cuda import kernel as cuda
 from chasles.backends.cuda.build import Built, Layout
 from chasles.backends.llvm import kernel as llvm
 from chasles.backends.llvm.calls import SMALL_WORKSPACE
-from chasles.backends.llvm.code import load
+from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.math import ELEMENTS, Writer
 from chasles.backends.llvm.source import WORTH_THREADS
+from chasles.backends.llvm.threads import pool
 
 MAJOR = 0
 """The version of the layout that is known here."""
 
 EXTENSION, API, CONTEXT, ARGUMENTS, RESULTS = 8, 16, 24, 72, 112
-"""Where a call frame keeps its extensions, XLA's functions, their context, and the tables of its
-buffers."""
+"""Offsets of a call frame's extensions, XLA's functions, their context, and the tables of its
+buffers.
+"""
 
 KIND, METADATA, VERSION = 8, 24, 24
-"""Where an extension keeps its type and its metadata, and these the version (after their size and
-that of the version), major and minor."""
+"""Offsets of an extension's type and metadata, and of the version in these (after their size and
+that of the version), major and minor.
+"""
 
 DATA, SIZES = 24, 40
-"""Where a buffer keeps its data and its sizes."""
+"""Offsets of a buffer's data and sizes."""
 
 ERROR_CREATE, STREAM_GET = 48, 80
-"""Where XLA's table of functions has that which makes an error and that which tells the stream."""
+"""Offsets in XLA's table of the functions that make an error and that return the stream."""
 
 STREAM_SIZE, ERROR_SIZE = 32, 28
 """Bytes of what these take: size, extensions and context, with room for the stream; or size,
@@ -54,7 +57,7 @@ def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
     """The address of a handler, made once for its owner, which stays too: text, what that calls."""
     if id(owner) not in _KEPT:
         text, symbols = make()
-        made = llvm.assemble(text, llvm.Machine.host(), opaque=True)
+        made = assemble(text, Machine.host(), opaque=True)
         code = load(made, symbols, ["handler"])
         _KEPT[id(owner)] = (code.address("handler"), code, owner)
     return int(_KEPT[id(owner)][0])
@@ -103,14 +106,14 @@ work:
 
 
 def _buffer(w: Writer, table: int, k: int) -> tuple[str, str, str]:
-    """Where the frame's k-th argument or result is, and its two sizes."""
+    """Return the address of the frame's k-th argument or result, and its two sizes."""
     each = w.field(w.field("%frame", table, "ptr"), 8 * k, "ptr")
     sizes = w.field(each, SIZES, "ptr")
     return w.field(each, DATA, "ptr"), w.field(sizes, 0, "i64"), w.field(sizes, 8, "i64")
 
 
 def _step(w: Writer, rows: str, length: int) -> str:
-    """How far rows of some length are apart: not at all where one is shared by all states."""
+    """Return the stride between rows of some length: zero if one row is shared by all states."""
     shared = w.emit(f"icmp eq i64 {rows}, 1")
     return w.emit(f"select i1 {shared}, i64 0, i64 {length}")
 
@@ -125,9 +128,9 @@ def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
     """
 
     def make() -> tuple[str, dict[str, int]]:
-        pool = llvm.pool()
-        text = cpu_source(kernel, minor, pool.address, pool.threads(arrays.cores()))
-        found = {"batch": kernel.batch_address, "share": pool.share, "rows": pool.rows}
+        run = pool()
+        text = cpu_source(kernel, minor, run.address, run.threads(arrays.cores()))
+        found = {"batch": kernel.batch_address, "share": run.share, "rows": run.rows}
         return text, found
 
     return _keep(kernel, make)
@@ -263,7 +266,7 @@ end:
 
 
 def _words(w: Writer, kernel: cuda.Kernel, built: Built) -> tuple[str, str]:
-    """How many states, and the last argument of a launch, as `Function.launch` makes it."""
+    """Return the number of states and the last argument of a launch, as `Function.launch` makes it."""
     inputs, outputs = kernel.interface.inputs, kernel.interface.outputs
     size = 2 + 3 * (len(inputs) + len(outputs))
     words, count, places = w.room(6 + size, "i64"), "0", []

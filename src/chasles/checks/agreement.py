@@ -28,18 +28,18 @@ FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
 """Functions that give joint forces, which may all be zero."""
 
 RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacobian_rate": 1}
-"""Powers of the speed that results of kinematics are measured beside; 0 if not listed."""
+"""Powers of the speed that results of kinematics are relative to; 0 if not listed."""
 
 
 def size_of(trial: Trial, function: str) -> float:
-    """Size beside which results of a function are measured, where they are smaller."""
+    """Return the size that small results of a function are compared with."""
     if function in FORCES:
         return trial.force
     return trial.speed ** RATES.get(function, 0) if function in KINEMATICS else 0.0
 
 
 def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
-    """With which options a function is asked: frames and views, or known joints, or none."""
+    """Return the options with which a function is called: frames and views, known joints, or none."""
     known = signature(FUNCTIONS[function][0].algorithm).options
     if "frame" in known:
         return trial.places if "axes" in known else [{"frame": frame} for frame in trial.frames]
@@ -99,7 +99,7 @@ def effort(trial: Trial, found: np.ndarray, known: Any) -> np.ndarray:
 
 
 def _of(trial: Trial, joints: Any) -> np.ndarray:
-    """True for the freedoms of some joints."""
+    """Return True for the degrees of freedom of some joints."""
     part = np.zeros(trial.model.nv, dtype=bool)
     for name in joints:
         part[trial.model.velocity_slices[trial.model.mover(name)]] = True
@@ -117,7 +117,7 @@ MAIN = (
 """Functions compiled by default; all are where `full` is given."""
 
 CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
-"""Functions that ask for the mass centre of what moves, which must have a mass."""
+"""Functions that need the center of mass of the moving bodies, which must have a mass."""
 
 BATCH = 11
 """States of a batch: more than the lanes of any processor, and a tail that is not full."""

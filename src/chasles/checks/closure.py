@@ -85,11 +85,11 @@ def _near(margin: float, usual: float) -> Loss:
     """Digits lost near a singular position, where equations are compiled: all, if too near."""
     margin = abs(float(margin))
     times = max(1.0, usual / margin) if margin >= POOR else np.inf
-    return Loss(times, f"the loops are near a singular position, at a margin of {margin:.0e}")
+    return Loss(times, f"the loops are near a singular configuration (margin {margin:.0e})")
 
 
 def _leading(model: Model) -> list[tuple[str, ...]]:
-    """A joint whose accelerations can be given, if there is one: all its freedoms independent."""
+    """Return a joint whose degrees of freedom are all independent, if there is one."""
     slices = model.velocity_slices
     free = [
         i for i in model.movers if {*range(slices[i].start, slices[i].stop)} <= {*model.independent}
@@ -102,7 +102,9 @@ POOR = 1e-5
 
 
 def freedoms(trial: Trial) -> Iterator[Comparison]:
-    """Rates that keep loops closed, the mass matrix of the freedoms left, forces of actuators."""
+    """Velocities that keep loops closed, the mass matrix of the independent coordinates, actuator
+    forces.
+    """
     model, q, qd, units = trial.closed, trial.q, trial.qd, trial.units
     step, rates, health = trial.ask(model, "closing_step", q, qd)
     near = _near(health[1], POOR)
@@ -131,7 +133,7 @@ def freedoms(trial: Trial) -> Iterator[Comparison]:
 
 
 def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
-    """With an actuator at every freedom: the right work, by the least of all such forces."""
+    """With an actuator at every degree of freedom: the right work, by the smallest such forces."""
     model, name, units = trial.closed, "actuator_forces", trial.units
     everywhere = {"actuated": tuple(range(model.nv)), "weights": (1.0,) * model.nv}
     u, _ = trial.ask(model, name, trial.q, trial.qd, trial.qdd, **everywhere)
@@ -143,10 +145,10 @@ def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
 
 
 def health(trial: Trial) -> Iterator[Comparison]:
-    """Solvers tell how far a state is from closed, and how near to a singular one.
+    """Solvers report how far a state is from closed, and how close to a singular one.
 
-    Squares of the scaled residual, and of what rates and accelerations do to the loops; the least
-    pivot of K M^-1 K' beside its diagonal.
+    The values are squares of the scaled residual and of the violations by velocities and
+    accelerations, and the smallest pivot of K M^-1 K' relative to its diagonal.
     """
     model, kept = trial.closed, list(trial.closed.closure.rows)
     at = replace(trial, q=trial.run("integrate", trial.q, 0.05 * trial.direction))
@@ -207,7 +209,9 @@ PIVOTED = ("multipliers", "direct")
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
-    """Least pivot of K M^-1 K' beside its diagonal, from the last row on; 0 if singular."""
+    """Return the smallest pivot of K M^-1 K' relative to its diagonal, from the last row on; 0 if
+    singular.
+    """
     try:
         A = K @ np.linalg.solve(M, K.T)
         pivots = np.diag(np.linalg.cholesky(A[::-1, ::-1]))[::-1] ** 2

@@ -1,8 +1,9 @@
 """Differences of two arrays, and the units that make their numbers comparable.
 
-A torque of a hand a millimetre long is nothing beside the forces of its slides, as numbers, and one
-of a crane is everything: a wrong one would not be seen, or nothing else. So lengths are measured by
-the robot's own, and each array is multiplied by what makes its entries of one kind.
+As numbers, the torques of a hand a millimetre long are negligible compared with the forces of its
+slides, while those of a crane dominate: an error would be hidden, or hide all others. So lengths
+are measured in units of the robot's own, and each array is multiplied by factors that make its
+entries comparable.
 """
 
 import math
@@ -29,12 +30,12 @@ NOTHING = Loss()
 
 
 class Comparison(NamedTuple):
-    """Two arrays that should be equal: of a function, by a method, found in two ways.
+    """Two arrays that should be equal: results of a function, by a method, computed in two ways.
 
-    size: what differences are measured beside, where the largest entry expected is smaller (a force
-    that is zero has no size of its own). loss: how much wider the check's tolerance is, where the
-    numbers themselves lose digits. units: what both arrays are multiplied by, so that their entries
-    are of one kind; the size is of these.
+    `size` is the reference for differences if the largest expected entry is smaller (a force that
+    is zero has no size of its own). `loss` is the factor by which the tolerance of the check is
+    wider because the numbers themselves lose digits. Both arrays are multiplied by `units`, which
+    makes their entries comparable; `size` refers to these.
     """
 
     function: str
@@ -47,7 +48,9 @@ class Comparison(NamedTuple):
 
 
 def relative_error(compared: Comparison) -> float:
-    """The largest difference beside the largest entry expected; infinite where shapes differ."""
+    """Return the largest difference relative to the largest expected entry; infinite for unequal
+    shapes.
+    """
     a, b = (np.asarray(x, dtype=float) for x in (compared.found, compared.expected))
     if a.shape != b.shape:
         return np.inf
@@ -72,7 +75,7 @@ def first_difference(compared: Comparison, tolerance: float) -> str:
 
 
 def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
-    """Differences of the entries, and what they are beside: both NaN where a number is none."""
+    """Return differences of the entries and their reference; both NaN for entries that are NaN."""
     with np.errstate(all="ignore"):
         apart = np.abs((a - b) * compared.units)
         size = float(np.max(np.abs(b * compared.units), initial=compared.size))
@@ -88,15 +91,17 @@ INVERTING = ("forward_dynamics", "hybrid_dynamics")
 
 @dataclass(frozen=True)
 class Units:
-    """Factors of the entries of arrays, by what these are.
+    """Factors of the entries of arrays, by their kind.
 
-    length: the robot's own, in m. effort (nv): 1 where a freedom turns, the length where it slides.
-    position (nq): 1 over the length for coordinates in m. closing: of the equations of loops.
+    `length` is the robot's own, in m. `effort` (nv) is 1 for rotations and the length for
+    translations. `position` (nq) is 1 over the length for coordinates in m. `closing` applies to
+    the equations of loops.
 
-    From these: rate (nv), of velocities, accelerations and steps; inertia and mobility (nv, nv), of
-    a mass matrix and its inverse; symbols (nv, nv, nv), of coefficients of two velocities; twist
-    and wrench (6,); jacobian and centroidal (6, nv); accelerance (6, 6), of an inverse inertia at a
-    frame; loops, of a matrix from velocities to rates of the equations of loops.
+    Derived factors are `rate` (nv) of velocities, accelerations and steps; `inertia` and `mobility`
+    (nv, nv) of a mass matrix and its inverse; `symbols` (nv, nv, nv) of coefficients of two
+    velocities; `twist` and `wrench` (6,); `jacobian` and `centroidal` (6, nv); `accelerance` (6, 6)
+    of an inverse inertia at a frame; `loops` of a matrix from velocities to rates of the loop
+    equations.
     """
 
     length: float

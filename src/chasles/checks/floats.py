@@ -28,11 +28,11 @@ def evaluate(
     f_ext: Mapping[WrenchKey, Any] | None = None,
     **options: Any,
 ) -> tuple[np.ndarray, ...]:
-    """The results of a function at one state, by a method as its author wrote it.
+    """Return the results of a function at one state, by a method as its author wrote it.
 
-    method: by default the one of `ORACLES`, or else the first of the function's table. Of a
-    function of any order, as many rates as are given. Damping and friction are the model's own; a
-    model that depends on time is asked at one (`Model.at`).
+    `method` is by default the one of `ORACLES`, or else the first of the function's table. A
+    function of any order takes as many rates as are given. Damping and friction are the model's
+    own; evaluate a model that depends on time at a time (`Model.at`).
     """
     wanted = method or ORACLES.get(function, "")
     way = next(m for m in METHODS[function] if wanted in ("", m.name))

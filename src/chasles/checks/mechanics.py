@@ -43,7 +43,7 @@ def links(trial: Trial) -> list[Moving]:
 
 
 def sums_over_links(trial: Trial) -> Iterator[Comparison]:
-    """Mass centre, momentum and energy are sums over links."""
+    """Center of mass, momentum and energy are sums over links."""
     if not trial.model.bodies:
         return
     q, qd, units, each = trial.q, trial.qd, trial.units, links(trial)
@@ -129,7 +129,7 @@ def lifted_moment(trial: Trial) -> np.ndarray:
 
 
 def lift(trial: Trial) -> np.ndarray:
-    """Joint forces of compensated weight, by Jacobians at the centres of mass."""
+    """Return joint torques of compensated weight, by Jacobians at the centers of mass."""
     model, total = trial.model, np.zeros(trial.model.nv)
     g = np.array(list(model.gravity_vector))
     for link in model.source.links:

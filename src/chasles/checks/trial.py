@@ -1,4 +1,4 @@
-"""One random state of motion of a robot, at which its functions are asked on plain floats."""
+"""One random state of a robot, at which its functions are evaluated on plain floats."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -89,7 +89,9 @@ class Trial:
     def misfit(self) -> Loss:
         """Digits to which equations of loops agree, where some are dropped."""
         off = sum(misfit for _, misfit in self.robot.mechanism.loops.misfits)
-        return Loss(1.0 + off / 1e-12, f"the loops agree up to {off:.0e}") if off else NOTHING
+        return (
+            Loss(1.0 + off / 1e-12, f"the loops are closed to within {off:.0e}") if off else NOTHING
+        )
 
     @cached_property
     def closed(self) -> Model:
@@ -202,14 +204,14 @@ class Trial:
         """Digits lost by inverting the mass matrix: none up to a condition of 1e4."""
         moments = np.linalg.eigvalsh(self.M * self.units.inertia) if len(self.M) else np.ones(1)
         condition = moments[-1] / moments[0] if moments[0] > 0.0 else np.inf
-        why = f"the mass matrix has a condition of {condition:.0e}"
+        why = f"the mass matrix has condition number {condition:.0e}"
         return Loss(float(max(1.0, min(condition, 1e15) * 1e-4)), why)
 
     @cached_property
     def assembling(self) -> Loss:
         """Digits lost by inverting the inertia of each link before it is joined to the others."""
         most = max(_carried(self.model, self.q), default=1.0)
-        why = f"a link carries {most:.0e} times its own inertia, which the method inverts"
+        why = f"a link carries {most:.0e} times its own inertia, which this method inverts"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
 
     # Slopes -----------------------------------------------------------------------------------
@@ -343,8 +345,8 @@ def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
             q = evaluate(model, "integrate", (q, step))[0]
             if np.max(np.abs(units.closing * residual)) <= CLOSED:
                 return q  # with one step more, which squares what is left
-    problem = f"no position was found in {TRIES} tries that closes its loops"
-    remedy = "see robot.mobility()"
+    problem = f"no configuration that closes the loops was found in {TRIES} attempts"
+    remedy = "inspect the mechanism with robot.mobility()"
     raise InputError("E-VERIFY-001", problem, remedy, part=f"verify: robot {model.name!r}")
 
 

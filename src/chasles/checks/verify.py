@@ -1,4 +1,4 @@
-"""Everything that must hold of a robot, computed at random states of it."""
+"""Verification: identities that every robot satisfies, computed at random states."""
 
 import math
 import operator
@@ -14,10 +14,10 @@ from chasles.functions.doors import check_robot
 from chasles.robot import Robot
 
 STATES = 2
-"""Random states by default."""
+"""Number of random states by default."""
 
 WIDEST = 1e-2
-"""A tolerance that had to be wider than this would let anything pass: then nothing is checked."""
+"""Tolerance above which a check is skipped, because it would accept anything."""
 
 
 ROUNDING = 1e-11
@@ -36,12 +36,12 @@ DYNAMICS = "inverse_dynamics"
 
 @dataclass(frozen=True)
 class Check:
-    """Something that must hold at every state.
+    """A property that must hold at every state.
 
-    name: in words. compare: gives pairs of arrays that must be equal. tolerance: of the largest
-    difference, relative to the largest entry. needs: a function without which there is nothing to
-    check. compiled: it makes machine code, which takes time. full: only where everything is wanted.
-    loops: only of robots with loops or couplings.
+    `name` describes it. `compare` yields pairs of arrays that must be equal, and `tolerance` is the
+    largest difference relative to the largest entry. `needs` is a function without which there is
+    nothing to check. `compiled` marks checks that compile machine code, `full` those that run only
+    on request, and `loops` those for robots with loops or couplings.
     """
 
     name: str
@@ -60,16 +60,21 @@ class Check:
 
 CHECKS: tuple[Check, ...] = (
     Check("methods agree", agreement.methods_agree, ROUNDING),
-    Check("terms of the equation of motion", mechanics.terms_of_motion, ROUNDING, DYNAMICS),
+    Check("terms of the equations of motion", mechanics.terms_of_motion, ROUNDING, DYNAMICS),
     Check("sums over links", mechanics.sums_over_links, ROUNDING, "momentum"),
     Check("factors of the mass matrix", mechanics.factors, ROUNDING, "mass_matrix"),
     Check("regressor", mechanics.inertia_parameters, ROUNDING, DYNAMICS),
     Check("damping and friction", mechanics.dissipation, ROUNDING, DYNAMICS),
     Check("J qd and kinds of acceleration", slopes.jacobians_map_rates, ROUNDING),
-    Check("views of a velocity", slopes.views_of_velocity, ROUNDING),
-    Check("recoil keeps momentum", slopes.recoil_keeps_momentum, ROUNDING, "generalized_jacobian"),
-    Check("steps along the configuration space", slopes.steps_add_up, ROUNDING),
-    Check("poses move as velocities say", slopes.poses_move, DIFFERENCES),
+    Check("representations of a velocity", slopes.views_of_velocity, ROUNDING),
+    Check(
+        "momentum is conserved under recoil",
+        slopes.recoil_keeps_momentum,
+        ROUNDING,
+        "generalized_jacobian",
+    ),
+    Check("steps in the configuration space", slopes.steps_add_up, ROUNDING),
+    Check("poses change at the computed velocities", slopes.poses_move, DIFFERENCES),
     Check("velocities accelerate", slopes.velocities_accelerate, DIFFERENCES),
     Check("Jacobians change", slopes.jacobians_change, DIFFERENCES),
     Check("Newton's and Euler's laws", mechanics.newton_and_euler, DIFFERENCES, "joint_reactions"),
@@ -81,26 +86,26 @@ CHECKS: tuple[Check, ...] = (
     Check("loops close", closure.loops_close, DIFFERENCES, loops=True),
     Check("constrained motion", closure.constrained_motion, ROUNDING, DYNAMICS, loops=True),
     Check("independent coordinates", closure.freedoms, ROUNDING, DYNAMICS, loops=True),
-    Check("how far loops are from closed", closure.health, ROUNDING, DYNAMICS, loops=True),
-    Check("errors of loops decay", closure.errors_decay, ROUNDING, DYNAMICS, loops=True),
+    Check("loop closure residual", closure.health, ROUNDING, DYNAMICS, loops=True),
+    Check("decay of loop errors", closure.errors_decay, ROUNDING, DYNAMICS, loops=True),
     Check("loop joints", closure.loop_joints, ROUNDING, DYNAMICS, loops=True),
-    Check("programs against floats", agreement.programs, ROUNDING, compiled=True),
-    Check("numpy against interpret", agreement.by("numpy"), ROUNDING, compiled=True),
-    Check("llvm against interpret", agreement.by("llvm"), ROUNDING, compiled=True),
-    Check("llvm: alone as in a batch", agreement.alone_as_in_a_batch, 0.0, compiled=True),
+    Check("compiled programs vs. floats", agreement.programs, ROUNDING, compiled=True),
+    Check("numpy vs. interpret", agreement.by("numpy"), ROUNDING, compiled=True),
+    Check("llvm vs. interpret", agreement.by("llvm"), ROUNDING, compiled=True),
+    Check("llvm: single state vs. batch", agreement.alone_as_in_a_batch, 0.0, compiled=True),
     Check("llvm in single precision", agreement.in_float32, SINGLE, compiled=True, full=True),
     Check("derived programs", agreement.derived_programs, DIFFERENCES, compiled=True, full=True),
 )
-"""One row to add a check."""
+"""Table of checks: one row per check."""
 
 
 @dataclass(frozen=True)
 class Result:
     """The worst error of one check, function and method over the states.
 
-    error: the largest difference beside the largest entry expected, infinite where there was no
-    result; seed: of the state with that error; detail: the first entry that differs, or the error
-    that was raised, where it is not ok; and why it is not checked, where it cannot be.
+    `error` is the largest difference relative to the largest expected entry, infinite if there was
+    no result, and `seed` that of its state. `detail` holds the first entry that differs, the error
+    that was raised, or the reason why the check was skipped.
     """
 
     check: str
@@ -129,7 +134,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Verification:
-    """The worst error of every check, function and method; left_out: what was not checked."""
+    """The worst error of every check, function and method; `left_out` lists skipped parts."""
 
     robot: str
     results: tuple[Result, ...]
@@ -148,12 +153,12 @@ class Verification:
 
     @property
     def unchecked(self) -> tuple[Result, ...]:
-        """Results that cannot be checked, since no digits are left: `detail` says why."""
+        """Results that cannot be checked, because no digits are left; `detail` gives the reason."""
         return tuple(result for result in self.results if not result.checked)
 
     @property
     def worst(self) -> dict[str, Result]:
-        """The result of each check that is nearest to its tolerance, or farthest beyond."""
+        """The result of each check that is closest to its tolerance, or farthest beyond."""
         return _worst(self.results, lambda result: result.check)
 
     def __str__(self) -> str:
@@ -164,7 +169,7 @@ class Verification:
 
 
 def reasons(unchecked: Sequence[Result]) -> list[str]:
-    """Functions and methods that could not be checked, one line for each reason."""
+    """Return functions and methods that could not be checked, one line per reason."""
     by: dict[str, dict[str, None]] = {}
     for result in unchecked:
         by.setdefault(result.detail, {})[f"{result.function}, {result.method}"] = None
@@ -197,15 +202,38 @@ def verify(
 ) -> Verification:
     """Check a robot's functions against each other and against physics, at random states.
 
-    Every method of each function against the others, backends against `interpret`, energy and
-    power, derivatives against differences, loops closed. seed: of the first state; the others
-    follow. full: also closed forms for more than 12 freedoms, every function compiled, single
-    precision, derivatives of programs. step: is told the name of each check before it runs.
+    The checks compare every method of each function with the others, backends with `interpret`,
+    energy with power, derivatives with finite differences, and loops with their closure.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    seed : int, optional
+        Seed of the first state; the others follow.
+    states : int, optional
+        Number of random states.
+    full : bool, optional
+        Also check closed forms for more than 12 degrees of freedom, every compiled function, single
+        precision and derivatives of programs.
+    step : callable, optional
+        Function that receives the name of each check before it runs.
+
+    Returns
+    -------
+    Verification
+        Worst error of every check; `.ok` is True if everything holds.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.verify(chasles.robots.planar(1), states=1).ok
+    True
     """
     check_robot("verify", robot)
     seed, states = (_count(name, x) for name, x in (("seed", seed), ("states", states)))
     if states == 0:
-        raise InputError("E-VERIFY-002", "states must be 1 or more", part="verify")
+        raise InputError("E-VERIFY-002", "states must be at least 1", part="verify")
     trials = [trial(robot, seed + k, full=full) for k in range(states)]
     every = results(trials, seed, checks(full=full), step=step)
     found = _worst(every, lambda result: (result.check, result.function, result.method))
@@ -213,16 +241,18 @@ def verify(
 
 
 def left_out(at: Trial) -> tuple[str, ...]:
-    """Parts of a robot that are not checked, and why."""
+    """Return parts of a robot that are not checked, with the reason."""
     if at.model.source.massless:
-        return ("dynamics: no masses are known, so there is only kinematics",)
+        return ("dynamics: no masses are given, so only kinematics was checked",)
     if at.model.nv > ARM and not at.full:
-        return (f"closed forms: they are for {ARM} freedoms or fewer; full takes them too",)
+        return (
+            f"closed forms: checked for at most {ARM} degrees of freedom; use full=True for more",
+        )
     return ()
 
 
 def checks(*, full: bool = False, compiled: bool = True) -> list[Check]:
-    """The rows of the table that run: all, or less."""
+    """Return the rows of the table that run."""
     return [c for c in CHECKS if (full or not c.full) and (compiled or not c.compiled)]
 
 
@@ -233,7 +263,7 @@ def results(
     *,
     step: Callable[[str], None] = lambda name: None,
 ) -> Iterator[Result]:
-    """Every comparison of every check at every state, as it is made."""
+    """Yield every comparison of every check at every state."""
     for check in chosen:
         step(check.name)
         for k, at in enumerate(trials):
@@ -261,6 +291,6 @@ def _count(name: str, value: object) -> int:
     except TypeError:
         count = -1
     if count < 0 or isinstance(value, bool):
-        problem = f"{name} must be a whole number from 0 on, not {value!r}"
+        problem = f"{name} must be a non-negative integer, not {value!r}"
         raise InputError("E-VERIFY-003", problem, part="verify")
     return count

@@ -67,8 +67,8 @@ def said(*lines: str, whole: bool = False) -> Callable[[Console], None]:
 
 
 _EVERY = {"rich_help_panel": "Every command"}
-Json = Annotated[bool, option("The answer for programs.", "--json", **_EVERY)]
-Debug = Annotated[bool, option("Errors with a traceback.", "--debug", **_EVERY)]
+Json = Annotated[bool, option("Print the result as JSON.", "--json", **_EVERY)]
+Debug = Annotated[bool, option("Show a traceback for errors.", "--debug", **_EVERY)]
 
 
 def offered(command: Callable[..., Answer]) -> Callable[..., None]:
@@ -146,7 +146,7 @@ def plain(value: Any) -> Any:
 
 
 ENDLESS = 10_000
-"""Columns of what is no terminal, where a folded name would be found by no `grep`."""
+"""Columns of output that is not a terminal, so that `grep` finds names on one line."""
 
 
 LONGEST_LINE = 10_000
@@ -196,7 +196,9 @@ def guarded(debug: bool = False, as_json: bool = False) -> Iterator[None]:
         leave(f"error: {worded(error) or 'out of memory'}", WRONG, error if debug else None)
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
-        line = f"error: a fault of chasles itself: {what}; --debug shows where, please report it"
+        line = (
+            f"error: internal error in chasles: {what}; rerun with --debug and report the traceback"
+        )
         leave(line, FAULT, error if debug else None)
 
 
@@ -301,16 +303,20 @@ def check_new_table(path: Path, *, overwrite: bool) -> None:
     """Say at once what would make writing a table fail."""
     check_folder(path)
     if path.suffix.lower() not in TABLES:
-        problem = "unknown kind of table"
-        raise InputError("E-CLI-028", problem, f"end the name in {' or '.join(TABLES)}", file=path)
+        problem = "unknown table format"
+        raise InputError(
+            "E-CLI-028", problem, f"use a file name ending in {' or '.join(TABLES)}", file=path
+        )
     if os.path.isdir(path):
-        raise InputError("E-CLI-029", "this is a directory", "name a file in it", file=path)
+        raise InputError(
+            "E-CLI-029", "the path is a directory", "name a file inside the directory", file=path
+        )
     check_target(path, overwrite=overwrite)
     if path.suffix.lower() == ".parquet":
         try:
             import pyarrow  # noqa: F401
         except ImportError:
-            remedy = "pip install 'chasles[data]', or write a .csv"
+            remedy = "run pip install 'chasles[data]', or write a .csv file"
             raise InputError("E-CLI-030", "Parquet needs pyarrow", remedy, file=path) from None
 
 

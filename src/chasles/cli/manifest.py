@@ -49,7 +49,7 @@ class Manifest:
         except (FileNotFoundError, NotADirectoryError):
             return False
         except (OSError, ValueError, RecursionError) as error:
-            problem = getattr(error, "strerror", None) or "it is not a manifest, or is damaged"
+            problem = getattr(error, "strerror", None) or "the file is damaged or not a manifest"
             remedy = "move it away, or choose another --output"
             raise ModelError("E-CLI-033", problem, remedy, file=path) from None
         files = there.pop("files", None) if isinstance(there, dict) else None
@@ -61,7 +61,7 @@ class Manifest:
             and all(name in PRODUCTS or PART.fullmatch(name) for name in files)
             and all(isinstance(digests, list) for digests in files.values())
         ):
-            problem = "it is not a manifest of this version, or is damaged"
+            problem = "the file is damaged or a manifest of another version"
             remedy = "move it away, or choose another --output"
             raise ModelError("E-CLI-060", problem, remedy, file=path)
         self.facts, self.files = facts, files
@@ -72,8 +72,8 @@ class Manifest:
         try:
             descriptor = held(self.folder)
         except BlockingIOError:
-            problem = "another process simulates into this folder"
-            remedy = "wait for it, or choose another --output"
+            problem = "another process is writing a simulation to this folder"
+            remedy = "wait until it finishes, or choose another --output"
             raise ModelError("E-CLI-061", problem, remedy, file=self.folder) from None
         if descriptor is not None:
             self._release = weakref.finalize(self, os.close, descriptor)
@@ -103,7 +103,9 @@ class Manifest:
         for name in names:
             path = self.folder / name
             if os.path.lexists(path) and not self.is_own(name):
-                problem = "this file is not of the simulation in this folder, or was changed since"
+                problem = (
+                    "this file is not part of the simulation in this folder, or it was changed"
+                )
                 remedy = "move it away, or choose another --output"
                 raise ExistingFileError("E-CLI-062", problem, remedy, file=path)
 

@@ -67,14 +67,14 @@ class Task:
         self.frames = tuple(dict.fromkeys(self.frames)) or (last,)
         self.summarized = self.summarized or self.frames[0]
         if self.forces_on and self.forces is None:
-            problem = "--forces-on says where the forces of --forces act"
+            problem = "--forces-on needs --forces"
             raise InputError("E-CLI-018", problem, "give both")
         self.forces_on = self.forces_on or last
         for frame in (*self.frames, self.summarized, self.forces_on):
             self.robot.model.frame(frame)
         if self.step is not None and not 0.0 < self.step < math.inf:
             problem = f"--step is {self.step!r}"
-            raise InputError("E-CLI-019", problem, "give a number of seconds above 0")
+            raise InputError("E-CLI-019", problem, "give a positive number of seconds")
 
     @property
     def inputs(self) -> list[str]:
@@ -196,7 +196,7 @@ def run(
     chunk: int = CHUNK,
     overwrite: bool = False,
 ) -> Summary:
-    """Compute, write the table if one is asked for, and tell `progress` the bytes read so far."""
+    """Compute the results, write the requested table, and report the bytes read to `progress`."""
     summary, add = Summary(), None
     with ExitStack() as files:
         for some in computed(task, chunk=chunk):
@@ -204,8 +204,10 @@ def run(
             bad = ~np.all(np.isfinite(rows), axis=1)
             if np.any(bad):
                 instant = some.motion.first + int(np.argmax(bad))
-                problem = f"the results of instant {instant} are not finite"
-                raise InputError("E-CLI-021", problem, "check the units", file=task.motion)
+                problem = f"the results at instant {instant} are not finite"
+                raise InputError(
+                    "E-CLI-021", problem, "check the units of the motion", file=task.motion
+                )
             if output is not None and not summary.instants:
                 names = columns(task.robot, task.frames, timed=some.motion.t is not None)
                 part = files.enter_context(whole(output, overwrite=overwrite))
@@ -228,7 +230,7 @@ def _check_closed(task: Task, motion: Motion) -> None:
             f"the loops of {task.robot.name!r} are open at instant {instant}, by {size.max():.3g} "
             "(rad or m)"
         )
-        remedy = "give positions that close them (robot.assemble)"
+        remedy = "give positions that close the loops (robot.assemble)"
         raise InputError("E-CLI-022", problem, remedy, file=task.motion)
 
 
@@ -243,8 +245,10 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
         q, qd, qdd = some.q, some.qd, some.qdd
         if qd is None or qdd is None:
             lacking = "velocities (columns named .qd)" if qd is None else "accelerations (.qdd)"
-            problem = f"it has no {lacking}"
-            raise InputError("E-CLI-023", problem, "add them, or give --differentiate", file=file)
+            problem = f"the motion has no {lacking}"
+            raise InputError(
+                "E-CLI-023", problem, "add the columns, or use --differentiate", file=file
+            )
         _check_closed(task, some)
         f_ext = loads.take(some)
         power = np.zeros(len(q))
@@ -278,8 +282,8 @@ class _Loads:
             self.frame, rows = dat.GRIPPER, iter(dat.actions(task.source))
         ahead = list(itertools.islice(rows, 2))
         if task.forces is not None and not ahead:
-            problem = "there are no forces in it"
-            raise InputError("E-CLI-024", problem, "give a line of six numbers", file=task.forces)
+            problem = "the file has no forces"
+            raise InputError("E-CLI-024", problem, "give rows of six numbers", file=task.forces)
         self.count = len(ahead)
         self.rows = itertools.repeat(ahead[0]) if self.count == 1 else itertools.chain(ahead, rows)
 
@@ -289,17 +293,21 @@ class _Loads:
             return None
         taken = np.array(list(itertools.islice(self.rows, len(motion.q))))
         if len(taken) < len(motion.q):
-            problem = f"{motion.first + len(taken)} forces for a longer motion"
+            problem = (
+                f"the file has {motion.first + len(taken)} rows of forces, but the motion is longer"
+            )
             raise self._unequal("E-CLI-025", problem)
         return {self.frame: Wrench(np.roll(taken, 3, axis=-1), axes="frame", at="frame")}
 
     def check_end(self) -> None:
         """A force for each instant is used up with the motion."""
         if self.count > 1 and next(self.rows, None) is not None:
-            raise self._unequal("E-CLI-026", "more forces than the motion has instants")
+            raise self._unequal(
+                "E-CLI-026", "the file has more rows of forces than the motion has instants"
+            )
 
     def _unequal(self, code: str, problem: str) -> InputError:
-        remedy = "give one for all instants, or one for each"
+        remedy = "give one row for all instants, or one row per instant"
         return InputError(code, problem, remedy, file=self.file)
 
 
@@ -333,11 +341,13 @@ def completed(file: str, robot: Robot, motion: Iterator[Motion]) -> Iterator[Mot
 
 def _times(file: str, block: Motion) -> np.ndarray:
     if block.t is None:
-        problem = "differences need times"
-        raise InputError("E-CLI-009", problem, "add a column t, or give --step", file=file)
+        problem = "--differentiate needs times"
+        raise InputError("E-CLI-009", problem, "add a column t, or use --step", file=file)
     if len(block.t) < 3:
         problem = f"{len(block.t)} instants"
-        raise InputError("E-CLI-010", problem, "differences need three or more", file=file)
+        raise InputError(
+            "E-CLI-010", problem, "--differentiate needs at least three instants", file=file
+        )
     return block.t
 
 

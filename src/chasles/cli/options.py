@@ -1,4 +1,4 @@
-"""The robot that a command is asked about, by a file or a name, and common options."""
+"""The robot of a command, given by a file or a name, and common options."""
 
 import inspect
 import os
@@ -33,7 +33,7 @@ class Loading:
 
 @dataclass(frozen=True)
 class Asked:
-    """The robot that a command is asked about. target: a file or a name, as it was typed."""
+    """The robot of a command. `target` is a file or a name, as it was typed."""
 
     target: str
     how: Loading
@@ -69,15 +69,15 @@ def _built(target: str, how: Loading) -> Robot:
     if len(given) != len(needed) or not counts:
         usage = f"{name}:{','.join(needed)}" if needed else name
         where = ", with whole numbers" if needed else ", without arguments"
-        raise ModelError("E-CLI-042", f"this built-in robot is written {usage}{where}", part=target)
+        raise ModelError("E-CLI-042", f"write this built-in robot as {usage}{where}", part=target)
     robot: Robot = getattr(robots, name)(*map(int, given))
     source = robot.model.source
     if how.floating:
         held = {joint.child for joint in source.joints}
         roots = [link.name for link in source.links if link.name not in held]
         if not roots:
-            problem = "it floats already"
-            raise ModelError("E-CLI-043", problem, "leave out --floating", part=robot.name)
+            problem = "the robot already has a floating base"
+            raise ModelError("E-CLI-043", problem, "omit --floating", part=robot.name)
         source = robot.subtree(roots[0], floating=True).model.source
     return Robot(source, mimic=how.mimic, strict=how.strict)
 
@@ -118,33 +118,35 @@ def repeatable(help: str, *names: str, **more: Any) -> Any:
 
 
 _ROBOT = {"rich_help_panel": "The robot"}
-Floating = Annotated[bool, option("Put the root link on a free joint.", **_ROBOT)]
-NoMimic = Annotated[bool, option("Give joints that mimic another a coordinate too.", **_ROBOT)]
-NoSnap = Annotated[bool, option("Keep an angle like 1.5708 as printed, not as pi/2.", **_ROBOT)]
-Strict = Annotated[bool, option("An impossible inertia is an error.", **_ROBOT)]
-Arguments = Annotated[
-    list[str], repeatable("Of a .xacro file; repeatable.", metavar="NAME=VALUE", **_ROBOT)
+Floating = Annotated[
+    bool, option("Attach the root link by a free joint (floating base).", **_ROBOT)
 ]
-Trust = Annotated[bool, option("Let a .xacro file run Python.", **_ROBOT)]
+NoMimic = Annotated[bool, option("Give mimic joints their own coordinates.", **_ROBOT)]
+NoSnap = Annotated[bool, option("Keep printed angles such as 1.5708 instead of pi/2.", **_ROBOT)]
+Strict = Annotated[bool, option("Treat an invalid inertia as an error.", **_ROBOT)]
+Arguments = Annotated[
+    list[str], repeatable("Argument of a .xacro file; repeatable.", metavar="NAME=VALUE", **_ROBOT)
+]
+Trust = Annotated[bool, option("Allow a .xacro file to run Python.", **_ROBOT)]
 Target = Annotated[
     str,
     typer.Argument(
         metavar="FILE|NAME",
-        help=f"A {endings()} file, or a robot's name: puma560.",
+        help=f"{endings()} file, or the name of a robot, such as puma560.",
         autocompletion=names,
     ),
 ]
 Functions = Annotated[
     list[str],
     repeatable(
-        "Names of functions; repeatable.",
+        "Function name; repeatable.",
         *("--function", "--functions", "-f"),
         metavar="NAME,...",
         autocompletion=among(FUNCTIONS),
     ),
 ]
-Frame = Annotated[str, option("Of functions that have one. Default: the last.")]
-Overwrite = Annotated[bool, option("Replace files that are there.")]
+Frame = Annotated[str, option("Frame of functions that take one. Default: the last frame.")]
+Overwrite = Annotated[bool, option("Overwrite existing files.")]
 
 
 def method_option(help: str, **more: Any) -> Any:
@@ -191,5 +193,5 @@ def has_frame(function: str) -> bool:
 def check_folder(output: Path) -> None:
     """Say at once that a file has no folder to be written to."""
     if not os.path.isdir(output.absolute().parent):
-        problem = "there is no such folder to write to"
-        raise InputError("E-CLI-027", problem, "make it first", file=output)
+        problem = "the folder does not exist"
+        raise InputError("E-CLI-027", problem, "create it first", file=output)

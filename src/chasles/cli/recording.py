@@ -71,9 +71,9 @@ class Recording:
     def _check_new(self, overwrite: bool, inputs: Iterable[str]) -> None:
         """Refuse to begin where something would be lost."""
         if self._manifest.load() and not overwrite:
-            problem = "there is a simulation in this folder"
+            problem = "the folder already contains a simulation"
             remedy = (
-                "go on with it by --resume, replace it by --overwrite, or choose another --output"
+                "continue it with --resume, replace it with --overwrite, or choose another --output"
             )
             raise ModelError("E-CLI-031", problem, remedy, file=self.folder)
         for name in PRODUCTS:
@@ -87,8 +87,8 @@ class Recording:
     def go_on(self) -> None:
         """Find how far the simulation has come; parts after a damaged one do not count."""
         if not self._manifest.load():
-            problem = "there is no simulation to go on with"
-            raise ModelError("E-CLI-032", problem, "leave out --resume", file=self.folder)
+            problem = "there is no simulation to continue"
+            raise ModelError("E-CLI-032", problem, "omit --resume", file=self.folder)
         self._check_identity()
         with self._placed("the folder cannot be used"), self._locking():
             self._manifest.lock()
@@ -100,7 +100,9 @@ class Recording:
             for path in self._found():
                 arrays = _intact(path)
                 if arrays is None or str(arrays["after"]) != self._last:
-                    self.notes.append(f"{path}: damaged, or after a damaged part; computed again")
+                    self.notes.append(
+                        f"{path}: damaged, or written after a damaged part; computed again"
+                    )
                     path.unlink()
                     continue
                 self._parts.append(path)
@@ -128,12 +130,12 @@ class Recording:
         there = self._manifest.facts
         for key, here in self._identity().items():
             if there.get(key) != here:
-                what = "version of chasles" if key == "chasles" else key
+                what = "chasles version" if key == "chasles" else key
                 problem = (
-                    f"the simulation in this folder is of another {what} "
+                    f"the simulation in this folder was made with another {what} "
                     f"({str(there.get(key))[:12]}, not {here[:12]})"
                 )
-                remedy = "give what it began with, or choose another --output"
+                remedy = "use the original one, or choose another --output"
                 raise ModelError("E-CLI-034", problem, remedy, file=self.folder)
 
     def _found(self) -> list[Path]:
@@ -183,7 +185,7 @@ class Recording:
         try:
             return _checked(archive.arrays(self.folder / MOTION), self.scene.robot)
         except (ValueError, KeyError) as error:
-            remedy = "the file is damaged, simulate by --overwrite"
+            remedy = "the file is damaged; simulate again with --overwrite"
             raise ModelError("E-CLI-035", said(error), remedy, file=self.folder / MOTION) from None
 
     @property
@@ -199,7 +201,9 @@ class Recording:
     def store(self, name: str, data: bytes) -> None:
         """Write a file of the simulation's own, all of it or nothing."""
         until = 0.0 if self.end is None else self.end.t
-        remedy = f"the motion up to t = {until:.6g} s is kept; make room, then go on with: "
+        remedy = (
+            f"the motion up to t = {until:.6g} s is saved; free disk space, then continue with: "
+        )
         with self._placed(remedy + self.how_to_go_on):
             self._manifest.write(name, data)
 
@@ -240,7 +244,7 @@ def _checked(arrays: dict[str, np.ndarray], robot: Robot) -> dict[str, np.ndarra
     shapes |= {"contact_gaps": (n, *met), "contact_forces": (n, *met, 3)} if met else {}
     for name, shape in shapes.items():
         if arrays[name].shape != shape or arrays[name].dtype != float or not n:
-            problem = f"{name} has shape {arrays[name].shape}, not {shape} of float64"
+            problem = f"{name} has shape {arrays[name].shape} instead of {shape} in float64"
             raise ModelError("E-CLI-053", problem)
     return arrays
 
@@ -249,8 +253,8 @@ def _states(path: Path) -> dict[str, np.ndarray]:
     """The rows of a part."""
     arrays = _intact(path)
     if arrays is None:
-        problem = "the part was damaged meanwhile"
-        raise ModelError("E-CLI-037", problem, "compute it again by --resume", file=path)
+        problem = "the part was damaged in the meantime"
+        raise ModelError("E-CLI-037", problem, "compute it again with --resume", file=path)
     return {n: array for n, array in arrays.items() if not n.startswith((END, MEMORY, "after"))}
 
 
@@ -275,7 +279,7 @@ def _intact(path: Path) -> dict[str, np.ndarray] | None:
     try:
         data = path.read_bytes()
     except OSError as error:
-        problem, remedy = error.strerror or f"{error}", "remove it, and go on by --resume"
+        problem, remedy = error.strerror or f"{error}", "remove it and continue with --resume"
         raise FileError("E-CLI-051", problem, remedy, file=path) from None
     if path.name.split("-")[2].removesuffix(".npz") != _digest(data):
         return None

@@ -1,4 +1,4 @@
-"""Times of functions beside what the machine allows: its arithmetic, and its memory."""
+"""Times of functions relative to the limits of the machine: its arithmetic and its memory."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,8 @@ LAUNCHES = 10
 
 CHECKED, TOLERANCE = 64, {"float64": 1e-9, "float32": 2e-2}
 """States of a GPU's results that are compared with the processor's, and the largest difference
-beside the largest result."""
+relative to the largest result.
+"""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The limits of one core, of all, and of a GPU if there is one; and functions beside them."""
+    """Limits of one core, of all cores, and of a GPU if there is one, and functions relative to
+    them.
+    """
 
     one: Limits
     every: Limits
@@ -139,12 +142,12 @@ class Roofline:
                 double, single = (each.operations[d] / 1e9 for d in ("float64", "float32"))
                 memory = [rate(known, 2**30) / 1e9 for known in (each.copies, each.fills)]
                 console.print(
-                    f"{each.name}: {double:,.0f} billion operations a second in float64, "
-                    f"{single:,.0f} in float32; copies {memory[0]:,.0f} GB/s, "
-                    f"fills {memory[1]:,.0f} GB/s",
+                    f"{each.name}: {double:,.0f} billion operations per second in float64, "
+                    f"{single:,.0f} in float32; copy {memory[0]:,.0f} GB/s, fill "
+                    f"{memory[1]:,.0f} GB/s",
                     markup=False,
                 )
-        console.print("Percent of the limit by [bold]a[/]rithmetic or [bold]m[/]emory:")
+        console.print("Percentage of the limit set by [bold]a[/]rithmetic or [bold]m[/]emory:")
         kinds = list(dict.fromkeys((row.device, row.dtype) for row in self.rows))
         heads = [device if dtype == "float64" else f"{device} f32" for device, dtype in kinds]
         shown = table(["function", "states"], heads)
@@ -192,6 +195,8 @@ def _launched(
         found = result[:CHECKED].get()
         error = float(np.max(np.abs(found - right)) / np.max(np.abs(right)))
         if not error <= TOLERANCE[dtype]:
-            problem = f"the GPU's results differ from the processor's by {error:.1e} of their size"
-            raise InputError("E-CLI-046", problem, "nothing was timed", part=title)
+            problem = (
+                f"results of the GPU differ from those of the processor by a relative {error:.1e}"
+            )
+            raise InputError("E-CLI-046", problem, "timing was skipped", part=title)
     return cuda_limits.seconds(graph) / LAUNCHES

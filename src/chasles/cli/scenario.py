@@ -70,7 +70,7 @@ def _positive(value: Any) -> float:
 
 
 def _only(kind: type, suits: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], Any]:
-    """A value of a type (a truth is no number) that suits."""
+    """Return a test for values of a type (a boolean is not a number) that satisfy a condition."""
 
     def convert(value: Any) -> Any:
         if type(value) is not kind or not suits(value):
@@ -91,9 +91,9 @@ def _coordinates(value: Any) -> Any:
 
 
 _POSITIVE, _TRUTH = Field(_positive, "a positive number"), Field(_only(bool), "true or false")
-_GAINS = Field(_one_or_more, "a finite number, or one for each freedom")
+_GAINS = Field(_one_or_more, "a finite number, or one per degree of freedom")
 _COORDINATES = Field(_coordinates, "all numbers, or {joint = number}")
-_SEED = Field(_only(int, lambda x: 0 <= x < 2**63), "a whole number from 0 on")
+_SEED = Field(_only(int, lambda x: 0 <= x < 2**63), "a non-negative integer")
 
 TOP = {
     "robot": Field(_only(str, bool), "a file or the name of a robot"),
@@ -103,14 +103,14 @@ TOP = {
     "strict": _TRUTH,
     "arguments": Field(
         _only(dict, lambda x: all(type(t) is str and t for t in x.values())),
-        "{name = text} of a .xacro file",
+        "{name = text} for a .xacro file",
     ),
     "duration": _POSITIVE,
     "dt": _POSITIVE,
     "integrator": Field(choice(*INTEGRATORS), f"one of {', '.join(map(repr, INTEGRATORS))}"),
     "rtol": _POSITIVE,
     "atol": _POSITIVE,
-    "every": Field(_only(int, lambda x: 1 <= x < 2**63), "a whole number from 1 on"),
+    "every": Field(_only(int, lambda x: 1 <= x < 2**63), "a positive integer"),
     "dissipation": _TRUTH,
     "limits": _TRUTH,
     "contacts": Field(choice("file", "none"), "'file' or 'none'"),
@@ -126,7 +126,7 @@ TABLES = {
     },
     "disturbance": {"effort": _GAINS, "hold": _POSITIVE, "seed": _SEED},
 }
-CONTACT = dict.fromkeys(KINDS, Field(_only(dict), "a table in braces"))
+CONTACT = dict.fromkeys(KINDS, Field(_only(dict), "an inline table in braces"))
 VALUES = {
     float: Field(number, "a finite number"),
     Place: Field(numbers(3), "three finite numbers"),
@@ -182,7 +182,7 @@ class Scenario:
         robot = Path(self.top["robot"])
         if os.path.exists(robot):
             robot = Path(os.path.relpath(robot, folder))
-        lines = ["# Scenario of chasles simulate; SI units, rad", 'format = "scenario"']
+        lines = ["# Scenario for chasles simulate; SI units, rad", 'format = "scenario"']
         lines += _lines(TOP, self.top | {"robot": robot.as_posix()})
         for name, known in TABLES.items():
             if self.tables[name]:
@@ -210,7 +210,7 @@ def _lines(known: Mapping[str, Field], values: Mapping[str, Any]) -> list[str]:
 
 
 def is_scenario(target: str) -> bool:
-    """Return True if a command is asked about a scenario, not about a robot."""
+    """Return True if a command names a scenario, not a robot."""
     if Path(target).suffix.lower() != ".toml" or not os.path.isfile(target):
         return False
     return TomlFile(target, snap=False).data.get("format") == "scenario"
@@ -233,14 +233,14 @@ def read(path: str | os.PathLike[str]) -> Scenario:
     """The scenario of a file."""
     source = TomlFile(path, snap=False)
     if source.data.get("format") != "scenario":
-        problem = 'this is no scenario, which begins with format = "scenario"'
+        problem = 'this file is not a scenario, which begins with format = "scenario"'
         raise source.error("E-SCENARIO-001", problem, "", "format")
     if "units" in source.data:
-        problem = "scenarios have SI units and radians"
-        raise source.error("E-SCENARIO-002", problem, "leave 'units' out", "units")
+        problem = "scenarios use SI units and radians"
+        raise source.error("E-SCENARIO-002", problem, "omit 'units'", "units")
     top = source.top(TOP, {**TABLES, "contact": CONTACT})
     if "robot" not in top:
-        problem = "the scenario names no robot"
+        problem = "the scenario does not name a robot"
         raise source.error("E-SCENARIO-003", problem, "give robot = ...", "format")
     beside = Path(path).parent / top["robot"]
     named = top["robot"].partition(":")[0] in ROBOTS or is_name(top["robot"])
@@ -316,16 +316,16 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
     """A law of control has its numbers, and no others."""
     if "law" not in control:
         remedy = f"give one of {', '.join(CONTROLS)}"
-        raise made.error("E-SCENARIO-006", "there is no law", remedy, "control", "law")
+        raise made.error("E-SCENARIO-006", "the contact has no law", remedy, "control", "law")
     law = control["law"]
     known = {field.name for field in fields(CONTROLS[law])} if law in CONTROLS else set()
     for key in control:
         name = "target" if key == "follow" else OLD_GAINS.get(key, key)
         if key != "law" and name not in known:
-            problem = f"{key} is no number of law {law!r}"
+            problem = f"{key} is not a parameter of law {law!r}"
             raise made.error("E-SCENARIO-007", problem, "", "control", key)
     if "target" in control and "follow" in control:
-        problem, remedy = "target and follow are both given", "leave one of them out"
+        problem, remedy = "target and follow are both given", "omit one of them"
         raise made.error("E-SCENARIO-032", problem, remedy, "control", "follow")
     needed = [key for key in OLD_GAINS.values() if key in known and law != "gravity"]
     given = {OLD_GAINS.get(key, key) for key in control}
@@ -358,7 +358,9 @@ def checked_table(what: str, given: Any) -> dict[str, Any]:
 def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
     """Values for the fields of a class, each checked."""
     if not isinstance(given, Mapping):
-        raise ModelError("E-SCENARIO-016", f"{what} is {given!r:.40}", "give a table in braces")
+        raise ModelError(
+            "E-SCENARIO-016", f"{what} is {given!r:.40}", "give an inline table in braces"
+        )
     known = {f.name: VALUES[f.type] for f in fields(cls) if f.type in VALUES}
     for key in given:
         if key not in known:
@@ -367,7 +369,7 @@ def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
     for field in fields(cls):
         if field.default is MISSING and field.name not in given and field.name != "frame":
             remedy = f"give {known[field.name].wanted}"
-            raise ModelError("E-SCENARIO-018", f"it has no {field.name}", remedy, part=what)
+            raise ModelError("E-SCENARIO-018", f"the table has no {field.name}", remedy, part=what)
     try:
         return {key: checked(known, key, x) for key, x in given.items()}
     except ModelError as error:

@@ -98,12 +98,15 @@ def _coordinates(
             for joint, values in given.items():
                 count = where(joint).stop - where(joint).start
                 if np.size(values) != count:
-                    problem = f"joint {joint!r} has {np.size(values)} numbers, not {count}"
+                    problem = (
+                        f"joint {joint!r} has {count} coordinates, but {np.size(values)} numbers "
+                        "were given"
+                    )
                     raise InputError("E-SCENARIO-009", problem)
             return from_names(given, where, default)
     if len(given) != len(default):
-        problem = f"{key} has {len(given)} numbers, and the robot {len(default)} coordinates"
-        remedy = "give so many, or some by joint"
+        problem = f"{key} has {len(given)} numbers, but the robot has {len(default)} coordinates"
+        remedy = "give one number per coordinate, or name the joints"
         raise scenario.error("E-SCENARIO-010", problem, remedy, table, key)
     return np.array(given)
 
@@ -165,11 +168,11 @@ def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
 
 
 def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
-    """A number for each freedom."""
+    """Return one number per degree of freedom."""
     given = np.asarray(scenario.tables[table][key])
     if given.shape not in ((), (robot.nv,)):
         problem = f"{key} has {given.size} numbers"
-        remedy = f"give one, or one for each of {robot.nv} freedoms"
+        remedy = f"give one number, or one for each of the {robot.nv} degrees of freedom"
         raise scenario.error("E-SCENARIO-012", problem, remedy, table, key)
     return np.array(np.broadcast_to(given, (robot.nv,)))
 
@@ -182,12 +185,12 @@ def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["f
     if not scenario.contacts:
         return _of_the_file(scenario, robot)
     if scenario.top.get("contacts") == "file":
-        problem = "contacts are given twice: as those of the file, and one by one"
-        raise scenario.error("E-SCENARIO-031", problem, "remove one of the two", "contacts")
+        problem = "contacts are given twice: from the file and one by one"
+        raise scenario.error("E-SCENARIO-031", problem, "remove one of them", "contacts")
     firm = [row["law"]["kind"] == "rigid" for row in scenario.contacts]
     if (scenario.top.get("limits") or any(firm)) and not all(firm):
-        problem = "a soft law does not go with joint limits or rigid contacts"
-        remedy = "take kind 'rigid' for all"
+        problem = "soft contact laws cannot be combined with joint limits or rigid contacts"
+        remedy = "use kind 'rigid' for all contacts"
         raise scenario.error("E-SCENARIO-013", problem, remedy, "contact", firm.index(False), "law")
     for i, row in enumerate(scenario.contacts):
         for key in ("body", "surface"):
@@ -198,7 +201,7 @@ def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["f
 
 
 def _of_the_file(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Contacts of the robot's file where they are asked for, or where it has a ground plane."""
+    """Return the contacts of the robot's file if requested, or if it has a ground plane."""
     top, source = scenario.top, robot.model.source
     stands = source.planes and not (source.loops or source.couplings or "integrator" in top)
     return "file" if top.get("contacts", "file" if stands else "none") == "file" else ()

@@ -48,7 +48,7 @@ class Task:
             problem = "give a robot or a scenario to simulate"
             raise ModelError("E-CLI-038", problem, "try: chasles simulate puma560")
         if not self.target and not (self.folder / SCENARIO).is_file():
-            problem = "there is no simulation in it to go on with"
+            problem = "the folder has no simulation to continue"
             raise ModelError("E-CLI-039", problem, file=self.folder)
         return with_flags(read(self.target or self.folder / SCENARIO), self.given)
 
@@ -59,8 +59,8 @@ class Task:
     def recording(self) -> Recording:
         """The folder, ready to begin or to go on."""
         if self.resume and self.overwrite:
-            problem = "--resume goes on and --overwrite begins anew"
-            raise ModelError("E-CLI-040", problem, "give one of them")
+            problem = "--resume and --overwrite exclude each other"
+            raise ModelError("E-CLI-040", problem, "give only one of them")
         scene = made(self.scenario(), trust=self.trust)
         scene.simulate(1)  # what cannot be simulated is refused before anything is written
         recording = Recording(self.folder, scene)
@@ -84,9 +84,13 @@ def _notes(scene: Scene) -> list[str]:
     names = ", ".join(found[:MOST_NAMED])
     notes = []
     if found:
-        notes.append(f"the start is outside the limits of {names}{more}; --q gives another")
+        notes.append(
+            f"the initial state is outside the limits of {names}{more}; set another with --q"
+        )
     if scene.contacts == "file" and "contacts" not in scene.scenario.top:
-        notes.append("contacts, limits and damping of the file act; --contacts none turns them off")
+        notes.append(
+            "contacts, limits and damping of the file are active; --contacts none disables them"
+        )
     return notes
 
 
@@ -109,8 +113,8 @@ def run(
         if pieces:
             recording.add(pieces)
         until = f", up to t = {end.t:.6g} s" if end else ""
-        kept = f"what came before is in {recording.folder}{until}"
-        kept += "; change the scenario and begin anew"
+        kept = f"the motion until then is in {recording.folder}{until}"
+        kept += "; change the scenario and start again"
         raise error.at(remedy="; ".join(filter(None, (error.remedy, kept)))) from error
     if pieces:
         recording.add(pieces)
@@ -155,8 +159,10 @@ def coordinates(flag: str, given: Sequence[str] | None) -> Any:
     for text in given:
         joint, equals, values = text.rpartition("=")
         if not equals:
-            problem = f"{text!r} names no joint"
-            raise ModelError("E-CLI-013", problem, "give JOINT=NUMBERS, or all numbers", part=flag)
+            problem = f"{text!r} does not name a joint"
+            raise ModelError(
+                "E-CLI-013", problem, "give JOINT=NUMBERS, or one number per coordinate", part=flag
+            )
         found[joint] = gains(flag, values)
     return found
 
@@ -182,7 +188,7 @@ def contacts(feet: Sequence[str], ground: str | None) -> list[dict[str, Any]]:
     if not feet and not ground:
         return []
     if not feet or not ground:
-        problem = "--foot says what touches the ground, --ground by which law"
+        problem = "--foot (frames on the ground) and --ground (the contact law) need each other"
         raise ModelError("E-CLI-014", problem, "give both")
     kind, *rest = ground.split(",")
     law = {"kind": kind, **_pairs("--ground", rest)}
@@ -202,7 +208,7 @@ def _pairs(flag: str, words: Sequence[str]) -> dict[str, Any]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
-            raise ModelError("E-CLI-015", f"{word!r} is no KEY=NUMBER", part=flag)
+            raise ModelError("E-CLI-015", f"{word!r} is not of the form KEY=NUMBER", part=flag)
         table, _, inner = key.rpartition(".")
         (found.setdefault(table, {}) if table else found)[inner] = _number(flag, value)
     return found
@@ -217,4 +223,4 @@ def _number(flag: str, word: str) -> float:
         return float(word)
     except ValueError:
         remedy = "write numbers like 0.1 or 2e-3"
-        raise ModelError("E-CLI-016", f"{word!r} is no number", remedy, part=flag) from None
+        raise ModelError("E-CLI-016", f"{word!r} is not a number", remedy, part=flag) from None

@@ -13,8 +13,8 @@ from chasles.view.video import RATE, SIZE, parse_size
 
 DEFAULT_SIZE = f"{SIZE[0]}x{SIZE[1]}"
 
-Rate = Annotated[float, option("Pictures per second of the video.", "--rate", min=0.1, max=240.0)]
-Size = Annotated[str, option("Size of the video in pixels.", "--size", metavar="WIDTHxHEIGHT")]
+Rate = Annotated[float, option("Frames per second of the video.", "--rate", min=0.1, max=240.0)]
+Size = Annotated[str, option("Size of the video (pixels).", "--size", metavar="WIDTHxHEIGHT")]
 
 __all__ = ["DEFAULT_SIZE", "RATE", "Rate", "Size", "shoot"]
 

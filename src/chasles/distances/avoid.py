@@ -37,30 +37,30 @@ class Posing(Machine, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Avoid:
-    """What postures of `inverse_kinematics` keep away from: obstacles, and the robot itself.
+    """Obstacles and self-collisions that `inverse_kinematics` avoids.
 
     Parameters
     ----------
     obstacles
-        {name: shape} as in `distance`. A sphere may also be an array (..., 4) of its centre and
+        {name: shape} as in `distance`. A sphere may also be an array (..., 4) of its center and
         radius, one for each problem. Obstacles that are not spheres, capsules, boxes or planes are
         enclosed in spheres, within 1 cm.
     margin
-        The distance in m that is to be kept, or more.
+        Smallest distance (m) to keep.
     shapes
         Spheres and capsules on frames of the robot; by default `enclosing_shapes()`, which contain
         the collision shapes of its file.
     pairs
         Pairs of names, as in `distance`.
     weight
-        How much overlaps count beside other targets, where not all can be met.
+        Weight of overlaps relative to other targets if not all can be met.
     tolerance
-        How far in m beyond the margin the steps aim.
+        Distance (m) beyond the margin at which the steps aim.
 
     Notes
     -----
-    A posture that is `solved` keeps the margin between all pairs. Pairs of links that `shapes` keep
-    apart in none of 256 random postures are left out, with a warning.
+    A `solved` configuration keeps the margin between all pairs. Pairs of links that overlap in all
+    of 256 random configurations are ignored, with a warning.
     """
 
     obstacles: Any = None
@@ -83,7 +83,10 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
     if isinstance(avoid, Mapping):
         avoid = Avoid(avoid)
     if not isinstance(avoid, Avoid):
-        problem = f"avoid must be obstacles by name or chasles.distances.Avoid, not {avoid!r:.60}"
+        problem = (
+            "avoid must map obstacle names to shapes, or be a "
+            f"chasles.distances.Avoid, not {avoid!r:.60}"
+        )
         raise ArgumentError("E-DIST-051", problem, part="inverse_kinematics")
     given = dict(a_mapping("targets", targets, "inverse_kinematics"))
     frame = robot.model.source.links[0].name  # that of a target that is not of one frame
@@ -104,8 +107,10 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
     shapes = enclosing_shapes(robot) if avoid.shapes is None else avoid.shapes
     scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
     if scene.uses_coal:
-        problem = "only spheres and capsules can be kept apart, and spheres from boxes"
-        remedy = "give spheres as shapes, such as robot.enclosing_shapes('spheres')"
+        problem = (
+            "only spheres and capsules can be kept apart from each other, and spheres from boxes"
+        )
+        remedy = "use spheres as shapes, for example robot.enclosing_shapes('spheres')"
         raise InputError("E-DIST-052", problem, remedy, part=PART)
     rows = [batched.get(e.owner, e.numbers()) for e in scene.closed_obstacles]
     lead = np.broadcast_shapes(*(row.shape[:-1] for row in rows))
@@ -138,7 +143,7 @@ def _balls(name: str, given: np.ndarray) -> np.ndarray:
     array = some_numbers(f"obstacle {name!r}", given, PART).astype(float)
     good = array.shape[-1:] == (4,) and np.isfinite(array).all()
     if not good or not (array[..., 3] > 0.0).all():
-        problem = f"obstacle {name!r} must be (..., 4): finite centres and positive radii"
+        problem = f"obstacle {name!r} must have shape (..., 4): finite centers and positive radii"
         raise InputError("E-DIST-053", problem, part=PART)
     return array
 
@@ -160,7 +165,9 @@ def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[i
         never = [p for p, far in zip(inner, least, strict=True) if far < margin]
         if never:
             some = ", ".join(" and ".join(scene.pairs[p]) for p in never[:4])
-            text = f"the shapes of {len(never)} pairs of links always overlap, and are left out"
+            text = (
+                f"the shapes of {len(never)} pairs of links always overlap; these pairs are ignored"
+            )
             warnings.warn(f"avoid: {text}: {some}", stacklevel=5)
         for p in never:
             kept.pop(p)

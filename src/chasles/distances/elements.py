@@ -1,4 +1,4 @@
-"""Shapes between which distances are asked for: of links, of files, of the world."""
+"""Shapes of links, of files and of the world between which distances are computed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -162,9 +162,9 @@ def _absent(model: Model, missing: Sequence[ShapeData]) -> ModelError:
     files, links = ({getattr(s, key): None for s in missing} for key in ("file", "link"))
     some = ", ".join([*files][:2]) + (", ..." if len(files) > 2 else "")
     packages = [name for name in dict.fromkeys(map(package_of, files)) if name]
-    found = f"add the folder that holds {packages[0]} to ROS_PACKAGE_PATH" if packages else ""
+    found = f"add the folder that contains {packages[0]} to ROS_PACKAGE_PATH" if packages else ""
     remedy = f"{found or 'put them there'}, or give pairs without {', '.join([*links][:3])}"
-    problem = f"{len(files)} mesh files of collision shapes are not found: {some}"
+    problem = f"{len(files)} mesh files of collision shapes were not found: {some}"
     return ModelError("E-DIST-001", problem, remedy, part=f"robot {model.name!r}")
 
 
@@ -193,17 +193,19 @@ def _mesh(shape: ShapeData, file: str) -> tuple[np.ndarray, np.ndarray]:
     """All vertices and faces of a mesh file."""
     path = mesh_file(shape.file, file)
     if path is None:
-        problem = f"mesh file {shape.file!r} is not found"
-        raise ModelError("E-DIST-002", problem, "check its path", part=PART)
+        problem = f"mesh file {shape.file!r} was not found"
+        raise ModelError("E-DIST-002", problem, "check the path", part=PART)
     try:
         found = mesh_files.loaded(path)
     except MissingPackageError:
         raise
     except Exception as error:  # the readers of mesh files raise whatever a bad file makes them
         problem = f"the mesh cannot be read: {said(error)}"
-        raise ModelError("E-DIST-003", problem, "export it again", file=path) from None
+        raise ModelError("E-DIST-003", problem, "export the mesh again", file=path) from None
     if not found:
-        raise ModelError("E-DIST-004", "the mesh has no triangles", "export it again", file=path)
+        raise ModelError(
+            "E-DIST-004", "the mesh has no triangles", "export the mesh again", file=path
+        )
     first, vertices, faces = 0, [], []
     for each in found:
         vertices.append(np.asarray(each.vertices, dtype=float))
@@ -279,15 +281,15 @@ def of_world(obstacles: Any) -> Iterator[Element]:
         raise ArgumentError("E-DIST-008", problem, part=PART)
     for name, given in obstacles.items():
         if not isinstance(name, str):
-            raise ArgumentError("E-DIST-009", f"{name!r} is not a name", part=PART)
+            raise ArgumentError("E-DIST-009", f"{name!r} is not a string", part=PART)
         for each in given if isinstance(given, list) else [given]:
             if isinstance(each, Element):
                 yield each
                 continue
             shape, pose = each if isinstance(each, tuple) and len(each) == 2 else (each, np.eye(4))
             if getattr(shape, "frame", None) is not None:
-                problem = f"obstacle {name!r} is on the frame {shape.frame!r}"
-                remedy = "give None for the world, or give it among the shapes of the robot"
+                problem = f"obstacle {name!r} is attached to the frame {shape.frame!r}"
+                remedy = "use frame None for the world, or pass it in `shapes`"
                 raise InputError("E-DIST-010", problem, remedy, part=PART)
             yield of_shape(shape, name, None, _pose(name, pose))
 
@@ -301,5 +303,7 @@ def _pose(name: str, value: Any) -> np.ndarray:
     rigid = T.shape == (4, 4) and np.isfinite(T).all() and (T[3] == (0.0, 0.0, 0.0, 1.0)).all()
     if not rigid or not np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=1e-6):
         problem = f"the pose of obstacle {name!r} is not a homogeneous matrix (4, 4)"
-        raise InputError("E-DIST-011", problem, "give a rotation and a translation", part=PART)
+        raise InputError(
+            "E-DIST-011", problem, "give a matrix with a rotation and a translation", part=PART
+        )
     return T

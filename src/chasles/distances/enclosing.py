@@ -27,7 +27,7 @@ ROUNDING = 1e-12
 """The part by which radii are larger than computed, so that rounding leaves no corner outside."""
 
 CENTERED = 200
-"""Steps towards the centre of the smallest sphere around points."""
+"""Steps towards the center of the smallest sphere around points."""
 
 
 def enclosing_shapes(
@@ -50,7 +50,7 @@ def enclosing_shapes(
         found = of_file(robot.model, "hull", None)
         if not found:
             problem = f"robot {robot.model.name!r} has no collision shapes"
-            raise ModelError("E-DIST-042", problem, "give spheres of your own", part=PART)
+            raise ModelError("E-DIST-042", problem, "pass your own spheres", part=PART)
         fitted = [each for e in found for each in enclosed(e, kind, excess, most)]
         kept[key] = tuple(fitted)
     shapes: tuple[Sphere | Capsule, ...] = kept[key]
@@ -186,7 +186,7 @@ def rod(cell: Cell) -> Fit:
 
 
 def _disc(points: np.ndarray) -> np.ndarray:
-    """The centre of nearly the smallest circle around points (n, 2)."""
+    """Return the center of nearly the smallest circle around points (n, 2)."""
     center = 0.5 * (points.min(axis=0) + points.max(axis=0))
     best, radius = center, np.inf
     for k in range(CENTERED):

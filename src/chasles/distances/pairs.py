@@ -89,7 +89,7 @@ def _disabled(model: Model, srdf: Any) -> list[Pair]:
 def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
     """Pairs of names as a caller gives them. known: links with shapes, and obstacles."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        problem = f"pairs must be a sequence of two names each, not {given!r:.60}"
+        problem = f"pairs must be a sequence of pairs of names, not {given!r:.60}"
         raise ArgumentError("E-DIST-021", problem, part="distance")
     found = []
     for pair in given:
@@ -97,14 +97,14 @@ def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
         if len(names) != 2 or not all(isinstance(name, str) for name in names):
             problem = f"{pair!r:.60} is not a pair of names"
             raise ArgumentError(
-                "E-DIST-022", problem, "give (link, link or obstacle)", part="distance"
+                "E-DIST-022", problem, "give (link, link) or (link, obstacle)", part="distance"
             )
         for name in names:
             if name not in known:
-                problem = f"{name!r} has no collision shapes, and is not an obstacle"
+                problem = f"{name!r} has no collision shapes and is not an obstacle"
                 raise InputError("E-DIST-023", problem, suggest(name, known), part="distance")
         if names[0] == names[1]:
-            problem = f"{names[0]!r} has no distance from itself"
-            raise InputError("E-DIST-024", problem, "name two links", part="distance")
+            problem = f"the pair names {names[0]!r} twice"
+            raise InputError("E-DIST-024", problem, "name two different links", part="distance")
         found.append((names[0], names[1]))
     return found

@@ -83,7 +83,10 @@ class Distances:
         """The pair of the least distance; for a batch its number in `pairs`, an array (...)."""
         if not self.pairs:
             raise InputError(
-                "E-DIST-030", "there are no pairs", "give pairs or obstacles", part=PART
+                "E-DIST-030",
+                "there are no pairs of shapes to compare",
+                "give pairs or obstacles",
+                part=PART,
             )
         which = np.argmin(self.distance, axis=-1)
         return self.pairs[int(which)] if which.ndim == 0 else which
@@ -98,9 +101,9 @@ class Distances:
 
     def __repr__(self) -> str:
         if self.distance.ndim != 1 or not self.pairs:
-            return f"<Distances of {len(self.pairs)} pairs at {self.distance.shape[:-1]} postures>"
+            return f"<Distances of {len(self.pairs)} pairs, batch shape {self.distance.shape[:-1]}>"
         least, (a, b) = float(self.least), self.nearest
-        return f"<Distances of {len(self.pairs)} pairs, least {least:.6g} m: {a}, {b}>"
+        return f"<Distances of {len(self.pairs)} pairs, smallest {least:.6g} m: {a}, {b}>"
 
 
 class _Casting(NamedTuple):
@@ -239,7 +242,7 @@ class Scene:
             return Distances(self.pairs, self._resident(q, points=False)[0], q, self)
         posture = numbers("q", q, self.model.nq).astype(float)
         if not np.isfinite(posture).all():
-            raise InputError("E-DIST-034", "q must be finite numbers", part=PART)
+            raise InputError("E-DIST-034", "q must be finite", part=PART)
         by_coal = bool(self._cast)
         found, points, normals = self.evaluated(posture, threads, points=by_coal)
         known = (points, normals) if by_coal else None
@@ -274,8 +277,8 @@ class Scene:
     def _resident(self, q: Any, *, points: bool) -> Any:
         """The same of CuPy's arrays, on their GPU: in float32 if q is."""
         if self._cast or len(self.groups) != len(self.pairs):
-            problem = "shapes other than spheres and capsules have no distances on a GPU"
-            remedy = "give shapes=robot.enclosing_shapes(), or q as NumPy's array"
+            problem = "distances on a GPU support only spheres and capsules"
+            remedy = "pass shapes=robot.enclosing_shapes(), or q as a NumPy array"
             raise InputError("E-DIST-036", problem, remedy, part=PART)
         kernel = self.rounds.resident("float32" if q.dtype == np.float32 else "float64", points)
         time = () if self.mechanism.t is None else (self.mechanism.t,)
@@ -365,7 +368,9 @@ def _own(robot: Machine, shapes: Any, meshes: str, pairs: Any, world: set[str]) 
     touching = dict.fromkeys(s.link for s in model.source.shapes if s.collides)
     if not touching:
         problem = f"robot {model.name!r} has no collision shapes"
-        remedy = "load a file that has them, or give shapes=[chasles.contact.Sphere(link, ...)]"
+        remedy = (
+            "load a file with collision shapes, or pass shapes=[chasles.contact.Sphere(link, ...)]"
+        )
         raise ModelError("E-DIST-035", problem, remedy, part=PART)
     if pairs is not None:
         named = checked_pairs(pairs, touching | dict.fromkeys(world))

@@ -99,9 +99,10 @@ def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ..
     inputs = (*program.inputs, *extra)
     for name, times in Counter(v.name for v in inputs).items():
         if times > 1:
-            problem = f"input {name!r} would be there twice"
+            problem = f"input {name!r} is listed twice"
             remedy = (
-                "name each input once; for second derivatives use jacobian or forward of reverse"
+                "name each input once; for second derivatives apply jacobian twice, or "
+                "forward to reverse"
             )
             raise InputError("E-EXPR-002", problem, remedy, part=f"program {program.name!r}")
     return inputs

@@ -39,7 +39,7 @@ class Instruction(NamedTuple):
 
 @dataclass(frozen=True)
 class Count:
-    """How many operations of each kind a program performs."""
+    """Number of operations of each kind that a program performs."""
 
     multiplications: int = 0
     additions: int = 0
@@ -79,7 +79,7 @@ _ONE = {"sines and cosines": "sine or cosine"}
 
 @dataclass(frozen=True)
 class Interface:
-    """What a program takes and gives.
+    """Inputs and outputs of a program.
 
     `nonzero` names quaternions among the inputs, as (input, index of the first of four entries): a
     program is meant for inputs in which none of them is zero.
@@ -102,9 +102,9 @@ class Program(Interface):
     results: tuple[tuple[int, ...], ...]
     code: tuple[Instruction, ...]
     origins: tuple[Any, ...] = field(default=(), compare=False, repr=False)
-    """Where each instruction came from, if the trace recorded it (`Arena.origins`)."""
+    """Origin of each instruction, if the trace recorded it (`Arena.origins`)."""
     cuts: tuple[int, ...] = field(default=(), compare=False, repr=False)
-    """Where the segments of an ordered trace begin (`Arena.cut`); none elsewhere."""
+    """Starts of the segments of an ordered trace (`Arena.cut`); empty elsewhere."""
     limbs: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
     """For each input and each output, the limb that its entries belong to, -1 for none: a hint to
     those who divide a program. No result depends on it."""
@@ -239,7 +239,7 @@ class Program(Interface):
 
 
 def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
-    """What roots need, each after its arguments; without recursion."""
+    """Return the nodes that roots need, each after its arguments, without recursion."""
     done: set[Scalar] = set()
     order = []
     for root in roots:
@@ -258,7 +258,7 @@ def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
 
 
 def _as_traced(arena: Arena, roots: Iterable[Scalar]) -> list[Scalar]:
-    """What roots need, inputs and constants first, then the others as they were made."""
+    """Return the nodes that roots need: inputs and constants, then the others as they were made."""
     needed = set(roots)
     for node in reversed(list(arena.nodes)):
         if node in needed and node.args:
@@ -273,7 +273,7 @@ ARITHMETIC = {
     "div": "{0} / {1}",
     "neg": "-{0}",
 }
-"""How almost every language spells these operations."""
+"""Spelling of these operations in almost every language."""
 
 _SPELLING = {
     op.name: f"{op.name}({', '.join(f'{{{k}}}' for k in range(op.arity))})" for op in OPS.values()

@@ -74,11 +74,11 @@ class Scalar:
         return self
 
     def __bool__(self) -> bool:
-        problem = "a traced number has no truth value: an algorithm cannot branch on a symbol"
+        problem = "a traced number has no truth value: algorithms cannot branch on a symbol"
         raise ArgumentError("E-EXPR-003", problem, "use chasles.expr.select(condition, a, b)")
 
     def __float__(self) -> float:
-        problem = "a traced number has no value: it is a symbol of the program being traced"
+        problem = "a traced number has no value: it is a symbol of the program that is being traced"
         raise ArgumentError("E-EXPR-004", problem)
 
     def __repr__(self) -> str:
@@ -96,7 +96,7 @@ class Scalar:
 
 
 def is_number(x: object) -> bool:
-    """Whether x can stand where a `Number` is asked for."""
+    """Return True if x can be used as a `Number`."""
     return type(x) is Scalar or type(x) is float or isinstance(x, (int, Real))
 
 
@@ -108,10 +108,10 @@ def _plain(a: Number) -> Number:
 
 
 class Seat(NamedTuple):
-    """Where an input belongs among limbs of one form.
+    """Position of an input among limbs of one form.
 
-    kind: of limb. lane: which of the limbs, of so many `lanes`. place: of the input in its limb;
-    inputs of one place have one digest, so that limbs are traced in the same way.
+    `kind` is that of the limb, `lane` its index among `lanes`, and `place` that of the input in its
+    limb; inputs of one place have one digest, so that limbs are traced in the same way.
     """
 
     kind: int
@@ -195,7 +195,9 @@ class Arena:
         for a in args:
             if type(a) is Scalar:
                 if a.arena is not self:
-                    raise InputError("E-EXPR-005", "numbers of two traces cannot be combined")
+                    raise InputError(
+                        "E-EXPR-005", "numbers of two different traces cannot be combined"
+                    )
                 if a.op == "const":
                     given = False
                 else:

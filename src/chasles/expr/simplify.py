@@ -238,8 +238,9 @@ BOOK: dict[str, Rule] = {
     "neg": lambda arena, a: a.args[0] if a.op == "neg" else None,
     "select": _select,
 }
-"""What one who counts by hand leaves out: zeros, ones and signs, a difference of one number with
-itself; a doubling is an addition."""
+"""Terms that are free when counting by hand: zeros, ones and signs, a difference of a number with
+itself; a doubling is an addition.
+"""
 
 RULES: dict[str, Rule] = {
     "add": _add,

@@ -28,7 +28,7 @@ class Staged(Interface):
 
     @cached_property
     def products(self) -> int:
-        """How many pairs of entries are multiplied."""
+        """Return the number of pairs of entries that are multiplied."""
         pairs = 0
         for *lefts, last in self.chains:
             rows = self.present(last)

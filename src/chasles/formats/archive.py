@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 from chasles.errors import InputError
 
 MOST_TIMES = 100
-"""How much larger than the file its arrays may be, which may be compressed."""
+"""Largest ratio of the size of its arrays, which may be compressed, to that of the file."""
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -23,7 +23,7 @@ _FAULTS = (
     *(KeyError, EOFError, OSError, MemoryError, NotImplementedError, RuntimeError, BadZipFile),
     *(zlib.error, struct.error, SyntaxError, tokenize.TokenError, Warning),
 )
-"""What the readers of zip files and arrays raise for files that are damaged, beside ValueError."""
+"""Exceptions other than ValueError that readers of zip files and arrays raise for damaged files."""
 
 
 def arrays(
@@ -40,7 +40,7 @@ def arrays(
             wanted = [f"{name}.npy" for name in names] or archive.namelist()
             members = [archive.getinfo(name) for name in wanted]
             if sum(member.file_size for member in members) > MOST_TIMES * whole + 2**20:
-                problem = f"its arrays are more than {MOST_TIMES} times as large as it"
+                problem = f"its arrays are more than {MOST_TIMES} times as large as the file"
                 raise InputError("E-FILE-071", problem)
             return {member.filename[:-4]: _array(archive, member) for member in members}
     except _FAULTS as error:
@@ -51,11 +51,11 @@ def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
     with archive.open(member) as stream:
         version = npy.read_magic(stream)
         if version not in _HEADERS:
-            problem = f"version {version} of its array {member.filename!r} is not read"
+            problem = f"version {version} of array {member.filename!r} is not supported"
             raise InputError("E-FILE-073", problem)
         shape, _, dtype = _HEADERS[version](stream)
         if dtype.hasobject or math.prod(shape) * dtype.itemsize > member.file_size:
-            problem = f"its array {member.filename!r} is not as large as it says"
+            problem = f"array {member.filename!r} does not have its declared size"
             raise InputError("E-FILE-074", problem)
     with archive.open(member) as stream:
         array: np.ndarray = npy.read_array(stream, allow_pickle=False)

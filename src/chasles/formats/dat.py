@@ -6,13 +6,13 @@ program's `fscanf` allows. SI units and radians.
 - the number of links;
 - for every link: joint type (0 revolute, 1 prismatic; beyond the paper 2 helical, 3 cylindrical),
   theta, s, b, a, alpha, and for a helical joint its pitch (m/rad);
-  mass, jxx, jxy, jxz, jyy, jyz, jzz; centre of mass x, y, z;
+  mass, jxx, jxy, jxz, jyy, jyz, jzz; center of mass x, y, z;
 - gravity x, y, z in the base frame;
 - any number of times: force x, y, z and couple x, y, z on the gripper.
 
 Frames are standard Denavit-Hartenberg ones with one length more: M(i-1, i) = Rz(theta) T(a, b, s)
-Rx(alpha), the joint's coordinate added to theta or to s. Centre of mass and moments are in the axes
-of frame i, the moments about the centre of mass; jxy, jxz, jyz are entries of the inertia tensor
+Rx(alpha), the joint's coordinate added to theta or to s. Center of mass and moments are in the axes
+of frame i, the moments about the center of mass; jxy, jxz, jyz are entries of the inertia tensor
 (minus the integral of xy dm). The listing prints one %f too few for the second record.
 """
 
@@ -56,26 +56,26 @@ _ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 """The names of a record's numbers, in order."""
 
 _ROUNDING = 1e-12
-"""What turning and moving frames leaves of a zero, beside numbers of size one."""
+"""Rounding error of a zero after rotating and moving frames, relative to numbers of size one."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """The robot of a data file: links base, link1, ..., joints joint1, ..., frames dh1, ...
+    """Read a robot from a data file: links base, link1, ..., joints joint1, ..., frames dh1, ...
 
     Frame "gripper" is the last of the dh frames. snap: an angle printed as a rounded multiple of a
     right angle is taken as that multiple; notes say where. floating: refused, because the format
-    has no mass for the base. Forces and couples on the gripper are checked but are no part of a
-    robot: `actions` gives them.
+    has no mass for the base. Forces and couples on the gripper are checked, but are not part of a
+    robot: `actions` returns them.
     """
     source = _Source(os.fsdecode(path), snap)
     if floating:
-        problem = "a .dat file has no mass for its base, so the base cannot float"
-        remedy = "use a URDF, or leave out floating"
+        problem = "a .dat file does not give the mass of its base, so the base cannot float"
+        remedy = "use a URDF file, or omit `floating`"
         raise ModelError("E-DAT-001", problem, remedy, file=source.file)
     rows = source.rows()
     gravity = source.vector("gravity", _GRAVITY)
     if sum(1 for _ in source.actions()) > 0:
-        what = "`chasles motion` applies its forces and couples on the gripper"
+        what = "`chasles motion` applies the file's forces and moments to the gripper"
         source.notes.append(f"{source.file}: {what}")
     name = PurePath(source.file).stem
     chain = dh_chain(name, rows, "standard", tips={GRIPPER: Transform.identity()})
@@ -124,7 +124,7 @@ class _Source:
         """The words of the next record, finite numbers all, and the line it begins at."""
         if (found := self.next_record(part, names)) is None:
             problem = f"the file ends before {' '.join(names)}"
-            raise self.error("E-DAT-003", problem, "add what is missing", part=part)
+            raise self.error("E-DAT-003", problem, "add the missing values", part=part)
         return found
 
     def next_record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]] | None:
@@ -142,43 +142,49 @@ class _Source:
             wanted = " ".join(names)
             if len(words) > len(names):
                 since = "" if first == line.number else f" since line {first}"
-                problem = f"{len(words)} numbers{since} where {len(names)} belong: {wanted}"
-                remedy = "add the missing one before them or end their line after the last"
+                problem = f"found {len(words)} numbers{since}, but expected {len(names)}: {wanted}"
+                remedy = "add the missing number before them, or end the line after the last one"
                 raise self.error("E-DAT-007", problem, remedy, part=part)
             if len(words) == len(names):
                 return first, words
         if words:
-            problem = f"the file ends after {len(words)} of the {len(names)} numbers"
+            problem = f"the file ends after {len(words)} of {len(names)} numbers"
             problem += f" {' '.join(names)}"
-            raise self.error("E-DAT-006", problem, "add what is missing", part=part)
+            raise self.error("E-DAT-006", problem, "add the missing numbers", part=part)
         return None
 
     def _check(self, word: str, wanted: str, part: str) -> None:
         if not files.is_number(word):
-            problem = f"{short(word)} among {wanted} is not a finite number"
-            raise self.error("E-DAT-004", problem, "write it as 0.5, -2 or 1e-3", part=part)
+            problem = f"{short(word)} in {wanted} is not a finite number"
+            raise self.error(
+                "E-DAT-004", problem, "write a number such as 0.5, -2 or 1e-3", part=part
+            )
         if abs(float(word)) > LARGEST:
-            problem = f"{short(word)} among {wanted} is too large"
-            raise self.error("E-DAT-005", problem, f"give at most {LARGEST:g}", part=part)
+            problem = f"{short(word)} in {wanted} is too large"
+            raise self.error(
+                "E-DAT-005", problem, f"give a number of at most {LARGEST:g}", part=part
+            )
 
     def vector(self, part: str, names: tuple[str, ...]) -> Vector:
         return Vector(tuple(map(float, self.record(part, names)[1])))
 
     def actions(self) -> Iterator[list[float]]:
         """All that follows gravity: force and couple, as often as the file has them."""
-        while (found := self.next_record("force and couple on the gripper", _ACTION)) is not None:
+        while (found := self.next_record("force and moment on the gripper", _ACTION)) is not None:
             yield list(map(float, found[1]))
 
     def _row(self, part: str) -> DHRow:
         line, (code, theta, s, b, a, alpha, *pitch) = self.record(part, _JOINT)
         if code not in KINDS:
             kinds = ", ".join(f"{code} ({kind})" for code, kind in KINDS.items())
-            problem = f"joint type is {short(code)}"
-            raise self.error("E-DAT-008", problem, f"give one of {kinds}", line, part)
+            problem = f"the joint type is {short(code)}"
+            raise self.error("E-DAT-008", problem, f"use one of {kinds}", line, part)
         below, words = self.record(part, _MASS)
         m, xx, xy, xz, yy, yz, zz = map(float, words)
         if m < 0.0:
-            raise self.error("E-DAT-009", f"mass is {words[0]}", "give zero or more", below, part)
+            raise self.error(
+                "E-DAT-009", f"mass is {words[0]}", "give a non-negative number", below, part
+            )
         turn, twist = (self._angle(line, part, angle) for angle in (theta, alpha))
         body = m, tuple(self.vector(part, _CENTER)), (xx, yy, zz, xy, xz, yz)
         constants = turn, float(s), float(a), twist, KINDS[code], float(b)
@@ -225,7 +231,7 @@ def write(description: Description, path: str | os.PathLike[str], *, gripper: st
 
 
 def _refused(code: str, joint: JointData, problem: str) -> ModelError:
-    problem += ", which a .dat file cannot say"
+    problem += ", which a .dat file cannot represent"
     return ModelError(code, problem, "write a URDF", part=f"joint {joint.name!r}")
 
 
@@ -233,24 +239,28 @@ def _serial(description: Description) -> tuple[JointData, ...]:
     """The joints, one after the other from the base, if a data file can hold them."""
     closing: list[Named] = [*description.loops, *description.couplings, *description.rotors]
     for part in closing:
-        problem = f"{part.name!r} closes a loop or couples joints, which a .dat file cannot say"
-        raise ModelError("E-DAT-011", problem, "write a mechanism file")
+        problem = (
+            f"{part.name!r} closes a loop or couples joints, which a .dat file cannot represent"
+        )
+        raise ModelError("E-DAT-011", problem, "save it as a mechanism file (.toml)")
     if not description.joints:
         problem = f"robot {description.name!r} has no joints"
-        raise ModelError("E-DAT-018", problem, "a .dat file needs one or more")
+        raise ModelError("E-DAT-018", problem, "a .dat file needs at least one joint")
     end = description.joints[0].parent
     for joint in description.joints:
         if "DAT" not in joint.traits.names:
             raise _refused("E-DAT-012", joint, f"its type is {joint.kind}")
         if joint.parent is None or joint.parent != end:
-            raise _refused("E-DAT-013", joint, "it does not start where the joint before it ends")
+            raise _refused("E-DAT-013", joint, "it does not start where the previous joint ends")
         if joint.resists:
             problem = "it has armature, damping, friction or a spring"
             raise _refused("E-DAT-014", joint, problem)
         if joint.mimic is not None:
             raise _refused("E-DAT-015", joint, f"it mimics {joint.mimic.joint!r}")
         if joint.child_pose != Transform.identity():
-            raise _refused("E-DAT-016", joint, "its frame on its child link is not the link's own")
+            raise _refused(
+                "E-DAT-016", joint, "its frame on the child link differs from the link frame"
+            )
         if tuple(joint.axis) != (0.0, 0.0, 1.0):
             raise _refused("E-DAT-017", joint, "its axis is not z of its own frame")
         end = joint.child
@@ -265,7 +275,9 @@ def _between(joint: JointData) -> tuple[float, float, float, float, float]:
     if abs(across) > _ROUNDING * max(1.0, abs(d), abs(across)):
         b = across / cos if abs(cos) > _ROUNDING else math.nan
     if abs(tilt) > _ROUNDING or math.isnan(b):
-        raise _refused("E-DAT-019", joint, "no Denavit-Hartenberg table has its placement")
+        raise _refused(
+            "E-DAT-019", joint, "no Denavit-Hartenberg parameters describe its placement"
+        )
     return a, b, alpha, theta, d + b * math.sin(alpha)
 
 
@@ -281,5 +293,5 @@ def _far_end(description: Description, link: str, gripper: str) -> tuple[float, 
                 problem = "it does not end a Denavit-Hartenberg table"
                 raise ModelError("E-DAT-020", problem, "choose another", part=f"frame {gripper!r}")
             return a, b, math.atan2(-rows[1, 2], rows[2, 2])
-    problem = f"no frame {gripper!r} on its last link {link!r}"
+    problem = f"there is no frame {gripper!r} on the last link {link!r}"
     raise ModelError("E-DAT-021", problem, part=f"robot {description.name!r}")

@@ -28,8 +28,11 @@ def described(source: TomlFile, *, floating: bool) -> Description:
     floating: refused, because a table has no mass for its base.
     """
     if floating:
-        problem = "a Denavit-Hartenberg table has no mass for its base, so the base cannot float"
-        raise ModelError("E-TOML-001", problem, "leave out floating", file=source.file)
+        problem = (
+            "a Denavit-Hartenberg table does not give the mass of its base, so the "
+            "base cannot float"
+        )
+        raise ModelError("E-TOML-001", problem, "omit `floating`", file=source.file)
     return _table(source).description()
 
 

@@ -53,7 +53,7 @@ FORMATS: dict[str, Format] = {
 """One row a format; its modules are loaded on use."""
 
 MAX_LINKS = 5_000
-"""Of a robot: what has more takes many seconds to build, and is no robot."""
+"""Largest number of links of a robot."""
 
 
 def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
@@ -116,14 +116,16 @@ def written(
         taking = [suffix for row in FORMATS.values() if row.arguments for suffix in row.suffixes]
         if not os.fsdecode(path).lower().endswith(tuple(taking)):
             problem = f"only {', '.join(taking)} files take arguments"
-            raise ModelError("E-FILE-001", problem, "leave them out", file=os.fsdecode(path))
+            raise ModelError("E-FILE-001", problem, "omit the arguments", file=os.fsdecode(path))
         options["arguments"] = arguments
     row = row_of(path)
     if row.arguments:
         options["trust"] = trust
     description: Description = importlib.import_module(row.reader).read(path, **options)
     if len(description.links) > MAX_LINKS:
-        problem = f"{len(description.links)} links, and a robot may have {MAX_LINKS}"
+        problem = (
+            f"the file has {len(description.links)} links, but at most {MAX_LINKS} are supported"
+        )
         raise ModelError("E-FILE-002", problem, "check the file", file=os.fsdecode(path))
     return description
 
@@ -144,7 +146,7 @@ def write(
     check_target(path, overwrite=overwrite)
     notes: tuple[str, ...] = writer.write(there, path)
     count = len(description.sensors)
-    unread = (f"sensors ({count}) are left out",) if count else ()
+    unread = (f"sensors ({count}) are ignored",) if count else ()
     return (*left, *unread, *notes)
 
 
@@ -160,8 +162,10 @@ def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
     """The format of a file, to be read or written, by its suffix."""
     suffix, known = Path(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
     if suffix not in known:
-        fault = "this is a directory" if os.path.isdir(path) else f"unknown file type {suffix!r}"
-        remedy = f"give a file that ends in {', '.join(known)}"
+        fault = (
+            "the path is a directory" if os.path.isdir(path) else f"unknown file type {suffix!r}"
+        )
+        remedy = f"use a file that ends in {', '.join(known)}"
         raise ModelError("E-FILE-003", fault, remedy, file=os.fsdecode(path))
     return next(row for row in FORMATS.values() if suffix in row.suffixes)
 
@@ -172,7 +176,7 @@ MAX_BYTES = 64 * 2**20
 """Larger robot files are refused unread; the largest of example-robot-data has 0.2 MB."""
 
 MAX_LINE = 2**20
-"""Longer lines, in bytes, are no lines of text."""
+"""Largest length of a line of text, in bytes."""
 
 _COMMENT = re.compile(r"(^|\s)#.*")
 
@@ -192,8 +196,10 @@ class Line(NamedTuple):
 def size(file: str) -> int:
     """The bytes of a regular file."""
     if not os.path.isfile(file):
-        fault = "this is a device, a pipe or a broken link" if os.path.lexists(file) else ""
-        fault = "this is a directory" if os.path.isdir(file) else fault or "there is no such file"
+        fault = "the path is a device, a pipe or a broken link" if os.path.lexists(file) else ""
+        fault = (
+            "the path is a directory" if os.path.isdir(file) else fault or "the file does not exist"
+        )
         raise ModelError("E-FILE-004", fault, "check the path", file=file)
     return os.path.getsize(file)
 
@@ -216,8 +222,11 @@ def check_bearable(file: str) -> None:
     """A robot file that is far too large is some other file."""
     if size(file) > MAX_BYTES:
         megabytes = f"{size(file) / 2**20:.0f} MB"
-        problem = f"{megabytes} is more than the {MAX_BYTES // 2**20} MB that a robot file may have"
-        raise ModelError("E-FILE-007", problem, "check that this is the right file", file=file)
+        problem = (
+            f"the file has {megabytes}, more than the limit of {MAX_BYTES // 2**20} "
+            "MB for a robot file"
+        )
+        raise ModelError("E-FILE-007", problem, "check that this is the intended file", file=file)
 
 
 def lines(file: str) -> Iterator[Line]:
@@ -229,7 +238,7 @@ def lines(file: str) -> Iterator[Line]:
             while raw := stream.readline(MAX_LINE + 1):
                 number, end = number + 1, end + len(raw)
                 if len(raw) > MAX_LINE:
-                    problem = f"the line has more than {MAX_LINE} bytes"
+                    problem = f"the line is longer than {MAX_LINE} bytes"
                     remedy = "check that this is a text file"
                     raise ModelError("E-FILE-008", problem, remedy, file=file, line=number)
                 text = _COMMENT.sub("", raw.decode("utf-8", "replace").lstrip("\ufeff")).strip()

@@ -50,7 +50,7 @@ def with_sensors(made: Description, owners: Iterable[tuple[str, etree._Element]]
                 on = joints.get(owner) if owner not in links else None
                 found += _read(made, sensor, SensorData(name, "clock", owner), on)
             except (_Unread, ValueError, OverflowError, KeyError) as reason:
-                what = f"sensor {name!r} of type {sensor.get('type')!r} is left out: {reason}"
+                what = f"sensor {name!r} of type {sensor.get('type')!r} is ignored: {reason}"
                 notes.append(f"{made.where}:{sensor.sourceline}: {what}")
     kept = tuple(dict.fromkeys((*made.notes, *notes)))
     return replace(made, sensors=tuple(found), notes=kept)
@@ -94,7 +94,7 @@ def _force_torque(
     axes = _text(sensor, "force_torque/frame", "child")
     direction = _text(sensor, "force_torque/measure_direction", "child_to_parent")
     if axes not in ("child", "sensor") or direction not in ("child_to_parent", "parent_to_child"):
-        raise _Unread(f"its frame is {axes!r}, its direction {direction!r}")
+        raise _Unread(f"its frame is {axes!r} and its direction {direction!r}")
     at = compose(place, joint.child_pose)
     if axes == "child":
         at = Transform.from_pose(Matrix.identity(), at.r)
@@ -114,7 +114,7 @@ def _scan(made: Description, sensor: etree._Element, data: SensorData) -> Iterat
         _angles(sensor, f"{part}/{{*}}scan/{{*}}{x}") for x in ("horizontal", "vertical")
     )
     if not 0 < len(yaws) * len(pitches) <= MOST_RAYS:
-        raise _Unread(f"it has {len(yaws) * len(pitches)} rays, over {MOST_RAYS}")
+        raise _Unread(f"it has {len(yaws) * len(pitches)} rays, more than {MOST_RAYS}")
     most = float(sensor.findtext(f"{part}/{{*}}range/{{*}}max") or "inf")
     seen = tuple(
         Surface(shape.link, shape.kind, shape.size, shape.pose)
@@ -122,7 +122,7 @@ def _scan(made: Description, sensor: etree._Element, data: SensorData) -> Iterat
         if shape.collides and shape.link != data.frame
     )
     if odd := {shape.kind for shape in seen if not SURFACES.get(shape.kind)}:
-        raise _Unread(f"its rays may meet shapes of type {', '.join(sorted(odd))}")
+        raise _Unread(f"its rays may hit shapes of type {', '.join(sorted(odd))}")
     numbers = (most,) if math.isfinite(most) else ()
     base = replace(data, kind="range", seen=seen, numbers=numbers, noise=_noise(sensor, part[3:]))
     directions = [(pitch, yaw) for pitch in pitches for yaw in yaws]
@@ -140,7 +140,7 @@ def _angles(sensor: etree._Element, path: str) -> list[float]:
     count = int(part.findtext("{*}samples") or "1")
     first, last = (_finite(part.findtext(f"{{*}}{x}_angle") or "0") for x in ("min", "max"))
     if not 0 < count <= MOST_RAYS:
-        raise _Unread(f"it has {count} rays in a row")
+        raise _Unread(f"it has {count} rays per row")
     if count == 1:
         return [0.5 * (first + last)]
     return [first + (last - first) * k / (count - 1) for k in range(count)]
@@ -171,7 +171,7 @@ def _pose(sensor: etree._Element) -> Transform:
     if part is None or not (part.text or "").strip():
         return Transform.identity()
     if part.get("relative_to") or part.get("rotation_format", "euler_rpy") != "euler_rpy":
-        raise _Unread("its pose is relative to another frame, or not in angles")
+        raise _Unread("its pose is relative to another frame, or not given in angles")
     numbers = [_finite(word) for word in (part.text or "").split()]
     if len(numbers) != 6:
         raise _Unread(f"its pose has {len(numbers)} numbers, not 6")

@@ -36,7 +36,7 @@ from chasles.model.model import suggest
 from chasles.model.rolling import KINDS
 
 MOST_POWERS = 9
-"""Of one coordinate in a term of a polynomial."""
+"""Largest power of one coordinate in a term of a polynomial."""
 
 
 def _such(convert: Callable[[Any], Any], holds: Callable[[Any], bool]) -> Callable[[Any], Any]:
@@ -88,16 +88,16 @@ def _directions(value: Any) -> int:
     return value
 
 
-_TEXTS = Field(lambda value: tuple(map(FIELDS["name"].convert, value)), "a list of texts")
+_TEXTS = Field(lambda value: tuple(map(FIELDS["name"].convert, value)), "a list of strings")
 _NUMBER, _TEXT = FIELDS["theta"], FIELDS["name"]
 _THREE = Field(numbers(3), "three finite numbers")
 _TRUTH = Field(_such(lambda x: x, lambda x: isinstance(x, bool)), "true or false")
 _ROTATION = Field(
-    lambda rows: Matrix(rotation(rows)), "a 3x3 matrix, a rotation with all its digits, by rows"
+    lambda rows: Matrix(rotation(rows)), "a 3x3 rotation matrix with all its digits, by rows"
 )
 _RATIOS = Field(
     lambda value: {leader: number(ratio) for leader, ratio in dict.items(value)},
-    "a table of a number for each leading joint",
+    "a table with a number for each leading joint",
 )
 _KIND, _SHAPE_KIND, _ROLE, _CONTACT = (
     Field(choice(*words), f"one of {', '.join(words)}")
@@ -118,7 +118,7 @@ _TOP = {
     "name": _TEXT,
     "gravity": TABLE["gravity"],
     "inertia_about": FIELDS["inertia_about"],
-    "independent": _TEXTS._replace(wanted="a list of freedoms"),
+    "independent": _TEXTS._replace(wanted="a list of degrees of freedom"),
     "massless": _TRUTH,
     "precision": Field(_precision, "{significant = digits, decimals = digits, loops = rad}"),
     "notes": _TEXTS,
@@ -192,7 +192,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     kind = source.data.get("format")
     if not isinstance(kind, str) or kind not in FORMATS:
         ways = (f'{what} begins with format = "{name}"' for name, (what, _) in FORMATS.items())
-        problem = "the file does not say which kind of robot file it is"
+        problem = "the file does not state its format"
         raise source.error("E-TOML-018", problem, ", ".join(ways), "format")
     return FORMATS[kind][1](source, floating=floating)
 
@@ -212,13 +212,15 @@ def described(source: TomlFile, *, floating: bool) -> Description:
         for row, where in _rows(source, "link")
     )
     if not links:
-        raise source.error("E-TOML-004", "no links", "give one [[link]] table for each", "link")
+        raise source.error(
+            "E-TOML-004", "no links", "write one [[link]] table for each link", "link"
+        )
     joints = tuple(_joints(JointData, source, "joint"))
     counts = {joint.name: JOINTS[joint.kind].nv if joint.kind in JOINTS else 0 for joint in joints}
     freedoms = {freedom: 0 for name, n in counts.items() for freedom in freedom_names(name, n)}
     for name in top.get("independent", ()):
         if name not in freedoms:
-            problem = f"no freedom {name!r}"
+            problem = f"there is no degree of freedom {name!r}"
             raise source.error("E-TOML-005", problem, suggest(name, freedoms), "independent")
     return Description(
         top.get("name", PurePath(source.file).stem),
@@ -261,7 +263,10 @@ def _couplings(source: TomlFile) -> Iterator[CouplingData]:
         elif {"kind", "frame"} <= set(row) and "terms" not in row:
             yield rolling(row["name"], row["kind"], row["frame"], **rest, where=where)
         else:
-            problem, remedy = "no polynomial or contact", "give terms alone, or kind and frame"
+            problem, remedy = (
+                "neither a polynomial nor a contact",
+                "give `terms` alone, or `kind` and `frame`",
+            )
             raise source.error("E-TOML-320", problem, remedy, "coupling", i)
 
 
@@ -279,7 +284,7 @@ def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
         for end in ("", "child_"):
             if f"{end}rpy" in row and f"{end}rotation" in row:
                 problem = f"{end}rpy and {end}rotation"
-                raise source.error("E-TOML-007", problem, "give one of them", table, i)
+                raise source.error("E-TOML-007", problem, "give only one of them", table, i)
     return [(row, source.where(table, i)) for i, row in enumerate(rows)]
 
 
@@ -289,10 +294,12 @@ def _shapes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
         _check_link(source, row, links, *here)
         if kind == "mesh" and ("size" in row or "file" not in row):
             problem = "a mesh has a file and a scale"
-            raise source.error("E-TOML-009", problem, "give them, and no size", *here)
+            raise source.error(
+                "E-TOML-009", problem, "give `file` and `scale`, and omit `size`", *here
+            )
         sized = len(row.get("size", ())) == SHAPES[kind] and not {"scale", "file"} & set(row)
         if kind != "mesh" and not sized:
-            problem = f"give size, {SHAPES[kind]} numbers for a {kind}, and no file"
+            problem = f"give `size` with {SHAPES[kind]} numbers for a {kind}, and omit `file`"
             raise source.error("E-TOML-010", problem, "", *here)
         size = row.get("scale", (1.0, 1.0, 1.0)) if kind == "mesh" else row["size"]
         file, color, role = row.get("file", ""), row.get("color"), row.get("role", ROLES[0])
@@ -314,7 +321,7 @@ def _check_link(
 
 
 def _touch(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a shape touches, and with which friction."""
+    """Return the contact bits and friction of a shape."""
     return {key: row[key] for key in TOUCH if key in row}
 
 

@@ -72,7 +72,7 @@ def _named(value: Any) -> Named:
 _RANGE = Field(bounds, "a lower and an upper limit")
 _NUMBERS = Field(_several, "a list of finite numbers")
 _THREE = Field(numbers(3), "three finite numbers")
-_PARTS = Field(_named, "a table of a list of numbers for each joint or actuator")
+_PARTS = Field(_named, "a table with a list of numbers for each joint or actuator")
 
 JOINT_KEYS = ("stiffness", "rest", "start", "forces", "lifted")
 """Keys of a joint that are fields of `JointData`."""
@@ -96,7 +96,9 @@ KINDS: dict[str, dict[str, Field]] = {
     "actuator": {"kind": Field(choice(*TRANSMISSIONS), "joint, tendon, site, crank or nothing")},
     "keyframe": dict.fromkeys(("positions", "velocities", "controls", "activations"), _PARTS),
     "link": {"lifted": FIELDS["theta"]},
-    "rotor": {"rest": Field(_rest, "a list of one length, or of the shortest and the longest")},
+    "rotor": {
+        "rest": Field(_rest, "a list with one length, or with the shortest and the longest length")
+    },
 }
 """Keys that have a meaning of their own in a table."""
 
@@ -136,8 +138,8 @@ def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform], file: str) 
     found = tuple(BoxData(row["link"], pose(row), row["edges"]) for row, _ in boxes)
     given = tuple(rows)
     if len(given) > 1 or (found and not given):
-        problem = f"{len(given)} tables [[fluid]] and {len(found)} tables [[box]]"
-        raise ModelError("E-TOML-020", problem, "give one [[fluid]] for all boxes", file=file)
+        problem = f"the file has {len(given)} [[fluid]] tables and {len(found)} [[box]] tables"
+        raise ModelError("E-TOML-020", problem, "give one [[fluid]] table for all boxes", file=file)
     for row, _ in given:
         wind = Vector(row.get("wind", (0.0, 0.0, 0.0)))
         return FluidData(row["density"], row["viscosity"], wind, found)

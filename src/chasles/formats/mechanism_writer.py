@@ -100,7 +100,7 @@ def _joint_row(joint: JointData) -> Row:
 
 
 def _gear_row(data: CouplingData) -> Row:
-    """The row of a gear; empty where the coupling is no sum with the first joint itself."""
+    """Return the row of a gear; empty if the coupling is not a sum with the first joint itself."""
     found = linear(data)
     if found is None or found[0][0] != 1.0:
         return {}
@@ -111,7 +111,7 @@ def _gear_row(data: CouplingData) -> Row:
 
 
 def _coupling_row(data: CouplingData) -> Row:
-    """The row of a coupling that is no gear."""
+    """Return the row of a coupling that is not a gear."""
     if isinstance(data, RollingData):
         frame, on = (*data.frames, None)[:2]
         row = {"name": data.name, "kind": data.kind, "frame": frame, "on": on}
@@ -119,5 +119,7 @@ def _coupling_row(data: CouplingData) -> Row:
     rows = polynomial_rows(data)
     if rows is None or max(max(row.values(), default=0) for _, row in rows) > MOST_POWERS:
         problem = f"coupling {data.name!r} is not a polynomial with powers up to {MOST_POWERS}"
-        raise ModelError("E-TOML-011", problem, "keep it in Python, with robot.with_couplings")
+        raise ModelError(
+            "E-TOML-011", problem, "keep the coupling in Python, with robot.with_couplings"
+        )
     return {"name": data.name, "terms": rows}

@@ -14,7 +14,7 @@ from typing import Any
 from chasles.errors import MissingPackageError, ModelError
 
 MOST_TIMES, BASE = 20, 40 * 2**20
-"""What a file stands for, in bytes, is at most this many times its size and some."""
+"""Largest ratio of the expanded size of a file to its size, and an offset in bytes."""
 
 INSTANCE = 20_000.0
 """Bytes that trimesh takes for one more copy of a mesh, the smallest."""
@@ -31,13 +31,13 @@ def loaded(path: Path) -> list[Any]:
     try:
         import trimesh
     except ImportError:
-        problem = "pip install trimesh, which reads mesh files"
+        problem = "run pip install trimesh, which reads mesh files"
         raise MissingPackageError("E-FILE-080", problem) from None
     if path.suffix.lower() == ".dae":
         try:
             import collada  # noqa: F401  trimesh reads such files with it
         except ImportError:
-            problem = "pip install pycollada, which reads .dae files"
+            problem = "run pip install pycollada, which reads .dae files"
             raise MissingPackageError("E-FILE-081", problem) from None
     check(path)
     return [mesh for mesh in trimesh.load_scene(path).dump() if len(mesh.faces)]
@@ -56,13 +56,13 @@ def check(path: Path) -> None:
     except _FAULTS as error:
         raise _unreadable(error).at(file=path) from None
     if size > MOST_TIMES * len(data) + BASE:
-        problem = f"{len(data)} bytes stand for {size:.3g}"
-        raise ModelError("E-FILE-066", problem, "export the mesh without copies", file=path)
+        problem = f"{len(data)} bytes expand to {size:.3g}"
+        raise ModelError("E-FILE-066", problem, "export the mesh without repeated parts", file=path)
 
 
 def _unreadable(error: Exception) -> ModelError:
     problem = f"the mesh cannot be read ({str(error)[:100]})"
-    return ModelError("E-FILE-065", problem, "export it again")
+    return ModelError("E-FILE-065", problem, "export the mesh again")
 
 
 def _obj(data: bytes) -> float:
@@ -81,7 +81,9 @@ def _dae(data: bytes) -> float:
     except etree.LxmlError as error:
         raise _unreadable(error) from None
     if root.getroottree().docinfo.internalDTD is not None:
-        raise ModelError("E-FILE-067", "document types and entities are not read", "remove them")
+        raise ModelError(
+            "E-FILE-067", "document types and entities are not supported", "remove them"
+        )
     known = {f"#{x.get('id')}": x for x in root.iter(etree.Element) if x.get("id")}
     sizes: dict[str, float] = {}
 
@@ -107,7 +109,7 @@ def _glb(data: bytes) -> float:
     """Bytes of the meshes that nodes show, each as often as they do, and of accessors."""
     length, kind = struct.unpack_from("<II", data, 12)
     if kind != 0x4E4F534A or length > len(data):
-        raise ModelError("E-FILE-068", "a .glb file begins with JSON", "export it again")
+        raise ModelError("E-FILE-068", "a .glb file must begin with JSON", "export the mesh again")
     said: Mapping[str, Any] = json.loads(data[20 : 20 + length])
     accessors = [4.0 * float(x["count"]) for x in said.get("accessors", ())]
 

@@ -103,7 +103,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def _link(source: Source, i: int) -> LinkData:
-    """A body; MuJoCo has its inertia about the centre of mass, along principal axes.
+    """Return a body; MuJoCo gives its inertia about the center of mass, along principal axes.
 
     It computes with the body's own frame instead where the two are the same but for rounding.
     """
@@ -200,7 +200,7 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
     if len(held) != 1 or held[0].kind != "fixed":
         names = ", ".join(repr(joint.child) for joint in held)
         problem = f"worldbody holds {names or 'no body'}"
-        remedy = "leave out floating, which is for a single body without joints"
+        remedy = "omit `floating`, which applies to a single body without joints"
         raise ModelError("E-MJCF-001", problem, remedy, file=source.file)
     free = JointData(source.tie("root_joint"), "free", WORLD, held[0].child, where=held[0].where)
     return [free if joint is held[0] else joint for joint in joints]
@@ -245,7 +245,7 @@ def _planes(source: Source) -> Iterator[ShapeData]:
 
 
 def _touch(source: Source, k: int) -> dict[str, Any]:
-    """What a shape touches, and with which friction."""
+    """Return the contact bits and friction of a shape."""
     return {
         "bits": (source["geom_contype"][k], source["geom_conaffinity"][k]),
         "friction": tuple(source["geom_friction"][k]),
@@ -260,7 +260,7 @@ def _frames(source: Source) -> Iterator[FrameData]:
             name = source.link(site if site not in source.links else f"{site}_site")
             source.frames[k] = name
             if name != site:
-                what = f"site {site!r}: a link has this name; the frame is {name!r}"
+                what = f"site {site!r}: a link has the same name; the frame is called {name!r}"
                 source.notes.append(f"{source.where('site', k)}: {what}")
             place = pose(source["site_pos"][k], source["site_quat"][k])
             yield FrameData(name, source.bodies[source["site_bodyid"][k]], place)
@@ -272,11 +272,11 @@ def _note_unused(source: Source, joints: list[JointData]) -> None:
         source.notes.append(f"{source.file}: not used: {', '.join(counts)}")
     if absent := source["absent"]:
         names = ", ".join(absent[:4]) + (", ..." if len(absent) > 4 else "")
-        what = f"files that are not there, and not needed ({len(absent)}): {names}"
+        what = f"files that were not found and are not needed ({len(absent)}): {names}"
         source.notes.append(f"{source.file}: {what}")
     for joint in joints:
         if joint.traits.floating and joint.friction:
             source.notes.append(
-                f"{joint.where}: joint {joint.name!r}: friction of a free joint acts along the "
-                "body's axes; MuJoCo has that of its translation along the world's"
+                f"{joint.where}: joint {joint.name!r}: translational friction of a free "
+                "joint acts along the body axes; MuJoCo applies it along the world axes"
             )

@@ -25,7 +25,7 @@ ARRAYS = (
     *("geom_contype", "geom_conaffinity", "geom_friction", "geom_condim"),
     *("mesh_pos", "mesh_quat", "mesh_scale"),
 )
-"""What is printed of mjModel under its own name; MuJoCo's documentation says what each is."""
+"""Arrays of mjModel that are printed under their own names; see MuJoCo's documentation."""
 
 KINDS = {
     "body_sameframe": mujoco.mjtSameFrame,
@@ -61,7 +61,7 @@ def answer(file: str, parts: str) -> dict[str, Any]:
 
 
 def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
-    """Put spheres for meshes and plain colours for textures whose files are not there.
+    """Replace meshes by spheres and textures by plain colors if their files are missing.
 
     Returns the names of those files, and the spheres. A mesh that gives a body its mass is needed.
     """
@@ -79,8 +79,8 @@ def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
         for geom in [geom for geom in spec.geoms if geom.meshname == name]:
             if always or not (geom.parent.explicitinertial or geom.parent.name == "world"):
                 raise ValueError(
-                    f"Error opening file {mesh.file!r}, from which body {geom.parent.name!r} has "
-                    "its mass: give the body an <inertial>, or the file"
+                    f"Error opening file {mesh.file!r}, from which body {geom.parent.name!r} "
+                    "has its mass: give the body an <inertial>, or provide the file"
                 )
             geom.type, geom.size, geom.meshname = mujoco.mjtGeom.mjGEOM_SPHERE, [1e-3] * 3, ""
             stubs.append(geom)
@@ -197,8 +197,8 @@ def unused(model: Any) -> dict[str, int]:
     """Count the parts that move a mechanism in MuJoCo and that a robot here does not have."""
     touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     return {
-        "bodies moved by the user (mocap), held where they start": int(model.nmocap),
-        "shapes that touch others": int(touching.sum()),
+        "bodies moved by the user (mocap), fixed at their initial pose": int(model.nmocap),
+        "shapes with contacts": int(touching.sum()),
     }
 
 
@@ -209,13 +209,13 @@ def unsupported(model: Any) -> dict[str, int]:
     return {
         "flexible parts": int(model.nflex),
         "plugins": int(model.nplugin),
-        "springs that are not linear": count(model, "jnt_stiffnesspoly")
+        "nonlinear springs": count(model, "jnt_stiffnesspoly")
         + count(model, "tendon_stiffnesspoly"),
-        "dampers that are not linear": sum(count(model, name) for name in loss),
+        "nonlinear dampers": sum(count(model, name) for name in loss),
         "limits of ball joints": int((ball & (model.jnt_limited != 0)).sum()),
         "limits of tendons": int((model.tendon_limited != 0).sum()),
         "friction losses of tendons": count(model, "tendon_frictionloss"),
-        "shapes with the ellipsoid model of fluid": int((model.geom_fluid[:, 0] > 0).sum())
+        "shapes with the ellipsoid fluid model": int((model.geom_fluid[:, 0] > 0).sum())
         if fluid(model)
         else 0,
     }
@@ -312,7 +312,7 @@ def group_disabled(model: Any, k: int) -> bool:
 
 
 def lacking(model: Any, k: int, words: dict[str, str]) -> str:
-    """What an actuator has that is not supported; "" if nothing."""
+    """Return an unsupported feature of an actuator; "" if it has none."""
     known = {
         "trn": ("joint", "jointinparent", "tendon", "site", "slidercrank"),
         "gain": ("fixed", "affine"),

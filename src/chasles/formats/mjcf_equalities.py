@@ -29,13 +29,14 @@ _LOOPS = spelled("MJCF equality")
 """The joint that each equality between two bodies is."""
 
 _STIFF = {"weld": {"torquescale": "100"}}
-"""What makes an equality stiff: MuJoCo softens the turn of a weld by inertias of the bodies alone,
-often a hundred times too much."""
+"""Attributes that make an equality stiff: MuJoCo softens the rotation of a weld by inertias of the
+bodies alone, often a hundred times too much.
+"""
 
 _POWERS = 4
 """The highest that an equality between two joints has."""
 
-_ELSE = "save it as .toml"
+_ELSE = "save the robot as .toml"
 
 _ROUNDED = 1e-12
 """Entries of poses that differ by less are the same, in m and parts of one."""
@@ -86,22 +87,24 @@ def equalities(source: Source) -> Equalities:
             sides = [_tendon(equality, t) for t in equality.ends]
             found.couplings.append(_coupling(equality, *sides))
         else:
-            problem = f"its type is {equality.kind}, which cannot be read"
-            raise equality.error("E-MJCF-003", problem, "take it out")
+            problem = f"its type {equality.kind} is not supported"
+            raise equality.error("E-MJCF-003", problem, "remove it from the file")
     return found
 
 
 def _active(source: Source) -> Iterator[_Equality]:
-    """Those of a mechanism; what holds a body to one that the user moves is not."""
+    """Return the equalities of a mechanism, without those that hold a body to one that the user
+    moves.
+    """
     for k, name in enumerate(source["equality"]):
         name, kind = name or source.tie(f"equality{k}"), str(source["eq_type"][k])
         ends, data = (source["eq_obj1id"][k], source["eq_obj2id"][k]), list(source["eq_data"][k])
         equality = _Equality(source, k, name, kind, ends, data, source.where("equality", k))
         if not source["eq_active0"][k] or source["equalities_disabled"]:
-            source.notes.append(f"{equality.what} is not active and left out")
+            source.notes.append(f"{equality.what} is inactive and is ignored")
         elif moved := next((i for i in _bodies(equality) if source.is_mocap(i)), 0):
             what = f"holds another body to {source.bodies[moved]!r}, which the user moves (mocap)"
-            source.notes.append(f"{equality.what} {what}; it is left out")
+            source.notes.append(f"{equality.what} {what}; it is ignored")
         else:
             yield equality
 
@@ -152,11 +155,13 @@ def _of_joints(equality: _Equality, found: Equalities) -> None:
     source, (j1, j2), c = equality.source, equality.ends, equality.data
     joint, rest = source.joints[j1], source.reference(j1)
     if joint in found.followers or joint in found.held:
-        problem = f"another one moves joint {joint!r} already"
-        raise equality.error("E-MJCF-004", problem, "let each be joint1 of one equality")
+        problem = f"another equality already moves joint {joint!r}"
+        raise equality.error("E-MJCF-004", problem, "use each joint as joint1 of one equality only")
     if j2 < 0:
         found.held[joint] = rest + c[0]
-        source.notes.append(f"{equality.what} holds joint {joint!r} at {rest + c[0]:g}; now fixed")
+        source.notes.append(
+            f"{equality.what} holds joint {joint!r} at {rest + c[0]:g}; the joint is fixed"
+        )
     elif any(c[2:5]):
         found.couplings.append(_coupling(equality, {j1: 1.0}, {j2: 1.0}))
     else:
@@ -168,7 +173,9 @@ def _tendon(equality: _Equality, t: int) -> dict[int, float]:
     """The joints of a fixed tendon, and how much each lengthens it; none for no tendon."""
     gears = {} if t < 0 else equality.source.tendon(t)
     if gears is None:
-        raise equality.error("E-MJCF-005", "a spatial tendon cannot be read", "take it out")
+        raise equality.error(
+            "E-MJCF-005", "spatial tendons are not supported here", "remove it from the file"
+        )
     return gears
 
 
@@ -188,7 +195,7 @@ def _coupling(
     try:
         return replace(coupling(equality.name, freedoms, residual), where=equality.where)
     except ModelError as error:
-        raise equality.error("E-MJCF-006", error.message, "take it out") from error
+        raise equality.error("E-MJCF-006", error.message, "remove it from the file") from error
 
 
 # Writing ---------------------------------------------------------------------------------------
@@ -210,7 +217,7 @@ def add_equalities(root: etree._Element, source: Description, bodies: Bodies) ->
     named = {joint.name for joint in source.joints}
     for data in source.couplings:
         if not data.plain or not named.issuperset(data.freedoms):
-            problem = "is no equation between coordinates of joints that MJCF names"
+            problem = "is not an equation between coordinates of joints that MJCF can name"
             raise refusal("E-MJCF-320", data, problem, _ELSE)
         found = linear(data)
         if found is None:
@@ -236,7 +243,7 @@ def _add_loop(
 ) -> None:
     """An equality of two sites; those of bodies hold what they are at the start, closed or not."""
     if not (tag := spelling(loop.kind, "MJCF equality")):
-        remedy = f"{_ELSE}, or close it by a spherical or revolute joint, or a weld"
+        remedy = f"{_ELSE}, or close it with a spherical or revolute joint, or a weld"
         raise refusal("E-MJCF-014", loop, f"is {loop.kind}", remedy)
     sites = _sites(source, loop)
     if not sites:
@@ -294,8 +301,10 @@ def _polynomial(data: CouplingData) -> dict[str, str]:
             for powers, factor in others.items():
                 c[powers[1 - k]] = -factor / found[own]
             return {"joint1": follower, "joint2": data.freedoms[1 - k], "polycoef": words(c)}
-    problem = f"is no polynomial of one coordinate that gives another, with powers up to {_POWERS}"
-    raise refusal("E-MJCF-015", data, problem, f"{_ELSE}, if it is some polynomial")
+    problem = (
+        f"is not a polynomial of one coordinate that gives another, with powers up to {_POWERS}"
+    )
+    raise refusal("E-MJCF-015", data, problem, f"{_ELSE}, if it is a polynomial")
 
 
 def placed(pose: Transform) -> dict[str, str]:

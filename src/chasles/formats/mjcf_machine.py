@@ -25,8 +25,7 @@ from chasles.model.machine import (
 )
 
 _BRANCHES = (
-    "its armature couples joints of different branches; MuJoCo's mass matrix leaves these entries "
-    "out"
+    "its armature couples joints of different branches; MuJoCo's mass matrix omits these entries"
 )
 """The note on a tendon whose inertia MuJoCo does not have as its documentation says."""
 
@@ -40,7 +39,7 @@ _KINDS = {
 """Transmissions by MuJoCo's words."""
 
 _SIZES = {"free": (7, 6), "ball": (4, 3), "slide": (1, 1), "hinge": (1, 1)}
-"""How many positions and velocities a joint has."""
+"""Number of positions and velocities of a joint."""
 
 
 def position(source: Source, k: int, q: Sequence[float]) -> tuple[float, ...]:
@@ -67,13 +66,13 @@ def unsupported(source: Source) -> Iterator[str]:
     """Parts of the file that exert forces in MuJoCo and are left out, one sentence each."""
     for what, count in source["unsupported"].items():
         if count:
-            yield f"{source.file}: {what} ({count}) are left out: they are not supported"
+            yield f"{source.file}: {what} ({count}) are not supported and are ignored"
     reasons: dict[str, list[str]] = {}
     for name, row in zip(_names(source), source["actuators"], strict=True):
         if row["unsupported"]:
             reasons.setdefault(row["unsupported"], []).append(name)
     for reason, names in reasons.items():
-        what = f"actuators ({len(names)}) exert no force, as {reason} is not supported"
+        what = f"actuators ({len(names)}) exert no force, because {reason} is not supported"
         yield f"{source.file}: {what}: {some(names)}"
     yield from source.left_out
 
@@ -165,8 +164,8 @@ class Tendons:
             kind, site = source["wrap_type"][w], source["wrap_objid"][w]
             if kind not in ("site", "pulley"):
                 source.left_out.append(
-                    f"{what} is left out, with its actuators: it wraps around a {kind}, which is "
-                    "not supported"
+                    f"{what} and its actuators are ignored: it wraps around a {kind}, which "
+                    "is not supported"
                 )
                 return None
             if kind == "pulley":

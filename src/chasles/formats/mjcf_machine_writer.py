@@ -17,7 +17,7 @@ from chasles.model.description import spelling
 from chasles.model.graph import unused_name
 from chasles.model.machine import UNBOUNDED, ActuatorData, Interval, KeyframeData
 
-_ELSE = "save it as .toml"
+_ELSE = "save the robot as .toml"
 
 Bodies = Mapping[str | None, etree._Element]
 
@@ -38,7 +38,7 @@ def spring(joint: JointData) -> dict[str, str]:
 
 
 def start_of(joint: JointData) -> Transform:
-    """Where the file has the body of a free joint."""
+    """Return the pose of the body of a free joint in the file."""
     if not joint.start:
         return Transform.identity()
     R = matrix_from_quaternion(Vector(joint.start[:4]))
@@ -47,7 +47,7 @@ def start_of(joint: JointData) -> Transform:
 
 def _ends(part: JointData | RotorData | ActuatorData, interval: Interval) -> str:
     if not all(map(math.isfinite, interval)):
-        problem = f"has a range {interval[0]:g} to {interval[1]:g} with one end"
+        problem = f"has a one-sided range, {interval[0]:g} to {interval[1]:g}"
         raise refusal("E-MJCF-400", part, problem, _ELSE)
     return words(interval)
 
@@ -68,7 +68,7 @@ def add_tendons(root: etree._Element, source: Description, bodies: Bodies) -> No
     named, taken = {joint.name for joint in source.joints}, {frame.name for frame in source.frames}
     for rotor in source.rotors:
         if not rotor.path and not named.issuperset(rotor.freedoms):
-            raise refusal("E-MJCF-220", rotor, "is turned by a ball or free joint", _ELSE)
+            raise refusal("E-MJCF-220", rotor, "is wound on a ball or free joint", _ELSE)
         given = _tendon(source, rotor)
         if not rotor.path:
             tendon = added(tendons, "fixed", name=rotor.name, **given)
@@ -94,14 +94,14 @@ def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
     if rotor.stiffness:
         lower, upper = (x - rotor.offset for x in rotor.rest)
         if lower == -1.0:
-            problem = "has a spring at rest at -1, which MuJoCo takes for another length"
+            problem = "has a spring with rest length -1, which has another meaning in MuJoCo"
             raise refusal("E-MJCF-401", rotor, problem, _ELSE)
         found["springlength"] = words([lower, upper])
     if rotor.forces != UNBOUNDED:
         found["actuatorfrcrange"] = _ends(rotor, rotor.forces)
     by_length = (x for x in source.actuators if x.kind == "tendon" and x.target == rotor.name)
     if rotor.offset and any(x.gain[1] or x.bias[1] for x in by_length):
-        problem = "has an offset, and an actuator that feels its length"
+        problem = "has an offset, and an actuator that depends on its length"
         raise refusal("E-MJCF-402", rotor, problem, _ELSE)
     return found
 
@@ -111,7 +111,7 @@ def add_actuators(root: etree._Element, source: Description) -> list[str]:
     actuators, notes = added(root, "actuator"), []
     for data in source.actuators:
         if not data.kind:
-            notes.append(f"actuator {data.name!r} exerts no force; it is left out")
+            notes.append(f"actuator {data.name!r} exerts no force and is not written")
             continue
         added(actuators, "general", name=data.name, **_actuator(data))
     if not len(actuators):
@@ -150,7 +150,7 @@ def add_keyframes(root: etree._Element, source: Description, order: Sequence[str
     moved = [x for x in source.joints if not x.traits.floating and _away(x) and x.name in order]
     if moved:
         keys.append(KeyframeData("start"))
-        notes.append('coordinates of the start are in the keyframe "start"')
+        notes.append('the initial coordinates are stored in the keyframe "start"')
     if not keys:
         return notes
     element = added(root, "keyframe")

@@ -18,7 +18,7 @@ MOST_TRIANGLES = 2000
 """Triangles of all meshes that the ray of one sensor may meet."""
 
 _FRAMES = ("xbody", "body", "geom", "site", "camera")
-"""What has a frame in MuJoCo; "body" is the frame of a body's inertia."""
+"""Objects that have a frame in MuJoCo; "body" is the frame of a body's inertia."""
 
 
 class _Unsupported(Exception):
@@ -42,11 +42,11 @@ def sensors(
         try:
             found.append(_sensor(source, k, name, held, tendons))
             if found[-1].kind in ("force", "torque") and _pulled(source):
-                what = f"{found[-1].where}: sensor {name!r} does not feel the forces of spatial"
+                what = f"{found[-1].where}: sensor {name!r} does not include the forces of spatial"
                 left.append(f"{what} tendons, as in MuJoCo before version 4")
         except _Unsupported as reason:
             what = f"{source.where('sensor', k)}: sensor {name!r} ({source['sensor_type'][k]})"
-            left.append(f"{what} is left out: {reason}")
+            left.append(f"{what} is ignored: {reason}")
     return found, left
 
 
@@ -70,7 +70,9 @@ def _sensor(
     data = SensorData(name, kind, cutoff=source["sensor_cutoff"][k], noise=noise)
     data = replace(data, where=source.where("sensor", k))
     if data.traits.size != source["sensor_dim"][k]:
-        raise _Unsupported(f"it has {source['sensor_dim'][k]} numbers, not {data.traits.size}")
+        raise _Unsupported(
+            f"it has {source['sensor_dim'][k]} numbers instead of {data.traits.size}"
+        )
     if data.traits.on == "joint":
         return _on_joint(source, i, data, held)
     if data.traits.on == "tendon":
@@ -128,7 +130,7 @@ def _on_frame(source: Source, k: int, data: SensorData) -> SensorData:
 def _owner(source: Source, kind: str, i: int) -> tuple[int, list[float], list[float]]:
     """The body of something with a frame, and where it is on the body."""
     if kind not in _FRAMES:
-        raise _Unsupported(f"it is on a {kind}")
+        raise _Unsupported(f"it is attached to a {kind}")
     if kind == "camera" and source["cam_mode"][i] != "fixed":
         raise _Unsupported(f"its camera follows the robot (mode {source['cam_mode'][i]!r})")
     if kind == "xbody":
@@ -143,7 +145,9 @@ def _frame(source: Source, kind: str, i: int) -> tuple[str, Transform]:
     """The link and the pose on it of something with a frame."""
     body, position, quaternion = _owner(source, kind, i)
     if source["body_mocapid"][body] >= 0:
-        raise _Unsupported(f"it is on {source.bodies[body]!r}, which the user moves (mocap)")
+        raise _Unsupported(
+            f"it is attached to {source.bodies[body]!r}, which the user moves (mocap)"
+        )
     return source.bodies[body], pose(position, quaternion)
 
 
@@ -161,7 +165,7 @@ def _at_rest(source: Source, kind: str, i: int) -> Vector:
 
 
 def _intrinsics(source: Source, camera: int) -> tuple[float, ...]:
-    """Focal lengths and the image's centre, in pixels."""
+    """Return focal lengths and the center of the image, in pixels."""
     width, height = source["cam_resolution"][camera]
     wide, high = source["cam_sensorsize"][camera]
     fx = fy = 0.5 / math.tan(source["cam_fovy"][camera] * math.pi / 360.0) * height
@@ -204,9 +208,9 @@ def _seen(source: Source, body: int) -> Iterator[Surface]:
             faces = source["triangles"][str(source["geom_dataid"][k])]
             triangles += len(faces)
             if triangles > MOST_TRIANGLES:
-                raise _Unsupported(f"its ray may meet over {MOST_TRIANGLES} triangles of meshes")
+                raise _Unsupported(f"its ray may hit more than {MOST_TRIANGLES} mesh triangles")
             yield Surface(link, kind, (), place, tuple(map(tuple, faces)))
         elif kind in SURFACES:
             yield Surface(link, kind, _size(kind, source["geom_size"][k]), place)
         else:
-            raise _Unsupported(f"its ray may meet a shape of type {kind}")
+            raise _Unsupported(f"its ray may hit a shape of type {kind}")

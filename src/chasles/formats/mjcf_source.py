@@ -41,7 +41,7 @@ _PLACES = {
     "equality/*": "equality",
     "sensor/*": "sensor",
 }
-"""Where a file has the parts of each kind."""
+"""Places of the parts of each kind in a file."""
 
 
 @dataclass
@@ -111,9 +111,9 @@ def opened(file: str) -> Source:
     notes: list[str] = []
     root = parse(file, load(file), notes)
     if root.tag != "mujoco":
-        remedy = "an MJCF file is a <mujoco>"
-        remedy = "a URDF file ends in .urdf" if root.tag == "robot" else remedy
-        problem = f"the document is a <{root.tag}>"
+        remedy = "the root element of an MJCF file is <mujoco>"
+        remedy = "use the ending .urdf for a URDF file" if root.tag == "robot" else remedy
+        problem = f"the root element is <{root.tag}>"
         raise ModelError("E-MJCF-007", problem, remedy, file=f"{file}:{root.sourceline}")
     return Source(file, compiled(file), root.get("model", ""), _lines(root), notes)
 
@@ -132,7 +132,7 @@ def pose(
 ) -> Transform:
     """Pose of a frame in another, from MuJoCo's numbers."""
     if not any(quaternion):
-        raise ModelError("E-MJCF-380", "a quaternion is zero", "the identity is (1, 0, 0, 0)")
+        raise ModelError("E-MJCF-380", "a quaternion is zero", "use (1, 0, 0, 0) for the identity")
     R = matrix_from_quaternion(Vector(tuple(quaternion)))
     return Transform.from_pose(R, Vector(tuple(position)))
 

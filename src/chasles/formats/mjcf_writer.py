@@ -39,10 +39,11 @@ _LEAST = 1e-15
 """MuJoCo refuses moving bodies with smaller masses or principal moments (mjMINVAL)."""
 
 _ROUNDING = 1e-12
-"""How far principal moments may fail to be those of a body, beside the moments about the link's
-origin, from which they are a difference."""
+"""Allowed violation by principal moments, relative to the moments about the link's origin, of which
+they are a difference.
+"""
 
-_ELSE = "save it as .toml"
+_ELSE = "save the robot as .toml"
 
 _ROLES = {
     "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
@@ -52,17 +53,17 @@ _ROLES = {
 
 _SUFFIXES = (".stl", ".obj", ".msh")
 _MOST_FACES = 200_000
-"""What MuJoCo reads of meshes: STL files that are binary, with so many triangles at most."""
+"""Largest number of triangles of binary STL meshes that MuJoCo reads."""
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a mechanism with all digits; read back, it moves the same, in MuJoCo's order of joints.
 
-    Joints of several freedoms and screws are written as joints in series (`model.graph`), and so
-    are links that are massless by intention: as several joints of one body. Frames are sites; loops
-    of spherical and revolute joints and welds are equalities of sites, mimic joints and polynomials
-    equalities of joints, gears those of fixed tendons; rotors are fixed tendons with armature.
-    Refused: other joints and couplings, and inertias that MuJoCo does not take.
+    Joints of several degrees of freedom and screws are written as joints in series (`model.graph`),
+    and so are links that are massless by intention: as several joints of one body. Frames are
+    sites; loops of spherical and revolute joints and welds are equalities of sites, mimic joints
+    and polynomials equalities of joints, gears those of fixed tendons; rotors are fixed tendons
+    with armature. Refused: other joints and couplings, and inertias that MuJoCo does not take.
     """
     notes = check_writable(description, "MJCF")
     source = at_children(in_series(description), _apart)
@@ -78,7 +79,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     add_tendons(root, source, bodies)
     notes += add_actuators(root, source)
     if description.fluid is not None:
-        notes.append("MuJoCo takes the boxes of links in the fluid from their principal axes")
+        notes.append("MuJoCo derives the boxes of links in a fluid from their principal axes")
     notes += add_keyframes(root, source, writer.written)
     notes += _add_shapes(root, bodies, description.shapes, os.fsdecode(path))
     named = [pair for pair in description.excluded if bodies.keys() >= {*pair}]
@@ -140,7 +141,9 @@ class _Writer:
             added(found[frame.link], "site", name=frame.name, **placed(frame.pose))
             if frame.name in self.taken:
                 name = unused_name(f"{frame.name}_site", self.taken)
-                self.notes.append(f"frame {frame.name!r} is read as {name!r}: a body has its name")
+                self.notes.append(
+                    f"frame {frame.name!r} is read back as {name!r}, because a body has its name"
+                )
         return found
 
     def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
@@ -164,7 +167,7 @@ class _Writer:
     ) -> etree._Element:
         """A body: its place where all joints are at zero, its joints there, and its inertia."""
         if name == WORLD:
-            problem = "MuJoCo has this name for what never moves and has no mass"
+            problem = "MuJoCo reserves this name for the fixed world"
             raise ModelError("E-MJCF-008", problem, "rename the link", part=f"link {name!r}")
         moving = [joint for joint in series if joint.kind != "fixed"]
         place, parent = Transform.identity(), found[series[0].parent if series else None]
@@ -192,8 +195,8 @@ class _Writer:
             place = compose(place, compose(inverted(held.child_pose), held.pose))
             link = held.parent
         if link in self.joint_of:
-            remedy = f"{_ELSE}, or let it be free from the world"
-            raise refusal("E-MJCF-009", joint, "is free from a link that moves", remedy)
+            remedy = f"{_ELSE}, or attach the free joint to the world"
+            raise refusal("E-MJCF-009", joint, "is a free joint on a moving link", remedy)
         if not place.is_identity:
             self.notes.append(f"joint {joint.name!r}: its coordinates are the pose in the world")
         return place
@@ -204,7 +207,9 @@ class _Writer:
             name = unused_name(f"{body}.{joint.name}", self.taken)
             kept = name == joint.child and compose(inverted(joint.child_pose), frame).is_identity
             if joint.child in self.named and not kept:
-                self.notes.append(f"link {joint.child!r} is no body in MJCF; its frame is left out")
+                self.notes.append(
+                    f"link {joint.child!r} is not a body in MJCF; its frame is not written"
+                )
 
     def _joint(self, body: etree._Element, joint: JointData, at: Transform) -> None:
         """A joint whose frame is `at` in the body's frame."""
@@ -212,7 +217,9 @@ class _Writer:
         if not kind or joint.reversed:
             raise refusal("E-MJCF-010", joint, lacking(joint), _ELSE)
         if kind == "ball" and Matrix.identity() != at.R:
-            raise refusal("E-MJCF-011", joint, "turns a massless link that is askew", _ELSE)
+            raise refusal(
+                "E-MJCF-011", joint, "rotates a massless link whose frame is not aligned", _ELSE
+            )
         given = {"name": joint.name, "type": kind}
         if kind in ("hinge", "slide"):
             given["axis"] = words(at.R @ joint.axis)
@@ -231,14 +238,16 @@ class _Writer:
     def _range(self, joint: JointData, key: str, lower: float, upper: float) -> dict[str, str]:
         if lower < upper:
             return {key: words([lower, upper])}
-        what = f"{key} {lower:g} to {upper:g} is no range for MuJoCo; left out"
+        what = f"{key} {lower:g} to {upper:g} is not a valid range in MuJoCo; it is not written"
         self.notes.append(f"joint {joint.name!r}: {what}")
         return {}
 
     def _inertia(self, body: etree._Element, link: LinkData, *, moves: bool) -> None:
         if moves and not self._heavy(link.name):
-            problem = "moves without mass or without inertia"
-            raise refusal("E-MJCF-012", link, problem, f"give it some, or {_ELSE} or .urdf")
+            problem = "moves, but has no mass or no inertia"
+            raise refusal(
+                "E-MJCF-012", link, problem, f"give it mass and inertia, or {_ELSE} or .urdf"
+            )
         if link.inertia == RigidInertia.zero():
             return
         mass, center, _ = link.inertia.about_center()
@@ -259,18 +268,18 @@ class _Writer:
         """Limits without a place, and another order of the coordinates."""
         self.notes += ball_limits(description.joints)
         self.notes += [
-            f"joint {j.name!r}: friction of a free joint acts along the world's axes "
-            "in MuJoCo where it is against translation, along the body's here"
+            f"joint {j.name!r}: translational friction of a free joint acts along the "
+            "world axes in MuJoCo, but along the body axes in chasles"
             for j in description.joints
             if j.traits.floating and j.friction
         ]
         single = (j for j in description.joints if "1" not in j.traits.units)
         if speeds := [j.name for j in single if j.limits.velocity != math.inf]:
-            self.notes.append(f"limits of velocity have no place in MJCF: {some(speeds)}")
+            self.notes.append(f"MJCF does not store velocity limits: {some(speeds)}")
         moving = set(self.written)
         order = [j.name for j in self.source.joints if j.name in moving]
         if order != self.written:
-            self.notes.append(f"coordinates are in MuJoCo's order: {some(self.written)}")
+            self.notes.append(f"coordinates are written in MuJoCo's order: {some(self.written)}")
 
 
 def _on_one_body(series: list[JointData]) -> bool:
@@ -293,7 +302,7 @@ def _frames(series: list[JointData]) -> list[Transform]:
 
 
 def _principal(link: LinkData) -> tuple[list[float], Matrix]:
-    """Principal moments about the centre of mass, and their axes in the link's frame."""
+    """Return principal moments about the center of mass, and their axes in the link's frame."""
     inertia = np.array(link.inertia.about_center()[2].matrix().rows, dtype=float)
     if np.count_nonzero(inertia - np.diag(np.diag(inertia))):
         moments, axes = np.linalg.eigh(inertia)
@@ -306,8 +315,8 @@ def _principal(link: LinkData) -> tuple[list[float], Matrix]:
     if moments.min() < -slack or moments[k] > others + slack or link.inertia.m < 0.0:
         a, b, c = moments
         body = f"mass {link.inertia.m:g} and principal moments {a:g}, {b:g}, {c:g}"
-        remedy = f"correct them, or {_ELSE} or .urdf"
-        raise refusal("E-MJCF-013", link, f"has {body}, as no body", remedy)
+        remedy = f"correct the inertia, or {_ELSE} or .urdf"
+        raise refusal("E-MJCF-013", link, f"has {body}, which is physically impossible", remedy)
     moments[k] = min(moments[k], others)
     return [max(x, 0.0) for x in moments.tolist()], Matrix(tuple(map(tuple, axes.tolist())))
 
@@ -329,14 +338,16 @@ def _add_shapes(
         if shape.kind == "mesh":
             mesh, trouble = _mesh(shape, file)
             if trouble:
-                notes.append(f"link {shape.link!r}: mesh {shape.file} {trouble}; it is left out")
+                notes.append(
+                    f"link {shape.link!r}: mesh {shape.file} {trouble}; the shape is not written"
+                )
                 continue
             given["mesh"] = meshes.setdefault((mesh, shape.size), f"mesh {len(meshes) + 1}")
         else:
             halved = SHAPE_TRAITS[shape.kind].halved  # but radii are whole
             given["size"] = words(0.5 * x if k in halved else x for k, x in enumerate(shape.size))
         if shape.link not in bodies:
-            notes.append(f"link {shape.link!r} is no body in MJCF; its shape is left out")
+            notes.append(f"link {shape.link!r} is not a body in MJCF; its shape is not written")
             continue
         if shape.bits is not None:
             given |= {"contype": f"{shape.bits[0]}", "conaffinity": f"{shape.bits[1]}"}
@@ -355,11 +366,14 @@ def _mesh(shape: ShapeData, file: str) -> tuple[str, str]:
     """The name of a mesh file as MuJoCo finds it; and what is wrong with it, if something is."""
     path = mesh_file(shape.file, file)
     if path is None:
-        return "", "is not found"
+        return "", "was not found"
     if path.suffix.lower() not in _SUFFIXES:
-        return "", f"is of no kind that MuJoCo reads ({', '.join(_SUFFIXES)})"
+        return "", f"has a type that MuJoCo does not read ({', '.join(_SUFFIXES)})"
     if path.suffix.lower() == ".stl" and not _binary(path):
-        return "", f"is no binary STL file of {_MOST_FACES} triangles or fewer, as MuJoCo reads"
+        return (
+            "",
+            f"is not a binary STL file with at most {_MOST_FACES} triangles, which MuJoCo requires",
+        )
     return renamed(path.name, os.fspath(path), file), ""
 
 

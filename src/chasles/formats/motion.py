@@ -30,7 +30,7 @@ from chasles.model.spaces import PositionSpace
 from chasles.writing import whole
 
 CHUNK = 4096
-"""How many instants are read at once."""
+"""Number of instants that are read at once."""
 
 ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 """A force (N) and a couple (N m)."""
@@ -127,12 +127,14 @@ def _recorded(
 
 
 def _empty(file: str) -> ModelError:
-    return ModelError("E-FILE-013", "there are no instants in it", "give one or more", file=file)
+    return ModelError(
+        "E-FILE-013", "the file has no instants", "give at least one instant", file=file
+    )
 
 
 def _timed(file: str) -> ModelError:
-    problem = "the motion has times of its own"
-    return ModelError("E-FILE-012", problem, "give no time step", file=file)
+    problem = "the motion already has times"
+    return ModelError("E-FILE-012", problem, "omit the time step", file=file)
 
 
 def motion_file(path: str | os.PathLike[str]) -> str:
@@ -147,7 +149,7 @@ def _check_quaternions(model: Model, block: Iterable[_Row], q: np.ndarray) -> No
         if np.any(zero):
             line, _ = next(itertools.islice(block, int(np.argmax(zero)), None))
             problem = f"the quaternion of joint {joint!r} is zero"
-            raise line.error("E-FILE-014", problem, "the identity is 1, 0, 0, 0")
+            raise line.error("E-FILE-014", problem, "use 1, 0, 0, 0 for the identity")
 
 
 def forces(path: str | os.PathLike[str]) -> Iterator[list[float]]:
@@ -175,20 +177,20 @@ def read_poses(path: str | os.PathLike[str]) -> tuple[np.ndarray | None, np.ndar
     header = _header(file, ["t", *POSITION, *ANGLES, *QUATERNION])
     turned = [names for names in (ANGLES, QUATERNION) if set(names) & set(header.names)]
     if len(turned) > 1:
-        problem = "orientations are given twice, by angles and by quaternions"
-        raise header.line.error("E-FILE-085", problem, "remove one of the two")
+        problem = "orientations are given twice, as angles and as quaternions"
+        raise header.line.error("E-FILE-085", problem, "remove one of them")
     places = {"t": header.places(["t"])} if "t" in header.names else {}
     places["pose"] = header.places([*POSITION, *itertools.chain.from_iterable(turned)])
     table = _Table(header.rows(), places)
     rows = list(_increasing(table) if "t" in places else table.rows)
     if not rows:
-        raise ModelError("E-FILE-082", "there are no poses in it", "give one or more", file=file)
+        raise ModelError("E-FILE-082", "the file has no poses", "give at least one pose", file=file)
     numbers = np.array([row for _, row in rows])
     poses = placed(numbers[:, places["pose"]])
     zero = ~poses[:, 3:].any(axis=1)
     if poses.shape[1] == 7 and zero.any():
         line = rows[int(np.argmax(zero))][0]
-        raise line.error("E-FILE-083", "the quaternion is zero", "the identity is 1, 0, 0, 0")
+        raise line.error("E-FILE-083", "the quaternion is zero", "use 1, 0, 0, 0 for the identity")
     return (numbers[:, places["t"][0]] if "t" in places else None), poses
 
 
@@ -284,8 +286,8 @@ def _reached(rows: Iterator[_Row], place: int) -> Iterator[_Row]:
     """The rows, each of which reaches its pose."""
     for line, numbers in rows:
         if numbers[place] == 0.0:
-            problem = "this posture does not reach its pose (solved is 0)"
-            raise line.error("E-FILE-084", problem, "remove the line, or move the pose")
+            problem = "this row did not reach its pose (solved is 0)"
+            raise line.error("E-FILE-084", problem, "remove the row, or move the pose")
         yield line, numbers
 
 
@@ -294,18 +296,20 @@ def _header(file: str, known: Sequence[str]) -> _Header:
     body = lines(file)
     first = next(body, None)
     if first is None:
-        remedy = "begin it with the names of its columns"
+        remedy = "begin the file with the column names"
         raise ModelError("E-FILE-016", "the file is empty", remedy, file=file, line=1)
     try:
         names = [name.strip() for name in next(csv.reader([first.text]))]
     except csv.Error as error:
-        raise first.error("E-FILE-017", f"{error}", "begin with names of columns") from error
+        raise first.error(
+            "E-FILE-017", f"{error}", "begin the file with the column names"
+        ) from error
     for name in names:
         if name not in known and not SIMULATED.fullmatch(name):
             problem = f"unknown column {short(name)}"
             raise first.error("E-FILE-018", problem, suggest(name[:100], dict.fromkeys(known)))
         if names.count(name) > 1:
-            raise first.error("E-FILE-019", f"column {name!r} is there twice", "remove one")
+            raise first.error("E-FILE-019", f"column {name!r} appears twice", "remove one")
     return _Header(first, names, body)
 
 
@@ -315,8 +319,8 @@ def _increasing(table: _Table) -> Iterator[_Row]:
     for line, numbers in table.rows:
         t = numbers[place]
         if t <= last:
-            problem = f"time {t!r} does not come after {last!r}"
-            raise line.error("E-FILE-020", problem, "sort the lines, and give each time once")
+            problem = f"time {t!r} is not later than the previous time {last!r}"
+            raise line.error("E-FILE-020", problem, "sort the rows by time and remove duplicates")
         last = t
         yield line, numbers
 
@@ -328,15 +332,17 @@ def _plain_motion(file: str, model: Model) -> _Table:
     names = [model.bodies[i].data.name for i in model.movers]
     for name, i in zip(names, model.movers, strict=True):
         if (count := model.bodies[i].joint.nq) != 1:
-            problem = f"joint {name!r} has {count} coordinates, which only a .csv motion can give"
-            raise ModelError("E-FILE-021", problem, "write one with a header", file=file)
+            problem = f"joint {name!r} has {count} coordinates, which only a .csv motion supports"
+            raise ModelError("E-FILE-021", problem, "write a .csv file with a header", file=file)
     body = lines(file)
     first = next(body, None)
     step = None
     if first is not None and len(first.text.split()) == 1:
         (step,) = _numbers(first, first.text.split(), ["time step"])
         if step <= 0.0:
-            raise first.error("E-FILE-022", f"the time step is {step!r}", "give more than 0")
+            raise first.error(
+                "E-FILE-022", f"the time step is {step!r}", "give a positive time step"
+            )
         first = next(body, None)
     rest = itertools.chain([] if first is None else [first], body)
     places = {x: list(range(k, 3 * len(names), 3)) for k, x in enumerate(QUANTITIES)}
@@ -354,21 +360,21 @@ def _instants(body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
         elif len(words) == 3 and names:
             numbers += _numbers(line, words, whole[len(numbers) : len(numbers) + 3])
         else:
-            remedy = f"give 3 for one joint (q qd qdd) or {len(whole)} for all {len(names)}"
+            remedy = f"give 3 numbers for one joint (q qd qdd) or {len(whole)} for all {len(names)}"
             raise line.error("E-FILE-023", f"{len(words)} numbers", remedy)
         if len(numbers) == len(whole):
             yield line, numbers
             numbers = []
     if numbers:
-        problem = f"the file ends with {len(numbers) // 3} of {len(names)} joints of an instant"
-        raise line.error("E-FILE-024", problem, "add the others")
+        problem = f"the file ends after {len(numbers) // 3} of {len(names)} joints of an instant"
+        raise line.error("E-FILE-024", problem, "add the missing joints")
 
 
 def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[float]:
     """The finite numbers of a line, as many as there are names for them."""
     if len(words) != len(names):
-        problem = f"{len(words)} numbers where {len(names)} belong: {some(names, 12)}"
-        raise line.error("E-FILE-025", problem, "add or remove some")
+        problem = f"the row has {len(words)} numbers instead of {len(names)}: {some(names, 12)}"
+        raise line.error("E-FILE-025", problem, "add or remove numbers")
     try:
         numbers = list(map(float, words))
     except ValueError:

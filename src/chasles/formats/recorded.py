@@ -37,20 +37,26 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
         found = {name: np.asarray(array, dtype=float) for name, array in found.items()}
     except (ValueError, TypeError) as error:
         zipped = is_zipfile(file)
-        fault = f"no motion can be read ({said(error)})" if zipped else "this is not a .npz file"
-        remedy = "give the motion.npz of `chasles simulate`"
+        fault = (
+            f"the motion cannot be read ({said(error)})"
+            if zipped
+            else "the file is not a .npz file"
+        )
+        remedy = "give the file motion.npz that `chasles simulate` writes"
         raise ModelError("E-FILE-027", fault, remedy, file=file) from None
     if named != MOTION_FORMAT:
         problem = f"the format is {short(named)}"
-        raise ModelError("E-FILE-028", problem, f"{MOTION_FORMAT!r} can be read", file=file)
+        raise ModelError("E-FILE-028", problem, f"use {MOTION_FORMAT!r}", file=file)
     t, q = found["t"], found["q"]
     qd = found.get("qd", np.zeros((t.size, nv)))
     if t.ndim != 1 or q.shape != (len(t), nq) or qd.shape != (len(t), nv) or not len(t):
-        problem = f"shapes {q.shape} and {qd.shape} of q and qd at times of shape {t.shape}"
-        remedy = f"the robot has {nq} coordinates: give a motion of this robot"
+        problem = f"q has shape {q.shape} and qd has shape {qd.shape}, but t has shape {t.shape}"
+        remedy = f"give a motion of this robot, which has {nq} coordinates"
         raise ModelError("E-FILE-029", problem, remedy, file=file)
     if not all(np.all(np.isfinite(each)) for each in found.values()) or np.any(np.diff(t) < 0.0):
-        raise ModelError("E-FILE-030", "numbers are not finite, or times decrease", file=file)
+        raise ModelError(
+            "E-FILE-030", "some numbers are not finite, or the times decrease", file=file
+        )
     return found
 
 
@@ -83,13 +89,13 @@ def _opened(file: str) -> Any:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError:
-        remedy = "pip install 'chasles[data]', or give a .csv"
+        remedy = "run pip install 'chasles[data]', or use a .csv file"
         raise ModelError("E-FILE-087", "Parquet needs pyarrow", remedy, file=file) from None
     try:
         return ParquetFile(file)
     except (ArrowException, OSError) as error:
-        problem = f"this is not a Parquet table ({said(error)})"
-        raise ModelError("E-FILE-086", problem, "write it again", file=file) from None
+        problem = f"the file is not a Parquet table ({said(error)})"
+        raise ModelError("E-FILE-086", problem, "write the file again", file=file) from None
 
 
 def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarray:
@@ -106,12 +112,12 @@ def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarr
             else np.zeros((len(batch), 0))
         )
     except (ValueError, TypeError) as error:
-        problem = f"a column does not have numbers ({said(error)})"
+        problem = f"a column is not numeric ({said(error)})"
         raise ModelError("E-FILE-088", problem, "write columns of doubles", file=file) from None
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
         row, column = bad[0]
-        problem = f"{names[column]} of row {first + int(row)} is not a finite number"
+        problem = f"{names[column]} in row {first + int(row)} is not a finite number"
         raise ModelError("E-FILE-091", problem, "give a finite number", file=file)
     return found
 

@@ -56,14 +56,14 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
     if same:
         paths = ", ".join(str(robot.path) for robot in exact or same)
         problem = "several robots have this name"
-        raise ModelError("E-FILE-034", problem, f"give the path of one: {paths}", part=name)
+        raise ModelError("E-FILE-034", problem, f"give the path of one of them: {paths}", part=name)
     names = dict.fromkeys([*also, *(robot.name for robot in known)])
     close = difflib.get_close_matches(name, names, n=3)
     hint = f"did you mean {', '.join(map(repr, close))}? " if close else ""
     suffix = Path(name).suffix
-    kind = f" of the unknown file type {suffix!r}" if suffix[1:].isalpha() else ""
-    problem = f"there is no such file{kind}, and no robot of this name is installed"
-    raise ModelError("E-FILE-035", problem, f"{hint}`chasles robots` lists them", part=name)
+    kind = f" and the file type {suffix!r} is unknown" if suffix[1:].isalpha() else ""
+    problem = f"there is no such file{kind}, and no installed robot has this name"
+    raise ModelError("E-FILE-035", problem, f"{hint}`chasles robots` lists all robots", part=name)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -39,28 +39,29 @@ UNBOUNDED = 1e16
 _PERPENDICULAR = 1e-9
 
 DENSITY = 1000.0
-"""Of a shape that is to give a link its mass, where the file does not say, kg/m3."""
+"""Density (kg/m3) of a shape that gives a link its mass, if the file does not state one."""
 
 GRAVITY = Vector.of(0.0, 0.0, -9.8)
-"""Of a `<world>` that does not say, m/s2."""
+"""Gravity (m/s2) of a `<world>` that does not state one."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read an SDF file.
 
-    The world is the link "world", the first. Parts of nested models, and of models beside others,
-    are named `model::part`. A joint between links that joints before it connect already closes a
-    loop. What no joint connects to the world floats, on a free joint (root_joint, if there is one
-    only), with a note; static models are fixed. Gravity is that of the `<world>`, or (0, 0, -9.81)
-    where the file is of a model only.
+    The world is the link "world", the first. Parts of nested models, and of several models, are
+    named `model::part`. A joint between links that are already connected closes a loop. Parts that
+    no joint connects to the world float on a free joint (root_joint, if there is only one), with a
+    note; static models are fixed. Gravity is that of the `<world>`, or (0, 0, -9.81) if the file
+    has only a model.
 
-    snap: as of URDF files. floating: free what a single fixed joint holds to the world.
+    `snap` is as for URDF files. `floating` frees a model that a single fixed joint holds to the
+    world.
     """
     document = opened(os.fsdecode(path), snap=snap)
     links = [LinkData(WORLD, RigidInertia.zero(), document.file)]
     links += [_link(node, document.file) for node in document.of("link")]
     if len(links) == 1:
-        raise ModelError("E-SDF-001", "there are no links", "add a <link>", file=document.file)
+        raise ModelError("E-SDF-001", "the model has no links", "add a <link>", file=document.file)
     joints = [_held(document, node) for node in document.of("link") if node.static]
     for node in document.of("joint"):
         if not node.static and node.part.text("type") != GEARBOX:
@@ -101,7 +102,7 @@ def _gravity(document: Document) -> Vector:
 
 
 DEFORMABLE = ("drake:deformable_properties", "{http://drake.mit.edu}deformable_properties")
-"""What Drake's deformable bodies have, with the prefix declared or not."""
+"""Elements of Drake's deformable bodies, with the prefix declared or not."""
 
 # Links and frames ------------------------------------------------------------------------------
 
@@ -110,14 +111,16 @@ def _link(node: Node, file: str) -> LinkData:
     """A link; its inertia is 1 kg and 1 kg m2 about each axis where the file gives none."""
     part = node.part
     if not truth(part, "gravity", True):
-        part.note("it has no gravity in the file; here it has")
+        part.note("gravity is turned off for it in the file, but acts on it here")
     if truth(part, "kinematic", False):
-        part.note("it is kinematic in the file; here forces move it")
+        part.note("it is kinematic in the file, but moves under forces here")
     if any(child.tag in DEFORMABLE for child in part.element):
-        part.note("it is deformable in the file; here it is rigid")
+        part.note("it is deformable in the file, but rigid here")
     inertial = part.find("inertial")
     if inertial is None and not node.static:
-        part.note("it has no <inertial>; taken as SDF does: 1 kg, and 1 kg m2 about each axis")
+        part.note(
+            "it has no <inertial>; SDF's defaults are used: 1 kg, and 1 kg m2 about each axis"
+        )
     if inertial is not None and is_auto(inertial):
         return LinkData(node.name, _uniform(node, inertial, file), part.where)
     inertia = inertial_of(part if inertial is None else inertial).about_origin()
@@ -150,8 +153,10 @@ def _uniform(node: Node, inertial: Part, file: str) -> RigidInertia:
             center = Vector(tuple(solid.center.tolist()))
             total += RigidInertia.from_center(density * solid.volume, center, tensor)
     mass = inertial.number("mass", total.m)
-    left = f"; {unknown} of unknown volume, taken as 1 kg and 1 kg m2" if unknown else ""
-    inertial.note(f"{mass:g} kg, from the volumes of its {len(parts)} collision shapes{left}")
+    left = f"; {unknown} shapes of unknown volume count as 1 kg and 1 kg m2" if unknown else ""
+    inertial.note(
+        f"{mass:g} kg, computed from the volumes of its {len(parts)} collision shapes{left}"
+    )
     scale = mass / total.m
     return RigidInertia(mass, total.h * scale, Symmetric(*(x * scale for x in total.I)))
 
@@ -175,13 +180,13 @@ def inertial_of(inertial: Part) -> Inertial:
     if inertial.tag != "inertial":
         return Inertial(1.0, Transform.identity(), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     if inertial.find("fluid_added_mass") is not None:
-        inertial.note("fluid_added_mass is not used")
+        inertial.note("fluid_added_mass is ignored")
     tensor = inertial.find("inertia")
     usual = zip(MOMENTS, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0), strict=True)
     moments = [x if tensor is None else tensor.number(tag, x) for tag, x in usual]
     pose, base = placed(inertial)
     if base:
-        inertial.note("relative_to of its pose is not used, as SDF says")
+        inertial.note("relative_to of its pose is ignored, as SDF specifies")
     return Inertial(inertial.number("mass", 1.0), pose, moments)
 
 
@@ -199,12 +204,12 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
     part = node.part
     given, kinds = part.text("type"), spelled("SDF")
     if given not in kinds:
-        problem = f"its type {given!r} is not read"
+        problem = f"its type {given!r} is not supported"
         raise part.error("E-SDF-003", problem, f"use one of {', '.join((*kinds, GEARBOX))}")
     parent, child = (end(node, tag) or document.top for tag in ("parent", "child"))
     if parent is child or child is document.top:
-        fault = "it joins a link to itself" if parent is child else "its child is the world"
-        raise part.error("E-SDF-004", fault, "name another link as its child")
+        fault = "it connects a link to itself" if parent is child else "its child is the world"
+        raise part.error("E-SDF-004", fault, "name a link of the model as its child")
     ends = parent.name or WORLD, child.name, relative(node, parent)
     place = relative(node, child)
     joint = JointData(node.name, kinds[given], *ends, child_pose=place, where=part.where)
@@ -234,7 +239,7 @@ def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], lis
 
 
 def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
-    """A joint, with what `<axis>` says of one freedom."""
+    """Return a joint with the data of `<axis>` for one degree of freedom."""
     axis = node.part.find(tag)
     if axis is None:
         raise node.part.error("E-SDF-005", f"there is no <{tag}>", "add one")
@@ -288,8 +293,8 @@ def _mimic(node: Node, mimic: Part) -> Mimic:
     """Its coordinate is multiplier times (that of the leader minus reference), plus offset."""
     leader = node.beside(mimic.text("joint"), mimic)
     if leader.kind != "joint" or mimic.element.get("axis", "axis") != "axis":
-        problem = "mimic must name a joint, and its first axis"
-        raise mimic.error("E-SDF-006", problem, "name one with one axis")
+        problem = "mimic must name a joint and its first axis"
+        raise mimic.error("E-SDF-006", problem, "name a joint with one axis")
     ratio = mimic.number("multiplier", 1.0)
     offset = mimic.number("offset", 0.0) - ratio * mimic.number("reference", 0.0)
     return Mimic(leader.name, ratio, offset)
@@ -301,7 +306,7 @@ def _pitch(joint: Part) -> float:
         return joint.number("screw_thread_pitch", 1.0) / (2.0 * math.pi)
     older = joint.number("thread_pitch", 1.0)
     if older == 0.0:
-        raise joint.error("E-SDF-007", "thread_pitch is 0", "give the radians for one metre")
+        raise joint.error("E-SDF-007", "thread_pitch is 0", "give the rotation in rad per metre")
     return -1.0 / older
 
 
@@ -324,14 +329,14 @@ def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
     geometry = part.need("geometry")
     found = geometry.find(*SHAPE_TRAITS)
     if found is None:
-        raise geometry.error("E-SDF-033", f"geometry has none of {', '.join(SHAPE_TRAITS)}")
+        raise geometry.error("E-SDF-033", f"geometry contains none of {', '.join(SHAPE_TRAITS)}")
     pose, base = placed(part)
     name = ""
     if found.tag == "mesh" and found.need("uri"):
         name = renamed(found.content("uri"), part.source.file, file)
     size = found.sizes()
     if found.tag != "mesh" and min(size) <= 0.0:
-        raise found.error("E-SDF-034", f"{found.tag} has no volume", "give sizes above 0")
+        raise found.error("E-SDF-034", f"{found.tag} has no volume", "give positive sizes")
     color = _color(part) if part.tag == "visual" else None
     return ShapeData(link, found.tag, size, pose, name, color, part.tag), base
 
@@ -363,7 +368,7 @@ def _spanned(links: list[LinkData], joints: list[JointData]) -> tuple[list[str],
     part_of = {link.name: [link.name] for link in links}
     loops, carried = [], set()
     for joint in joints:
-        assert joint.parent is not None, "the world is a link"
+        assert joint.parent is not None, "a link is named 'world', which SDF reserves"
         less, more = sorted((part_of[joint.parent], part_of[joint.child]), key=len)
         if less is more:
             loops.append(joint.name)
@@ -384,7 +389,7 @@ def _floating(document: Document, roots: list[str]) -> list[JointData]:
     for root in roots:
         wanted = "root_joint" if len(roots) == 1 else f"{root}_free"
         name = unused_name(wanted, document.ties)
-        what = f"no joint connects link {root!r} to the world, so it floats, on joint {name!r}"
+        what = f"no joint connects link {root!r} to the world, so it floats on joint {name!r}"
         document.notes.append(f"{document.file}: {what}")
         found.append(JointData(name, "free", WORLD, root, where=document.file))
     return found
@@ -395,6 +400,6 @@ def _set_free(document: Document, joints: list[JointData]) -> list[JointData]:
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) > 1 or (held and held[0].kind != "fixed"):
         names = ", ".join(repr(joint.name) for joint in held)
-        remedy = "only what a single fixed joint holds can be made to float: leave out floating"
+        remedy = "omit `floating`, which applies only to a model held by a single fixed joint"
         raise ModelError("E-SDF-008", f"the world holds {names}", remedy, file=document.file)
     return [joint for joint in joints if joint.parent != WORLD]

@@ -67,7 +67,7 @@ class Document:
         node = Node(part, kind, scope.prefix + name, scope, given, **facts)
         node.base = base or node.base
         if len(self.nodes) >= MAX_PARTS:
-            problem = f"more than {MAX_PARTS} links, joints and frames"
+            problem = f"the file has more than {MAX_PARTS} links, joints and frames"
             raise ModelError("E-SDF-012", problem, "simplify the file", file=self.file)
         self.nodes.append(scope.add(node, name))
         if node.kind == "joint":
@@ -109,16 +109,18 @@ def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
     element = parse(file, load(file), notes)
     part = Part(Source(file, "", snap, notes), element, "file")
     if element.tag not in ("sdf", "gazebo"):
-        raise part.error("E-SDF-014", f"the document is a <{element.tag}>", "an SDF file is <sdf>")
+        raise part.error(
+            "E-SDF-014", f"the root element is <{element.tag}>", "use <sdf> as the root element"
+        )
     version = part.text("version")
     minor = _minor(version)
     if minor is None or not version.startswith("1."):
-        raise part.error("E-SDF-015", f"version is {short(version)}", "give one like 1.9")
+        raise part.error("E-SDF-015", f"version is {short(version)}", "give a version such as 1.9")
     if minor < OLDEST:
         part.note(f"version {version} is older than 1.{OLDEST}; converted as sdformat does")
     _convert(element, minor)
     if minor > NEWEST:
-        part.note(f"version {version} is newer than 1.{NEWEST}, as which it is read")
+        part.note(f"version {version} is newer than 1.{NEWEST}; it is read as 1.{NEWEST}")
     return part, minor
 
 
@@ -158,7 +160,7 @@ def _parts(document: Document, scope: Node, owner: Part, way: _Way) -> None:
         part = child.named()
         name = part.text("name")
         if name == WORLD or (name.startswith("__") and name.endswith("__")):
-            raise part.error("E-SDF-017", "SDF keeps this name for itself", "rename it")
+            raise part.error("E-SDF-017", "SDF reserves this name", "rename it")
         if child.tag == "model":
             _model(document, scope, part, way)
             continue
@@ -170,7 +172,11 @@ def _parts(document: Document, scope: Node, owner: Part, way: _Way) -> None:
 def _model(document: Document, scope: Node, part: Part, way: _Way, version: int = 0) -> None:
     """A model and its parts. version: of its own file."""
     if len(way.above) > MAX_NESTING:
-        raise part.error("E-SDF-018", f"more than {MAX_NESTING} nested models", "nest them less")
+        raise part.error(
+            "E-SDF-018",
+            f"models are nested more than {MAX_NESTING} levels deep",
+            "reduce the nesting",
+        )
     name = part.text("name")
     facts = _model_facts(part, version or scope.version)
     node = document.add(scope, part, name, **facts)
@@ -193,14 +199,14 @@ def _include(document: Document, scope: Node, part: Part, way: _Way) -> None:
     """A model of another file, with a name, place and the rest that the `<include>` may give."""
     uri, file = part.content("uri"), _included(part)
     if file in way.above:
-        raise part.error("E-SDF-019", f"{short(uri)} includes itself", "leave one <include> out")
+        raise part.error("E-SDF-019", f"{short(uri)} includes itself", "remove one <include>")
     try:
         root, version = _root(file, document.snap, document.notes)
     except ModelError as error:
         problem = f"cannot include {short(uri)}: {error.fault}"
         raise part.error("E-SDF-020", problem, error.remedy) from None
     if root.find("model") is None and root.find("light", "actor") is not None:
-        part.note(f"{short(uri)} is no model, and not used")
+        part.note(f"{short(uri)} is not a model and is ignored")
         return
     model = _overridden(root.need("model"), part)
     within = replace(way, above=(*way.above, file))
@@ -208,15 +214,17 @@ def _include(document: Document, scope: Node, part: Part, way: _Way) -> None:
         _model(document, scope, model, within, version)
         return
     if scope.kind == WORLD and model.find("link") is not None:
-        problem = f"{short(uri)} has links, which a world cannot have"
-        raise part.error("E-SDF-021", problem, "leave out merge")
+        problem = f"{short(uri)} has links, which are not allowed in a world"
+        raise part.error("E-SDF-021", problem, "omit `merge`")
     _merge(document, scope, model, within, version)
 
 
 def _overridden(model: Part, include: Part) -> Part:
     """A model with what an `<include>` of it says in the place of its own."""
     if include.find("placement_frame") is not None and include.find("pose") is None:
-        raise include.error("E-SDF-022", "placement_frame says what <pose> places", "add a <pose>")
+        raise include.error(
+            "E-SDF-022", "give placement_frame, which <pose> places", "add a <pose>"
+        )
     for key in ("name", "placement_frame"):
         if text := include.content(key):
             model.element.set(key, text)
@@ -232,7 +240,7 @@ def _overridden(model: Part, include: Part) -> Part:
 def _merge(document: Document, scope: Node, part: Part, way: _Way, version: int) -> None:
     """Add an included model's parts to its scope, with sdformat's name for its own frame."""
     if truth(part, "static", False) and not way.static:
-        part.note("static is not used of a model that is merged, as SDF says")
+        part.note("static is ignored for a merged model, as SDF specifies")
     name = f"_merged__{part.text('name')}__model__"
     facts = _model_facts(part, version)
     origin = document.add(scope, part, name, kind="frame", into=scope, **facts)
@@ -245,12 +253,16 @@ def _included(part: Part) -> str:
     uri = part.content("uri")
     if uri.startswith(("http://", "https://")):
         problem = f"uri is {short(uri)}"
-        raise part.error("E-SDF-030", problem, "nothing is fetched: save the model, give its path")
+        raise part.error(
+            "E-SDF-030", problem, "save the model locally and give its path; nothing is downloaded"
+        )
     path: Path | None = Path(part.source.file).parent / uri.removeprefix("file://")
     if package_of(uri):
         path = next((x for x in candidates(uri, part.source.file) if os.path.exists(x)), None)
     if path is None:
-        problem = f"{short(uri)} is not in a folder above the file, nor in {', '.join(VARIABLES)}"
+        problem = (
+            f"{short(uri)} is neither in a folder above the file nor in {', '.join(VARIABLES)}"
+        )
         raise part.error("E-SDF-031", problem, "put the model's folder there")
     return os.fspath(_main(part, path) if os.path.isdir(path) else path)
 
@@ -293,7 +305,9 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
             continue
         ratio = node.part.number("gearbox_ratio", 1.0)
         if ratio == 0.0:
-            raise node.part.error("E-SDF-028", "gearbox_ratio is 0", "give it, or fix its child")
+            raise node.part.error(
+                "E-SDF-028", "gearbox_ratio is 0", "give a ratio, or fix the child link"
+            )
         first, sense = _angle(node, "parent", "axis", turning)
         second, other = _angle(node, "child", "axis2", turning)
         yield gear(node.name, second, {first: -ratio * sense * other}, where=node.part.where)

@@ -48,7 +48,7 @@ class Node:
 
     def beside(self, name: str, part: Part) -> "Node":
         """The frame of a name where this one stands."""
-        assert self.scope is not None, "all parts stand in a model or a world"
+        assert self.scope is not None, "all parts belong to a model or a world"
         return self.scope.find(name, part)
 
     @property
@@ -90,8 +90,8 @@ class Node:
         node = next_of(first)
         while node is not None:
             if node in way:
-                problem = f"its frame is defined by itself, through {node.name!r}"
-                raise self.part.error("E-SDF-024", problem, "name another one")
+                problem = f"its frame is defined in terms of itself, through {node.name!r}"
+                raise self.part.error("E-SDF-024", problem, "name another frame")
             way[node] = None
             node = next_of(node)
         return list(way)
@@ -126,7 +126,9 @@ class Node:
         model, _, rest = name.partition("::")
         if rest and model in self.nodes and model != WORLD and self.nodes[model].version:
             return self.nodes[model].find(rest, part)
-        raise part.error("E-SDF-026", f"there is no frame {name!r} here", suggest(name, self.nodes))
+        raise part.error(
+            "E-SDF-026", f"there is no frame {name!r} in this scope", suggest(name, self.nodes)
+        )
 
 
 def relative(a: Node, b: Node) -> Transform:
@@ -173,7 +175,9 @@ def placed(part: Part) -> tuple[Transform, str]:
         x, y, z, *q = map(float, pose.numerals("pose", text or "0 0 0 0 0 0 1", 7))
         size = math.hypot(*q)
         if not 1e-9 < size < math.inf:
-            raise pose.error("E-SDF-010", "the quaternion of pose has no length", "give a unit one")
+            raise pose.error(
+                "E-SDF-010", "the quaternion of the pose has zero length", "give a unit quaternion"
+            )
         x1, y1, z1, w1 = (entry / size for entry in q)
         R = matrix_from_quaternion(Vector.of(w1, x1, y1, z1))
         return Transform.from_pose(R, Vector.of(x, y, z)), base
@@ -190,13 +194,13 @@ def end(joint: Node, tag: str) -> Node | None:
     """The link at an end of a joint, by its own name or that of a frame on it; None: the world."""
     part, name = joint.part.need(tag), joint.part.content(tag)
     if not name:
-        raise part.error("E-SDF-023", f"there is no name in <{tag}>", "give that of a link")
+        raise part.error("E-SDF-023", f"<{tag}> does not contain a name", "give the name of a link")
     return None if name == WORLD else joint.beside(name, part).carrier
 
 
 def direction(joint: Node, axis: Part) -> Vector:
     """The unit vector of an `<axis>` or `<axis2>`, in the joint's frame."""
-    assert joint.scope is not None, "joints stand in a model or a world"
+    assert joint.scope is not None, "joints belong to a model or a world"
     xyz = axis.find("xyz")
     given = Vector.of(0.0, 0.0, 1.0) if xyz is None else axis.axis()
     named = "" if xyz is None else xyz.element.get("expressed_in", "")

@@ -28,9 +28,9 @@ VERSION = "1.11"
 """The first with mimic joints and with metres for one turn of a screw."""
 
 _CLOSED = 1e-12
-"""How far apart, in m or rad, the frames of a closed loop may be: rounding."""
+"""Largest rounding error (m or rad) between the frames of a closed loop."""
 
-_ELSE = "save it as .toml"
+_ELSE = "save the robot as .toml"
 
 Kind = TypeVar("Kind", bound=JointData)
 
@@ -40,9 +40,9 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
     Loops are joints between links that other joints connect already, so they must be closed where
     all coordinates are zero. Links that float are connected to nothing. Cylindrical joints and
-    others are written in series (`model.graph`), ratios of two revolute joints as gearboxes.
-    Refused: what SDF cannot say (other couplings, armature, free joints elsewhere than at the
-    world's origin, other joints).
+    others are written in series (`model.graph`), ratios of two revolute joints as gearboxes. Parts
+    that SDF cannot represent are refused: other couplings, armature, free joints away from the
+    world's origin, other joints.
     """
     notes = check_writable(description, "SDF")
     source = _renamed(in_series(description, "SDF"), notes)
@@ -52,7 +52,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         _check(joint)
     for joint in free:
         _check_free(joint)
-        what = "is written as none, as SDF lets float what nothing holds; read back, it comes first"
+        what = "is implied: an SDF model floats if nothing holds it; when read back, it comes first"
         notes.append(f"joint {joint.name!r} {what}")
     root = xml.added(None, "sdf", version=VERSION)
     outer = root
@@ -63,7 +63,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     _add_parts(model, source, [joint.child for joint in free], joints)
     notes += ball_limits(source.joints)
     if light := [link.name for link in source.links if not link.inertia.m]:
-        notes.append(f"Gazebo takes no links without mass: {some(light)}")
+        notes.append(f"Gazebo does not accept links without mass: {some(light)}")
     store(path, xml.printed(root))
     return tuple(notes)
 
@@ -112,9 +112,9 @@ def _renamed(source: Description, notes: list[str]) -> Description:
     if len(kept) < len(source.links):
         for frame in source.frames:
             if frame.link == WORLD:
-                notes.append(f"frame {frame.name!r} is on the world, not in the model; left out")
+                notes.append(f"frame {frame.name!r} is attached to the world and is not written")
         if any(shape.link == WORLD for shape in source.shapes):
-            notes.append("shapes of the world are not in the model; left out")
+            notes.append("shapes attached to the world are not written")
 
     def legal(what: str, names: Iterable[str]) -> dict[str, str]:
         found = {}
@@ -123,7 +123,9 @@ def _renamed(source: Description, notes: list[str]) -> Description:
             plain = plain.strip("_") if plain.startswith("__") else plain
             found[name] = unused_name(plain or what, taken)
             if found[name] != name:
-                notes.append(f"{what} {short(name)} is written as {found[name]!r}, a name for SDF")
+                notes.append(
+                    f"{what} {short(name)} is written as {found[name]!r}, a valid SDF name"
+                )
         return found
 
     links = legal("link", (link.name for link in kept))
@@ -175,8 +177,8 @@ def _check_free(joint: JointData) -> None:
     """Refuse a free joint whose coordinates are not the pose in the world."""
     here = joint.pose.is_identity and joint.child_pose.is_identity
     if joint.parent is not None or not here or joint.resists or joint.reversed:
-        problem = "is free from elsewhere than the world's origin, or not without resistance"
-        raise refusal("E-SDF-037", joint, problem, f"{_ELSE}, or let it start there")
+        problem = "starts away from the world's origin, or has damping, friction or a spring"
+        raise refusal("E-SDF-037", joint, problem, f"{_ELSE}, or let it start at the origin")
 
 
 def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> None:
@@ -189,7 +191,9 @@ def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> Non
         apart += np.ravel(np.subtract(first.R.rows, second.R.rows)).tolist()
     if max(map(abs, apart)) > _CLOSED * (1.0 + max(map(abs, first.r))):
         problem = "is open where all coordinates are zero"
-        raise refusal("E-SDF-038", loop, problem, f"{_ELSE}, or choose zeros where it is closed")
+        raise refusal(
+            "E-SDF-038", loop, problem, f"{_ELSE}, or choose zero coordinates that close it"
+        )
     if one != other:
         problem = f"closes through the free joint of link {other or one!r}"
         raise refusal("E-SDF-039", loop, problem, f"{_ELSE} or .xml")
@@ -264,7 +268,7 @@ def _add_joint(model: etree._Element, joint: JointData, place: Transform, base: 
 
 
 def _add_axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
-    """One freedom of a joint."""
+    """Add one degree of freedom of a joint."""
     xml.add_texts(element, xyz=words(axis))
     bounds = Limits() if _is_ball(joint) else joint.limits
     if limits := {key: x for key, x in vars(bounds).items() if math.isfinite(x)}:
@@ -292,8 +296,8 @@ def _add_gears(model: etree._Element, source: Description) -> None:
         pair = [joints[name] for name in data.freedoms if name in joints]
         shared = _shared(pair)
         if constant or len(slopes) != 2 or shared is None:
-            problem = "is no ratio of two revolute joints on one link"
-            raise refusal("E-SDF-040", data, problem, "save it as .toml or .xml")
+            problem = "is not a gear ratio between two revolute joints on one link"
+            raise refusal("E-SDF-040", data, problem, "save the robot as .toml or .xml")
         first, second = zip(pair, slopes, strict=True)
         if first[1] == 1.0:  # the child follows, with this factor, as it is read back
             first, second = second, first

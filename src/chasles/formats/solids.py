@@ -1,4 +1,4 @@
-"""Uniform solids: volume, centre and moments of the shapes that a file gives to a link."""
+"""Uniform solids: volume, center and moments of the shapes of a link."""
 
 import math
 import os
@@ -19,7 +19,7 @@ MOST_BYTES = 64 * 2**20
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A body of density 1 in a link's frame: m3, m, m5 about its centre, and a box around it."""
+    """A body of density 1 in a link's frame: m3, m, m5 about its center, and a bounding box."""
 
     volume: float
     center: np.ndarray

@@ -1,4 +1,4 @@
-"""SRDF files beside URDF files: pairs of links whose collisions are not checked.
+"""SRDF files next to URDF files: pairs of links whose collisions are not checked.
 
 The format is that of wiki.ros.org/srdf: `<disable_collisions link1= link2=>`. Groups, states and
 virtual joints are not read.
@@ -38,8 +38,10 @@ def disabled(path: str | os.PathLike[str], links: Iterable[str]) -> list[tuple[s
     file = os.fsdecode(path)
     root = xml.parse(file, load(file))
     if root.tag.rpartition("}")[2] != "robot":
-        problem = f"the document is a <{root.tag}>"
-        raise ModelError("E-SRDF-001", problem, "an SRDF file is a <robot>", file=file)
+        problem = f"the root element is <{root.tag}>"
+        raise ModelError(
+            "E-SRDF-001", problem, "use <robot> as the root element of an SRDF file", file=file
+        )
     known = frozenset(links)
     return [pair for pair in _pairs(root, file) if known.issuperset(pair)]
 

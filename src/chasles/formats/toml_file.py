@@ -35,7 +35,7 @@ _TEXTS = re.compile(
 """Texts and comments, as `tomllib` finds them up to the first mistake."""
 
 _STATEMENT = re.compile(r"[=,\[\]{}\n]+")
-"""What stands between keys, values and headers."""
+"""Separators of keys, values and headers."""
 
 
 UNITS: dict[str, dict[str, Callable[[float], float]]] = {
@@ -43,7 +43,7 @@ UNITS: dict[str, dict[str, Callable[[float], float]]] = {
     "length": {"m": float, "mm": lambda x: x / 1e3},
     "mass": {"kg": float, "g": lambda x: x / 1e3},
 }
-"""What takes a number in a unit to SI; the first of each is SI itself."""
+"""Conversions of numbers from a unit to SI; the first of each is SI itself."""
 
 ANGLES = ("theta", "alpha", "rpy", "child_rpy")
 LENGTHS = ("d", "a", "b", "center", "position", "child_position", "radius", "pitch", "size")
@@ -151,8 +151,8 @@ class TomlFile:
         """The values of all tables [[name]], in SI. kind: of joints that do not say theirs."""
         given = self.data.get(name, [])
         if not isinstance(given, list):
-            problem = f"{name} is no list of tables"
-            raise self.error("E-TOML-013", problem, f"write [[{name}]] above each", name)
+            problem = f"{name} is not a list of tables"
+            raise self.error("E-TOML-013", problem, f"write [[{name}]] above each table", name)
         return [self._read(row, known, kind, name, i) for i, row in enumerate(given)]
 
     def _read(
@@ -166,7 +166,7 @@ class TomlFile:
     def _check_keys(self, given: Any, known: Mapping[str, object], *path: str | int) -> None:
         if not isinstance(given, dict):
             problem = f"{path[0]} is {given!r:.40}"
-            raise self.error("E-TOML-014", problem, f"give a table of {', '.join(known)}", *path)
+            raise self.error("E-TOML-014", problem, f"use a table with {', '.join(known)}", *path)
         for key in given:
             if key not in known:
                 problem = f"unknown key {key!r}"
@@ -217,9 +217,9 @@ def _check_size(file: str, data: bytes) -> None:
     """Refuse what would take much memory to parse."""
     marks = sum(data.count(mark.encode()) for mark in _MARKS)
     if len(data) > MAX_BYTES or marks > MAX_MARKS:
-        size = f"{len(data) / 2**20:.1f} MB with {marks} signs of keys, entries and lines"
-        problem = f"{size}; {MAX_BYTES // 2**20} MB with {MAX_MARKS} are read"
-        raise ModelError("E-TOML-012", problem, "check that this is the right file", file=file)
+        size = f"{len(data) / 2**20:.1f} MB with {marks} keys, entries and lines"
+        problem = f"the file has {size}; the limit is {MAX_BYTES // 2**20} MB and {MAX_MARKS}"
+        raise ModelError("E-TOML-012", problem, "check that this is the intended file", file=file)
 
 
 def _check_keys(file: str, text: str) -> None:
@@ -235,8 +235,8 @@ def _decoded(file: str, data: bytes) -> str:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        problem = "this is no text in UTF-8"
-        raise ModelError("E-TOML-016", problem, "save it as such", file=file, line=line) from None
+        problem = "the file is not UTF-8 text"
+        raise ModelError("E-TOML-016", problem, "save it in UTF-8", file=file, line=line) from None
 
 
 def _parsed(file: str, text: str) -> dict[str, Any]:
@@ -244,10 +244,16 @@ def _parsed(file: str, text: str) -> dict[str, Any]:
         return tomllib.loads(text, parse_float=_Printed)
     except (ValueError, RecursionError) as error:
         found = re.search(r"(.*?) \(at line (\d+)", str(error))
-        what = found[1] if found else "nested too deep" if isinstance(error, RecursionError) else ""
+        what = (
+            found[1]
+            if found
+            else "the document is nested too deeply"
+            if isinstance(error, RecursionError)
+            else ""
+        )
         line = int(found[2]) if found else text.count("\n") + 1
         what = what or str(error).removesuffix(" (at end of document)")
-        remedy = "write it as toml.io says"
+        remedy = "follow the TOML syntax (toml.io)"
         raise ModelError("E-TOML-017", what, remedy, file=file, line=line) from None
 
 

@@ -3,14 +3,14 @@
 The format is that of wiki.ros.org/urdf/XML. Joint types beyond it are read: spherical,
 yaw_pitch_roll, universal (`<axis>` and an optional perpendicular `<axis2>`), cylindrical,
 sphere_in_cylinder, helical (attribute `pitch`, m/rad), rack_and_pinion and rolling (attribute
-`radius`, m). Of simulator extensions the sensors in `<gazebo>` are read. Transmissions are ignored;
-no other file is ever opened.
+`radius`, m). Of simulator extensions, sensors and springs in `<gazebo>` are read, and simple
+transmissions. No other file is ever opened.
 """
 
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -36,6 +36,8 @@ from chasles.model import SHAPE_TRAITS, Description, JointData, Limits, LinkData
 from chasles.model.build import compose
 from chasles.model.description import Named, as_bounded, part_of, spelled, spelling, traits
 from chasles.model.graph import at_children, in_series, on_free_joint, taken_names, unused_name
+from chasles.model.joints import TYPES
+from chasles.model.machine import ActuatorData
 from chasles.writing import store
 
 UNBOUNDED = sys.float_info.max
@@ -43,7 +45,7 @@ UNBOUNDED = sys.float_info.max
 
 _KINDS = [kind for kind, row in SHAPE_TRAITS.items() if row.urdf]
 
-_ELSE, _ENDS = "save it as .toml or .xml", ("parent", "child")
+_ELSE, _ENDS = "save the robot as .toml or .xml", ("parent", "child")
 
 Color = tuple[float, ...]
 
@@ -65,19 +67,23 @@ def described(
 ) -> Description:
     """Read the document of a file; notes: of what it was parsed with, to which more are added."""
     if root.tag.rpartition("}")[2] != "robot":
-        problem = f"the document is a <{root.tag}>"
-        remedy = "a URDF file is a <robot>"
+        problem = f"the root element is <{root.tag}>"
+        remedy = "use <robot> as the root element of a URDF file"
         raise ModelError("E-URDF-001", problem, remedy, file=f"{file}:{root.sourceline}")
     robot = Part(Source(file, root.tag.removesuffix("robot"), snap, notes), root, "robot")
     parts = list(_named(robot, "link"))
     if not parts:
-        raise robot.error("E-URDF-002", "there are no links", "add a <link>")
+        raise robot.error("E-URDF-002", "the file has no links", "add a <link>")
     links = tuple(map(_link, parts))
-    joints = _motors(robot, tuple(map(_joint, _named(robot, "joint"))))
-    joints = with_springs(robot, joints)
-    actuators = tuple(transmissions(robot, joints))
-    colors = _materials(robot)
+    joints, actuators = tuple(map(_joint, _named(robot, "joint"))), tuple[ActuatorData, ...]()
     extensions = [(part.get("reference", ""), part) for part in root.iterfind("{*}gazebo")]
+    gears = list(robot.all("transmission"))
+    if gears:
+        joints = _motors(gears, joints)
+        actuators = tuple(transmissions(gears, joints))
+    if extensions:
+        joints = with_springs(robot.all("gazebo"), joints)
+    colors = _materials(robot)
     made = Description(
         root.get("name") or PurePath(file).stem,
         links,
@@ -91,7 +97,7 @@ def described(
         where=file,
         actuators=actuators,
     )
-    return with_sensors(made, extensions)
+    return with_sensors(made, extensions) if extensions else made
 
 
 def _named(robot: Part, tag: str) -> Iterator[Part]:
@@ -128,7 +134,7 @@ def inertial(part: Part) -> Inertial:
         return Inertial(0.0, pose, [0.0] * 6)
     absent = [x for x in MOMENTS if tensor is None or x not in tensor.element.attrib]
     if absent:
-        part.note(f"inertia has no {', '.join(absent)}; taken as 0; add what is missing")
+        part.note(f"inertia has no {', '.join(absent)}; 0 is used; add the missing attributes")
     moments = [0.0 if tensor is None else tensor.number(name, 0.0) for name in MOMENTS]
     return Inertial(mass.number("value"), pose, moments)
 
@@ -137,36 +143,40 @@ def inertial(part: Part) -> Inertial:
 
 
 def _joint(joint: Part) -> JointData:
-    given, kinds = joint.text("type"), spelled("URDF", own=True)
-    if given not in kinds:
-        raise joint.error("E-URDF-004", f"unknown type {short(given)}", f"use {', '.join(kinds)}")
+    given = joint.text("type")
+    kinds = (k for k, row in TYPES.items() if given in row.names.get("URDF", k).split())
+    kind = next(kinds, None)
+    if kind is None:
+        remedy = f"use {', '.join(spelled('URDF', own=True))}"
+        raise joint.error("E-URDF-004", f"unknown type {short(given)}", remedy)
     name, (parent, child) = joint.text("name"), (joint.need(x).text("link") for x in _ENDS)
-    data = JointData(name, kinds[given], parent, child, origin(joint), where=joint.where)
+    data = JointData(name, kind, parent, child, origin(joint), where=joint.where)
     return data if data.kind == "fixed" else _moving(joint, data)
 
 
 def _moving(joint: Part, data: JointData) -> JointData:
     """The data of a joint, with what only a moving one has."""
-    axis = joint.find("axis") if data.traits.along else None
-    second = joint.find("axis2") if len(data.traits.along) == 2 else None
+    kind = TYPES[data.kind]
+    axis = joint.find("axis") if kind.along else None
+    second = joint.find("axis2") if len(kind.along) == 2 else None
     dynamics, mimic = joint.find("dynamics"), joint.find("mimic")
-    numbers: dict[str, Any] = {name: joint.number(name) for name in data.traits.data}
+    numbers: dict[str, Any] = {name: joint.number(name) for name in kind.data}
     if dynamics is not None:
         numbers |= {key: dynamics.number(key, 0.0) for key in ("damping", "friction")}
     return replace(
         data,
         axis=Vector.of(1.0, 0.0, 0.0) if axis is None else axis.axis(),
         second_axis=None if second is None else second.axis(),
-        limits=_limits(joint, data.traits.bounds),
+        limits=_limits(joint, kind.bounds),
         mimic=None if mimic is None else follows(mimic),
         **numbers,
     )
 
 
-def _motors(robot: Part, joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
+def _motors(gears: Iterable[Part], joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
     """The joints with the inertia of rotors, which Drake's files have in each `<transmission>`."""
     found = {joint.name: joint for joint in joints}
-    for part in robot.all("transmission"):
+    for part in gears:
         actuator, driven = part.find("actuator"), part.find("joint")
         joint = None if driven is None else found.get(driven.element.get("name", ""))
         if joint is None or actuator is None or joint.kind == "fixed":
@@ -181,14 +191,14 @@ def _limits(joint: Part, bounds: str) -> Limits:
     limit = joint.find("limit")
     if limit is None:
         if bounds == "needed":
-            joint.note("no limit is given; taken as unbounded")
+            joint.note("no limit is given; the joint is taken as unbounded")
         return Limits()
     absent = {"velocity": math.inf, "effort": math.inf}
     if bounds == "needed":
         absent |= {"lower": 0.0, "upper": 0.0}
         for bound, value in absent.items():
             if bound not in limit.element.attrib:
-                limit.note(f"no {bound} limit is given; taken as {value:g}")
+                limit.note(f"no {bound} limit is given; {value:g} is used")
     elif bounds != "none":
         absent |= {"lower": -math.inf, "upper": math.inf}
     given = {bound: limit.number(bound, value) for bound, value in absent.items()}
@@ -206,7 +216,7 @@ def follows(mimic: Part) -> Mimic:
 
 
 def _materials(robot: Part) -> dict[str, Color]:
-    """The colours that a document names for all links."""
+    """Return the colors that a document names for all links."""
     found = {part.element.get("name"): _color(part, {}) for part in robot.all("material")}
     return {name: color for name, color in found.items() if name and color is not None}
 
@@ -216,11 +226,13 @@ def drawn(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
     geometry = part.need("geometry")
     found = geometry.find(*_KINDS)
     if found is None:
-        raise geometry.error("E-URDF-005", f"geometry has none of {', '.join(_KINDS)}", "add one")
+        raise geometry.error(
+            "E-URDF-005", f"geometry contains none of {', '.join(_KINDS)}", "add one"
+        )
     file = found.text("filename") if found.tag == "mesh" else ""
     size = found.sizes()
     if found.tag != "mesh" and min(size) <= 0.0:
-        raise found.error("E-URDF-006", f"{found.tag} has no volume", "give sizes above 0")
+        raise found.error("E-URDF-006", f"{found.tag} has no volume", "give positive sizes")
     material = part.find("material") if part.tag == "visual" else None
     color = None if material is None else _color(material, named)
     return ShapeData(link, found.tag, size, origin(part), file, color, part.tag)
@@ -234,7 +246,7 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
     try:
         return tuple(min(max(float(x), 0.0), 1.0) for x in color.words("rgba", 4))
     except ModelError as error:
-        material.source.notes.append(f"{error.message}; the colour is left out")
+        material.source.notes.append(f"{error.message}; the color is ignored")
         return None
 
 
@@ -244,9 +256,10 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a tree with all digits; read back, it moves the same, in the same coordinates.
 
-    Joints of several freedoms and screws are written as joints in series (`model.graph`), frames
-    as links on fixed joints; where joints hang on the world, so does a link "world". Refused: what
-    URDF cannot say (loops, couplings, armature, other joints, other gravity).
+    Joints of several degrees of freedom and screws are written as joints in series (`model.graph`),
+    frames as links on fixed joints; if joints are attached to the world, there is a link "world".
+    Parts that URDF cannot represent are refused: loops, couplings, armature, other joints, other
+    gravity.
     """
     notes = check_writable(description, "URDF")
     _check(description)
@@ -271,14 +284,14 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
 
 def _check(description: Description) -> None:
-    """Nothing is there that the format cannot say."""
+    """Refuse parts that the format cannot represent."""
     closing: list[Named] = [*description.loops, *description.couplings]
     for part in closing:
         raise refusal("E-URDF-007", part, "closes a tree", _ELSE)
     if description.gravity != Description.gravity:
         x, y, z = description.gravity
         problem = f"has gravity ({x:g}, {y:g}, {z:g}), not (0, 0, -9.81)"
-        remedy = f"{_ELSE}, or take robot.with_gravity((0, 0, -9.81))"
+        remedy = f"{_ELSE}, or use robot.with_gravity((0, 0, -9.81))"
         raise refusal("E-URDF-008", description, problem, remedy)
     for joint in in_series(description).joints:
         if "URDF" not in joint.traits.names or (joint.reversed and joint.kind != "fixed"):
@@ -338,7 +351,10 @@ def _add_shapes(root: etree._Element, source: Description) -> list[str]:
         xml.added(xml.added(root, "material", name=colors[color]), "color", rgba=words(color))
     for shape in source.shapes:
         if shape.kind not in _KINDS:
-            notes.append(f"link {shape.link!r}: URDF has no {shape.kind}s; the shape is left out")
+            notes.append(
+                f"link {shape.link!r}: URDF does not support shapes of type {shape.kind}; "
+                "the shape is not written"
+            )
             continue
         for part in pieces(shape):
             element = xml.added(links[shape.link], shape.role)

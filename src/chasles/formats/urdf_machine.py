@@ -5,7 +5,7 @@ SimpleTransmission drives a joint by a motor behind a gear of mechanicalReductio
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from lxml import etree
@@ -20,10 +20,10 @@ from chasles.model.machine import ActuatorData
 SIMPLE = "transmission_interface/SimpleTransmission"
 
 
-def with_springs(robot: Part, joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
+def with_springs(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
     """The joints with the springs that Gazebo's blocks give them."""
     found = {joint.name: joint for joint in joints}
-    for part in robot.all("gazebo"):
+    for part in blocks:
         joint = found.get(part.element.get("reference", ""))
         stiffness = _number(part, "springStiffness")
         if joint is None or joint.kind == "fixed" or not stiffness:
@@ -34,11 +34,11 @@ def with_springs(robot: Part, joints: tuple[JointData, ...]) -> tuple[JointData,
     return tuple(found.values())
 
 
-def transmissions(robot: Part, joints: tuple[JointData, ...]) -> Iterator[ActuatorData]:
+def transmissions(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> Iterator[ActuatorData]:
     """A motor for each simple transmission; its control is the torque before the gear."""
     moving = {joint.name for joint in joints if joint.kind != "fixed" and joint.traits.nv == 1}
     taken: set[str] = set()
-    for part in robot.all("transmission"):
+    for part in blocks:
         actuator, driven = part.find("actuator"), part.find("joint")
         kind = part.element.findtext("type") or part.element.get("type") or ""
         if driven is None or actuator is None or "SimpleTransmission" not in kind:
@@ -64,7 +64,7 @@ def _number(part: Part, tag: str) -> float | None:
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        part.note(f"{tag} {text!r:.40} is not a number; it is left out")
+        part.note(f"{tag} {text!r:.40} is not a number and is ignored")
         return None
     return found
 
@@ -99,4 +99,4 @@ def add_transmissions(root: etree._Element, source: Description) -> list[str]:
         add_texts(motor, mechanicalReduction=words([data.gear[0]]))
     if not left:
         return []
-    return [f"actuators have no place in URDF, or not all of them: {', '.join(left[:6])}"]
+    return [f"URDF cannot store some or all actuators: {', '.join(left[:6])}"]

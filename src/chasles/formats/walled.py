@@ -17,8 +17,9 @@ from chasles.errors import ModelError
 _PROGRAM = Path(__file__).with_name("walled_program.py")
 
 _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKILL"))
-"""How a process ends that has used up its time: by the first of these, or where that is not heard
-the second."""
+"""Signals that end a process that has used up its time: the first, or the second if that is
+ignored.
+"""
 
 
 class NotInstalled(ModelError):
@@ -43,8 +44,8 @@ class Tool:
     def ask(self, file: str, *arguments: str) -> dict[str, Any]:
         """The tool's answer about a file."""
         if importlib.util.find_spec(self.package) is None:
-            problem = f"such files are read by {self.name}, which is not installed"
-            remedy = f"pip install 'chasles[{self.extra}]'"
+            problem = f"reading this file needs {self.name}, which is not installed"
+            remedy = f"run pip install 'chasles[{self.extra}]'"
             raise NotInstalled("E-FILE-036", problem, remedy, file=file)
         program = _PROGRAM.with_name(self.program)
         # -P: the folder of a program is not searched for imports; a name there would hide others.
@@ -67,11 +68,11 @@ class Tool:
         except ValueError as error:
             said = [line[:200] for line in done.stderr.decode("utf-8", "replace").split("\n")]
             last = next(filter(str.strip, reversed(said)), f"code {done.returncode}")
-            problem = f"{self.name} ended without an answer ({last})"
-            remedy = f"it may use {self.memory / 2**30:g} GB; simplify the file"
+            problem = f"{self.name} ended without a result ({last})"
+            remedy = f"simplify the file; the limit is {self.memory / 2**30:g} GB of memory"
             raise ModelError("E-FILE-037", problem, remedy, file=file) from error
         return found
 
     def _late(self, file: str) -> ModelError:
-        problem = f"{self.name} took more than {self.seconds:g} s"
+        problem = f"{self.name} took longer than {self.seconds:g} s"
         return ModelError("E-FILE-038", problem, "simplify the file", file=file)

@@ -27,24 +27,24 @@ def writable(source: Description) -> tuple[Description, list[str]]:
 def _check_names(what: str, parts: Iterable[Any]) -> None:
     for name in (part.name for part in parts):
         if not name and what != "robot":
-            raise ModelError("E-FILE-039", f"{what} {name!r} has no name", "give it one")
+            raise ModelError("E-FILE-039", f"{what} {name!r} has an empty name", "give it a name")
         try:
             name.encode()
         except UnicodeEncodeError:
-            problem = f"{what} {name!r} has signs in its name that are no text"
-            raise ModelError("E-FILE-040", problem, "give it another") from None
+            problem = f"{what} {name!r} has characters in its name that cannot be written"
+            raise ModelError("E-FILE-040", problem, "rename it") from None
 
 
 def _check_inertia(link: LinkData) -> None:
-    """Files have centres of mass, so that a first moment needs a mass."""
+    """Refuse a first moment without mass, because files store centers of mass."""
     m, h, I = float(link.inertia.m), link.inertia.h, link.inertia.I
     center = [float(x) / m if m else float(x) for x in h]
     if not m and any(h):
-        problem = f"link {link.name!r} has a first moment without mass"
-        raise ModelError("E-FILE-041", problem, "give it a mass")
+        problem = f"link {link.name!r} has a first moment of mass, but no mass"
+        raise ModelError("E-FILE-041", problem, "give the link a mass")
     if not all(abs(x) <= LARGEST for x in (m, *center, *h, *I)):  # nor is any of them NaN
-        problem = f"link {link.name!r} has a mass, centre or inertia beyond {LARGEST:g}"
-        raise ModelError("E-FILE-042", problem, "give true ones")
+        problem = f"link {link.name!r} has a mass, center or inertia above {LARGEST:g}"
+        raise ModelError("E-FILE-042", problem, "correct the values")
 
 
 def _check_shape(shape: ShapeData) -> None:
@@ -62,23 +62,23 @@ def _check_shape(shape: ShapeData) -> None:
 
 def refusal(code: str, part: Named, problem: str, remedy: str, format: str = "") -> ModelError:
     """The error of a part that a format cannot hold: that of the code, or another."""
-    problem = f"it {problem}, which {format or code.split('-')[1]} cannot say"
+    problem = f"it {problem}, which {format or code.split('-')[1]} cannot represent"
     return ModelError(code, problem, remedy, part=part_of(part))
 
 
 def check_writable(description: Description, format: str) -> list[str]:
     """Refuse what no format but our own holds; notes on what is left out without harm."""
     if description.massless:
-        raise refusal("E-FILE-031", description, "has no masses at all", "save it as .toml", format)
+        raise refusal("E-FILE-031", description, "has no masses", "save the robot as .toml", format)
     for joint in description.joints:
         check_joint(joint, format)
-    remedy = "save it as .toml or .xml"
+    remedy = "save the robot as .toml or .xml"
     for rotor in description.rotors if format != "MJCF" else ():
         if rotor.armature or rotor.stiffness or rotor.damping:
-            raise refusal("E-FILE-220", rotor, "is turned by several joints", remedy, format)
+            raise refusal("E-FILE-220", rotor, "is driven by several joints", remedy, format)
     for link in description.links if format != "MJCF" else ():
         if link.lifted:
-            raise refusal("E-FILE-400", link, "has its weight compensated", remedy, format)
+            raise refusal("E-FILE-400", link, "has gravity compensation", remedy, format)
     if description.fluid is not None and format != "MJCF":
         raise refusal("E-FILE-401", description, "moves in a fluid", remedy, format)
     notes = []
@@ -86,35 +86,42 @@ def check_writable(description: Description, format: str) -> list[str]:
         left: dict[str, Sequence[object]] = {"keyframes": description.keyframes}
         if format != "URDF":
             left["actuators"] = description.actuators
-        left["coordinates of the start"] = [x for x in description.joints if any(x.start)]
-        notes += [
-            f"{what} have no place in {format}; .toml has one" for what, x in left.items() if x
-        ]
+        left["initial coordinates"] = [x for x in description.joints if any(x.start)]
+        notes += [f"{format} does not store {what}; .toml does" for what, x in left.items() if x]
     if description.independent:
-        choice = f"the choice of {', '.join(map(repr, description.independent))} as independent"
-        notes.append(f"{choice} has no place in {format}; .toml has one")
+        choice = (
+            f"the choice of {', '.join(map(repr, description.independent))} as "
+            "independent coordinates"
+        )
+        notes.append(f"{format} does not store {choice}; .toml does")
     if any(shape.color and shape.role == "collision" for shape in description.shapes):
-        notes.append(f"colours of shapes for collision have no place in {format}; .toml has one")
+        notes.append(f"{format} does not store colors of collision shapes; .toml does")
     return notes
 
 
 def check_joint(joint: JointData, format: str = "a file") -> None:
     """Refuse what is a function in Python: a type of one's own, a motion in time."""
     if joint.custom is not None:
-        raise refusal("E-FILE-032", joint, "is of a type of your own", "keep it in Python", format)
+        raise refusal(
+            "E-FILE-032", joint, "has a user-defined type", "keep the robot in Python", format
+        )
     if joint.motion is not None:
-        remedy = "save the robot before it is, and keep the motion in Python, with robot.drive"
-        raise refusal("E-FILE-033", joint, "is driven in time", remedy, format)
+        remedy = (
+            "save the robot without the prescribed motion, and apply it in Python with robot.drive"
+        )
+        raise refusal("E-FILE-033", joint, "has a prescribed motion", remedy, format)
 
 
 def single_rest(joint: JointData, format: str) -> float:
-    """Where the spring of a joint with one freedom is at rest; others are at zero, or refused."""
+    """Return the rest position of the spring of a joint with one degree of freedom; others must be
+    zero.
+    """
     if len(joint.rest) <= 1:
         return joint.rest[0] if joint.rest else 0.0
     if joint.rest in (_UNTURNED, (*_UNTURNED, 0.0, 0.0, 0.0)) or not any(joint.rest):
         return 0.0
-    problem = "has a spring that rests elsewhere than at zero"
-    raise refusal("E-FILE-402", joint, problem, "save it as .toml", format)
+    problem = "has a spring whose rest position is not zero"
+    raise refusal("E-FILE-402", joint, problem, "save the robot as .toml", format)
 
 
 _UNTURNED = (1.0, 0.0, 0.0, 0.0)

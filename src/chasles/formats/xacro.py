@@ -22,12 +22,12 @@ XACRO = Tool("xacro", "xacro", "xacro", "xacro_child.py", seconds=5.0, memory=2*
 """Large robots of manufacturers take less than a second."""
 
 _REMEDIES = {
-    "Undefined substitution argument": "give it: chasles.load(path, arguments={name: value})",
-    "is not above the file": "put the package's folder there",
+    "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",
+    "is neither above the file": "put the package's folder there",
 }
 """For what xacro says; else the file is to be corrected."""
 
-_TRUST = "if you trust the file, let it run Python: chasles.load(path, trust=True), or --trust"
+_TRUST = "if you trust the file, allow it to run Python: chasles.load(path, trust=True), or --trust"
 
 
 def read(
@@ -38,10 +38,10 @@ def read(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Description:
-    """Read the URDF that a xacro file stands for.
+    """Read the URDF that a xacro file expands to.
 
     arguments: values of the file's `xacro:arg`, by name. `$(find package)` is a folder of that name
-    (or whose package.xml has it) above the file, or beside one of those. Errors and notes have the
+    (or whose package.xml has it) above the file, or next to one of those. Errors and notes have the
     file and line that an element was written at. trust: run expressions as Python, and read any
     file and the environment. snap, floating: as for URDF files.
     """

@@ -3,7 +3,7 @@
 The package xacro runs expressions as Python. Unless the file is trusted, `xacro_expressions` gives
 their values instead, no environment variable is read, and only files of the packages involved are.
 
-Every element that is no xacro statement gets the attribute `chasles-origin`, "file:line", which
+Every element that is not a xacro statement gets the attribute `chasles-origin`, "file:line", which
 macros carry along: so messages about what was expanded can say where it was written.
 """
 
@@ -46,12 +46,12 @@ def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
         said = (str(error) or repr(error)).removeprefix(f"{type(error)}: ")
         what = re.sub(r"^(.+) \1$", r"\1", " ".join(said.split()))  # some it says twice
         endless = "maximum recursion depth" in what
-        what = "macros or included files call each other without end" if endless else what
+        what = "macros or included files call each other endlessly" if endless else what
         refused = refusal(error)
         what = what if refused is None else refused.told
         raise complaint(file, what, place(error), refused is not None) from None
     if len(text) > int(most):
-        raise complaint(file, f"the URDF would have {len(text)} bytes")
+        raise complaint(file, f"the resulting URDF would have {len(text)} bytes")
     return {"urdf": text}
 
 
@@ -61,7 +61,7 @@ def parsed(given: Any, filename: str | None = None) -> Any:
         return given
     if not os.path.isfile(filename):
         xacro.filestack.pop()  # the fault is of the file that includes it
-        what = f"there is no file {os.path.basename(filename)!r} to include"
+        what = f"the included file {os.path.basename(filename)!r} does not exist"
         raise xacro.XacroException(what, exc=FileNotFoundError())  # which may be optional
     plain = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
     try:
@@ -71,7 +71,7 @@ def parsed(given: Any, filename: str | None = None) -> Any:
             f"not readable XML at line {error.lineno}: {error.msg}"
         ) from None
     if root.getroottree().docinfo.internalDTD is not None:
-        raise xacro.XacroException("document types and entities are not read")
+        raise xacro.XacroException("document types and entities are not supported")
     for element in root.iter(etree.Element):
         if element.prefix != "xacro":
             element.set(ORIGIN, f"{filename}:{element.sourceline}")
@@ -111,7 +111,7 @@ def place(error: BaseException) -> str:
 
 
 def found(package: str, file: str) -> str:
-    """The folder of a package: one above the file, or beside one of those.
+    """Return the folder of a package: one above the file, or next to one of those.
 
     A folder without package.xml that has the name is one, but not those that hold all of a user's.
     """
@@ -126,7 +126,9 @@ def found(package: str, file: str) -> str:
             if named or f"<name>{package}</name>" in said:
                 reach.append(folder)
                 return str(folder)
-    raise xacro.XacroException(f"package {package!r} is not above the file, nor beside what is")
+    raise xacro.XacroException(
+        f"package {package!r} is neither above the file nor next to a folder above it"
+    )
 
 
 # Files that are not trusted --------------------------------------------------------------------
@@ -199,31 +201,31 @@ def check_reach(filename: str) -> None:
     path = Path(os.path.realpath(filename))
     inner = [path.relative_to(top) for top in map(Path.resolve, reach) if path.is_relative_to(top)]
     if not any(all(part[0] != "." for part in rest.parts) for rest in inner):
-        raise Refused(f"{filename} is in no package of the file, and not read")
+        raise Refused(f"{filename} does not belong to a package of the file and is not read")
 
 
 def load_yaml(filename: str) -> Any:
     """The values of a YAML file, as xacro wraps them."""
     check_reach(xacro.abs_filename_spec(filename))
     if os.path.getsize(xacro.abs_filename_spec(filename)) > MOST_YAML:
-        raise Refused(f"{filename} has more than {MOST_YAML} bytes")
+        raise Refused(f"{filename} is larger than {MOST_YAML} bytes")
     try:
         return xacro.load_yaml(filename)
     except RecursionError:
-        raise xacro.XacroException(f"{filename} is nested too deep") from None
+        raise xacro.XacroException(f"{filename} is nested too deeply") from None
 
 
 def flattened(self: Any, node: Any) -> None:
     """Merge tables into one, which may hold the same table many times."""
     _flatten(self, node)
     if len(node.value) > MOST_MERGED:
-        raise Refused(f"a table of YAML has more than {MOST_MERGED} entries")
+        raise Refused(f"a YAML table has more than {MOST_MERGED} entries")
 
 
 def tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
     """The parts of a text between separators, which xacro takes for characters of a pattern."""
     if set(sep) & set("[]^\\"):
-        raise Refused(f"separators {sep!r} are not evaluated")
+        raise Refused(f"separators {sep!r} are not supported")
     parts: list[str] = xacro.tokenize(text, sep, skip_empty)
     return parts
 

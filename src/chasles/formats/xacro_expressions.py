@@ -17,13 +17,13 @@ MOST_WORK = 1_000_000
 """Nodes evaluated and entries made for one file; of 468 published files, none needs 30,000."""
 
 MOST_CHARACTERS = 20_000
-"""Of one expression."""
+"""Largest number of characters of an expression."""
 
 MOST_LEVELS = 150
-"""Of one expression's tree."""
+"""Largest depth of an expression."""
 
 MOST_BITS = 4096
-"""Of a whole number."""
+"""Largest number of bits of an integer."""
 
 MOST_DIGITS = 400
 """Asked of `round`, and the largest argument of `factorial`, `comb` and `perm`."""
@@ -54,10 +54,10 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 }  # fmt: skip
 
 _ENTRIES = (str, list, tuple, dict, range)
-"""What has entries by number or key."""
+"""Types with entries by number or key."""
 
 _PLAIN = (int, float, type(None), *_ENTRIES, set, frozenset)
-"""What operators take."""
+"""Types that operators accept."""
 
 _SAID = {
     ast.Lambda: "lambda",
@@ -65,7 +65,7 @@ _SAID = {
     ast.NamedExpr: ":=",
     ast.Starred: "*",
 }
-"""What people call some nodes that are refused."""
+"""Names of some nodes that are not supported."""
 
 METHODS: dict[type, frozenset[str]] = {
     str: frozenset((
@@ -82,11 +82,11 @@ METHODS: dict[type, frozenset[str]] = {
 
 
 def _small(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose whole numbers must be small."""
+    """Return a function whose integers must be small."""
 
     def call(*given: Any) -> Any:
         if any(isinstance(x, int) and abs(x) > MOST_DIGITS for x in given):
-            raise Refused(f"{f.__name__} with numbers above {MOST_DIGITS} is not evaluated")
+            raise Refused(f"{f.__name__} with numbers above {MOST_DIGITS} is not supported")
         return f(*given)
 
     return call
@@ -161,13 +161,13 @@ class Evaluator:
         try:
             return ast.parse(expression.strip(), mode="eval").body
         except (RecursionError, MemoryError):
-            raise Refused("the expression is nested too deep") from None
+            raise Refused("the expression is nested too deeply") from None
 
     def spend(self, work: int) -> None:
         """Count work; refuse what is too much for one file."""
         self.left -= work
         if self.left < 0:
-            raise Refused("the expressions of the file take too much work")
+            raise Refused("the expressions of the file take too long to evaluate")
 
     def weigh(self, *values: Any) -> None:
         """Spend as much as values have entries, at all depths, and characters."""
@@ -175,7 +175,7 @@ class Evaluator:
         while pending:
             value = pending.pop()
             if isinstance(value, int) and value.bit_length() > MOST_BITS:
-                raise Refused(f"a whole number has more than {MOST_BITS} bits")
+                raise Refused(f"an integer has more than {MOST_BITS} bits")
             if isinstance(value, str):
                 self.spend(len(value) // 8)
             elif isinstance(value, range):
@@ -200,17 +200,17 @@ class _Walk(ast.NodeVisitor):
         self._bounds.spend(1)
         self._level += 1
         if self._level > MOST_LEVELS:
-            raise Refused("the expression is nested too deep")
+            raise Refused("the expression is nested too deeply")
         value = super().visit(node)
         self._level -= 1
         return value
 
     def generic_visit(self, node: ast.AST) -> Any:
-        raise Refused(f"{_SAID.get(type(node), type(node).__name__)} is not evaluated")
+        raise Refused(f"{_SAID.get(type(node), type(node).__name__)} is not supported")
 
     def visit_Constant(self, node: ast.Constant) -> Any:
         if not isinstance(node.value, int | float | str | None):
-            raise Refused(f"a literal of type {type(node.value).__name__} is not evaluated")
+            raise Refused(f"a literal of type {type(node.value).__name__} is not supported")
         return node.value
 
     def visit_Name(self, node: ast.Name) -> Any:
@@ -246,7 +246,7 @@ class _Walk(ast.NodeVisitor):
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         f = _OPERATORS.get(type(node.op))
         if f is None:
-            raise Refused("@ is not evaluated")
+            raise Refused("@ is not supported")
         a, b = self._plain(self.visit(node.left)), self._plain(self.visit(node.right))
         self._check_growth(type(node.op), a, b)
         value = f(a, b)
@@ -255,7 +255,7 @@ class _Walk(ast.NodeVisitor):
 
     def _plain(self, value: Any) -> Any:
         if not isinstance(value, _PLAIN) or isinstance(value, self._bounds.spaces):
-            raise Refused(f"arithmetic with a {type(value).__name__} is not evaluated")
+            raise Refused(f"arithmetic with a {type(value).__name__} is not supported")
         return value
 
     def _check_growth(self, op: type, a: Any, b: Any) -> None:
@@ -272,7 +272,7 @@ class _Walk(ast.NodeVisitor):
         elif op is ast.Mod and isinstance(a, str):
             self._bounds.weigh(b)
             if not _PRINTED.fullmatch(a):
-                raise Refused("such a format is not evaluated")
+                raise Refused("this format is not supported")
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         value: Any = True
@@ -294,7 +294,7 @@ class _Walk(ast.NodeVisitor):
     def _entry(self, owner: Any, name: str) -> Any:
         known = isinstance(owner, self._bounds.tables)
         if not known:
-            raise Refused(f"attribute {name!r} of a {type(owner).__name__} is not evaluated")
+            raise Refused(f"attribute {name!r} of a {type(owner).__name__} is not supported")
         try:
             return owner[name]
         except KeyError:
@@ -304,7 +304,7 @@ class _Walk(ast.NodeVisitor):
         owner: Any = self.visit(node.value)
         if isinstance(owner, _ENTRIES):
             return operator.getitem(owner, self.visit(node.slice))
-        raise Refused(f"an entry of a {type(owner).__name__} is not evaluated")
+        raise Refused(f"indexing a {type(owner).__name__} is not supported")
 
     def visit_Slice(self, node: ast.Slice) -> slice:
         return slice(*(x and self.visit(x) for x in (node.lower, node.upper, node.step)))
@@ -322,7 +322,7 @@ class _Walk(ast.NodeVisitor):
             return
         first, *rest = generators
         if first.is_async:
-            raise Refused("async is not evaluated")
+            raise Refused("async is not supported")
         among, outer = self.visit(first.iter), dict(self._local)
         self._bounds.weigh(among)
         for value in among:
@@ -338,7 +338,7 @@ class _Walk(ast.NodeVisitor):
             for part, x in zip(target.elts, value, strict=True):
                 self._bind(part, x)
         else:
-            raise Refused("such a variable is not evaluated")
+            raise Refused("this kind of variable is not supported")
 
     # Calls -------------------------------------------------------------------------------------
 
@@ -347,7 +347,7 @@ class _Walk(ast.NodeVisitor):
         given = [self.visit(x) for x in node.args]
         named = {keyword.arg or "**": self.visit(keyword.value) for keyword in node.keywords}
         if "**" in named:
-            raise Refused("** is not evaluated")
+            raise Refused("** is not supported")
         return self._called(function, given, named)
 
     def _called(
@@ -379,7 +379,7 @@ class _Walk(ast.NodeVisitor):
         for kind, names in METHODS.items():
             if isinstance(owner, kind) and node.attr in names:
                 return self._method(owner, getattr(kind, node.attr))
-        raise Refused(f"method {node.attr!r} of a {type(owner).__name__} is not called")
+        raise Refused(f"method {node.attr!r} of a {type(owner).__name__} is not supported")
 
     def _method(self, owner: Any, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*given: Any, **named: Any) -> Any:
@@ -392,9 +392,9 @@ class _Walk(ast.NodeVisitor):
         return call
 
     def _known(self, function: Any) -> Callable[..., Any]:
-        """What is called in the place of the object that a name stands for."""
+        """Return the function that is called for the object that a name denotes."""
         if id(function) in self._bounds.functions:
             return self._bounds.functions[id(function)][1]
         if callable(function):
-            raise Refused(f"function {getattr(function, '__name__', '')!r} is not called")
+            raise Refused(f"function {getattr(function, '__name__', '')!r} is not supported")
         raise TypeError(f"'{type(function).__name__}' object is not callable")

@@ -22,11 +22,13 @@ MAX_BYTES = 8 * 2**20
 """Larger documents are refused unread: a robot's has less than one MB, shapes aside."""
 
 MAX_MARKS = 500_000
-"""Of "<" and "=" in a document, which bound its elements and attributes, of any encoding: an
-element takes a hundred times the memory of its text. The largest model of dm_control has 24,000."""
+"""Largest number of "<" and "=" in a document, which bound its elements and attributes in any
+encoding: an element takes a hundred times the memory of its text. The largest model of
+dm_control has 24,000.
+"""
 
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-"""What files call the entries of an inertia, in the order of `Symmetric`."""
+"""Names of the entries of an inertia in files, in the order of `Symmetric`."""
 
 ORIGIN = "chasles-origin"
 """The attribute of an element that says where it was written: `xacro_child` sets it."""
@@ -44,7 +46,7 @@ def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Elem
         raise _too_large(file, f"{len(data) / 2**20:.0f} MB of XML", f"{MAX_BYTES // 2**20} MB")
     marks = data.count(b"<") + data.count(b"=")
     if marks > MAX_MARKS:
-        raise _too_large(file, f"{marks} signs of tags and attributes", f"{MAX_MARKS}")
+        raise _too_large(file, f"{marks} tags and attributes", f"{MAX_MARKS}")
     if b"<!ENTITY" in data:
         raise _declares(file, data)
     # By default lxml opens no network, loads no DTD and refuses huge trees.
@@ -66,14 +68,14 @@ def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Elem
 
 
 def _too_large(file: str, size: str, most: str) -> ModelError:
-    problem = f"{size}, and a robot file may have {most}"
-    return ModelError("E-XML-002", problem, "check that this is the right file", file=file)
+    problem = f"the file has {size}; the limit for a robot file is {most}"
+    return ModelError("E-XML-002", problem, "check that this is the intended file", file=file)
 
 
 def _declares(file: str, data: bytes) -> ModelError:
     line = data.count(b"\n", 0, max(0, data.find(b"<!DOCTYPE"))) + 1
-    problem = "document types and entities are not read"
-    remedy = "remove the DOCTYPE and write out what its entities stand for"
+    problem = "document types and entities are not supported"
+    remedy = "remove the DOCTYPE and expand its entities"
     return ModelError("E-XML-003", problem, remedy, file=file, line=line)
 
 
@@ -252,12 +254,13 @@ class Part:
             try:
                 yield drawn(part)
             except ModelError as error:
-                self.source.notes.append(f"{error.message}; the shape is left out")
+                self.source.notes.append(f"{error.message}; the shape is ignored")
 
 
 class Inertial(NamedTuple):
-    """Inertia of a link as a file gives it: the mass, a frame at the centre of mass in the link's
-    frame, and the moments xx, yy, zz, xy, xz, yz about it, in its axes."""
+    """Inertia of a link as given in a file: the mass, a frame at the center of mass in the link's
+    frame, and the moments xx, yy, zz, xy, xz, yz about it, in its axes.
+    """
 
     mass: float
     pose: Transform
@@ -280,7 +283,7 @@ def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
         return joint
     if joint.limits.effort == 0.0 or joint.traits.nv != 1:
         why = "its effort limit is 0" if joint.traits.nv == 1 else f"it is {joint.kind}"
-        part.note(f"drake:rotor_inertia is not used: {why}, so it has no motor")
+        part.note(f"drake:rotor_inertia is ignored, because {why}: the joint has no motor")
         return joint
     ratio = 1.0 if gear is None else gear.value(key)
     return replace(joint, armature=joint.armature + ratio * ratio * inertia.value(key))
@@ -312,7 +315,7 @@ def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etre
         try:
             element.set(key, value)
         except ValueError:
-            problem = f"{tag} {key} {value!r}: XML has no such characters"
+            problem = f"{tag} {key} {value!r} has characters that XML does not allow"
             raise ModelError("E-XML-004", problem, "give it another name") from None
     return element
 

@@ -16,7 +16,7 @@ _AMPERSAND = re.compile(r"&(?!(?:\w{1,64}|#\w{1,64});)")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 _PLAIN = ("utf-8", "ascii", "iso8859", "cp125")
-"""How names of encodings begin that have a byte for "<", which nothing else contains."""
+"""Prefixes of names of encodings in which "<" is a byte that nothing else contains."""
 
 _UNBOUND = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 _MISNAMED = (etree.ErrorTypes.NS_ERR_XML_NAMESPACE, etree.ErrorTypes.WAR_NS_URI)
@@ -67,7 +67,7 @@ def _decoded(data: bytes, slips: list[Slip]) -> str:
         text, taken = data.decode("utf-8"), "UTF-8"
     except UnicodeDecodeError:
         text, taken = data.decode("latin-1"), "ISO 8859-1"
-    fault = f"the file is not in the encoding {declared!r}; it is read as {taken}"
+    fault = f"the file is not encoded in {declared!r}; it is read as {taken}"
     slips.append(Slip(1, fault, "save it in UTF-8"))
     return text
 
@@ -116,7 +116,7 @@ def _with_ampersands(text: str, slips: list[Slip]) -> str:
     """The text with every lone "&" spelled out. Entities stay, which the parser refuses."""
     first = _AMPERSAND.search(text)
     if first is not None:
-        fault = "'&' is not part of an entity; it is taken as it is"
+        fault = "'&' is not part of an entity; it is read literally"
         slips.append(Slip(_line(text, first.start()), fault, "write &amp;"))
     return _AMPERSAND.sub("&amp;", text)
 

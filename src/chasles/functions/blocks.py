@@ -63,7 +63,7 @@ def solve(
 
 
 class _Search:
-    """How far the search for some blocks of one size is: an entry for each state and block."""
+    """Progress of the search for blocks of one size: an entry for each state and block."""
 
     def __init__(self, blocks: Blocks, r: np.ndarray, enough: float) -> None:
         self.blocks, self.enough = blocks, enough

@@ -1,6 +1,6 @@
-"""Functions as they are called, beside compiled ones: under loads, at a time, or guarded.
+"""Callable forms of functions other than compiled ones: under loads, at a time, or guarded.
 
-`target` says where the fast entry of a robot finds the kernel that such a call leads to.
+`target` returns the kernel that such a call leads to, for the fast entry of a robot.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,9 @@ def learnable(ready: Any) -> bool:
 
 
 def target(ready: Any, arrays: Sequence[Any], f_ext: Any) -> Target | None:
-    """Where a call leads that the fast entry of a kernel can take; f_ext: its loads, if any."""
+    """Return the kernel that a call leads to, if a fast entry can take it; f_ext: its loads, if
+    any.
+    """
     guard: Guarded | None = getattr(ready, "guarded", None)
     facts: dict[str, Any] = {}
     sources = [4 * k for k in range(len(arrays))]

@@ -107,7 +107,9 @@ class Clearance(Target):
 
 
 def _overlap(a: Segment, b: Solid, wanted: Number) -> tuple[Number, tuple[Vector, Vector], Vector]:
-    """How much nearer than wanted two shapes are, points of both, and the overlap towards b."""
+    """Return the violation of the wanted distance, points of both shapes, and the overlap towards
+    b.
+    """
     if isinstance(b, Segment):
         x, y = axis_points(a, b)
         length, n = unit(y - x)

@@ -55,7 +55,7 @@ class Recipe:
 
 
 _TAKERS: dict[str, Callable[..., Any]] = {}
-"""What calls a function with arrays of another library, by its package, where that is loaded."""
+"""Callers with arrays of another library, by its package, if that is loaded."""
 _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _ALIVE: WeakSet["Compiled"] = WeakSet()
@@ -89,9 +89,9 @@ class Compiled:
         self.quick: dict[type, Callable[..., Any]] = {}
         """Functions that take other libraries' arrays at less cost, by the type of the first."""
         self.residents: dict[str, Any] = {}
-        """What prepares them, by library."""
+        """Functions that prepare them, by library."""
         self.key = self.key_of(recipe)
-        """What names it in other processes too: everything that decides the code."""
+        """Key in all processes: everything that determines the code."""
         _ALIVE.add(self)
         _KNOWN[self.key] = self
         if "torch" in sys.modules and "torch" not in _TAKERS:
@@ -100,7 +100,7 @@ class Compiled:
             target = recipe.backend, recipe.dtype
             found = backends.known(self.key, lambda: self.program, *target)
             self.kernel: Any = found or backends.compile(self.compiled, *target, self.key)
-            """What runs: the program as its backend compiled it."""
+            """The program as its backend compiled it."""
         self.interface: Interface = self.kernel.interface
 
     tier: Literal["best"] = "best"
@@ -123,7 +123,7 @@ class Compiled:
 
     @cached_property
     def compiled(self) -> Program | Staged:
-        """What is compiled: the program, or one that ends at the factors of its results."""
+        """The compiled program, or one that ends at the factors of its results."""
         recipe, staged = self.recipe, backends.row(self.recipe.backend).staged
         if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
             staged = None
@@ -164,7 +164,7 @@ class Compiled:
         inputs = self.interface.inputs
         if len(arguments) != len(inputs):
             names = ", ".join(v.name for v in inputs)
-            problem = f"it takes {len(inputs)} arrays ({names}), not {len(arguments)}"
+            problem = f"it takes {len(inputs)} arrays ({names}), but {len(arguments)} were given"
             raise ArgumentError("E-CALL-035", problem, part=self.recipe.function)
         take = taker(self, arguments, out)
         if take is not None:
@@ -184,14 +184,14 @@ class Compiled:
 
     @property
     def plain(self) -> bool:
-        """Whether it is the function without any option, which a call by arrays alone means."""
+        """Return True for the function without options, which a call by arrays alone uses."""
         recipe = self.recipe
         asked = recipe.dissipation or recipe.derivative or recipe.wrenches or recipe.options
         return recipe.method == "fastest" and not asked
 
     @cached_property
     def timed(self) -> bool:
-        """Whether one of its arrays is the time."""
+        """Return True if one of its arrays is the time."""
         return any(variable.name == "t" for variable in self.interface.inputs)
 
     @cached_property
@@ -205,7 +205,7 @@ class Compiled:
             return self
         if t is None:
             problem = f"robot {self.model.name!r} depends on time"
-            remedy = f"say when: robot.at_time(t).{self.recipe.function}(...)"
+            remedy = f"evaluate it at a time: robot.at_time(t).{self.recipe.function}(...)"
             raise ModelError("E-CALL-036", problem, remedy, part=self.recipe.function)
         return AtTime(self, t, self._clock)
 
@@ -266,7 +266,9 @@ class Compiled:
         return entry_of(method or fallback, self.recipe.function, self.kernel, **facts)
 
     def again(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """The machine code on arrays that NumPy lays out anew; NotImplemented if that is not it."""
+        """Run the machine code on arrays in a new memory layout; NotImplemented if that does not
+        help.
+        """
         quick = self.quick.get(type(arguments[0])) if arguments else None
         if quick is not None and (not named or (len(named) == 1 and "out" in named)):
             return quick(*arguments, **named)
@@ -317,7 +319,7 @@ class Compiled:
                 joint = PositionSpace().quaternions(self.model)[first]
                 at = f" at index {tuple(map(int, np.argwhere(bad)[0]))}" if q.ndim > 1 else ""
                 problem = f"the quaternion of joint {joint!r} is zero{at} (q[{first}:{first + 4}])"
-                remedy = "the identity is (1, 0, 0, 0)"
+                remedy = "use (1, 0, 0, 0) for the identity"
                 raise InputError("E-CALL-037", problem, remedy, part=self.recipe.function)
 
 
@@ -334,7 +336,7 @@ def taker(function: Compiled, arguments: Sequence[Any], out: Any) -> Callable[..
     for given in out if isinstance(out, tuple) else () if out is None else (out,):
         if library_of(given) is not chosen:
             kind = type(given).__name__
-            problem = f"out must be of {chosen.name}, as the other arrays are, not {kind}"
+            problem = f"out must be an array of {chosen.name}, like the other arguments, not {kind}"
             raise ArgumentError("E-CALL-040", problem, part=title)
     if chosen.package == backends.BACKENDS[function.recipe.backend].arrays:
         return None
@@ -351,8 +353,10 @@ def recall(key: str) -> Compiled:
     for function in list(_ALIVE):  # one of an equal robot, though the latest of that key is gone
         if function.key == key:
             return _KNOWN.setdefault(key, function)
-    remedy = "keep what chasles.compile returned for as long as the graph is used"
-    raise StateError("E-CALL-042", "a graph calls a function of a robot that is gone", remedy)
+    remedy = "keep a reference to the result of chasles.compile while the graph is in use"
+    raise StateError(
+        "E-CALL-042", "a graph calls a function of a robot that no longer exists", remedy
+    )
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class Cost(Count):
 def recorder(rules: Rules) -> Callable[[], Arena]:
     """What makes the arena in which operations are recorded, each with the statement it is of."""
     if rules not in get_args(Rules):
-        raise InputError("E-COST-001", f'rules are "simplified" or "book", not {rules!r}')
+        raise InputError("E-COST-001", f'rules must be "simplified" or "book", not {rules!r}')
     if rules == "book":
         return lambda: Arena(BOOK, partial(_here, {}), apart=True)
     return lambda: Arena(RULES, partial(_here, {}))
@@ -184,7 +184,7 @@ class Explanation:
     def reason(self) -> str:
         """Why this method runs."""
         tried = len(self.candidates)
-        return "the only candidate" if tried == 1 else f"least work of {tried} candidates"
+        return "the only candidate" if tried == 1 else f"fewest operations of {tried} candidates"
 
     def text(self, *, full: bool = False) -> str:
         """The explanation as text; full: with every line of the program."""

@@ -67,7 +67,7 @@ class Report:
     def verdict(self) -> str:
         """The choice in words."""
         if self.gpu is None:
-            return "always on the CPU, as there is no GPU"
+            return "always on the CPU, because no GPU is available"
         if not self.turns:
             return "always on the CPU, which was faster at every size"
         ranges = itertools.zip_longest(self.turns[::2], self.turns[1::2])
@@ -78,7 +78,7 @@ class Report:
         lines = [f"{self.title}: {self.verdict}", f"CPU: {self.cpu}"]
         if self.gpu is None:
             return "\n".join([*lines, f"GPU: none ({self.reason})"])
-        lines += [f"GPU: {self.gpu}, copies from and to the host included"]
+        lines += [f"GPU: {self.gpu}, including copies to and from the host"]
         lines += [f"{'states':>12} {'CPU':>12} {'GPU':>12}"]
         lines += [f"{n:>12,} {a * 1e6:>9,.1f} us {b * 1e6:>9,.1f} us" for n, a, b in self.timings]
         return "\n".join(lines)
@@ -126,7 +126,7 @@ class Automatic:
     def choice(self, count: int, dtype: str = "float64") -> Literal["cpu", "cuda"]:
         """The device on which so many states run, measured if that was not done yet."""
         if count < 0:
-            raise InputError("E-GPU-019", f"a batch has no fewer than 0 states, not {count}")
+            raise InputError("E-GPU-019", f"the number of states must not be negative, not {count}")
         return self.report(dtype).choice(count)
 
     def report(self, dtype: str = "float64") -> Report:
@@ -160,7 +160,7 @@ class Automatic:
         known = [f"{dtype} {report.verdict}" for dtype, report in self._reports.items()]
         inputs = ", ".join(variable.name for variable in self.interface.inputs)
         name = f"{self.function.recipe.function}({inputs}) of {self.function.model.name!r}"
-        return f"<{name} where it is faster: {'; '.join(known) or 'not measured yet'}>"
+        return f"<{name} on the faster device: {'; '.join(known) or 'not measured yet'}>"
 
 
 def report(function: Compiled) -> Report:

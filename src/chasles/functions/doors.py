@@ -64,7 +64,9 @@ def checked_point(at: Any) -> Any:
 def checked_order(function: str, order: Any) -> int:
     """`order` as a positive number: how many time derivatives of q a function takes."""
     if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 1:
-        problem = f"order must be a positive integer (the number of rates), not {order!r}"
+        problem = (
+            f"order must be a positive integer (the number of time derivatives), not {order!r}"
+        )
         raise InputError("E-CALL-020", problem, part=function)
     return int(order)
 
@@ -76,17 +78,17 @@ def checked_time(t: Any) -> np.ndarray:
     try:
         time = np.asarray(t, dtype=None if is_single(t) else float)
     except (TypeError, ValueError, OverflowError):
-        problem = f"give a time in s, or an array of times, not {t!r}"
+        problem = f"give a time in s or an array of times, not {t!r}"
         raise ArgumentError("E-CALL-021", problem, part="at_time") from None
     if not np.all(np.isfinite(time)):
-        raise InputError("E-CALL-022", f"a time must be finite numbers, not {t!r}", part="at_time")
+        raise InputError("E-CALL-022", f"times must be finite numbers, not {t!r}", part="at_time")
     return time
 
 
 def order_of(function: str, rates: Sequence[Any]) -> int:
     """How many rates are given to a function that takes any number but none."""
     if not rates:
-        problem = f"{function} needs rates after q: qd, or qd and qdd, and so on"
+        problem = f"{function} needs time derivatives after q: qd, or qd and qdd, and so on"
         raise ArgumentError("E-CALL-023", problem)
     return len(rates)
 
@@ -96,7 +98,7 @@ def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any])
     names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
     for name in named:
         if name not in names:
-            remedy = f"after the rates given by position, name {', '.join(names)}"
+            remedy = f"after the positional time derivatives, pass {', '.join(names)} by keyword"
             problem = f"{function} has no argument {name!r} here"
             raise ArgumentError("E-CALL-024", problem, remedy)
     return tuple(named[name] for name in names)
@@ -111,8 +113,8 @@ def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:
 
 NEEDED = {
     "frame": "the name of a link or frame",
-    "actuated": "the places in qd of the freedoms with a motor",
-    "weights": "a positive number for each of these",
+    "actuated": "the indices in qd of the actuated degrees of freedom",
+    "weights": "a positive number for each of them",
 }
 """Options without which a function cannot do, and what each is."""
 
@@ -166,8 +168,8 @@ def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any
     """The name of a frame, or names of some where a function takes several."""
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):
         if not frame:
-            remedy = "give the name of one, or of some"
-            raise InputError("E-CALL-029", "frame names no frame", remedy, part=function)
+            remedy = "name at least one frame"
+            raise InputError("E-CALL-029", "frame is empty", remedy, part=function)
         return tuple(model.frame(name).name for name in frame)
     return model.frame(frame).name
 
@@ -178,7 +180,7 @@ def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
     try:
         chosen = {model.mover(name) for name in given}
     except TypeError:
-        problem = f"known must be names of joints, not {names!r}"
+        problem = f"known must be joint names, not {names!r}"
         raise ArgumentError("E-CALL-030", problem, part=function) from None
     return tuple(model.bodies[i].data.name for i in model.movers if i in chosen)
 
@@ -200,13 +202,16 @@ def derivative_names(
         raise InputError("E-CALL-031", problem, f"known are {', '.join(FUNCTIONS)}")
     sign = spaces(function, order)
     if len(sign.outputs) > 1:
-        remedy = "differentiate what it is made of, e.g. mass_matrix or forward_dynamics"
+        remedy = (
+            "differentiate the functions it consists of, for example mass_matrix or "
+            "forward_dynamics"
+        )
         raise InputError("E-CALL-032", f"{function} has several results", remedy)
     known = [name for name, s in sign.inputs.items() if not isinstance(s, WrenchesSpace)]
     known += parameters
     names = known if wrt is None else some_names("wrt", wrt, function)
     if not names:
-        problem = f"name an argument to differentiate by: {', '.join(known)}"
+        problem = f"name the argument to differentiate with respect to: {', '.join(known)}"
         raise InputError("E-CALL-033", problem, part=function)
     timed = model is not None and model.timed and function not in ("integrate", "difference")
     known += ["t"] if timed else []
@@ -274,7 +279,7 @@ def is_single(argument: Any) -> bool:
 def check_robot(function: str, robot: Any) -> None:
     """What is given for a robot must be one, not its path or its name."""
     if not isinstance(getattr(robot, "model", None), Model):
-        problem = f"robot must be what chasles.load or chasles.robots give, not {robot!r}"
+        problem = f"robot must be a Robot from chasles.load or chasles.robots, not {robot!r}"
         raise ArgumentError("E-CALL-055", problem, part=function)
 
 
@@ -282,7 +287,7 @@ def numbers(what: str, value: Any, size: int) -> np.ndarray:
     """Floats, of the precision that they have, `size` of them in the last axis."""
     array = some_numbers(what, value)
     if array.shape[-1:] != (size,):
-        problem = f"{what} must have {size} numbers in its last axis, not {array.shape}"
+        problem = f"{what} must have {size} numbers along its last axis, not shape {array.shape}"
         raise InputError("E-CALL-056", problem)
     return array
 
@@ -293,7 +298,7 @@ def leading_shape(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
         return np.broadcast_shapes(*(a.shape[:-1] for a in arrays.values()))
     except ValueError:
         shapes = ", ".join(f"{name} {a.shape[:-1]}" for name, a in arrays.items())
-        problem = f"leading shapes do not broadcast together: {shapes}"
+        problem = f"leading shapes do not broadcast: {shapes}"
         raise InputError("E-CALL-057", problem, part=function) from None
 
 
@@ -375,8 +380,10 @@ def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) 
             row = _NUMPY
         if row is not None and row is not chosen:
             one, other = variables[first].name, variables[k].name
-            problem = f"{one} is of {chosen.name} and {other} of {row.name}"
-            raise ArgumentError("E-CALL-039", problem, "give all arrays of one library", part=title)
+            problem = f"{one} is an array of {chosen.name}, but {other} is an array of {row.name}"
+            raise ArgumentError(
+                "E-CALL-039", problem, "pass arrays of one library only", part=title
+            )
     return chosen
 
 
@@ -385,8 +392,8 @@ def refuse(function: str, *arguments: Any) -> None:
     for argument in arguments:
         row = library_of(argument)
         if row is not None:
-            problem = f"here it takes NumPy's arrays only, not those of {row.name}"
-            remedy = "convert them, and know that no derivative goes through"
+            problem = f"this function accepts only NumPy arrays, not those of {row.name}"
+            remedy = "convert the arrays; derivatives are not propagated"
             raise ArgumentError("E-CALL-041", problem, remedy, part=function)
 
 

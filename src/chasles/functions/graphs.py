@@ -42,7 +42,7 @@ class Graph:
         if arguments:
             if len(arguments) != len(self._targets):
                 names = ", ".join(self.inputs)
-                problem = f"it takes all of {names} or nothing, not {len(arguments)} arrays"
+                problem = f"it takes all of {names} or no arrays, but {len(arguments)} were given"
                 raise ArgumentError("E-GPU-024", problem, part="graph")
             for target, argument in zip(self._targets, arguments, strict=True):
                 self._copy(target, argument)
@@ -86,7 +86,7 @@ def shapes_of(
     shapes = {**known, **given}
     for name in names:
         if name not in shapes:
-            remedy = f"name it {', '.join(known)}, or give shapes={{{name!r}: (...)}}"
-            problem = f"the shape of argument {name!r} is not known"
+            remedy = f"name it one of {', '.join(known)}, or pass shapes={{{name!r}: (...)}}"
+            problem = f"the shape of argument {name!r} is unknown"
             raise ArgumentError("E-GPU-027", problem, remedy, part="graph")
     return {name: tuple(shapes[name]) for name in names}

@@ -96,7 +96,7 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
         problem = f"actuation must have shape ({nv}, m), not {S.shape}"
         raise InputError("E-MATH-035", problem, part="linearize")
     if not np.all(np.isfinite(S)):
-        raise InputError("E-MATH-036", "actuation is not finite", part="linearize")
+        raise InputError("E-MATH-036", "actuation must be finite", part="linearize")
     return S
 
 
@@ -190,8 +190,8 @@ def delivered(name: str, results: Results, out: Any) -> Results:
     for array, result in zip(out, results, strict=True):
         check_out(name, array, result.shape, result.dtype)
     if any(np.shares_memory(a, b) for k, a in enumerate(out) for b in out[:k]):
-        problem = "arrays of out overlap"
-        raise InputError("E-CALL-059", problem, "give each result its own", part=name)
+        problem = "the arrays in `out` overlap"
+        raise InputError("E-CALL-059", problem, "give each result its own array", part=name)
     for array, result in zip(out, results, strict=True):
         array[...] = result
     return cast(Results, out)

@@ -217,21 +217,24 @@ def _methods(
     known, order, loaded = METHODS[function], given.get("order", 1), bool(given.get("wrenches"))
     offered = tuple(m for m in known if method != "fastest" or not m.by_name)
     if model.source.massless and function not in KINEMATICS:
-        problem = f"robot {model.name!r} has no masses, which it needs"
+        problem = f"robot {model.name!r} has no masses, which this function needs"
         raise ModelError(
-            "E-CALL-065", problem, "give its rows mass, center and inertia", part=function
+            "E-CALL-065",
+            problem,
+            "give mass, center and inertia in the rows of the table",
+            part=function,
         )
     if function == "linearize":
         _check_closed_by_steps(model)
     binding = {"driven joints": model.driven, "mimic joints": model.mimics}
-    binding |= {"rotors that several joints turn": model.rotors}
+    binding |= {"rotors that several joints drive": model.rotors}
     bound = next((what for what, found in binding.items() if found), "")
     able = tuple(m for m in offered if order == 1 or signature(m.algorithm).any_order)
     if loaded:
         able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
         if not able:
-            problem = "it takes no external forces"
-            raise InputError("E-CALL-066", problem, "leave f_ext out", part=function)
+            problem = "it does not accept external forces"
+            raise InputError("E-CALL-066", problem, "omit f_ext", part=function)
     fit = {m.name: m.needs(model, given) if m.needs else "" for m in able}
     allowed = tuple(m for m in able if (m.followers or not bound) and not fit[m.name])
     if method == "fastest":
@@ -239,7 +242,10 @@ def _methods(
             reason = next(filter(None, fit.values()), "")
             remedy = "load the robot with mimic=False" if model.mimics and not reason else ""
             if reason and reason == massive_joints(model, given):
-                remedy = "`attach` a mass to what it moves, give it an armature, or `lock` it"
+                remedy = (
+                    "attach a mass to the link that the joint moves (`attach`), give the "
+                    "joint an armature, or lock it (`lock`)"
+                )
             problem = f"robot {model.name!r}: {reason or f'it cannot have {bound}'}"
             raise ModelError("E-CALL-067", problem, remedy, part=function)
         deep = _depth(model) > DEEP
@@ -247,10 +253,10 @@ def _methods(
     named = tuple(m for m in known if m.name == method)
     if not named:
         problem = f"it has no method {method!r}"
-        raise InputError("E-CALL-068", problem, f"it has 'fastest', {_names(known)}", part=function)
+        raise InputError("E-CALL-068", problem, f"use 'fastest', {_names(known)}", part=function)
     if named[0] not in able:
         lacks = "external forces" if loaded and order == 1 else f"order {order}"
-        problem = f"method {method!r} has no {lacks}"
+        problem = f"method {method!r} does not support {lacks}"
         raise InputError("E-CALL-069", problem, f"use {_names(able)}", part=function)
     remedy = f"use {_names(allowed)}"
     if fit[method]:
@@ -258,7 +264,7 @@ def _methods(
         raise ModelError("E-CALL-070", problem, remedy, part=function)
     if named[0] not in allowed:
         remedy += ", or load the robot with mimic=False" if model.mimics else ""
-        problem = f"method {method!r} cannot have {bound}"
+        problem = f"method {method!r} does not support {bound}"
         raise ModelError("E-CALL-071", problem, remedy, part=function)
     return named
 
@@ -284,8 +290,11 @@ def _check_closed_by_steps(model: Model) -> None:
     for body in model.bodies:
         if not body.joint.holonomic and body.parent != WORLD:
             name = body.data.name
-            problem = f"joint {name!r} is nonholonomic and on a moving body: no linearization"
-            remedy = "ask for derivatives, which are along steps"
+            problem = (
+                f"joint {name!r} is nonholonomic and sits on a moving body, so it has no "
+                "linearization"
+            )
+            remedy = "compute derivatives along steps instead"
             raise ModelError("E-CALL-072", problem, remedy, part=f"robot {model.name!r}")
 
 

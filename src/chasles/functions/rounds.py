@@ -66,7 +66,7 @@ class Segment(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A box: its axes as columns, its centre and half lengths."""
+    """A box: its axes as columns, its center and half lengths."""
 
     R: Matrix
     center: Vector
@@ -230,7 +230,7 @@ def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
 
 
 def _nearest(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Nearest:
-    """What is nearest of pairs: the first of equals."""
+    """Return the nearest of pairs, the first of equals."""
     found: Nearest | None = None
     for i, j in pairs:
         a, b = solids[i], solids[j]
@@ -307,7 +307,7 @@ def _clamped(x: Number) -> Number:
 
 def _box(a: Segment, b: Box) -> Nearest:
     """A sphere and a box: the nearest point of face, edge or corner; from inside of a face."""
-    assert a.along is None, "capsules and boxes have no closed form here"
+    assert a.along is None, "distances between capsules and boxes have no closed form here"
     c = b.R.T @ (a.start - b.center)
     depths = [h - absolute(x) for x, h in zip(c, b.half, strict=True)]
     r = Vector(tuple(x - maximum(-h, minimum(h, x)) for x, h in zip(c, b.half, strict=True)))

@@ -34,8 +34,8 @@ def solution_rates(
     """Return the derivatives (count, nq, numbers) of postures by the numbers of their targets.
 
     q (count, nq): solutions. weights: (1 or count, rows) of the errors, which count only where no
-    motion keeps all of them at zero. movable (nv,): 0 for freedoms that are fixed, else 1. limits
-    (count, nq): not 0 for coordinates at a limit, which are held.
+    motion keeps all of them at zero. movable (nv,): 0 for fixed coordinates, else 1. limits (count,
+    nq): not 0 for coordinates at a limit, which are held.
     """
     kernel, count = _compiled(task), len(q)
     J, by_goals, turn = (np.empty((count, *v.shape)) for v in kernel.interface.outputs)

@@ -1,4 +1,4 @@
-"""Check which sensors a function is asked for."""
+"""Check the sensors that a function computes."""
 
 from typing import Any
 
@@ -23,6 +23,8 @@ def checked_sensors(model: Model, function: str, names: Any) -> tuple[SensorData
             problem, part = f"no sensor {name!r}", f"robot {model.name!r}"
             raise InputError("E-SENSE-001", problem, suggest(name, known), part=part)
         if known[name].traits.of != of:
-            problem = f"sensor {name!r} is a {known[name].kind}, which {function} does not compute"
-            raise InputError("E-SENSE-002", problem, "call robot.sense", part=function)
+            problem = (
+                f"sensor {name!r} has type {known[name].kind}, which {function} does not support"
+            )
+            raise InputError("E-SENSE-002", problem, "use robot.sense", part=function)
     return tuple(known[name] for name in dict.fromkeys(chosen))

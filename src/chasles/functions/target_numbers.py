@@ -10,7 +10,7 @@ from chasles.functions.doors import leading_shape
 from chasles.model.given import some_numbers
 
 PART = "inverse_kinematics"
-"""Where errors say that they are from."""
+"""Function that errors name."""
 
 
 FARTHEST = 1e100
@@ -24,7 +24,7 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
         problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"
         raise InputError("E-CALL-360", problem, part=PART)
     if not (np.abs(array) <= most).all():
-        problem = f"{what} must be finite numbers, up to {most:.3g}"
+        problem = f"{what} must be finite and at most {most:.3g}"
         raise InputError("E-CALL-361", problem, part=PART)
     return array
 
@@ -33,7 +33,7 @@ def unit(what: str, value: Any) -> np.ndarray:
     """Directions (..., 3), of length one."""
     array = sized(what, value, 3)
     if not array.any(axis=-1).all():
-        raise InputError("E-CALL-362", f"{what} has length zero", "give a direction", part=PART)
+        raise InputError("E-CALL-362", f"{what} has zero length", "give a direction", part=PART)
     return _normalised(array)
 
 
@@ -50,7 +50,7 @@ def rotation(what: str, value: Any) -> np.ndarray:
         q = sized(what, array, 4)
         if not (np.abs(q).max(axis=-1) > 0.0).all():
             problem = f"the quaternion of {what} is zero"
-            raise InputError("E-CALL-363", problem, "the identity is (1, 0, 0, 0)", part=PART)
+            raise InputError("E-CALL-363", problem, "use (1, 0, 0, 0) for the identity", part=PART)
         w, x, y, z = np.moveaxis(_normalised(q), -1, 0)
         rows = [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)]
         rows += [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)]
@@ -58,13 +58,15 @@ def rotation(what: str, value: Any) -> np.ndarray:
         return np.stack(rows, axis=-1)
     R = sized(what, array, 3, 3, most=FARTHEST)
     if _slip(R) > 1e-5:
-        remedy = "its columns must be orthogonal unit vectors, right-handed"
+        remedy = "its columns must be right-handed orthogonal unit vectors"
         raise InputError("E-CALL-364", f"{what} is not a rotation matrix", remedy, part=PART)
     return R.reshape(*R.shape[:-2], 9)
 
 
 def _slip(R: np.ndarray) -> float:
-    """How far matrices are from rotations: by two rows, and the third as their cross product."""
+    """Return the deviation of matrices from rotations: of two rows, and of the third from their
+    cross product.
+    """
     a, b, c = np.ascontiguousarray(np.moveaxis(R.reshape(-1, 9), 0, -1)).reshape(3, 3, -1)
     errors = [(a * a).sum(0) - 1.0, (b * b).sum(0) - 1.0, (a * b).sum(0)]
     errors += [a[i] * b[j] - a[j] * b[i] - c[k] for i, j, k in ((1, 2, 0), (2, 0, 1), (0, 1, 2))]

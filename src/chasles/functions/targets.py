@@ -1,8 +1,8 @@
-"""Targets of inverse kinematics: what a frame, or the centre of mass, is to reach.
+"""Targets of inverse kinematics for a frame or the center of mass.
 
 Each kind gives errors (angles in rad and lengths in m, along the world's axes) and the matrix that
 takes joint velocities to the rate at which they shrink. Its numbers, in the order of `numbers`, are
-inputs of the compiled program: another value of a target is no other program.
+inputs of the compiled program, so another value of a target needs no other program.
 """
 
 from collections.abc import Sequence
@@ -70,11 +70,11 @@ class Posture:
         return J[:3], J[3:]
 
     def center(self) -> Vector:
-        """The centre of mass."""
+        """The center of mass."""
         return Vector(tuple(self._found("center_of_mass")))
 
     def center_jacobian(self) -> Rows:
-        """The rows of the velocity of the centre of mass."""
+        """Rows of the velocity of the center of mass."""
         by_q = Derivative("jacobian", ("q",))
         return self._rows(self._found("center_of_mass", derivative=by_q), 3)
 
@@ -93,12 +93,12 @@ class Posture:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What all kinds share.
+    """Common fields of all targets.
 
-    weight: how much the errors count where not all can be met: angles in rad, lengths in parts of
-    the robot's size; those of weight 0 do not count. tolerance: the largest errors of a solution,
-    in rad and m; 1e-6 each by default. Both are one number, or two for angles and lengths, or one
-    for each error: angles about the world's axes, then lengths along them.
+    `weight` determines how much the errors count if not all can be met: angles in rad, lengths
+    relative to the size of the robot; errors of weight 0 do not count. `tolerance` is the largest
+    error of a solution in rad and m, 1e-6 each by default. Both are one number, or two for angles
+    and lengths, or one for each error: angles about the world axes, then lengths along them.
     """
 
     weight: Each = field(default=1.0, kw_only=True)
@@ -126,8 +126,10 @@ class Target:
         value = np.asarray(some_numbers(name, given, PART), float)
         fine = bool(((value >= 0.0) & (value < np.inf)).all())
         if not fine or value.shape not in ((), (1,), (2,), (count,)):
-            problem = f"{name} of a target must be 1, 2 or {count} finite numbers, none negative"
-            remedy = f"give one, or of angles and of lengths, or of each axis; not {given}"
+            problem = f"{name} of a target must be 1, 2 or {count} finite non-negative numbers"
+            remedy = (
+                f"give one number, or one each for angles and lengths, or one per axis; not {given}"
+            )
             raise InputError("E-CALL-373", problem, remedy, part=PART)
         if value.shape != (count,):
             value = np.repeat(np.broadcast_to(value, 2), (self.angles, self.lengths))
@@ -303,7 +305,7 @@ class LookAt(Target):
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Target):
-    """The robot's centre of mass at a point (..., 3) of the world, in m."""
+    """The robot's center of mass at a point (..., 3) of the world (m)."""
 
     point: Any
 
@@ -311,7 +313,7 @@ class CenterOfMass(Target):
     size: ClassVar[int] = 3
 
     def numbers(self) -> np.ndarray:
-        return sized("a centre of mass", self.point, 3, most=FARTHEST)
+        return sized("a center of mass", self.point, 3, most=FARTHEST)
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
         return list(at.center())

@@ -50,10 +50,10 @@ MANY = 60
 
 
 class WrenchKey(NamedTuple):
-    """Where an external wrench acts and how its six numbers are written.
+    """Place of an external wrench and meaning of its six numbers.
 
-    at: "contact" for the normal force of a contact: its point in the world, then the force along
-    the world's axes. slot: tells those on one frame apart, from 1 on.
+    `at` is "contact" for the normal force of a contact: its point in the world, then the force
+    along the world axes. `slot` tells wrenches on one frame apart, starting at 1.
     """
 
     frame: str
@@ -78,7 +78,7 @@ class Signature:
 
     @property
     def any_order(self) -> bool:
-        """Whether it takes any number of rates: as many as its option `order` says."""
+        """Return True if it takes any number of rates, given by its option `order`."""
         return "order" in self.options
 
 
@@ -270,7 +270,7 @@ def split(
 
 
 def load_slopes(model: Model, q: Sequence[Number], qd: Sequence[Number]) -> LoadSlopes:
-    """How the loads of joints change with a step of q, and with qd; the model has numbers."""
+    """Return the derivatives of the joint loads with respect to a step of q and to qd."""
 
     def borne(step: Vector, push: Vector, q: Vector, qd: Vector) -> list[Number]:
         at = integrate(model.bare(), model.positions(q.entries), model.velocities(step.entries))

@@ -27,15 +27,15 @@ from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import RigidInertia
 
 Array = Any
-"""What NumPy makes an array of; entries may be symbols of a trace."""
+"""Any array_like; entries may be symbols of a trace."""
 
 ORIGIN = (0.0, 0.0, 0.0)
 
 SINGULAR = 1e-14
-"""A moment about the centre below this part of the largest is rounding: there is none."""
+"""Part of the largest moment below which a moment about the center is rounding."""
 
 TOLERANCE = 1e-6
-"""How far an array may be from the form of its matrix: what a file with seven digits gives."""
+"""Largest deviation of an array from the form of its matrix: that of a file with seven digits."""
 
 
 def number(name: str, x: Any) -> Number:
@@ -152,7 +152,7 @@ READERS: dict[type, tuple[Callable[[Matrix], Any], str]] = {
     Momentum: (lambda A: Momentum(*_twist(A)), "skew: [c~ f; -f' 0]"),
     Action: (lambda A: Action(*_twist(A)), "skew: [c~ f; -f' 0]"),
 }
-"""How each type is read from its 4x4 matrix, and what that matrix looks like."""
+"""Reader of each type from its 4x4 matrix, and the form of that matrix."""
 
 T = TypeVar("T")
 
@@ -165,7 +165,10 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     array of an acceleration does not tell all: see `acceleration_from_array`.
     """
     if kind is Acceleration:
-        problem = "H holds w twice over and without its sign: use acceleration_from_array"
+        problem = (
+            "H contains w only as a product with itself, without its sign: use "
+            "acceleration_from_array"
+        )
         raise ArgumentError("E-MATH-010", problem)
     if kind not in READERS:
         problem = f"types are {', '.join(k.__name__ for k in READERS)}"
@@ -190,14 +193,16 @@ def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
     ):
         error = float(np.abs(A[part] - B[part]).max(initial=0.0))
         if error > TOLERANCE * scale:
-            raise InputError("E-MATH-012", f"{name} is not {form}", f"an entry is {error:.1e} off")
+            raise InputError(
+                "E-MATH-012", f"{name} is not {form}", f"an entry differs by {error:.1e}"
+            )
 
 
 # Masses and what moves them --------------------------------------------------------------------
 
 
 class MassData(NamedTuple):
-    """Mass (kg), centre of mass (m), and the 3x3 inertia tensor about the centre (kg m2)."""
+    """Mass (kg), center of mass (m), and the 3x3 inertia tensor about it (kg m2)."""
 
     mass: Number
     center: np.ndarray
@@ -205,14 +210,14 @@ class MassData(NamedTuple):
 
 
 def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
-    """J from mass, centre of mass and the moments about the centre, along the frame's axes.
+    """Return J from mass, center of mass and the moments about it, along the frame's axes.
 
     inertia: (xx, yy, zz, xy, xz, yz) or the 3x3 tensor. Products are entries of the tensor, which
     are minus the integrals: J12 = -jxy + m x y (the jxy of Legnani's program).
     """
     m = number("mass", mass)
     if type(m) is not Scalar and m < 0.0:
-        raise InputError("E-MATH-013", f"mass is {m}: give the mass in kg, not below zero")
+        raise InputError("E-MATH-013", f"mass is {m}: give a non-negative mass in kg")
     rigid = RigidInertia.from_center(m, vector("center", center), _moments(inertia))
     return Inertia.of(rigid)
 
@@ -222,7 +227,7 @@ def _moments(inertia: Array) -> Symmetric:
         return Symmetric(*numbers("inertia", inertia, (6,)))
     if np.shape(inertia) != (3, 3):
         problem = f"inertia must have shape (6,) or (3, 3), not {np.shape(inertia)}"
-        raise InputError("E-MATH-014", problem, "give xx, yy, zz, xy, xz, yz or the tensor")
+        raise InputError("E-MATH-014", problem, "give xx, yy, zz, xy, xz, yz or the 3x3 tensor")
     given = matrix("inertia", inertia, 3)
     moments = Symmetric.of(given)
     has_form("inertia", given, moments.matrix(), "symmetric")
@@ -230,7 +235,7 @@ def _moments(inertia: Array) -> Symmetric:
 
 
 def mass_from_inertia(J: Inertia) -> MassData:
-    """Mass, centre (the origin without mass) and inertia about it: undo `inertia_from_mass`."""
+    """Return mass, center of mass and inertia about it, the inverse of `inertia_from_mass`."""
     typed("J", J, Inertia)
     m, c, I = J.rigid().about_center()
     return MassData(m, array(c), np.array([array(row) for row in I.matrix().rows]))
@@ -256,7 +261,7 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
     """W of a body with momentum Gamma: the six linear equations Gamma = skew(W J) (Eq I.26).
 
     Gamma, J and W are in one frame. Raises InputError if J has no inverse: a body without mass, or
-    without a moment about some axis through its centre.
+    without a moment about some axis through its center of mass.
     """
     _check_solid(J)
     return homogeneous.velocity_from_momentum(Gamma, J)
@@ -280,8 +285,10 @@ def _check_solid(J: Inertia) -> None:
         return
     moments = np.linalg.eigvalsh(np.array(I.matrix().rows, dtype=float))
     if not m > 0.0 or not moments[0] > SINGULAR * moments[2]:
-        problem = f"J has mass {m:g} and moments {moments.round(12)} about its centre"
-        raise InputError("E-MATH-042", problem, "give a body with mass and three moments")
+        problem = f"J has mass {m:g} and moments {moments.round(12)} about the center of mass"
+        raise InputError(
+            "E-MATH-042", problem, "give a body with positive mass and three positive moments"
+        )
 
 
 def skew(X: Any) -> np.ndarray:

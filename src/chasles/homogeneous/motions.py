@@ -275,7 +275,7 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
     if not any(type(x) is Scalar for x in sizes):
         uu, mm, um = sizes
         if um * um > 1e-18 * uu * mm:
-            problem = "coordinates are those of no line: u.m is not zero (a screw's pitch)"
+            problem = "the coordinates do not describe a line: u.m is not zero (a screw with pitch)"
             raise InputError("E-MATH-021", problem)
     return array(u.cross(m) * (1.0 / u.dot(u))), array(_unit(u, _Z)[0])
 
@@ -313,7 +313,11 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
     if kind not in pitches:
         raise InputError("E-MATH-015", f"kind must be one of {', '.join(pitches)}, not {kind!r}")
     if kind != "helical" and (type(p) is Scalar or p != 0.0):
-        raise InputError("E-MATH-016", f"a {kind} joint has no pitch", "kind='helical' has one")
+        raise InputError(
+            "E-MATH-016",
+            f"a {kind} joint has no pitch",
+            "use kind='helical' for a joint with pitch",
+        )
     return screw_from_axis((0.0, 0.0, 1.0), pitch=pitches[kind])
 
 

@@ -156,8 +156,10 @@ def _conic(problem: Problem, H: np.ndarray) -> np.ndarray:
     try:
         import clarabel
     except ImportError:
-        remedy = "pip install 'chasles[contact]', or give prior='entropic'"
-        raise ModelError("E-IDENT-002", "consistent parameters need clarabel", remedy) from None
+        remedy = "run pip install 'chasles[contact]', or use prior='entropic'"
+        raise ModelError(
+            "E-IDENT-002", "physically consistent parameters need clarabel", remedy
+        ) from None
     from scipy.sparse import csc_matrix, vstack
 
     n, bodies = len(H), problem.bodies
@@ -243,7 +245,7 @@ def _entropic(problem: Problem) -> np.ndarray:
 def checked_prior(prior: str, deviation: Any) -> float:
     """Return the deviation; raise an error for a prior that is not known."""
     if a_name("prior", prior, "identify") not in ("pull-back", "entropic"):
-        problem = f"prior is 'pull-back' or 'entropic', not {prior!r:.60}"
+        problem = f"prior must be 'pull-back' or 'entropic', not {prior!r:.60}"
         raise InputError("E-IDENT-003", problem, part="identify")
     low, high = DEVIATIONS
     found = a_number("deviation", deviation, "identify")
@@ -254,7 +256,7 @@ def checked_prior(prior: str, deviation: Any) -> float:
 
 
 def link_values(names: Mapping[str, list[str]], p: np.ndarray) -> dict[str, Any]:
-    """Return mass, centre and inertia of links by name; a body's other links become massless.
+    """Return mass, center and inertia of links by name; a body's other links become massless.
 
     names: by link, the links that move with it.
     """

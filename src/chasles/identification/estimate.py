@@ -117,7 +117,7 @@ def identify(
     check_robot("identify", robot)
     deviation = checked_prior(prior, deviation)
     if a_name("loss", loss, "identify") not in ("squares", "huber"):
-        problem = f"loss is 'squares' or 'huber', not {loss!r:.60}"
+        problem = f"loss must be 'squares' or 'huber', not {loss!r:.60}"
         raise InputError("E-IDENT-006", problem, part="identify")
     *given, measured = samples(robot, "identify", q, qd, qdd, tau)
     states = (given[0], given[1], given[2])
@@ -223,14 +223,14 @@ def _notes(model: LinearModel, chosen: Base, fit: Fit, samples: int) -> tuple[st
     """Return remarks on the data."""
     found = []
     if samples * model.free < len(chosen):
-        found.append(f"{samples} samples are fewer than {len(chosen)} base parameters need")
+        found.append(f"{samples} samples are too few for {len(chosen)} base parameters")
     if fit.condition > POOR:
         relative = np.sqrt(np.diagonal(fit.covariance)) / np.maximum(np.abs(fit.values), 1e-12)
         weak = np.argsort(-relative)
         names = ", ".join(model.names[chosen.columns[k]] for k in weak[:3])
         found.append(
-            f"the condition number is {fit.condition:.3g}: the motion excites some parameters "
-            f"poorly, {names} least; the prior decides them"
+            f"the condition number is {fit.condition:.3g}: the motion excites some "
+            f"parameters poorly ({names} the least); the prior determines them"
         )
     before = chosen.combination @ model.nominal
     size = np.linalg.norm(before)
@@ -238,8 +238,8 @@ def _notes(model: LinearModel, chosen: Base, fit: Fit, samples: int) -> tuple[st
         ratio = np.linalg.norm(fit.values) / size
         if not 1.0 / UNLIKELY < ratio < UNLIKELY and fit.condition < 1e6:
             found.append(
-                f"parameters are {ratio:.3g} times those of the robot; check the units of tau "
-                "(N m), q (rad) and times (s)"
+                f"parameters are {ratio:.3g} times those of the robot; check the units of "
+                "tau (N m), q (rad) and time (s)"
             )
     for note in found:
         warnings.warn(f"identify: {note}", UserWarning, stacklevel=3)
@@ -272,7 +272,7 @@ def _result(
         shown = ", ".join(raised[:5]) + (" ..." if len(raised) > 5 else "")
         notes = (
             *notes,
-            f"the robot's own inertias of {shown} are impossible; the prior is raised",
+            f"the robot's own inertias of {shown} are physically impossible; the prior is raised",
         )
     return Identified(
         robot=robot.with_parameters(written),

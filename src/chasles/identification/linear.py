@@ -19,7 +19,7 @@ ENTRIES = ("mass", "hx", "hy", "hz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 """A body's ten parameters: mass, first moment, inertia about the origin of its link's frame."""
 
 JOINT_TERMS = ("armature", "damping", "friction", "offset")
-"""Terms that may be identified at joints of one degree of freedom, beside the inertias.
+"""Terms that may be identified at joints of one degree of freedom, in addition to the inertias.
 
 armature * qdd + damping * qd + friction * sign(qd) + offset.
 """
@@ -101,7 +101,7 @@ class LinearModel:
         return np.concatenate(parts, axis=-1)
 
     def known(self, q: Any, qd: Any, qdd: Any, f_ext: Any = None) -> np.ndarray:
-        """Return torques (n, nv) beside those of the inertias: springs, external forces, rotors."""
+        """Return torques (n, nv) not due to the inertias: springs, external forces, rotors."""
         whole = self.bare.inverse_dynamics(q, qd, qdd, f_ext=f_ext)
         parts = [
             self._inertial(q[k : k + CHUNK], qd[k : k + CHUNK], qdd[k : k + CHUNK])
@@ -179,13 +179,14 @@ def samples(robot: Robot, function: str, *arrays: Any) -> list[np.ndarray]:
         bad = np.argwhere(~np.isfinite(array))
         if len(bad):
             problem = f"{name} is not finite at row {bad[0][0]}, column {bad[0][1]}"
-            remedy = "remove or fill such samples"
+            remedy = "remove or replace these samples"
             raise InputError("E-IDENT-007", problem, remedy, part=function)
         found[name] = array
     counts = {name: len(array) for name, array in found.items()}
     if len(set(counts.values())) > 1:
-        problem = f"samples differ: {', '.join(f'{n} has {c}' for n, c in counts.items())}"
-        raise InputError("E-IDENT-008", problem, "give one row for each sample", part=function)
+        each = ", ".join(f"{n} has {c}" for n, c in counts.items())
+        problem = f"numbers of samples differ: {each}"
+        raise InputError("E-IDENT-008", problem, "give one row per sample", part=function)
     if not counts["q"] or not robot.nv:
         problem = "there are no samples" if robot.nv else "the robot has no joint that moves"
         raise InputError("E-IDENT-009", problem, part=function)

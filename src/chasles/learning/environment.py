@@ -18,7 +18,7 @@ try:
     from gymnasium.vector import AutoresetMode, VectorEnv
     from gymnasium.vector.utils import batch_space
 except ImportError:
-    remedy = "pip install 'chasles[learn]'"
+    remedy = "run pip install 'chasles[learn]'"
     raise ModelError("E-LEARN-001", "chasles.learning needs gymnasium", remedy) from None
 
 MODES = {"same-step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLED}
@@ -81,7 +81,7 @@ class RobotVectorEnv(VectorEnv):
     ) -> None:
         check_robot("RobotVectorEnv", robot)
         if not isinstance(autoreset, str) or autoreset not in MODES:
-            problem = f"autoreset is 'same-step' or 'disabled', not {autoreset!r:.60}"
+            problem = f"autoreset must be 'same-step' or 'disabled', not {autoreset!r:.60}"
             raise InputError("E-LEARN-002", problem, part="RobotVectorEnv")
         self.robot, self.task = robot, task
         self.num_envs = checked_count("RobotVectorEnv: num_envs", num_envs, most=MOST)

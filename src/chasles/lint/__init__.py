@@ -1,4 +1,4 @@
-"""Lint: what is wrong, or odd, in a robot file, whether or not it loads."""
+"""Lint: errors and suspicious values in a robot file, even if it does not load."""
 
 import importlib
 import os
@@ -31,20 +31,44 @@ def lint(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> tuple[Finding, ...]:
-    """Find what is wrong or odd in a robot file, in the order of its lines (docs/lint.md).
+    """Find errors and suspicious values in a robot file, in the order of its lines.
 
-    A file that does not load is looked at all the same, and why it does not is a finding; only one
-    that cannot be read at all (no such file, no XML or TOML, no reader installed) is an error.
-    meshes: compare inertias with the mesh files that the file names too, where they and the package
-    trimesh are there. arguments: of a xacro file, by name. trust: let a xacro file run Python. The
-    path may be the name of an installed robot.
+    Parameters
+    ----------
+    path : str or path
+        Robot file, or the name of an installed robot.
+    meshes : bool, optional
+        Also compare inertias with the mesh files, if they and the package trimesh are available.
+    arguments : mapping from str to str, optional
+        Arguments of a xacro file.
+    trust : bool, optional
+        Allow a xacro file to run Python.
+
+    Returns
+    -------
+    list of Finding
+        Findings with severity, line, part, reason and remedy (docs/lint.md). A file that does not
+        load is checked as well, and the reason is a finding.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read at all: it does not exist, is not XML or TOML, or needs a reader
+        that is not installed.
+
+    Examples
+    --------
+    >>> import chasles, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "arm.urdf"
+    >>> notes = chasles.save(chasles.robots.planar(1), path)
+    >>> findings = chasles.lint(path)
     """
     sheet = surveyed(os.fsdecode(path), meshes=meshes, arguments=arguments, trust=trust)
     return findings(sheet)
 
 
 def findings(sheet: Sheet) -> tuple[Finding, ...]:
-    """Run all checks; why a file does not load is left out where a check says it better."""
+    """Run all checks; omit the reason why a file does not load if a check explains it better."""
     with _quiet():
         found = [_finding(sheet, key, what) for key in CHECKS for what in CHECKS[key].find(sheet)]
     errors = {f.where for f in found if f.severity == "error" and f.check != "refused"}

@@ -17,16 +17,16 @@ DENSEST = 22_600.0
 """kg/m3: osmium. Of all bodies that are nowhere denser the ball has the smallest moments."""
 
 FAR = 30.0
-"""m: from one joint to the next, or to a centre of mass."""
+"""Distance (m) from one joint to the next, or to a center of mass."""
 
 MARGIN = 0.25
-"""Distance of a centre of mass beyond a link's box that is allowed, beside its largest edge."""
+"""Allowed distance of a center of mass beyond a link's box, relative to its largest edge."""
 
 SMALLEST = 0.2
-"""The radius of gyration beside that of the uniform body: a twenty-fifth of its moments."""
+"""Radius of gyration relative to that of the uniform body: a twenty-fifth of its moments."""
 
 LARGEST = 1.2
-"""The radius of gyration beside the distance of the farthest corner, which no mass exceeds."""
+"""Radius of gyration relative to the distance of the farthest corner, which no mass exceeds."""
 
 VOLUMES = 5.0, 30_000.0
 """kg/m3 of a link's shapes together."""
@@ -57,7 +57,10 @@ def zero_mass(sheet: Sheet) -> Iterator[Found]:
     carriers = sheet.carriers(fixed=False)
     for link, joint in _weightless(sheet):
         if link.name not in carriers:
-            what = f"joint {joint.name!r} moves it, and neither it nor what it carries has a mass"
+            what = (
+                f"joint {joint.name!r} moves it, but neither it nor the links it carries "
+                "have a mass"
+            )
             yield link.found(what)
 
 
@@ -66,7 +69,7 @@ def virtual(sheet: Sheet) -> Iterator[Found]:
     carriers = sheet.carriers(fixed=False) - sheet.carriers(fixed=True)
     for link, joint in _weightless(sheet):
         if link.name in carriers:
-            what = f"joint {joint.name!r} moves it, and only what it carries has a mass"
+            what = f"joint {joint.name!r} moves it, but only the links it carries have a mass"
             yield link.found(what)
 
 
@@ -100,7 +103,7 @@ def copied(sheet: Sheet) -> Iterator[Found]:
         if parent is None or child is None or parent is child:
             continue
         if child.mass and np.any(child.moments) and _same(parent, child):
-            what = f"mass, centre and inertia are those of {parent.part}, to the last digit"
+            what = f"mass, center and inertia are identical to those of {parent.part}"
             yield child.found(what)
 
 
@@ -122,14 +125,14 @@ def density(sheet: Sheet) -> Iterator[Found]:
         radius = math.sqrt(5.0 / 6.0 * float(np.sum(link.principal)) / link.mass)
         ball = 4.0 / 3.0 * math.pi * radius * radius * radius
         if link.mass > DENSEST * ball:
-            what = f"{link.mass:g} kg with such moments fits into a ball of {1e3 * radius:.3g} mm"
+            what = f"{link.mass:g} kg with these moments fits into a ball of {1e3 * radius:.3g} mm"
             yield link.found(f"{what} radius, {_density(link.mass, ball)}")
         elif link.extended:
             edges = np.sqrt(12.0 * link.second_moments / link.mass)
             box = float(np.prod(edges))
             if link.mass < LIGHTEST * box:
                 size = " x ".join(f"{1e3 * edge:.4g}" for edge in edges[::-1])
-                what = f"{link.mass:g} kg with such moments is a box of {size} mm"
+                what = f"{link.mass:g} kg with these moments corresponds to a box of {size} mm"
                 yield link.found(f"{what}, {_density(link.mass, box)}")
 
 
@@ -138,7 +141,7 @@ def _density(mass: float, volume: float) -> str:
 
 
 def size(sheet: Sheet) -> Iterator[Found]:
-    """Joints, centres of mass and shapes that are tens of metres away."""
+    """Joints, centers of mass and shapes that are tens of metres away."""
     for joint in sheet.joints:
         distance = math.hypot(*joint.position)
         if distance > FAR:
@@ -146,11 +149,11 @@ def size(sheet: Sheet) -> Iterator[Found]:
     for link in sheet.links:
         distance = math.hypot(*link.center)
         if link.mass and distance > FAR:
-            yield link.found(f"its centre of mass is {distance:g} m away")
+            yield link.found(f"its center of mass is {distance:g} m away")
         for shape in link.shapes:
             edge = float(np.max(np.ptp(shape.corners, axis=0)))
             if edge > FAR:
-                yield link.found(f"a shape of it measures {edge:.3g} m")
+                yield link.found(f"one of its shapes measures {edge:.3g} m")
                 break
 
 
@@ -163,7 +166,7 @@ def outside(sheet: Sheet) -> Iterator[Found]:
         low, high = np.min(body.corners, axis=0), np.max(body.corners, axis=0)
         gap = np.maximum(low - link.center, link.center - high)
         if np.max(gap) > MARGIN * np.max(high - low):
-            yield link.found(f"its centre of mass is {1e3 * np.max(gap):.3g} mm outside its shapes")
+            yield link.found(f"its center of mass is {1e3 * np.max(gap):.3g} mm outside its shapes")
 
 
 def gyration(sheet: Sheet) -> Iterator[Found]:
@@ -176,7 +179,10 @@ def gyration(sheet: Sheet) -> Iterator[Found]:
         farthest = np.max(np.linalg.norm(body.corners - link.center, axis=1))
         if own > LARGEST * farthest or own < SMALLEST * uniform:
             kind = "meshes" if body.mesh else "shapes"
-            what = f"radius of gyration {1e3 * own:.3g} mm, and {1e3 * uniform:.3g} mm of its"
+            what = (
+                f"radius of gyration {1e3 * own:.3g} mm, compared with {1e3 * uniform:.3g} "
+                "mm of its"
+            )
             yield link.found(f"{what} {kind} at uniform density")
 
 
@@ -223,17 +229,17 @@ def _mirrored(name: str) -> Iterator[str]:
 
 
 def unlike_bodies(sheet: Sheet) -> Iterator[Found]:
-    """Twins whose masses, distances of centres or principal moments differ, in any axes."""
+    """Twins whose masses, distances of centers or principal moments differ, in any axes."""
     links = {link.name: link for link in sheet.links}
     for left, right in twins(links):
         a, b = links[left], links[right]
         if not a.mass or not b.mass:
             if bool(a.mass) != bool(b.mass):
-                yield a.found(f"it has {_kg(a)}, and {b.part} has {_kg(b)}")
+                yield a.found(f"it has {_kg(a)}, but {b.part} has {_kg(b)}")
             continue
         differences = list(_differences(a, b))
         if differences:
-            yield b.found(f"unlike {a.part} it has {', '.join(differences)}")
+            yield b.found(f"unlike {a.part}, it has {', '.join(differences)}")
 
 
 def _kg(link: Link) -> str:
@@ -241,23 +247,28 @@ def _kg(link: Link) -> str:
 
 
 def _differences(a: Link, b: Link) -> Iterator[str]:
-    assert a.mass, "only what has a mass is compared"
-    assert b.mass, "only what has a mass is compared"
+    assert a.mass, "only links with a mass are compared"
+    assert b.mass, "only links with a mass are compared"
     if abs(a.mass - b.mass) > TOLERANCE * max(abs(a.mass), abs(b.mass)):
-        yield f"{b.mass:.4g} kg for {a.mass:.4g} kg"
+        yield f"{b.mass:.4g} kg instead of {a.mass:.4g} kg"
     radius = np.sqrt(np.abs(np.sum(a.principal) / (2.0 * a.mass)))
     one, other = float(np.linalg.norm(a.center)), float(np.linalg.norm(b.center))
     if abs(one - other) > TOLERANCE * max(one, other, radius):
-        yield f"its centre of mass {1e3 * other:.3g} mm from its origin for {1e3 * one:.3g} mm"
+        yield (
+            f"its center of mass {1e3 * other:.3g} mm from its origin instead of {1e3 * one:.3g} mm"
+        )
     largest = np.max(np.abs([a.principal, b.principal]))
     if np.max(np.abs(a.principal - b.principal)) > 2.0 * TOLERANCE * largest:
-        yield f"moments {_list(b.principal)} for {_list(a.principal)} kg m2"
+        yield f"moments {_list(b.principal)} instead of {_list(a.principal)} kg m2"
     elif not _mixed(a, b):
-        yield "a centre of mass that lies otherwise to its principal axes (a sign, perhaps)"
+        yield (
+            "a center of mass that is placed differently relative to its principal "
+            "axes (a sign, perhaps)"
+        )
 
 
 def _mixed(a: Link, b: Link) -> bool:
-    """Return True if c'Ic, less the mean moment, is the same: centres lie alike to the axes."""
+    """Return True if c'Ic, less the mean moment, is equal: centers lie alike relative to the axes."""
     one, other = (
         float(x.center @ (x.inertia - np.mean(x.principal) * np.eye(3)) @ x.center) for x in (a, b)
     )
@@ -276,11 +287,11 @@ def unlike_limits(sheet: Sheet) -> Iterator[Found]:
         a, b = sheet.by_name[left], sheet.by_name[right]
         if a.range is not None and b.range is not None and not _alike(a.range, b.range):
             own, other = (f"{low:.4g} to {high:.4g}" for low, high in (b.range, a.range))
-            yield b.found(f"it moves from {own}, and {a.part} from {other}")
+            yield b.found(f"its range is {own}, but that of {a.part} is {other}")
         for key in ("effort", "velocity"):
             one, two = a.limits.get(key), b.limits.get(key)
             if one is not None and two is not None and one != two:
-                yield b.found(f"its {key} limit is {two:g}, and that of {a.part} {one:g}")
+                yield b.found(f"its {key} limit is {two:g}, but that of {a.part} is {one:g}")
 
 
 def _alike(a: tuple[float, float], b: tuple[float, float]) -> bool:

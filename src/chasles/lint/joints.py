@@ -46,7 +46,7 @@ def unconnected(sheet: Sheet) -> Iterator[Found]:
     held = {name for joint in sheet.joints for name in (joint.parent, joint.child)}
     for link in sheet.links if any(held) else ():
         if link.name not in held and not (link.mass is None and link.name == "world"):
-            yield link.found("no joint connects it to anything")
+            yield link.found("no joint connects it to the robot")
 
 
 def reference(sheet: Sheet) -> Iterator[Found]:
@@ -70,7 +70,7 @@ def mimic(sheet: Sheet) -> Iterator[Found]:
         elif leader.kind == "fixed":
             yield joint.found(f"it mimics the fixed {leader.part}")
         elif _circle(sheet, joint):
-            yield joint.found("it mimics itself, by way of those it mimics")
+            yield joint.found("it mimics itself through other mimic joints")
         elif joint.mimic.multiplier == 0.0:
             yield joint.found(f"it mimics {leader.part} with multiplier 0")
 
@@ -111,7 +111,7 @@ def loop(sheet: Sheet) -> Iterator[Found]:
         yield Found(f"loops {names}", sheet.file, error.fault)
         return
     if int(freedoms) == 0:
-        yield Found(f"loops {names}", sheet.file, "they let nothing move")
+        yield Found(f"loops {names}", sheet.file, "the loops lock the mechanism")
 
 
 def loop_start(sheet: Sheet) -> Iterator[Found]:
@@ -120,7 +120,7 @@ def loop_start(sheet: Sheet) -> Iterator[Found]:
         return
     residual = abs(sheet.robot.loop_residual(sheet.robot.neutral()))
     if math.isfinite(residual.max()) and residual.max() > 1e-4:
-        what = f"open by {residual.max():.3g} (m or rad) where all coordinates are zero"
+        what = f"the loop is open by {residual.max():.3g} (m or rad) where all coordinates are zero"
         yield Found(f"robot {sheet.robot.name!r}", sheet.file, what)
 
 
@@ -149,7 +149,7 @@ def empty(sheet: Sheet) -> Iterator[Found]:
     """No room between the limits."""
     for joint, lower, upper in _ranges(sheet):
         if lower == upper:
-            yield joint.found(f"both limits are {lower:g}: it cannot move")
+            yield joint.found(f"both limits are {lower:g}: the joint cannot move")
 
 
 def negative(sheet: Sheet) -> Iterator[Found]:
@@ -171,14 +171,14 @@ def powerless(sheet: Sheet) -> Iterator[Found]:
 
 
 def degrees(sheet: Sheet) -> Iterator[Found]:
-    """Limits that are whole numbers beyond two turns, and places turned by more than a turn."""
+    """Limits that are integers beyond two turns, and orientations of more than a turn."""
     for joint in sheet.joints:
         angles = [joint.limits.get(key, 0.0) for key in ("lower", "upper")]
         hinge = joint.bounded and traits(joint.kind).hinge
         if hinge and any(2.0 * _TURN < abs(x) <= _FEW_TURNS and x == int(x) for x in angles):
             yield joint.found(f"limits {angles[0]:g} to {angles[1]:g} rad look like degrees")
         if any(abs(x) > 1.01 * _TURN for x in joint.angles):
-            what = f"its place is turned by ({', '.join(f'{x:g}' for x in joint.angles)}) rad"
+            what = f"its origin is rotated by ({', '.join(f'{x:g}' for x in joint.angles)}) rad"
             yield joint.found(f"{what}, which looks like degrees")
 
 

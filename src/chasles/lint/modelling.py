@@ -11,7 +11,7 @@ from chasles.lint.sheet import Found, Sheet
 from chasles.model.validate import FAR, far_frames
 
 SLENDER = 50.0
-"""Length of the uniform box with the same mass and moments, beside its thickness."""
+"""Length of the uniform box with the same mass and moments, relative to its thickness."""
 
 REDUCTION = 10.0
 """Gear ratio from which on the rotor's inertia, times its square, is seldom small."""
@@ -24,15 +24,21 @@ def slender(sheet: Sheet) -> Iterator[Found]:
             assert link.mass is not None
             thin, _, long = (math.sqrt(12.0 * x / link.mass) for x in link.second_moments)
             if long > SLENDER * thin:
-                what = f"its mass and moments are of a box of {long:.3g} m by {thin * 1e3:.3g} mm"
+                what = (
+                    f"its mass and moments are those of a box of {long:.3g} m by {thin * 1e3:.3g} "
+                    "mm"
+                )
                 yield link.found(what)
 
 
 def far_frame(sheet: Sheet) -> Iterator[Found]:
-    """Links whose centre of mass is many radii of gyration from the joint that moves them."""
+    """Links whose center of mass is many radii of gyration from the joint that moves them."""
     where = {link.name: link.where for link in sheet.links}
     for name, radii in far_frames(sheet.robot.model) if sheet.robot is not None else ():
-        what = f"its centre of mass is {radii:.0f} radii of gyration from its joint (over {FAR:g})"
+        what = (
+            f"its center of mass is {radii:.0f} radii of gyration from its joint "
+            f"(more than {FAR:g})"
+        )
         yield Found(f"link {name!r}", where.get(name, sheet.file), what)
 
 
@@ -56,5 +62,8 @@ def rotor(sheet: Sheet) -> Iterator[Found]:
     for where, name, ratio in sheet.reductions:
         joint = joints.get(name)
         if joint is not None and abs(ratio) >= REDUCTION and not joint.armature:
-            what = f"a gear ratio of {ratio:g} and no armature: the rotor counts {ratio**2:g} times"
+            what = (
+                f"it has a gear ratio of {ratio:g} but no armature: the rotor inertia "
+                f"counts {ratio**2:g} times"
+            )
             yield Found(f"joint {name!r}", where, what)

@@ -13,13 +13,14 @@ from chasles.lint.sheet import Edit, Link, Sheet, Table
 from chasles.model.validate import inertia_fault
 
 THINNEST = 1e-3
-"""Least second moment of a repaired body beside its largest; 0 would not survive rounding."""
+"""Smallest second moment of a repaired body relative to its largest; 0 would not survive rounding.
+"""
 
-NOT_WRITTEN = "the file does not write its numbers out"
+NOT_WRITTEN = "the file does not contain the numbers literally"
 """They are expressions, defaults, or of an included file."""
 
 ROUNDING = 1e-14
-"""Moments smaller than this, beside the largest, are rounding."""
+"""Relative size below which moments are rounding."""
 
 
 class Left(NamedTuple):
@@ -37,11 +38,11 @@ Found = Iterator[Edit | Left]
 
 
 def nearest_inertia(moments: np.ndarray) -> np.ndarray:
-    """The possible inertia (kg m2, about the centre of mass) next to an impossible one.
+    """The possible inertia (kg m2, about the center of mass) next to an impossible one.
 
     Second moments of mass about principal planes are raised to `THINNEST` of the largest, which
-    changes the matrix of second moments least, in the sum of squares, of all that have as much
-    (the pseudo-inertia's part of Wensing, Kim and Slotine 2018, Linear matrix inequalities for
+    changes the matrix of second moments least, in the sum of squares, of all that have as much (the
+    pseudo-inertia's part of Wensing, Kim and Slotine 2018, Linear matrix inequalities for
     physically consistent inertial parameter identification).
     """
     second = np.trace(moments) / 2.0 * np.eye(3) - moments
@@ -61,7 +62,7 @@ def inertias(sheet: Sheet) -> Found:
         if link.place is None:
             yield Left(link.part, link.where, NOT_WRITTEN)
         elif not sound:
-            yield Left(link.part, link.where, "no possible inertia is near; give the true one")
+            yield Left(link.part, link.where, "no possible inertia is close; give the correct one")
         elif None in edits:
             yield Left(link.part, link.where, "it needs a product of inertia that is not written")
         else:

@@ -83,7 +83,7 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class Link(_Part):
-    """A link: its centre of mass in its own frame (m), its moments about it (kg m2).
+    """A link: its center of mass in its own frame (m), its moments about it (kg m2).
 
     mass: in kg; None where the file gives no inertia. axes: those of the moments, as columns in the
     link's frame. place: where the moments stand in the file, for a repair; None where they cannot
@@ -100,7 +100,7 @@ class Link(_Part):
 
     @cached_property
     def inertia(self) -> np.ndarray:
-        """About the centre of mass, along the link's own axes."""
+        """About the center of mass, along the link's own axes."""
         return self.axes @ self.moments @ self.axes.T
 
     @cached_property
@@ -113,7 +113,7 @@ class Link(_Part):
     def second_moments(self) -> np.ndarray:
         """Second moments of mass about the principal planes, the smallest first: none is negative.
 
-        With the mass they are the eigenvalues of the pseudo-inertia about the centre of mass
+        With the mass they are the eigenvalues of the pseudo-inertia about the center of mass
         (Wensing, Kim and Slotine 2018), which is positive definite if and only if all are positive.
         """
         return (np.sum(self.principal) / 2.0 - self.principal)[::-1]
@@ -159,8 +159,9 @@ class Joint(_Part):
 
 
 class Table(NamedTuple):
-    """A table of a TOML file. span: of its list `inertia` in the text. written: moments (kg m2,
-    about the centre of mass) as the file has them, in its units and about its point."""
+    """A table of a TOML file. `span` is that of its list `inertia` in the text. `written` holds
+    moments (kg m2, about the center of mass) as in the file, in its units and about its point.
+    """
 
     span: tuple[int, int]
     written: Callable[[np.ndarray], Sequence[float]]
@@ -195,8 +196,8 @@ class Document:
         try:
             return self.data.decode("utf-8")
         except UnicodeDecodeError:
-            problem = "only text in UTF-8 is repaired"
-            raise ModelError("E-LINT-002", problem, "save it as such", file=self.file) from None
+            problem = "only UTF-8 files can be repaired"
+            raise ModelError("E-LINT-002", problem, "save it in UTF-8", file=self.file) from None
 
     @cached_property
     def _starts(self) -> dict[etree._Element, re.Match[str]]:

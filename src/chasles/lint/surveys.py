@@ -28,7 +28,7 @@ _LIMITS = ("lower", "upper", "effort", "velocity")
 _LIST = re.compile(r"[^=\n]*=\s*(\[[^\[\]#]*\])")
 
 _LARGEST = sys.float_info.max
-"""TOML has whole numbers beyond it."""
+"""TOML has integers beyond it."""
 
 # What was loaded -------------------------------------------------------------------------------
 
@@ -69,7 +69,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """An inverted range that is no limit to the reader is seen as it is written."""
+        """Return an inverted range as it is written, although it is not a limit to the reader."""
         raw = joints.get(whole.where)
         if raw is None:
             return whole
@@ -321,7 +321,7 @@ def _mjcf_joint(part: Part, angle: float) -> Joint:
 
 
 def toml(file: str, *, meshes: bool) -> Sheet:
-    """Links with a mass and moments about their centre that are numbers, whatever else is wrong."""
+    """Return links whose mass and moments about the center are numbers, whatever else is wrong."""
     source, document = TomlFile(file, snap=False), Document(file, load(file))
     rows = source.data.get("link", [])
     links = [

@@ -106,7 +106,7 @@ class Matrix:
         import numpy as np  # the algebra runs without it: only a user at the prompt asks for arrays
 
         if copy is False:
-            raise InputError("E-MATH-024", "Matrix holds no array: one has to be made")
+            raise InputError("E-MATH-024", "Matrix does not hold an array: a copy is needed")
         return np.array(self.rows, dtype=float if dtype is None else dtype)
 
     @property

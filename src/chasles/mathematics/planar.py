@@ -144,7 +144,7 @@ class PlanarInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, cx: Number, cy: Number, Ic: Number) -> "PlanarInertia":
-        """From mass, centre of mass, and inertia about the centre (mcI, Eq 2.78)."""
+        """From mass, center of mass, and inertia about the center (mcI, Eq 2.78)."""
         return PlanarInertia(m, m * cx, m * cy, Ic + m * (cx * cx + cy * cy))
 
     def matrix(self) -> Matrix:

@@ -14,7 +14,7 @@ from chasles.mathematics.linear import Matrix, absent
 
 @dataclass(frozen=True)
 class Product:
-    """The matrix left @ right, multiplied when it is asked for, below some rows that are given.
+    """The matrix left @ right, multiplied on demand, below some given rows.
 
     symmetric: of left @ right, each entry is computed once.
     """

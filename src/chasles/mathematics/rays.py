@@ -1,4 +1,4 @@
-"""Where a ray first meets a shape, in the frame of the shape (Ericson 2005, section 5.3)."""
+"""First intersections of a ray with a shape, in the frame of the shape (Ericson 2005, section 5.3)."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -99,7 +99,7 @@ def _plane(ray: Ray, size: Sequence[float]) -> Number:
 
 
 def _triangle(ray: Ray, corners: Sequence[float]) -> tuple[Number, Number]:
-    """Where it meets a triangle, from either side (Moeller and Trumbore 1997)."""
+    """Return the intersection with a triangle, from either side (Moeller and Trumbore 1997)."""
     p, v = ray
     a, b, c = (Vector(tuple(corners[k : k + 3])) for k in (0, 3, 6))
     first, second = b - a, c - a
@@ -125,7 +125,7 @@ SHAPES: dict[str, Callable[[Ray, Sequence[float]], Number]] = {
 
 
 def _side(ray: Ray, radius: float, half: float) -> Iterable[tuple[Number, Number]]:
-    """Where it meets the round side of a cylinder."""
+    """Return the intersection with the round side of a cylinder."""
     p, v = ray
     flat = (Vector.of(p[0], p[1], 0.0), Vector.of(v[0], v[1], 0.0))
     for t, hit in _roots_of(*_quadratic(*flat, radius)):
@@ -152,7 +152,7 @@ def _roots(a: Number, b: Number, c: Number) -> list[Number]:
 
 
 def _crossing(p: Number, v: Number) -> tuple[Number, Number]:
-    """Where p + t v is zero, and whether it is anywhere."""
+    """Return the zero of p + t v, and whether there is one."""
     hit = select(less(v * v, _TINY * _TINY), 0.0, 1.0)
     return -p / select(hit, v, 1.0), hit
 

@@ -35,7 +35,7 @@ class Fourth:
         """The sum over two of the four indices, set equal; (1, 2) gives the dot product T S."""
         free = [n for n in range(4) if n not in (first, second)]
         if len(free) != 2 or not {first, second} <= set(range(4)):
-            problem = f"give two different indices of 0 to 3, not {first, second}"
+            problem = f"give two different indices from 0 to 3, not {first, second}"
             raise InputError("E-MATH-026", problem, part="contract")
 
         def entry(row: int, column: int) -> Number:
@@ -181,7 +181,7 @@ def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
     import numpy as np  # the algebra runs without it, as in mathematics/linear.py
 
     if any(isinstance(x, Scalar) or not math.isfinite(x) for x in T):
-        problem = "it needs a tensor of finite numbers, without symbols"
+        problem = "it needs a tensor of finite numbers without symbols"
         raise InputError("E-MATH-029", problem, part="spectral")
     values, vectors = np.linalg.eigh(np.array(T.matrix().rows, dtype=float))
     columns = (Vector(tuple(column)) for column in vectors.T.tolist())
@@ -285,7 +285,7 @@ def point_mass(m: Number, r: Vector) -> RigidInertia:
 
 
 def inertia_about(I: Symmetric, m: Number, r: Vector) -> Symmetric:
-    """I_o = I_c - m r~ r~: about a point o, with the centre of mass at r from it (4.3.8)."""
+    """I_o = I_c - m r~ r~: about a point o, with the center of mass at r from it (4.3.8)."""
     return I + point_mass(m, r).I
 
 
@@ -310,7 +310,7 @@ def angular_momentum(w: Vector, J: Symmetric) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class Center:
-    """A body by the book's numbers: mass m, centre of mass r, inertia I about the centre."""
+    """A body by the book's numbers: mass m, center of mass r, inertia I about it."""
 
     m: Number
     r: Vector
@@ -318,9 +318,9 @@ class Center:
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Center":
-        """From moments about the origin; without mass, the centre is the origin."""
+        """From moments about the origin; without mass, the center is the origin."""
         if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
-            assert not any(rigid.h), "regrouped inertias have no centre"
+            assert not any(rigid.h), "regrouped inertias have no center of mass"
             return Center(rigid.m, Vector.zero(), rigid.I)
         r = rigid.h * (1.0 / rigid.m)
         return Center(rigid.m, r, rigid.I - point_mass(rigid.m, r).I)
@@ -351,10 +351,10 @@ class GeneralisedLink(NamedTuple):
     L: Matrix
 
     def force(self, zdd: Vector, zd2: Vector, xdd: Vector) -> Force:
-        """What a change of its motion asks for, about the origin (7.3.18e-k).
+        """Wrench for a change of its motion, about the origin (7.3.18e-k).
 
-        zdd, xdd: of its angular acceleration and of the origin's acceleration; zd2: twice that
-        of its angular velocity.
+        zdd, xdd: of its angular acceleration and of the origin's acceleration; zd2: twice that of
+        its angular velocity.
         """
         moment = self.E @ zdd - self.L @ zd2 + self.U.cross(xdd)
         return Force(moment, xdd * self.m - self.U.cross(zdd) - self.Ud.cross(zd2))

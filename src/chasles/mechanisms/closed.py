@@ -1,4 +1,4 @@
-"""Functions of closed loops beside accelerations: forces, inertia, and the linear system."""
+"""Functions of closed loops other than accelerations: forces, inertia, and the linear system."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -56,9 +56,11 @@ class Closed(Constrained):
         worst = int(np.argmax(np.where(bad, size, 0.0)))
         constraint, far = farthest(loops.model, left.reshape(-1, left.shape[-1])[worst])
         known = f"{loops.names(loops.confined(given))}{at_index(worst, bad.shape)}"
-        error = f"{named(constraint)} by {far:.3g} (rad/s2, and parts of its size)"
+        error = f"{named(constraint)} by {far:.3g} (rad/s2, and relative)"
         problem = f"the known accelerations of {known} contradict {error}"
-        remedy = "take those that complete(q, yd, ydd) gives, or let fewer joints be known"
+        remedy = (
+            "use the accelerations of robot.complete(q, yd, ydd), or name fewer joints as known"
+        )
         raise OverDetermined("E-LOOP-012", problem, remedy, part=loops.part)
 
     # Actuator forces ----------------------------------------------------------------------------
@@ -72,14 +74,16 @@ class Closed(Constrained):
         method: str = "fastest",
         **options: Any,
     ) -> Run:
-        """Forces at the actuated freedoms, zero elsewhere."""
+        """Return forces at the actuated degrees of freedom, zero elsewhere."""
         self._refuse_method("inverse_dynamics(actuated=)", method)
         loops, name = self.loops, "inverse_dynamics"
         given = loops.indices(loops.freedoms if actuated is None else actuated, "to actuate")
         free = loops.among(given)
         if free is None:
-            who = f"actuators at {loops.names(given)}" if len(given) else "no actuators, as given,"
-            problem = f"{who} cannot move all of its {len(loops.independent)} freedoms"
+            who = (
+                f"actuators at {loops.names(given)}" if len(given) else "an empty list of actuators"
+            )
+            problem = f"{who} cannot move all {len(loops.independent)} degrees of freedom"
             remedy = f"actuate for example {loops.names(loops.independent)}"
             raise UnderActuated("E-LOOP-013", problem, remedy, part=loops.part)
         heavy = self._weights([loops.freedoms[k] for k in given], weights)
@@ -92,14 +96,17 @@ class Closed(Constrained):
     def _weights(
         self, names: Sequence[str], weights: Mapping[str, float] | None
     ) -> tuple[float, ...]:
-        """The weight of each of these freedoms."""
+        """Return the weight of each of these degrees of freedom."""
         if not isinstance(weights or {}, Mapping):
-            problem = f"weights must be {{freedom: weight}}, not {type(weights).__name__}"
+            problem = f"weights must be {{degree of freedom: weight}}, not {type(weights).__name__}"
             raise ArgumentError("E-LOOP-014", problem, part="inverse_dynamics")
         chosen = dict.fromkeys(names, 1.0)
         for name, value in (weights or {}).items():
             if name not in chosen:
-                problem, known = f"weights name {name!r}, not actuated", ", ".join(map(repr, names))
+                problem, known = (
+                    f"weights names {name!r}, which is not actuated",
+                    ", ".join(map(repr, names)),
+                )
                 raise InputError("E-LOOP-015", problem, f"name {known}", part="inverse_dynamics")
             if not (isinstance(value, int | float) and np.isfinite(value) and value > 0.0):
                 problem = f"the weight of {name!r} must be positive, not {value!r}"
@@ -125,7 +132,7 @@ class Closed(Constrained):
         """The mass matrix of the independent coordinates."""
         if packed:
             problem = "the matrix of independent coordinates has no packed form"
-            remedy = 'leave packed out, or say coordinates="tree"'
+            remedy = 'omit `packed`, or use coordinates="tree"'
             raise InputError("E-CALL-096", problem, remedy, part="mass_matrix")
         return self._inertia("mass_matrix", method).first
 
@@ -135,7 +142,7 @@ class Closed(Constrained):
         """The inverse mass matrix of the independent coordinates, which must be asked for."""
         if coordinates is None:
             problem = f"robot {self.model.name!r} has loops or couplings"
-            remedy = 'say coordinates="independent", or "tree"'
+            remedy = 'use coordinates="independent" or coordinates="tree"'
             raise ModelError("E-ROBOT-017", problem, remedy, part="mass_matrix_inverse")
         M = self._inertia("mass_matrix_inverse", method).first
         return lambda q, threads=None: np.linalg.inv(M(q, threads=threads))
@@ -168,8 +175,8 @@ class Closed(Constrained):
         """A and B of the independent coordinates."""
         if self.model.rolls:
             rolls = ", ".join(map(repr, self.model.rolls))
-            problem = f"{rolls} constrain velocities alone (nonholonomic)"
-            remedy = 'take differences of forward_dynamics, or say coordinates="tree"'
+            problem = f"{rolls} constrain only velocities (nonholonomic)"
+            remedy = 'use finite differences of forward_dynamics, or coordinates="tree"'
             raise ModelError("E-LOOP-324", problem, remedy, part="linearize")
         solve = self._constrained(load, name="linearize", dissipation=dissipation)
         shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
@@ -188,10 +195,10 @@ class Closed(Constrained):
     def _refuse_method(self, what: str, method: str) -> None:
         if method != "fastest":
             problem = (
-                f"method {method!r} is of trees, and robot {self.model.name!r} has loops or "
-                "couplings"
+                f"method {method!r} applies to trees, but robot {self.model.name!r} has "
+                "loops or couplings"
             )
-            raise InputError("E-LOOP-035", problem, "leave it out", part=what)
+            raise InputError("E-LOOP-035", problem, "omit `method`", part=what)
 
     _own = Constrained._own | {
         "hybrid_dynamics": _hybrid,

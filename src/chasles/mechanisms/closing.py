@@ -1,4 +1,4 @@
-"""Closed positions: found from the independent freedoms, their rates, and charts around them."""
+"""Closed configurations: from the independent coordinates, their rates, and charts around them."""
 
 import math
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ class Loops(Freedoms):
         return np.array([k for k in free if k in given], dtype=int)
 
     def confined(self, given: np.ndarray) -> np.ndarray:
-        """Those of some freedoms that loops relate to each other."""
+        """Return those of some coordinates that loops relate to each other."""
         left = beyond(self.reference_equations[0], given)
         return np.flatnonzero(np.max(np.abs(left), axis=0) > RANK)
 
@@ -96,7 +96,7 @@ class Loops(Freedoms):
         return numeric.Found(found.q, self.scales * left, np.maximum(found.size, open_by))
 
     def complete(self, q: Any, yd: Any, ydd: Any, tolerance: float) -> Any:
-        """All rates from those of the independent freedoms; all accelerations too, if given."""
+        """Return all velocities from the independent ones, and all accelerations if given."""
         n, what = len(self.independent), f" ({self.names(self.independent)})"
         self.check_moves(yd, self.independent)
         q = reports.finite("complete", "q", q, self.model.nq)
@@ -154,7 +154,7 @@ class Loops(Freedoms):
             right = self.function("loop_bias")(at, x)
 
     def check_regular(self, A: np.ndarray, independent: np.ndarray | None = None) -> None:
-        """The dependent freedoms are determined by the equations A of every state."""
+        """Raise unless the equations A of every state determine the dependent coordinates."""
         given, lead = self.independent if independent is None else independent, A.shape[:-2]
         rest = np.delete(np.arange(self.model.nv), given)
         A = A.reshape(math.prod(lead), len(self.rows), self.model.nv)
@@ -165,16 +165,18 @@ class Loops(Freedoms):
         rank, _ = rank_of(here)
         other = independent_columns(here[None], rank, self._last_first)
         if rank < len(rest):
-            remedy = f"the loops leave {len(other)} freedoms here instead of "
-            remedy += f"{len(given)}, so no choice of independent ones will do"
+            remedy = f"the loops leave {len(other)} degrees of freedom here instead of "
+            remedy += f"{len(given)}, so no choice of independent coordinates is valid"
         else:
-            remedy = f"take others as independent: robot.with_independent({self.names(other)})"
+            remedy = (
+                f"choose other independent coordinates: robot.with_independent({self.names(other)})"
+            )
         where, loose = reports.at_index(bad[0], lead), self.undetermined(here, given)
         problem = f"singular position{where}: {loose}"
         raise reports.SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
 
     def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
-        """Which freedoms some do not determine in a position, with A of `matrix`."""
+        """Return the coordinates that the given ones do not determine, with A of `matrix`."""
         rest = np.delete(np.arange(self.model.nv), given)
         loose = np.abs(np.linalg.svd(A[:, rest])[2][-1])
         joints = rest[loose > 0.1 * np.max(loose)]
@@ -222,19 +224,19 @@ def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
         if not len(left):
             break
     if len(left):
-        more = "" if len(left) == 1 else f" (and at {len(left) - 1} others)"
+        more = "" if len(left) == 1 else f" (and {len(left) - 1} others)"
         problem = (
             f"impossible position{reports.at_index(left[0], lead)}{more}: "
             f"{reports.how_open(loops.model, residual[left[0]])}{_given(loops, flat[left[0]])}"
         )
-        remedy = "the position is out of reach, or the guess too far from it"
+        remedy = "the position is out of reach, or the guess is too far from it"
         raise reports.ImpossiblePosition("E-LOOP-001", problem, remedy, part=loops.part)
     loops.check_regular(loops.matrix(q.reshape(*lead, nq)))
     return q.reshape(*lead, nq)
 
 
 def coordinates(loops: Loops, q: np.ndarray) -> np.ndarray:
-    """The independent freedoms as `assemble` takes them, for staying at q (nq,)."""
+    """Return the independent coordinates, as `assemble` takes them, that stay at q (nq,)."""
     places = [loops.places[k] for k in loops.independent]
     return np.array([0.0 if place is None else float(q[place]) for place in places])
 
@@ -254,7 +256,9 @@ def _at_each_time(loops: Loops, y: Any, guess: Any) -> np.ndarray:
 
 
 def _placed(loops: Loops, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
-    """The guess with the independent freedoms at y, or moved by y where q has no such entry."""
+    """Return the guess with the independent coordinates at y, or moved by y where q has no such
+    entry.
+    """
     q, step = guess.copy(), np.zeros((len(y), loops.model.nv))
     for entry, k in zip(y.T, loops.independent, strict=True):
         place = loops.places[k]

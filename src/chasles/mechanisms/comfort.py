@@ -38,27 +38,27 @@ class Comfort:
 
 
 def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) -> Comfort | None:
-    """What is asked for, checked."""
+    """Return the checked request for comfort."""
     if given is None:
         if weight is not None:
             problem = "comfort_weight was given without comfort"
-            raise InputError("E-CALL-375", problem, "give a posture, or 'limits'", part=PART)
+            raise InputError("E-CALL-375", problem, "give a configuration, or 'limits'", part=PART)
         return None
     units = np.array(freedom_units(mechanism.model, size(mechanism.model)))
     weights = 1.0 / units**2
     if isinstance(given, str):
         if given != MIDDLE:
-            problem = f"comfort must be a posture or {MIDDLE!r}, not {given!r}"
+            problem = f"comfort must be a configuration or {MIDDLE!r}, not {given!r}"
             raise InputError("E-CALL-376", problem, part=PART)
         posture, weights = _middle(mechanism, bounds)
     else:
         posture = numbers(f"{PART}: comfort", given, mechanism.nq).astype(float)
         if not np.isfinite(posture).all():
-            raise InputError("E-CALL-379", "comfort must be finite numbers", part=PART)
+            raise InputError("E-CALL-379", "comfort must be finite", part=PART)
     if weight is not None:
         factors = np.asarray(numbers(f"{PART}: comfort_weight", weight, mechanism.nv), float)
         if factors.ndim != 1 or not ((factors >= 0.0) & (factors < np.inf)).all():
-            problem = "comfort_weight must be finite and not negative, one for each velocity"
+            problem = "comfort_weight must be finite and non-negative, with one entry per velocity"
             raise InputError("E-CALL-377", problem, part=PART)
         weights = weights * factors
     return Comfort(posture, np.maximum(weights, SOFTEST * weights.max(initial=0.0)))
@@ -84,8 +84,8 @@ def settled(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Move solutions along the targets until they are as comfortable as these allow.
 
-    inputs: goals, weights, tolerances, movable freedoms. found: postures, memories and steps of the
-    solutions; those that are not better afterwards stay.
+    inputs: goals, weights, tolerances, movable coordinates. found: configurations, memories and
+    steps of the solutions; those that do not improve are kept.
     """
     q, ends, steps = found
     if not comfort.weights.any():

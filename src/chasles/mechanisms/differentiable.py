@@ -71,11 +71,11 @@ def differentiable(
 ) -> Solution:
     """Return a solution in arrays of a library, whose q can be differentiated by the targets."""
     if library.package not in ("torch", "jax"):
-        problem = f"inverse kinematics does not take arrays of {library.name}"
-        raise ArgumentError("E-CALL-386", problem, "give NumPy's, PyTorch's or JAX's", part=PART)
+        problem = f"inverse kinematics does not support arrays of {library.name}"
+        raise ArgumentError("E-CALL-386", problem, "use arrays of NumPy, PyTorch or JAX", part=PART)
     if options.pop("comfort", None) is not None or options.pop("wraps", False):
         problem = "comfort and wraps have no derivatives"
-        raise ArgumentError("E-CALL-385", problem, "leave them out, or give NumPy's", part=PART)
+        raise ArgumentError("E-CALL-385", problem, "omit them, or use NumPy arrays", part=PART)
     options.pop("comfort_weight", None)
     pairs = [(frame, each) for frame, value in targets.items() for each in _targets(value)]
     every = [array for _, target in pairs for array in _arrays(target)]
@@ -204,7 +204,7 @@ def _numbers(arrays: Any, target: Target) -> Any:
         case LookAt():
             return _joined(arrays, arrays.array(target.point), _unit(arrays, target.axis))
     problem = f"a target of type {type(target).__name__} has no derivatives"
-    raise ArgumentError("E-CALL-387", problem, "give NumPy's arrays", part=PART)
+    raise ArgumentError("E-CALL-387", problem, "use NumPy arrays", part=PART)
 
 
 def _joined(arrays: Any, *parts: Any) -> Any:

@@ -26,14 +26,15 @@ from chasles.model import Model, ModelError, build
 from chasles.model.given import a_name
 
 WEAK = 1e-4
-"""A margin below this (a pivot at a hundredth of its start, or of what stands beside it) costs the
-compiled equations digits: the state is solved again by singular values."""
+"""Margin below which the compiled equations lose digits (a pivot at a hundredth of its start, or of
+its neighbors); the state is then solved again by singular values.
+"""
 
 TOLERANCE = 1e-6
 """Beyond this distance from closed (rad, and parts of a loop's size) dynamics are refused."""
 
 STEP = 0.1
-"""The farthest that a freedom of loops moves at once (rad, m): the others find their way back."""
+"""Largest step of an independent coordinate (rad or m): the dependent ones then converge."""
 
 NO_LOAD = Load()
 
@@ -152,14 +153,14 @@ def check_inertia(loops: Loops) -> None:
         around, names = loops.around(moving), loops.names(moving)
         problem = f"{names} can move without moving any inertia"
         problem += f", around {around}" if around else ""
-        remedy = "give one of their links a mass and an inertia, or a joint an armature"
+        remedy = "give one of their links mass and inertia, or one of the joints an armature"
         raise ModelError("E-LOOP-017", problem, remedy, part=loops.part)
 
 
 class Constrained(Mechanism):
     """A tree whose coordinates loops and couplings relate to each other, and its accelerations."""
 
-    traits = ("it has loops",)
+    traits = ("it has closed loops",)
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -186,7 +187,7 @@ class Constrained(Mechanism):
         raise last
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
-        """In small steps, which the other freedoms follow from where they are."""
+        """Move a coordinate to a target in small steps, which the dependent coordinates follow."""
         n = list(self.loops.positions.independent).index(k)
         count = max(1, math.ceil(abs(self.difference(q, target)[k]) / STEP))
         for part in range(count):
@@ -206,7 +207,9 @@ class Constrained(Mechanism):
         return self.closed_by().model if a_name("a function", name) in CLOSED_LOOPS else self.model
 
     def closed_by(self, given: Sequence[int] | np.ndarray = ()) -> Functions:
-        """Functions that take some freedoms as given, or whichever take fewest operations."""
+        """Return functions with given coordinates independent, or with the choice of fewest
+        operations.
+        """
         key = tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops
@@ -231,7 +234,7 @@ class Constrained(Mechanism):
         dissipation: bool = False,
         **options: Any,
     ) -> Solver:
-        """Compile the program `runs` of a function, with some freedoms given."""
+        """Compile the program `runs` of a function, with some coordinates given."""
         shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
         again = partial(again, **shared)
         if self.model.idle and self.model.source.closure is None and runs in _DIVIDING:
@@ -306,8 +309,8 @@ class Constrained(Mechanism):
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
         if multipliers is None:
-            problem = f"robot {self.model.name!r} has loops or couplings, which exert forces too"
-            remedy = "give multipliers, the second result of constrained_dynamics"
+            problem = f"robot {self.model.name!r} has loops or couplings, which also exert forces"
+            remedy = "pass multipliers, the second result of constrained_dynamics"
             raise ArgumentError("E-ROBOT-019", problem, remedy, part=name)
         return (multipliers,)
 
@@ -326,8 +329,8 @@ class Constrained(Mechanism):
     def refuse_open(self, what: str, function: str) -> None:
         if self.opens(function):
             problem = (
-                f"robot {self.model.name!r} has loops or couplings, and a program of {function} "
-                "would leave them open"
+                f"robot {self.model.name!r} has loops or couplings, which a program of "
+                f"{function} would violate"
             )
             raise ModelError("E-ROBOT-015", problem, OPEN[function], part=what)
 

@@ -38,8 +38,9 @@ STRIDE, STRIDES = 0.1, 30
 tried, and their number to each side."""
 
 BRANCHING = 0.2
-"""Of the smallest singular value at the start of such a motion: where less is left, motions meet
-that are different mechanisms to the equations that are dropped."""
+"""Part of the smallest singular value at the start of such a motion below which motions meet that
+the dropped equations distinguish.
+"""
 
 
 class Agreement(NamedTuple):
@@ -100,12 +101,12 @@ class Equations:
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """Scales of the freedoms."""
+        """Scales of the coordinates."""
         return column_scales(self.model)
 
     @cached_property
     def tolerance(self) -> float:
-        """What equations may contradict each other by, in rad and in sizes of the loop."""
+        """Largest contradiction between equations, in rad and relative to the size of the loop."""
         sizes = [loop_size(self.model, loop) for loop in self.model.loops]
         return max(map(self.model.source.precision.closure, sizes or [1.0]))
 
@@ -233,9 +234,9 @@ def _agreement(loops: Equations) -> Agreement:
             return fewer
     if not len(closed):
         best = how_open(loops.model, found.residual[int(np.argmin(found.size))])
-        when = " at t = 0, where choices are made" if loops.model.timed else ""
-        problem = f"no position was found that closes its loops{when}"
-        remedy = f"at best {best}; check lengths, frames and couplings"
+        when = " at t = 0, where independent coordinates are chosen" if loops.model.timed else ""
+        problem = f"no configuration was found that closes the loops{when}"
+        remedy = f"check lengths, frames and couplings; smallest residual: {best}"
         raise ImpossiblePosition("E-LOOP-002", problem, remedy, part=loops.part)
     return Agreement(scales, _regular(loops, closed, scales), np.zeros(len(scales)))
 
@@ -332,7 +333,7 @@ def _rank(loops: Equations, q: np.ndarray, share: float) -> int:
 
 
 def _regular(loops: Equations, q: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Those of some positions where the equations have full rank."""
+    """Return the configurations where the equations have full rank."""
     ranks = [rank_of(A)[0] for A in rows[:, None] * loops.raw_matrix(q) * loops.columns]
     return np.asarray(q[np.array(ranks) == max(ranks)])
 
@@ -343,7 +344,7 @@ def _residual(loops: Equations, q: np.ndarray) -> np.ndarray:
 
 
 def _size(loops: Equations, q: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """How far some equations are from holding: (states,)."""
+    """Return the violation of some equations: (states,)."""
     return np.asarray(np.linalg.norm(_residual(loops, q)[:, some], axis=-1))
 
 
@@ -362,7 +363,9 @@ def row_scales(model: Model) -> np.ndarray:
 
 
 def column_scales(model: Model) -> np.ndarray:
-    """Scales of freedoms: 1 for rotations, the largest loop's size for translations."""
+    """Return scales of the coordinates: 1 for rotations, the size of the largest loop for
+    translations.
+    """
     largest = max((loop_size(model, loop) for loop in model.loops), default=1.0)
     return np.array(freedom_units(model, largest))
 

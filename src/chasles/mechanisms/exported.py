@@ -23,8 +23,14 @@ TRIES = 32
 ENDS = 200
 """Iterations of the last try, from the best posture, which ends where the error is least."""
 
-STEP = "One iteration of inverse kinematics: the next posture and memory, for targets' numbers."
-WHOLE = "Inverse kinematics: a posture within the limits that meets targets, by iterations from q."
+STEP = (
+    "One iteration of inverse kinematics: the next configuration and solver "
+    "state, for given targets."
+)
+WHOLE = (
+    "Inverse kinematics: a configuration within the limits that meets the "
+    "targets, by iteration from q."
+)
 
 FINEST = {"float64": 0.0, "float32": 1e-5}
 """The least tolerance (rad and m) that postures in this kind of number can meet."""
@@ -36,22 +42,24 @@ class Reaching:
     def __init__(
         self, mechanism: Mechanism, bounds: Bounds, targets: Mapping[str, Any], dtype: str
     ) -> None:
-        mechanism.refuse_time(PART, "export it at a time: robot.at_time(t)")
+        mechanism.refuse_time(PART, "export it at a fixed time: robot.at_time(t)")
         self.mechanism, self.bounds = mechanism, bounds
         self.task: Task
         self.task, _, (goals, weights, tolerances) = _stated(mechanism, bounds, targets)
         self._goals = goals.reshape(-1, goals.shape[-1])[0]
         self.weights, self.tolerances = weights[0], tolerances[0]
         if self.tolerances.min() < FINEST[dtype]:
-            problem = f"a tolerance of {self.tolerances.min():.0e} cannot be met by floats"
-            remedy = f"give {FINEST[dtype]:.0e} or more, or dtype='double'"
+            problem = (
+                f"a tolerance of {self.tolerances.min():.0e} is too small for single precision"
+            )
+            remedy = f"use a tolerance of {FINEST[dtype]:.0e} or more, or dtype='double'"
             raise InputError("E-EXPORT-011", problem, remedy, part=PART)
         if any(self.task.scales) and dtype != "float64":
-            problem = "floats cannot close loops to the precision of inverse kinematics"
+            problem = "single precision cannot close loops accurately enough for inverse kinematics"
             raise InputError("E-EXPORT-012", problem, "use dtype='double'", part=PART)
 
     def _fixed(self) -> tuple[np.ndarray, ...]:
-        """Weights, tolerances and a mask of freedoms, all of which move."""
+        """Return weights, tolerances and a mask of coordinates, all of which move."""
         return self.weights, self.tolerances, np.ones(self.mechanism.nv)
 
     def _postures(self, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -79,7 +79,7 @@ class Freedoms(Equations):
         """The coordinates of a user's choice, which must determine the others."""
         if not len(names):
             problem = (
-                "name its independent freedoms, for example "
+                "name its independent coordinates, for example "
                 f"{self.names(self.automatic) or 'none: it is locked'}"
             )
             raise ModelError("E-LOOP-003", problem, part=self.part)
@@ -88,12 +88,15 @@ class Freedoms(Equations):
         still = np.intersect1d(given, self.immobile)
         if len(still):
             able = np.delete(np.arange(self.model.nv), self.immobile)
-            problem = f"{self.names(still)} cannot move, held by {self.around(still)}"
-            remedy = f"drive others, of {self.names(able)}, or take a loop joint that forbids less"
+            problem = f"{self.names(still)} cannot move: {self.around(still)} lock it"
+            remedy = f"choose among {self.names(able)}, or use a loop joint with fewer constraints"
             raise LockedMechanism("E-LOOP-010", problem, remedy, part=self.part)
         if len(given) != len(self.automatic) or not determine(self.reference_equations, given):
-            problem = f"{self.names(given)} cannot be its independent freedoms"
-            remedy = f"it has {len(self.automatic)}, for example {self.names(self.automatic)}"
+            problem = f"{self.names(given)} cannot be the independent coordinates"
+            remedy = (
+                f"it has {len(self.automatic)} degrees of freedom, for example "
+                f"{self.names(self.automatic)}"
+            )
             raise ModelError("E-LOOP-004", problem, remedy, part=self.part)
         return given
 
@@ -102,18 +105,20 @@ class Freedoms(Equations):
         names = some_names("freedoms", names)
         for name in names:
             if name not in self.freedoms:
-                problem = f"no freedom {name!r} {purpose}"
+                problem = f"there is no degree of freedom {name!r} {purpose}"
                 remedy = f"it has {', '.join(map(repr, self.freedoms))}"
                 raise ModelError("E-LOOP-005", problem, remedy, part=self.part)
         return np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
 
     def rank(self, freedoms: np.ndarray) -> int:
-        """The number of equations between some freedoms, the others being given."""
+        """Return the number of equations between some coordinates, with the others given."""
         return max(rank_of(A)[0] for A in self.reference_equations[..., freedoms])
 
     @cached_property
     def _last_first(self) -> list[int]:
-        """The order in which freedoms become dependent: those not in q, then last joints first."""
+        """Return the order in which coordinates become dependent: those not in q, then last joints
+        first.
+        """
         return sorted(range(self.model.nv), key=lambda k: (self.places[k] is not None, -k))
 
     @cached_property
@@ -129,19 +134,22 @@ class Freedoms(Equations):
         return np.flatnonzero(np.max(lengths, axis=0) <= RANK)
 
     def check_moves(self, asked: Any, independent: np.ndarray) -> None:
-        """Raise if something is asked of independent freedoms and there are none."""
+        """Raise if independent coordinates are required and there are none."""
         if not len(independent) and self.model.nv and some_numbers("y", asked).size:
             every = np.arange(self.model.nv)
-            loose = f"{self.around(every)} leaves {self.names(every)} no freedom"
-            remedy = "take a loop joint that forbids less, leave out a coupling, or add a joint"
-            problem, part = f"{loose}, so none is independent", f"{self.part}: locked"
+            loose = f"{self.around(every)} leaves no degree of freedom to {self.names(every)}"
+            remedy = "use a loop joint with fewer constraints, remove a coupling, or add a joint"
+            problem, part = (
+                f"{loose}, so there are no independent coordinates",
+                f"{self.part}: locked",
+            )
             raise LockedMechanism("E-LOOP-009", problem, remedy, part=part)
 
     def names(self, freedoms: Sequence[int] | np.ndarray) -> str:
         return ", ".join(repr(self.freedoms[k]) for k in freedoms)
 
     def around(self, freedoms: np.ndarray) -> str:
-        """The loops and couplings that any of these freedoms are in."""
+        """Return the loops and couplings that involve any of these coordinates."""
         owners = {self.owners[k] for k in freedoms}
         found = []
         for what, among in (("loop", self.model.loops), ("coupling", self.model.couplings)):

@@ -25,7 +25,7 @@ NUMBERS = {
 
 
 def checked(model: Model, sensor: SensorData) -> SensorData:
-    """A sensor that a user gives, each of its parts a right one, its frames and its joint found."""
+    """Check a sensor that a user gives: its parts, its frames and its joint."""
     sensor = _with_parts(sensor)
     part = f"sensor {sensor.name!r:.60}"
     on = sensor.traits.on
@@ -46,7 +46,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
     if on == "joint":
         joints = {body.data.name: body.joint for body in model.bodies}
         if sensor.joint not in joints:
-            problem = f"no joint {sensor.joint!r} that moves"
+            problem = f"there is no moving joint {sensor.joint!r}"
             raise InputError("E-SENSE-008", problem, suggest(sensor.joint, joints), part=part)
         _check_joint(sensor, joints[sensor.joint])
     if sensor.kind in ("touch", "inside") and sensor.zone is None:
@@ -55,7 +55,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
 
 
 def _check_joint(sensor: SensorData, joint: Any) -> None:
-    """Kinds of one number are on joints of one freedom; those of a ball, on spherical ones."""
+    """Refuse a sensor of one number unless its joint has one degree of freedom, or is spherical."""
     ball = sensor.kind in ("joint_quaternion", "joint_angular_velocity")
     fits = joint.units == ("1",) * 4 if ball else joint.nq == joint.nv == 1
     if not fits:
@@ -65,17 +65,17 @@ def _check_joint(sensor: SensorData, joint: Any) -> None:
 
 
 def _with_parts(sensor: SensorData) -> SensorData:
-    """A sensor whose parts have their types, its numbers floats."""
+    """Return a sensor whose parts have their types, its numbers floats."""
     part = f"sensor {a_name('a sensor', sensor.name, 'with_sensors')!r:.60}"
     for name in ("kind", "frame", "reference", "joint"):
         a_name(name, getattr(sensor, name), part)
     if sensor.kind not in SENSORS:
-        problem = f"there is no kind {sensor.kind!r:.60}"
+        problem = f"unknown sensor kind {sensor.kind!r:.60}"
         raise InputError("E-SENSE-006", problem, suggest(sensor.kind, SENSORS), part=part)
     for name in ("pose", "reference_pose"):
         _check_pose(name, getattr(sensor, name), part)
     if not (sensor.cutoff == 0.0 or (is_finite(sensor.cutoff) and sensor.cutoff > 0.0)):
-        problem = f"cutoff must be 0 or more, not {sensor.cutoff!r:.60}"
+        problem = f"cutoff must be non-negative, not {sensor.cutoff!r:.60}"
         raise InputError("E-SENSE-012", problem, part=part)
     _check_noise(sensor.noise, sensor.traits.size, part)
     given = _row("numbers", sensor.numbers, part)
@@ -94,7 +94,7 @@ def _with_parts(sensor: SensorData) -> SensorData:
 
 
 def _row(name: str, given: Any, part: str) -> tuple[float, ...]:
-    """Finite numbers, as a tuple."""
+    """Return finite numbers as a tuple."""
     found = some_numbers(name, given, part)
     if found.ndim != 1 or not all(map(math.isfinite, found.tolist())):
         problem = f"{name} must be a tuple of finite numbers, not {given!r:.60}"
@@ -111,14 +111,14 @@ def _check_pose(name: str, pose: Any, part: str) -> None:
 
 
 def _check_noise(noise: Any, size: int, part: str) -> None:
-    """Deviations that are not negative, a positive correlation time, an offset for each number."""
+    """Refuse negative deviations, a correlation time of zero, and offsets of another size."""
     if not isinstance(noise, NoiseData):
         problem = f"noise must be NoiseData(...), not {type(noise).__name__}"
         raise InputError("E-SENSE-024", problem, part=part)
     for name in ("deviation", "bias", "drift"):
         value = getattr(noise, name)
         if not (is_finite(value) and value >= 0.0):
-            problem = f"{name} of the noise must be 0 or more, not {value!r:.60}"
+            problem = f"{name} of the noise must be non-negative, not {value!r:.60}"
             raise InputError("E-SENSE-025", problem, part=part)
     if not a_number("correlation_time", noise.correlation_time, part) > 0.0:
         problem = f"correlation_time must be positive, not {noise.correlation_time!r:.60}"
@@ -129,7 +129,7 @@ def _check_noise(noise: Any, size: int, part: str) -> None:
 
 
 def _with_numbers(surface: Any, part: str) -> Surface:
-    """A shape whose sizes fit its kind, its numbers floats."""
+    """Return a shape whose sizes fit its kind, its numbers floats."""
     if not isinstance(surface, Surface):
         problem = f"zone and seen must be Surface(...), not {type(surface).__name__}"
         raise InputError("E-SENSE-028", problem, part=part)

@@ -60,7 +60,7 @@ def inverse_kinematics(
 
     quick: where calls like this one are to be prepared, if they can take the short way.
     """
-    mechanism.refuse_time(PART, "ask for it at a time: robot.at_time(t)")
+    mechanism.refuse_time(PART, "evaluate it at a time: robot.at_time(t)")
     task, lead, given = _stated(mechanism, bounds, targets)
     if solutions not in ("first", "all"):
         problem = f"solutions must be 'first' or 'all', not {solutions!r}"
@@ -76,8 +76,10 @@ def inverse_kinematics(
     if (ease is not None and (wanted is not None or solutions == "all")) or (
         wraps and solutions != "all"
     ):
-        problem = "comfort needs solutions='first' without near, and wraps needs solutions='all'"
-        raise InputError("E-CALL-378", problem, "leave one of them out", part=PART)
+        problem = (
+            "`comfort` requires solutions='first' without `near`; `wraps` requires solutions='all'"
+        )
+        raise InputError("E-CALL-378", problem, "omit one of them", part=PART)
     states = {"guess": posture, "near": wanted, "comfort": None if ease is None else ease.posture}
     shapes = {name: p for name, p in states.items() if p is not None}
     lead = leading_shape(PART, targets=np.empty((*lead, 0)), **shapes)
@@ -103,7 +105,7 @@ def _stated(
     for frame, value in a_mapping("targets", targets, PART).items():
         for target in stated(value):
             if isinstance(target, CenterOfMass) != (frame == CENTER):
-                problem = f"CenterOfMass belongs to the key {CENTER!r}, and nothing else does"
+                problem = f"CenterOfMass and the key {CENTER!r} must be used together"
                 raise ArgumentError("E-CALL-370", problem, part=PART)
             if frame != CENTER:
                 checked_frame(mechanism.model, PART, frame, several=False)
@@ -111,7 +113,7 @@ def _stated(
                 checked_frame(mechanism.model, PART, target.to, several=False)
             pairs.append((frame, target))
     if not pairs:
-        problem = "there are no targets"
+        problem = "no targets were given"
         raise InputError("E-CALL-372", problem, "give {frame: pose}", part=PART)
     closing = mechanism.loops.rows * mechanism.model.holonomic_rows if mechanism.rows else ()
     scales = tuple(map(float, closing))
@@ -131,7 +133,7 @@ def _posture(mechanism: Mechanism, name: str, given: Any) -> np.ndarray | None:
         return None
     posture = numbers(f"{PART}: {name}", given, mechanism.nq).astype(float)
     if not np.isfinite(posture).all():
-        raise InputError("E-CALL-374", f"{name} must be finite numbers", part=PART)
+        raise InputError("E-CALL-374", f"{name} must be finite", part=PART)
     return posture
 
 

@@ -83,7 +83,7 @@ class Named:
 
 
 class Mechanism(Named):
-    """The contract, with the answers of a tree: all freedoms are independent, nothing is closed."""
+    """The contract, with the answers of a tree: all coordinates are independent, nothing is closed."""
 
     traits: tuple[str, ...] = ()
     """Reasons why it is not a plain tree, in words: ("it has loops", "it depends on time")."""
@@ -92,7 +92,7 @@ class Mechanism(Named):
         super().__init__(model)
         self.functions = Functions(model)
         self.t: np.ndarray | None = None
-        """The time (...) at which it is asked, in s; None if none was given."""
+        """Time (...) of evaluation in s; None if none was given."""
         self.kept: dict[Any, Any] = {}
         """Compiled steps of its motion, by all that decides them."""
         self.ready: dict[Key, Caller] = {}
@@ -107,7 +107,7 @@ class Mechanism(Named):
 
     @property
     def independent(self) -> tuple[str, ...]:
-        """The freedoms that determine all others through the loops."""
+        """Coordinates that determine all others through the loops."""
         return tuple(self.loops.freedoms[k] for k in self.loops.independent)
 
     def neutral(self) -> np.ndarray:
@@ -122,7 +122,7 @@ class Mechanism(Named):
 
     @cached_property
     def loops(self) -> Loops:
-        """Names of all freedoms, and which are independent: chosen once, at t = 0."""
+        """Names of all coordinates, and the independent ones: chosen once, at t = 0."""
         return Loose(self.model, self.function)
 
     @property
@@ -151,7 +151,9 @@ class Mechanism(Named):
         return q
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
-        """The closed position on the branch of q in which freedom k is as in a target."""
+        """Return the closed configuration on the branch of q in which coordinate k is as in a
+        target.
+        """
         return target
 
     # Functions ----------------------------------------------------------------------------------
@@ -360,7 +362,7 @@ class Timed(Mechanism):
     def closing(self) -> Loops:
         if self.t is None:
             problem = f"robot {self.model.name!r} depends on time"
-            raise ModelError("E-ROBOT-013", problem, "say when: robot.at_time(t)")
+            raise ModelError("E-ROBOT-013", problem, "evaluate it at a time: robot.at_time(t)")
         return self.loops.at(self.t)
 
     def found(self, key: Key) -> Caller | None:
@@ -381,7 +383,7 @@ class Timed(Mechanism):
     def caller(self, name: str, f_ext: Mapping[str, Any] | None = None, **options: Any) -> Caller:
         if self.t is None and name not in self.TIMELESS:
             problem = f"robot {self.model.name!r} depends on time"
-            remedy = f"say when: robot.at_time(t).{name}(...)"
+            remedy = f"evaluate it at a time: robot.at_time(t).{name}(...)"
             raise ModelError("E-LOOP-039", problem, remedy, part=name)
         return super().caller(name, f_ext, **options)
 

@@ -1,4 +1,4 @@
-"""Mobility of closed loops: how many freedoms, which inertia, and comparison of mechanisms."""
+"""Mobility of closed loops: degrees of freedom, inertia, and comparison of mechanisms."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -23,16 +23,17 @@ _OFFERED = tuple(
     for kind in sorted(LOOP_JOINTS, key=lambda kind: -LOOP_JOINTS[kind].nv)
     if LOOP_JOINTS[kind].nv and not LOOP_JOINTS[kind].data and LOOP_JOINTS[kind].bounds != "none"
 )
-"""Joint types that may take the place of a stronger one, those with most freedoms first: all that
-need no number of their own."""
+"""Joint types that may replace a stronger one, those with most degrees of freedom first: all that
+need no number of their own.
+"""
 
 
 def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
-    """The freedoms left at a closed position (the first reference by default)."""
+    """Return the mobility at a closed configuration (the first reference by default)."""
     at = loops.references[0] if q is None else finite("mobility", "q", q, loops.model.nq)
     if at.ndim != 1 or loops.time.ndim:
         size = loops.model.nq
-        problem = f"q must have shape ({size},), not {at.shape}, and the time be one number"
+        problem = f"q must have shape ({size},), not {at.shape}, and t must be a single number"
         raise InputError("E-LOOP-018", problem, part="mobility")
     loops.check_closed("mobility", at, tolerance)
     A = loops.matrix(at)

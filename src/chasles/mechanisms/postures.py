@@ -31,10 +31,11 @@ EAGER, SLOW, STEADY, LAST = (
     (100.0, 0.9999, 1.0),
     (1000.0, 1.0 - 1e-12, 1.0),
 )
-"""Of a try: the steps after which it is given up, the part of the squared error of two steps before
-that it must be below, and its firm damping. EAGER at first, SLOW after PATIENT tries; STEADY tries
-end near the least error where a goal is out of reach, and LAST begins at the best posture of all
-and ends where the error is least."""
+"""Parameters of a try: the steps after which it is given up, the part of the squared error of two
+steps before that it must be below, and its firm damping. EAGER at first, SLOW after PATIENT
+tries; STEADY tries end near the smallest error if a goal is out of reach, and LAST starts at the
+best configuration and ends where the error is smallest.
+"""
 
 KEPT = 16
 """Sets of starting postures that are kept for a task."""
@@ -104,7 +105,7 @@ class Prepared:
 
 
 def prepared(mechanism: Mechanism, task: Task) -> Prepared:
-    """What a task needs, made once for a mechanism."""
+    """Return the data of a task, made once for a mechanism."""
     key = ("inverse kinematics", *task.key[2:])
     if key not in mechanism.kept:
         with COMPILING:

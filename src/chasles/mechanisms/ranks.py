@@ -10,13 +10,15 @@ RANK = 1e-8
 """A singular value of the loops' matrix below this part of the largest is zero."""
 
 SINGULAR = 1e-6
-"""Below this part of the largest singular value the dependent freedoms are not determined: a
-residual of 1e-13 then leaves a position uncertain by more than 1e-7."""
+"""Part of the largest singular value below which the dependent coordinates are not determined: a
+residual of 1e-13 then leaves a configuration uncertain by more than 1e-7.
+"""
 
 SHARE = 0.1
-"""A freedom may be made dependent if it adds this part of what the best one would. A pivot is fair
-that is at least this part of the largest left in its column, where that is at least the square of
-it beside the largest that the column had (or where no column has such)."""
+"""Share of the best candidate that a coordinate must contribute to be made dependent. A pivot is
+fair if it is at least this part of the largest left in its column, where that is at least the
+square of it relative to the largest that the column had (or if no column has such).
+"""
 
 NOTHING = 1e-12
 """An entry below this part of the largest is rounding."""
@@ -59,7 +61,9 @@ def spans(A: np.ndarray, rank: int) -> np.ndarray:
 
 
 def margin(A: np.ndarray) -> np.ndarray:
-    """The smallest singular value of each matrix beside the largest (0 if it has too few rows)."""
+    """Return the smallest singular value of each matrix relative to the largest (0 if it has too
+    few rows).
+    """
     if A.shape[-1] == 0:
         return np.ones(len(A))
     if A.shape[-2] < A.shape[-1]:

@@ -24,7 +24,7 @@ class ImpossiblePosition(LoopError):
 
 
 class SingularPosition(LoopError):
-    """The independent freedoms do not determine the others here."""
+    """The independent coordinates do not determine the others here."""
 
 
 class OpenLoop(LoopError):
@@ -32,7 +32,7 @@ class OpenLoop(LoopError):
 
 
 class UnderActuated(LoopError):
-    """Some actuators cannot move a mechanism in all its freedoms."""
+    """Some actuators cannot move a mechanism in all its degrees of freedom."""
 
 
 class OverDetermined(LoopError):
@@ -40,22 +40,22 @@ class OverDetermined(LoopError):
 
 
 class LockedMechanism(LoopError):
-    """The loops leave no freedom that could be chosen or moved."""
+    """The loops leave no degree of freedom that could be chosen or moved."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mobility(int):
-    """The number of freedoms that a closed position leaves, which prints as how it was found.
+    """The number of degrees of freedom at a closed configuration, which prints as a report.
 
-    mobility = freedoms (of the tree) - rank (of the loops' matrix, which has `rows` rows).
-    redundant: for each loop and coupling, rows that say nothing beyond those before them.
-    tolerance: singular values below this part of the largest count as zero; kept and dropped are
-    the smallest that counts and the largest that does not, as such parts. couplings: which of those
-    in `redundant` are couplings. weaker: for loops with redundant rows, a joint type in place of
-    theirs that leaves the motion as it is and has fewer of them. immobile: freedoms of the tree
-    that are held here, also while others move. misfits: loops and couplings of which equations are
-    dropped that the others imply only up to this (rad, and parts of the loop's size). positions:
-    the freedoms of position, which are more where constraints are of velocities alone.
+    mobility = freedoms (of the tree) - rank (of the loop matrix, which has `rows` rows).
+    `redundant` counts for each loop and coupling the rows that earlier ones imply; `couplings`
+    names the couplings among them. Singular values below `tolerance` times the largest count as
+    zero; `kept` and `dropped` are the smallest that counts and the largest that does not, relative
+    to the largest. `weaker` gives for loops with redundant rows a joint type that allows the same
+    motion with fewer of them. `immobile` lists degrees of freedom that the loops lock here while
+    others move. `misfits` lists loops and couplings with dropped equations that the others imply
+    only within this value (rad, and relative to the size of the loop). `positions` is the number of
+    degrees of freedom of position, which is larger with nonholonomic constraints.
     """
 
     mobility: int
@@ -82,27 +82,27 @@ class Mobility(int):
             if count
         )
         if not self.rows:
-            return f"mobility {self.mobility}: {self.freedoms} freedoms, no loops"
-        parts = f"singular values {self.kept:.2g} and above kept"
+            return f"mobility {self.mobility}: {self.freedoms} degrees of freedom, no loops"
+        parts = f"singular values of {self.kept:.2g} and above kept"
         if self.rank < min(self.rows, self.freedoms):
-            parts += f", {max(self.dropped, 1e-12):.0e} and below dropped"
+            parts += f", those of {max(self.dropped, 1e-12):.0e} and below dropped"
         more = f" ({self.positions} of position)" if self.positions > self.mobility else ""
         return (
-            f"mobility {self.mobility}{more}: {self.freedoms} freedoms, "
-            f"rank {self.rank} of {self.rows} "
-            f"equations ({f'redundant: {extra}' if extra else 'none redundant'}; {parts}, rank "
-            f"tolerance {self.tolerance:.0e}){self._held()}{self._offer()}{self._off()}"
+            f"mobility {self.mobility}{more}: {self.freedoms} degrees of freedom, "
+            f"rank {self.rank} of {self.rows} equations "
+            f"({f'redundant: {extra}' if extra else 'none redundant'}; {parts}, rank tolerance "
+            f"{self.tolerance:.0e}){self._held()}{self._offer()}{self._off()}"
         )
 
     def _held(self) -> str:
-        """The freedoms that cannot move while others do, in words."""
+        """Return the degrees of freedom that cannot move while others do, in words."""
         names = ", ".join(map(repr, self.immobile)) if self.mobility else ""
         return f"; {names} cannot move" if names else ""
 
     def _off(self) -> str:
         """Loops that agree only to some digits, in words."""
         words = [f"{name!r} up to {misfit:.2g}" for name, misfit in self.misfits]
-        return f"; redundant to the digits of the file: {', '.join(words)}" if words else ""
+        return f"; redundant within the precision of the file: {', '.join(words)}" if words else ""
 
     def _offer(self) -> str:
         """Weaker joints that would do, in words."""
@@ -110,7 +110,7 @@ class Mobility(int):
             f"{name!r} {'left out' if traits(kind).floating else f'as {kind}'}"
             for name, kind in self.weaker
         ]
-        return f"; as good with fewer equations: {', '.join(words)}" if words else ""
+        return f"; equivalent with fewer equations: {', '.join(words)}" if words else ""
 
 
 # How far positions and rates are from keeping loops closed ----------------------------------------
@@ -122,13 +122,13 @@ def finite(function: str, name: str, value: Any, size: int, what: str = "") -> n
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError) as error:
-        problem = f"{name} is not an array of numbers: {error}"
+        problem = f"{name} is not a numeric array: {error}"
         raise ArgumentError("E-LOOP-006", problem, part=function) from None
     if array.ndim == 0 or array.shape[-1] != size:
         problem = f"{name} must have shape (..., {size}){what}, not {array.shape}"
         raise InputError("E-LOOP-007", problem, part=function)
     if not np.all(np.isfinite(array)):
-        raise InputError("E-LOOP-008", f"{name} must be finite numbers", part=function)
+        raise InputError("E-LOOP-008", f"{name} must be finite", part=function)
     return array
 
 
@@ -146,18 +146,20 @@ def check_position(
     far = far.reshape(len(residual))
     lost = np.flatnonzero(~np.isfinite(far))
     if len(lost) and not np.all(np.isfinite(q)):
-        raise InputError("E-LOOP-019", "q must be finite numbers", part=function)
+        raise InputError("E-LOOP-019", "q must be finite", part=function)
     if len(lost):
         worst_one, where = farthest(model, residual[lost[0]])[0], at_index(lost[0], lead)
-        problem = f"{named(worst_one)} has no value at this q{where}"
-        raise ImpossiblePosition("E-LOOP-020", problem, "stay where it is defined", part=function)
+        problem = f"{named(worst_one)} is undefined at this q{where}"
+        raise ImpossiblePosition(
+            "E-LOOP-020", problem, "choose a configuration where it is defined", part=function
+        )
     if np.any(far > tolerance):
         worst = int(np.argmax(far))
         problem = (
             f"the loops are open at this q{at_index(worst, lead)}: "
             f"{how_open(model, residual[worst])} (tolerance {tolerance:g})"
         )
-        raise OpenLoop("E-LOOP-021", problem, "close them with assemble", part=function)
+        raise OpenLoop("E-LOOP-021", problem, "close them with robot.assemble", part=function)
 
 
 def check_rates(
@@ -166,16 +168,17 @@ def check_rates(
     """Refuse rates whose error (..., rows), dimensionless, is above the tolerance times a scale."""
     share = np.linalg.norm(error, axis=-1) / scale
     if not np.all(np.isfinite(share)):
-        raise InputError("E-LOOP-022", f"{name} must be finite numbers", part=function)
+        raise InputError("E-LOOP-022", f"{name} must be finite", part=function)
     if np.any(share > tolerance):
         worst = int(np.argmax(share))
         constraint, far = farthest(model, error.reshape(-1, error.shape[-1])[worst])
         unit, given = _REMEDY[name]
         problem = (
-            f"{name} opens the loops{at_index(worst, share.shape)}: {named(constraint)} by "
-            f"{far:.3g} {unit} (rad, and parts of a loop's size)"
+            f"{name} opens the loops{at_index(worst, share.shape)}: "
+            f"{named(constraint)} by {far:.3g} {unit} (rad, and relative to the size "
+            "of the loop)"
         )
-        remedy = f"give what robot.complete(q, {given}) gives"
+        remedy = f"compute it with robot.complete(q, {given})"
         raise OpenLoop("E-LOOP-023", problem, remedy, part=function)
 
 
@@ -183,12 +186,12 @@ def how_open(model: Model, residual: np.ndarray) -> str:
     """The loop or coupling that is farthest from closed, and how far."""
     worst, far = farthest(model, residual)
     if not math.isfinite(far):
-        return f"{named(worst)} has no value"
+        return f"{named(worst)} is undefined"
     if isinstance(worst, Coupling):
-        return f"{named(worst)} is off by {far:.3g} (rad or m of a coordinate)"
+        return f"{named(worst)} has an error of {far:.3g} (rad or m of a coordinate)"
     return (
-        f"{named(worst)} stays open by {far:.3g} "
-        f"(rad, and parts of its size {loop_size(model, worst):.3g} m)"
+        f"{named(worst)} remains open by {far:.3g} (rad, and relative to its size "
+        f"of {loop_size(model, worst):.3g} m)"
     )
 
 
@@ -196,8 +199,9 @@ def misfit_note(model: Model, name: str, misfit: float) -> str:
     """A note on a loop or coupling that agrees with others only to some digits."""
     constraint = next(each for each in model.constraints if each.name == name)
     return (
-        f"{named(constraint)}: redundant equations dropped, which the others imply up to "
-        f"{misfit:.2g} (rad, and parts of its size); loop_tolerance= sets the limit"
+        f"{named(constraint)}: dropped redundant equations, which the others "
+        f"imply within {misfit:.2g} (rad, and relative to its size); "
+        "loop_tolerance= sets the limit"
     )
 
 

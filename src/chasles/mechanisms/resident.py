@@ -45,8 +45,8 @@ def on_gpu(targets: Mapping[str, Any], library: Library, options: Mapping[str, A
     plain = (None, False, "first")
     special = [name for name in HOST if not any(options[name] is each for each in plain)]
     if library.package == "cupy" and special:
-        problem = f"{', '.join(special)} cannot be used with CuPy's arrays"
-        raise ArgumentError("E-GPU-033", problem, "leave it out, or give NumPy's", part=PART)
+        problem = f"{', '.join(special)} cannot be used with CuPy arrays"
+        raise ArgumentError("E-GPU-033", problem, "omit it, or use NumPy arrays", part=PART)
     if library.package != "cupy" and (special or not _has_cupy()):
         return False
     return bool(module("solving_cupy").resident(arrays))
@@ -72,7 +72,7 @@ def resident(
     **_host: Any,
 ) -> Solution:
     """Return a solution in arrays of the targets' library."""
-    mechanism.refuse_time(PART, "ask for it at a time: robot.at_time(t)")
+    mechanism.refuse_time(PART, "evaluate it at a time: robot.at_time(t)")
     tries = checked_count(f"{PART}: tries", tries, most=MOST_TRIES)
     seed = checked_count(f"{PART}: seed", seed, least=0)
     pairs = [(frame, each) for frame, value in targets.items() for each in _targets(value)]
@@ -147,7 +147,7 @@ def _broadcast(
 def _fixed(
     mechanism: Mechanism, bounds: Bounds, names: list[str], guess: Any
 ) -> tuple[np.ndarray, tuple[tuple[int, float], ...]]:
-    """A mask (1, nv) of freedoms that may move, and positions of those that may not."""
+    """Return a mask (1, nv) of movable coordinates, and positions of the others."""
     movable = np.ones((1, mechanism.nv))
     if not names:
         return movable, ()
@@ -155,8 +155,8 @@ def _fixed(
     here = _posture(mechanism, "guess", here.get() if hasattr(here, "get") else np.asarray(here))
     assert here is not None
     if here.ndim > 1:
-        problem = "fixed needs one guess for all problems on a GPU"
-        raise InputError("E-GPU-036", problem, "give a guess of one posture", part=PART)
+        problem = "on a GPU, `fixed` needs a single guess for all problems"
+        raise InputError("E-GPU-036", problem, "give a guess of shape (nq,)", part=PART)
     here, held = np.clip(here, bounds.lower, bounds.upper), []
     for name in names:
         movable[0, mechanism.velocity_slice(name)] = 0.0
@@ -176,14 +176,16 @@ def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.n
 def _stages(
     task: Task, constants: list[np.ndarray], tries: int
 ) -> tuple[tuple[list[np.ndarray], int], ...]:
-    """What searches in float32 are given, with wider tolerances and fewer tries, and in float64."""
+    """Return the inputs of searches in float32, with wider tolerances and fewer tries, and in
+    float64.
+    """
     weights, tolerances, movable = constants
     rough = np.maximum(tolerances, np.where(task.lengths, ROUGH * size(task.model), ROUGH))
     return ([weights, rough, movable], min(tries, PATIENT)), (constants, tries)
 
 
 def _rotations(task: Task) -> tuple[int, ...]:
-    """Where among the numbers of targets rotations begin."""
+    """Return the indices among the numbers of targets at which rotations begin."""
     ends = np.cumsum([target.size for _, target in task.targets])
     pairs = zip(ends, task.targets, strict=True)
     return tuple(int(end) - t.size for end, (_, t) in pairs if t.size >= 9)

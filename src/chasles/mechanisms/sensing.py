@@ -64,7 +64,7 @@ def sense(
 ) -> dict[str, Any]:
     """Values of sensors, by name, without errors; as `robot.sense` returns them.
 
-    f_ext: wrenches beside contact forces. controls: of actuators, and activations.
+    f_ext: wrenches in addition to contact forces. controls: of actuators, and activations.
     """
     traced = tuple(sensor for sensor in sensors if sensor.traits.of == "motion")
     keys, values = exerted(mechanism.model, forces, f_ext)
@@ -81,7 +81,7 @@ def sense(
 
 
 def _times(t: Any, lead: tuple[int, ...]) -> np.ndarray:
-    """The time (..., 1) of each state."""
+    """Return the time (..., 1) of each state."""
     times = some_numbers("t", t, "sense")
     try:
         return np.broadcast_to(times, lead)[..., None] + 0.0

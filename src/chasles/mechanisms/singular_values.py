@@ -31,7 +31,9 @@ def constrained_dynamics(
 def hybrid_dynamics(
     loops: Loops, arrays: Sequence[np.ndarray], given: np.ndarray, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Forces of the given freedoms, accelerations of the others; and K qdd - k, which is left."""
+    """Return forces of the given coordinates, accelerations of the others, and the residual K qdd -
+    k.
+    """
     q, qd, x, *forces = arrays
     free = np.delete(np.arange(loops.model.nv), given)
     h = loops.function("bias_forces", **options)(q, qd, *forces)
@@ -56,7 +58,7 @@ def actuator_forces(
     weights: Sequence[float],
     **options: Any,
 ) -> list[np.ndarray]:
-    """Forces at the actuated freedoms, among which are independent ones."""
+    """Return forces at the actuated degrees of freedom, among which are independent ones."""
     G, _ = loops.carried(arrays[0], independent)
     tau = loops.function("inverse_dynamics", **options)(*arrays)
     gains, used = 1.0 / np.array(weights), G[..., actuated, :]
@@ -68,7 +70,7 @@ def actuator_forces(
 
 
 def mass_matrix(loops: Loops, arrays: Sequence[np.ndarray], **options: Any) -> list[np.ndarray]:
-    """The mass matrix of the independent freedoms; options do not matter."""
+    """Return the mass matrix of the independent coordinates."""
     (q,) = arrays
     G, _ = loops.carried(q, loops.independent)
     return [np.asarray(np.swapaxes(G, -1, -2) @ loops.function("mass_matrix")(q) @ G)]
@@ -83,7 +85,8 @@ def _solved(
     k: np.ndarray,
     free: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """qdd of the freedoms `free`, to which H and f belong, with A qdd = k; and multipliers.
+    """Return qdd of the coordinates `free`, to which H and f belong, with A qdd = k; and
+    multipliers.
 
     By orthonormal bases of the motions that loops allow and forbid; H need not be regular.
     """
@@ -107,5 +110,9 @@ def _check_rank(loops: Loops, q: np.ndarray, s: np.ndarray, rank: int) -> None:
         bad = int(np.flatnonzero(np.ravel(low))[0])
         loops.check_regular(loops.matrix(q))
         where = at_index(bad, s.shape[:-1])
-        problem = f"singular position{where}: the loops leave more freedoms than elsewhere"
-        raise SingularPosition("E-LOOP-024", problem, "move away from it", part=loops.part)
+        problem = (
+            f"singular configuration{where}: the loops leave more degrees of freedom than elsewhere"
+        )
+        raise SingularPosition(
+            "E-LOOP-024", problem, "move away from the singularity", part=loops.part
+        )

@@ -1,4 +1,4 @@
-"""What inverse kinematics returns, and the full turns that limits allow its postures."""
+"""Results of inverse kinematics, and the full turns that limits allow."""
 
 import itertools
 import math

@@ -23,7 +23,7 @@ from chasles.model.description import (
     freedom_names,
     some,
 )
-from chasles.model.joints import JOINTS, Joint, Reversed, Revolute
+from chasles.model.joints import JOINTS, TYPES, Joint, Reversed, Revolute
 from chasles.model.model import (
     WORLD,
     Body,
@@ -51,12 +51,17 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     validate.check_custom(source)
     model = connected(source, mimic=mimic)
     if source.massless:
-        return replace(model, notes=(*source.notes, "no masses are given: kinematics only"))
+        return replace(
+            model, notes=(*source.notes, "no masses are given: only kinematics is available")
+        )
     odd = validate.check_inertias(source, model, strict=strict)
     idle, lossy = validate.check_regular(model)
-    check_actuators(model)
-    check_states(model)
-    check_fluid(model)
+    if source.actuators:
+        check_actuators(model)
+    if source.keyframes or any(joint.start for joint in source.joints):
+        check_states(model)
+    if source.fluid is not None:
+        check_fluid(model)
     notes = odd + validate.check_unused(source) + validate.check_frames(model) + lossy
     return replace(model, notes=source.notes + notes, idle=idle)
 
@@ -76,8 +81,8 @@ def connected(source: Description, *, mimic: bool) -> Model:
         pose, link = compose(joint.pose, owner.placement), inverted(joint.child_pose)
         if joint.kind == "fixed":
             if joint.motion is not None:
-                problem = "it is fixed, so it cannot be driven"
-                raise faulty("E-MODEL-001", joint, problem, "give it a type that moves")
+                problem = "it is fixed, so its motion cannot be prescribed"
+                raise faulty("E-MODEL-001", joint, problem, "give it a type that can move")
             here = Frame(joint.child, owner.body, compose(link, pose))
         else:
             E = natural_axes(joint)
@@ -97,7 +102,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
             raise ModelError("E-MODEL-002", problem, part=f"robot {source.name!r}")
         if frame.link not in links:
             problem = f"its link {frame.link!r} does not exist"
-            remedy = "check the spelling or add the link"
+            remedy = "check the spelling, or add the link"
             part = f"frame {frame.name!r}"
             raise ModelError("E-MODEL-003", problem, remedy, part=part, file=source.where)
         carried = frames[frame.link]
@@ -175,7 +180,7 @@ def _coupled(model: Model, data: CouplingData) -> Coupling:
 
 
 def _turning(model: Model, data: RotorData) -> Body:
-    """A rotor: a body without inertia on a joint of its own, which the freedoms turn."""
+    """Return a rotor: a body without inertia on a joint of its own, driven by other joints."""
     tendon = tendon_of(model, data)
     hinge = JointData(data.name, Revolute.kind, None, data.name, armature=data.armature)
     made = _make_joint(hinge, Transform.identity())
@@ -198,7 +203,9 @@ def _clean(x: Number) -> Number:
 
 
 def swept(inertia: RigidInertia) -> RigidInertia:
-    """The inertia with entries zero that are rounding beside the largest of their kind."""
+    """Return the inertia with entries set to zero that are rounding relative to the largest of
+    their kind.
+    """
 
     def kept(entries: Iterable[Number]) -> list[Number]:
         given = list(entries)
@@ -214,24 +221,29 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     _unique(source, "links", names)
     _unique(source, "joints", [joint.name for joint in source.joints])
     if not names:
-        raise faulty("E-MODEL-005", source, "it has no links", "give it one")
+        raise faulty("E-MODEL-005", source, "the robot has no links", "give it at least one link")
     children: dict[str | None, list[JointData]] = {None: []} | {name: [] for name in names}
     parent_of: dict[str, JointData] = {}
     for joint in source.joints:
         if problem := validate.missing_end(joint, children):
-            remedy = "check the spelling or add the link"
+            remedy = "check the spelling, or add the link"
             raise faulty("E-MODEL-006", joint, problem, remedy)
         if joint.child in parent_of:
             before = parent_of[joint.child].name
-            problem = f"link {joint.child!r} already has a parent, by joint {before!r}"
-            raise faulty("E-MODEL-007", joint, problem, "a tree has one for each link")
+            problem = f"link {joint.child!r} already has a parent through joint {before!r}"
+            raise faulty(
+                "E-MODEL-007",
+                joint,
+                problem,
+                "give each link one parent; close loops with loop joints",
+            )
         validate.check_type(joint, ("fixed", *JOINTS))
         parent_of[joint.child] = joint
         children[joint.parent].append(joint)
     roots = [name for name in names if name not in parent_of]
     if len(roots) + bool(children[None]) > 1:
         held = [joint.child for joint in children[None]]
-        problem = f"it is in several parts, rooted at {some(roots + held, 8)}"
+        problem = f"the robot has several parts, rooted at {some(roots + held, 8)}"
         loose = next(link for link in source.links if link.name == roots[-1])
         error = faulty("E-MODEL-008", source, problem, "connect them with joints")
         raise error.at(file=loose.where or source.where)
@@ -243,7 +255,7 @@ def _connect(source: Description) -> dict[str | None, list[JointData]]:
     if len(reached) < len(names):
         loop = [name for name in names if name not in reached]
         problem = f"links {', '.join(map(repr, loop[:8]))} form a cycle"
-        remedy = "a tree needs one link without a parent"
+        remedy = "leave one link without a parent"
         raise ModelError("E-MODEL-009", problem, remedy, file=parent_of[loop[0]].where)
     for root in roots:
         children[None].append(JointData("", "fixed", None, root))
@@ -259,7 +271,7 @@ def _unique(source: Description, what: str, names: list[str]) -> None:
 
 def natural_axes(joint: JointData) -> Matrix:
     """E of the frame in which the joint has its natural axes, in the joint's own frame."""
-    along = joint.traits.along
+    along = TYPES.get(joint.kind, Joint).along
     if not along:
         return Matrix.identity()
     axis = _unit(joint, joint.axis)
@@ -289,7 +301,8 @@ def _unit(joint: JointData, axis: Vector) -> Vector:
 def _make_joint(joint: JointData, placement: Transform) -> Joint:
     made = joint.custom
     if made is None:
-        made = joint.traits(**{name: getattr(joint, name) for name in joint.traits.data})
+        kind = TYPES[joint.kind]
+        made = kind(**{name: getattr(joint, name) for name in kind.data})
     if joint.reversed:
         made = Reversed(inner=made)
     each = {
@@ -298,25 +311,33 @@ def _make_joint(joint: JointData, placement: Transform) -> Joint:
     }
     rest = Vector(joint.rest) if joint.rest else made.neutral()
     if len(rest) != made.nq:
-        problem = f"its spring rests at {len(rest)} numbers, and it has {made.nq} coordinates"
-        raise faulty("E-MODEL-400", joint, problem, "give as many")
+        problem = (
+            f"the rest position of its spring has {len(rest)} numbers, but the joint "
+            f"has {made.nq} coordinates"
+        )
+        raise faulty("E-MODEL-400", joint, problem, "give one number per coordinate")
     return replace(made, placement=placement, rest=rest, load=Vector.zero(made.nv), **each)
 
 
 def _driven(data: JointData, joint: Joint) -> Drive | None:
-    """What a joint does in time, if that is given."""
+    """Return the prescribed motion of a joint, if there is one."""
     if data.motion is None:
         return None
     if data.mimic is not None:
-        problem = f"it is driven in time, so it cannot mimic {data.mimic.joint!r} too"
+        problem = f"it has a prescribed motion, so it cannot also mimic {data.mimic.joint!r}"
         raise faulty("E-MODEL-013", data, problem)
     if not joint.holonomic:
-        problem = f"a {joint.kind} joint forbids velocities only, so it cannot be driven"
-        raise faulty("E-MODEL-014", data, problem, "drive a joint of another type")
+        problem = (
+            f"a {joint.kind} joint constrains only velocities, so its motion cannot be prescribed"
+        )
+        raise faulty("E-MODEL-014", data, problem, "prescribe the motion of another joint")
     size = len(data.motion.results[0])
     if size != joint.nq:
-        problem = f"its motion gives {size} numbers for {joint.nq} coordinates ({joint.kind})"
-        raise faulty("E-MODEL-015", data, problem, "give as many")
+        problem = (
+            f"its motion has {size} numbers, but the joint ({joint.kind}) has "
+            f"{joint.nq} coordinates"
+        )
+        raise faulty("E-MODEL-015", data, problem, "give one number per coordinate")
     return Drive(data.motion)
 
 
@@ -338,8 +359,10 @@ def _couple(bodies: list[Body]) -> list[Body]:
         leader = number[data.mimic.joint]
         for k in (i, leader):
             if bodies[k].joint.nv != 1:
-                problem = f"joint {bodies[k].data.name!r} has {bodies[k].joint.nv} freedoms"
-                remedy = "only joints with one freedom can mimic or be mimicked"
+                problem = (
+                    f"joint {bodies[k].data.name!r} has {bodies[k].joint.nv} degrees of freedom"
+                )
+                remedy = "only joints with one degree of freedom can mimic or be mimicked"
                 raise faulty("E-MODEL-018", data, problem, remedy)
         above = lead(leader, (*seen, data.name)) or Follow(leader, 1.0, 0.0)
         ratio = data.mimic.multiplier

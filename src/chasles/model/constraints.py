@@ -93,14 +93,16 @@ class Coupling:
 
     @property
     def steady(self) -> bool:
-        """Whether it does no work: neither time nor a given velocity moves it."""
+        """Return True if it does no work: neither time nor a given velocity moves it."""
         psi = velocities(self.data.residual)
         drift = replayed(psi, psi.variables(Arena(RULES)) | resting(psi))
         return not self.data.timed and not any(isinstance(x, Scalar) or x for x in drift)
 
     def moment(self) -> list[Number]:
         """The time, if it depends on it."""
-        assert self.t is not None or not self.data.timed, "this constraint is asked for at no time"
+        assert self.t is not None or not self.data.timed, (
+            "the time is needed to evaluate this constraint"
+        )
         return [] if self.t is None else [self.t]
 
 
@@ -123,8 +125,8 @@ def taken(program: Program) -> tuple[frozenset[str], ...]:
 def velocities(residual: Program) -> Program:
     """psi with psi = 0 of velocities: the rows that take some, the derivatives of the others.
 
-    Inputs beside the residual's: `rate` of `q`, `twist` of `pose`. Linear in velocities, and zero
-    where these are but for what time and given velocities add.
+    Additional inputs are `rate` of `q` and `twist` of `pose`. The result is linear in velocities,
+    and zero with these except for terms of time and given velocities.
     """
     sizes = {v.name: v.size for v in residual.inputs}
     sizes |= {"rate": sizes["q"]} if "q" in sizes else {}

@@ -35,17 +35,17 @@ def coupling(
     frames: Sequence[str] = (),
     where: str = "",
 ) -> CouplingData:
-    """Equations function(...) = 0 between coordinates, velocities and frames.
+    """Return equations function(...) = 0 between coordinates, velocities and frames.
 
     A row that takes no velocity constrains positions (holonomic). A row that takes velocities
-    constrains velocities alone (nonholonomic) and must be linear in them; knife edges and rolling
-    are such (Featherstone 2008, Eq 3.29, 3.30).
+    constrains only velocities (nonholonomic) and must be linear in them; examples are knife edges
+    and rolling (Featherstone 2008, Eq 3.29, 3.30).
 
-    freedoms: coordinates, by joint, with [k] where a joint has several. Planar, spherical and free
-    joints and the like name theirs: "base[x]", "base[qw]" (`chasles.conventions`). rates:
-    velocities, as `robot.independent` names them: "base[3]". frames: links and frames.
+    `freedoms` names coordinates by joint, with [k] for a joint with several. Planar, spherical and
+    free joints name theirs: "base[x]", "base[qw]" (`chasles.conventions`). rates: velocities, as
+    `robot.independent` names them: "base[3]". frames: links and frames.
 
-    function: takes the values of freedoms, rates and frames in this order, in rad, m and s, each
+    function: takes the values of coordinates, rates and frames in this order, in rad, m and s, each
     frame as a `FrameState`, and the time where its last argument is called t. It returns one number
     or several, each zero where its equation holds. It is written with arithmetic and the functions
     of `chasles.expr` (sin, cos, sqrt, atan2, ...) and run once, on symbols. It should be smooth,
@@ -60,8 +60,8 @@ def coupling(
 
     for given in (names, velocities, places):
         if len(set(given)) < len(given) or not (names or velocities or places):
-            problem = f"its freedoms are {given!r}"
-            raise uncoupled("E-LOOP-025", problem, "name one or more, each once")
+            problem = f"its degrees of freedom are {given!r}"
+            raise uncoupled("E-LOOP-025", problem, "name at least one, each once")
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
     inputs = _inputs(len(names), len(velocities), len(places), timed=timed)
     arena = Arena(RULES)
@@ -73,7 +73,7 @@ def coupling(
     try:
         result = function(*numbers, *states, *symbols.get("t", []))
     except Exception as error:
-        problem = f"its function failed on symbols, {type(error).__name__}: {said(error)}"
+        problem = f"its function failed on symbols: {type(error).__name__}: {said(error)}"
         arguments = [f"{len(numbers)} numbers"] + [f"{len(states)} frames"] * bool(states)
         arguments += ["t"] * timed
         remedy = f"let it take {' and '.join(arguments)}"
@@ -81,8 +81,8 @@ def coupling(
         raise uncoupled("E-LOOP-026", problem, remedy) from error
     rows = [result] if is_number(result) or not isinstance(result, Iterable) else list(result)
     if not rows or not all(map(is_number, rows)):
-        problem = f"its function gives {result!r:.60}"
-        remedy = "return one number, the residual that is zero where the coupling holds"
+        problem = f"its function returned {result!r:.60}"
+        remedy = "return one number: the residual, which is zero where the coupling holds"
         raise uncoupled("E-LOOP-027", problem, remedy)
     residual = _program(inputs, rows, shape=() if is_number(result) else (len(rows),))
     for code, problem, remedy in _faults(residual, (*names, *velocities, *places)):
@@ -107,13 +107,13 @@ def _faults(residual: Program, names: Sequence[str]) -> Iterator[tuple[str, str,
     """Reasons why a residual cannot be an equation: code, problem, remedy."""
     by_velocity = slopes(residual)
     if set().union(*taken(by_velocity)) & set(MOVING):
-        problem = "its residual is not linear in velocities"
+        problem = "its residual is not linear in the velocities"
         yield "E-LOOP-320", problem, "return a sum of velocities times functions of position"
     if not all(row - {"t"} for row in taken(residual)):
-        problem = f"its residual does not change with {', '.join(map(repr, names))}"
-        yield "E-LOOP-028", problem, "return an expression of them"
+        problem = f"its residual does not depend on {', '.join(map(repr, names))}"
+        yield "E-LOOP-028", problem, "return an expression in these coordinates"
     if not has_values(residual):
-        problem = f"its residual is no finite number at any of {TRIES} positions within 3 rad or m"
+        problem = f"its residual is not finite at any of {TRIES} configurations within 3 rad or m"
         yield "E-LOOP-029", problem, "check its function"
 
 
@@ -140,7 +140,7 @@ def gear(
 
 
 def linear(data: CouplingData) -> tuple[list[float], float] | None:
-    """The factors a and the constant c of a residual a . q + c; None where it is no such sum."""
+    """Return the factors a and the constant c of a residual a . q + c; None for other residuals."""
     if data.timed or not data.plain:
         return None
     by_rate = slopes(data.residual)
@@ -174,14 +174,16 @@ def held(data: CouplingData, values: Mapping[str, Number], still: Container[str]
 # Polynomials: what files can hold ----------------------------------------------------------------
 
 Powers = tuple[int, ...]
-"""Of each of some freedoms, in order."""
+"""Powers of each coordinate, in order."""
 
 Terms = dict[Powers, float]
 """A polynomial: the factor of each product of powers."""
 
 
 def terms(data: CouplingData) -> Terms | None:
-    """The residual as a polynomial in freedoms and rates; None where it is none, or timed."""
+    """Return the residual as a polynomial in coordinates and rates; None if it is not one, or
+    depends on time.
+    """
     if data.timed or data.frames or data.rows != 1:
         return None
     starts = {"q": 0, "v": len(data.freedoms)}
@@ -225,10 +227,11 @@ def _product(a: Terms, b: Terms) -> Terms:
 def polynomial(
     name: str, rows: Sequence[tuple[float, Mapping[str, int]]], *, where: str = ""
 ) -> CouplingData:
-    """The equation: a sum of factors times powers of coordinates (rad, m) and rates is zero.
+    """Return the equation in which a sum of factors times powers of coordinates (rad, m) and rates
+    is zero.
 
-    rows: a factor, and the power of each freedom, or of each velocity, whose name ends in '.
-    Freedoms and velocities are each in the order of the rows.
+    Each row holds a factor, and the power of each coordinate, or of each velocity, whose name ends
+    in '. Coordinates and velocities are each in the order of the rows.
     """
     names = list(dict.fromkeys(freedom for _, powers in rows for freedom in powers))
     freedoms = [each for each in names if not each.endswith("'")]
@@ -247,7 +250,7 @@ def polynomial(
 
 
 def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | None:
-    """The rows of which `polynomial` makes a coupling; None where it is no polynomial."""
+    """Return the rows from which `polynomial` makes a coupling; None if it is not a polynomial."""
     found = terms(data)
     if found is None:
         return None
@@ -278,31 +281,35 @@ def motion(function: Motion, *, joint: str = "") -> Program:
     """
     at = f"joint {joint!r}: motion" if joint else "motion"
     if not callable(function):
-        problem = f"{function!r:.60} is no function"
-        raise ArgumentError("E-JOINT-011", problem, "give one of the time, lambda t: ...", part=at)
+        problem = f"{function!r:.60} is not a function"
+        raise ArgumentError(
+            "E-JOINT-011", problem, "give a function of time: lambda t: ...", part=at
+        )
     try:
         given = function(Arena(RULES).input("t", 0))
     except Exception as error:
-        problem = f"the function failed on a symbol, {type(error).__name__}: {said(error)}"
-        remedy = "let it take one number, the time, and write it with the functions of chasles.expr"
+        problem = f"the function failed on a symbol: {type(error).__name__}: {said(error)}"
+        remedy = (
+            "let it take one number (the time), and write it with the functions of chasles.expr"
+        )
         raise ModelError("E-JOINT-012", problem, remedy, part=at) from error
     entries = [given] if is_number(given) or not isinstance(given, Iterable) else list(given)
     if not all(map(is_number, entries)):
-        remedy = "return one number, or one for each coordinate of the joint"
-        raise ModelError("E-JOINT-013", f"the function gives {given!r:.60}", remedy, part=at)
+        remedy = "return one number, or one per coordinate of the joint"
+        raise ModelError("E-JOINT-013", f"the function returned {given!r:.60}", remedy, part=at)
     outputs = [(Variable("q", (len(entries),)), entries)]
     program = Program.from_outputs("motion", [Variable("t", ())], outputs)
     if not has_values(program):
-        problem = f"the function gives no finite number at any of {TRIES} times within 3 s of 0"
+        problem = f"the function is not finite at any of {TRIES} times within 3 s of 0"
         raise ModelError("E-JOINT-014", problem, "check it", part=at)
     return program
 
 
 @dataclass(frozen=True)
 class Drive:
-    """The motion of a driven joint. ratio, offset: of a joint that mimics the one of this motion.
+    """A prescribed motion of a joint. ratio, offset: those of a joint that mimics it.
 
-    t: the time; a symbol while a function is traced, None before anything is asked.
+    t: the time; a symbol while a function is traced, None before evaluation.
     """
 
     motion: Program
@@ -325,7 +332,7 @@ class Drive:
 
     @property
     def _time(self) -> Number:
-        assert self.t is not None, "this mechanism is asked for at no time"
+        assert self.t is not None, "the time is needed to evaluate this mechanism"
         return self.t
 
     def geared(self, ratio: float, offset: float) -> "Drive":

@@ -7,8 +7,9 @@ Both conventions give a link the frame that its joint moves (z is the joint's ax
 - standard (distal): T = Rz(theta) Tz(d) Tx(a) Rx(alpha); the table's frame i sits at the far end of
   link i, at Tx(a) Rx(alpha) in the link's own frame.
 
-Frame i of the table is the frame named `dh<i>`. The extended form has one more length, b along y
-beside a along x: Tx(a) Ty(b) for Tx(a) (Legnani et al. 1996, part II, fig. 6, which calls d s).
+Frame i of the table is the frame named `dh<i>`. The extended form has one more length, b along y in
+addition to a along x: Tx(a) Ty(b) for Tx(a) (Legnani et al. 1996, part II, fig. 6, which calls d
+s).
 """
 
 import math
@@ -81,12 +82,14 @@ class DHRow:
         joint = JOINTS[self.kind]
         if self.pitch and "pitch" not in joint.data:
             problem = f"a {self.kind} joint has no pitch"
-            raise ModelError("E-DH-340", problem, "leave it out, or make the joint helical")
+            raise ModelError("E-DH-340", problem, "omit `pitch`, or make the joint helical")
         bounds = {"limits": (-math.inf, math.inf), "velocity": math.inf, "effort": math.inf}
         for key, none in bounds.items():
             if joint.nq > 1 and getattr(self, key) != none:
-                problem = f"a {self.kind} joint has {joint.nq} coordinates, and {key} is of one"
-                raise ModelError("E-DH-341", problem, "leave it out")
+                problem = (
+                    f"a {self.kind} joint has {joint.nq} coordinates, but {key} applies to one"
+                )
+                raise ModelError("E-DH-341", problem, "omit it")
 
     @property
     def rigid(self) -> RigidInertia:
@@ -162,7 +165,7 @@ class DHTable:
 
     @property
     def massless(self) -> bool:
-        """Whether no row has mass, inertia or armature: good for kinematics only."""
+        """Return True if no row has mass, inertia or armature: kinematics only."""
         return not any(row.mass or row.armature or any(row.inertia) for row in self.rows)
 
     def description(self) -> Description:
@@ -200,7 +203,7 @@ def _rows(given: Any) -> tuple[DHRow, ...]:
         except ModelError as error:
             raise error.within(f"row {i}") from None
     if not rows:
-        raise ModelError("E-DH-004", "a table without rows is no arm", "give a row for each joint")
+        raise ModelError("E-DH-004", "the table has no rows", "give one row per joint")
     return tuple(rows)
 
 
@@ -212,7 +215,7 @@ def _row(given: Any) -> DHRow:
     constants = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
     if len(constants) != len(REQUIRED):
         remedy = f"give {', '.join(REQUIRED)}, a mapping of fields or a DHRow"
-        raise ModelError("E-DH-005", f"{given!r:.60} is no row", remedy)
+        raise ModelError("E-DH-005", f"{given!r:.60} is not a row", remedy)
     return DHRow(*constants)
 
 

@@ -1,4 +1,4 @@
-"""What a file or a builder says of a mechanism, before any choice of numbering or frames."""
+"""Descriptions of mechanisms by a file or a builder, before any choice of numbering or frames."""
 
 import math
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from chasles.errors import ModelError as ModelError
 from chasles.expr import Program
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model.joints import JOINTS, Fixed, Joint
+from chasles.model.joints import JOINTS, TYPES, Fixed, Joint
 from chasles.model.machine import (
     UNBOUNDED,
     ActuatorData,
@@ -68,12 +68,12 @@ class JointData:
     y, is perpendicular and arbitrary unless `second_axis` says which; that of a rack and pinion is
     the rack's direction). pitch: metres per radian of a helical joint. radius: of a pinion or a
     rolling sphere, in m. reversed: the joint's motion is that of the parent against the child.
-    custom: a joint of a type of your own (then kind is "custom"); its own numbers count, all others
-    are those given here. motion: what the joint does in time, made by `chasles.model.motion`; it
-    then has no coordinates. stiffness: of a spring in each freedom, at rest where the coordinates
-    are `rest` (none given: zero displacement). start: coordinates of `robot.neutral()`. forces: the
-    range of all actuators' force on it; lifted: actuators exert its share of the compensated
-    weight, too.
+    custom: a joint of a user-defined type (then kind is "custom"); its own numbers count, all
+    others are those given here. motion: a prescribed motion, made by `chasles.model.motion`; the
+    joint then has no coordinates. stiffness: that of a spring in each degree of freedom, at rest
+    where the coordinates are `rest` (default: zero displacement). start: coordinates of
+    `robot.neutral()`. forces: the range of all actuators' force on it; lifted: actuators exert its
+    share of the compensated weight, too.
     """
 
     name: str
@@ -108,12 +108,12 @@ class JointData:
 
     @property
     def resists(self) -> bool:
-        """Whether forces of its own act along its freedoms: such a joint needs coordinates."""
+        """Return True if forces of its own act along its motion: such a joint needs coordinates."""
         return any((self.armature, self.damping, self.friction, self.stiffness))
 
 
 def freedom_names(joint: str, count: int) -> tuple[str, ...]:
-    """Of a joint's freedoms: the joint's own name, or with [k] where it has several."""
+    """Return the names of a joint's degrees of freedom: its own name, or with [k] for several."""
     return (joint,) if count == 1 else tuple(f"{joint}[{k}]" for k in range(count))
 
 
@@ -131,10 +131,10 @@ class LoopData(JointData):
 class CouplingData:
     """Equations between coordinates, velocities and frames: a gear, a wheel, any residual = 0.
 
-    freedoms: coordinates, by joint, with [k] where a joint has several, or [x], [qw], ... where
-    velocities are not their rates. rates: velocities, as `robot.independent` names them. frames:
-    links and frames. residual: the program of one row or more, its inputs `q`, `v`, `pose` and
-    `twist` of these in turn, and the time `t`, each if there is any. `chasles.model.gear`,
+    `freedoms` names coordinates by joint, with [k] for a joint with several, or [x], [qw], ...
+    where velocities are not their rates. rates: velocities, as `robot.independent` names them.
+    frames: links and frames. residual: the program of one row or more, its inputs `q`, `v`, `pose`
+    and `twist` of these in turn, and the time `t`, each if there is any. `chasles.model.gear`,
     `chasles.model.coupling` and `chasles.model.rolling` make it.
     """
 
@@ -152,12 +152,12 @@ class CouplingData:
 
     @property
     def timed(self) -> bool:
-        """Whether it depends on time."""
+        """Return True if it depends on time."""
         return any(variable.name == "t" for variable in self.residual.inputs)
 
     @property
     def plain(self) -> bool:
-        """Whether it is one equation between coordinates alone."""
+        """Return True for one equation between coordinates only."""
         return self.rows == 1 and not self.rates and not self.frames
 
 
@@ -186,16 +186,16 @@ class FrameData:
 
 @dataclass(frozen=True)
 class ShapeData:
-    """What a link looks like, or touches others with: one shape and its pose in the link's frame.
+    """A visual or collision shape of a link, with its pose in the link's frame.
 
-    kind says what the numbers of `size` are, in m: those of a "box" its lengths along x, y, z; of a
-    "sphere" its radius; of a "cylinder" or "capsule" its radius and its length along z, round ends
-    not counted; of an "ellipsoid" its half axes; of a "mesh" factors along x, y, z of what `file`
-    holds, which is named as the robot's file names it. color: red, green, blue, opacity, 0 to 1.
-    role: one of `ROLES`; what is for collision is looked at only where nothing else is there. bits:
-    MuJoCo's contype and conaffinity, where the file has them: they say what the shape touches,
-    whatever its role. friction: coefficients of sliding (1), spinning and rolling (m), where the
-    file has them; directions: how many of them act, MuJoCo's condim.
+    `kind` determines the numbers of `size` in m: lengths along x, y, z of a "box"; the radius of a
+    "sphere"; the radius and the length along z of a "cylinder" or "capsule", without round ends;
+    the half axes of an "ellipsoid"; scale factors along x, y, z of a "mesh", whose `file` is named
+    as in the robot's file. `color` holds red, green, blue and opacity from 0 to 1. `role` is one of
+    `ROLES`; collision shapes are drawn only if there is no other. `bits` are MuJoCo's contype and
+    conaffinity, if the file has them: they determine contacts regardless of the role. `friction`
+    holds coefficients of sliding (1), spinning and rolling (m), if the file has them; `directions`
+    is the number of those that act, MuJoCo's condim.
     """
 
     link: str
@@ -216,7 +216,7 @@ class ShapeData:
 
 
 ROLES = ("visual", "collision")
-"""What a shape is for."""
+"""Roles of a shape."""
 
 
 class ShapeTraits(NamedTuple):
@@ -240,17 +240,17 @@ SHAPE_TRAITS = {
 """One row a kind of shape."""
 
 SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAITS.items()}
-"""How many numbers the size of each kind of shape has."""
+"""Number of sizes of each kind of shape."""
 
 
 @dataclass(frozen=True)
 class Closure:
-    """How the loops of one mechanism are solved: decided once, checked in every state.
+    """Solution method of the loops of one mechanism: decided once, checked in every state.
 
-    rows: independent equations of the loops (rows of `loop_matrix`), in the order of their use.
-    dependent: the velocity coordinate that each is solved for. pivots: what it is divided by, at
-    the position of the choice; where one becomes small, another choice is better. scales: factors
-    that make all rows dimensionless (1 for angles, 1/size of the loop for lengths).
+    `rows` are independent equations of the loops (rows of `loop_matrix`), in the order of their
+    use. `dependent` is the velocity coordinate that each is solved for. `pivots` are the divisors
+    at the configuration of the choice; if one becomes small, another choice is better. `scales`
+    make all rows dimensionless (1 for angles, 1/size of the loop for lengths).
     """
 
     rows: tuple[int, ...]
@@ -261,11 +261,11 @@ class Closure:
 
 @dataclass(frozen=True)
 class Precision:
-    """How exactly the numbers of a mechanism are known, which decides whether its loops agree.
+    """Precision of the numbers of a mechanism, which decides whether its loops agree.
 
-    significant, decimals: the most digits that any number of its file has, all and after the point;
-    numbers in memory have all. loops: what equations of loops may contradict each other by, in rad
-    and in parts of the loop's size; None lets the digits decide.
+    `significant` and `decimals` are the most digits of any number in its file, in total and after
+    the point; numbers in memory have all digits. `loops` is the allowed contradiction between loop
+    equations, in rad and relative to the size of the loop; None derives it from the digits.
     """
 
     significant: int = 17
@@ -282,7 +282,7 @@ class Precision:
     """Fewer significant digits are not those of a rounded number, but exact."""
 
     AROUND: ClassVar = 8
-    """How many rounded numbers add up around a loop."""
+    """Number of rounded numbers that add up around a loop."""
 
     @property
     def counts(self) -> bool:
@@ -291,10 +291,11 @@ class Precision:
         return self.loops is not None or (few and self.significant >= self.ROUNDED)
 
     def closure(self, size: float) -> float:
-        """What the equations of a loop of a size (m) may contradict each other by, dimensionless.
+        """Return the allowed contradiction between equations of a loop of a size (m),
+        dimensionless.
 
-        A length is known to half a unit of its last digit, and so is a direction, whose entries
-        are about 1.
+        A length is known to half a unit of its last digit, and so is a direction, whose entries are
+        about 1.
         """
         if self.loops is not None:
             return self.loops
@@ -307,20 +308,18 @@ class Precision:
 
 @dataclass(frozen=True)
 class Description:
-    """Links, joints and frames in file order. `lock`, `attach` and the like make new ones.
+    """Links, joints and frames in file order. `lock`, `attach` and similar functions make new ones.
 
-    joints form the tree; loops close it, and couplings hold between its coordinates; rotors add
-    inertia to several joints at once. independent:
-    the freedoms of the tree that the others follow through loops and couplings, as
-    `robot.independent` names them; none lets the library choose.
-    closure: how dynamics solve the loops; the library's to choose.
-    massless: no masses are known, so that only kinematics can be asked.
-    shapes: what links look like or touch others with; only distances and contact depend on them.
-    planes: infinite ones, solid below z = 0 of their pose, of kind "plane". excluded: pairs of
-    links that the file does not let touch. sensors: in file order; nothing else depends on them.
-    precision: of the numbers, which decides whether loops are meant to close.
-    actuators: in file order, which is that of controls. fluid: around the links. unsupported: parts
-    of the file that act on the machine and are left out.
+    `joints` form the tree; `loops` close it, and `couplings` relate its coordinates; `rotors` add
+    inertia to several joints at once. `independent` names the coordinates that the others follow
+    through loops and couplings, as in `robot.independent`; by default the library chooses.
+    `closure` is the library's choice of how dynamics solves the loops. `massless` means that no
+    masses are known, so that only kinematics is available. `shapes` are visual and collision
+    shapes; only distances and contact depend on them. `planes` are infinite and solid below z = 0
+    of their pose, of kind "plane". `excluded` are pairs of links that the file does not let
+    collide. `sensors` are in file order; nothing else depends on them. `precision` decides whether
+    loops are meant to close. `actuators` are in file order, which is the order of controls. `fluid`
+    surrounds the links. `unsupported` lists ignored parts of the file that act on the machine.
     """
 
     name: str
@@ -353,7 +352,7 @@ Named = Part | FrameData | Description
 
 
 def part_of(data: Named) -> str:
-    """What errors and notes call a part of a mechanism: its kind and name."""
+    """Return the name of a part of a mechanism in errors and notes: its kind and name."""
     word = type(data).__name__.removesuffix("Data").lower()
     return f"{'robot' if isinstance(data, Description) else word} {data.name!r}"
 
@@ -374,7 +373,7 @@ def some(names: Iterable[str], most: int = 6) -> str:
 
 def traits(kind: str) -> type[Joint]:
     """The class of a joint type by its name; the contract itself for types of your own."""
-    return Fixed if kind == Fixed.kind else JOINTS.get(kind, Joint)
+    return TYPES.get(kind, Joint)
 
 
 def spelled(format: str, *, own: bool = False) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the fields of a Denavit-Hartenberg row may hold: one row a field, checked at the door."""
+"""Valid values of the fields of a Denavit-Hartenberg row: one row per field."""
 
 import math
 import reprlib
@@ -106,7 +106,7 @@ def _text(value: Any) -> str:
 
 
 class Field(NamedTuple):
-    """What makes a value of what was given (or raises), and what belongs there, in words."""
+    """Conversion of a given value (or an error), and a description of valid values."""
 
     convert: Callable[[Any], Any]
     wanted: str
@@ -157,7 +157,10 @@ def checked_pose(what: str, value: Any) -> Pose:
         if rows[3:] != IDENTITY[3:]:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        remedy = "give a 4x4 matrix: a rotation with all its digits, a position, and 0 0 0 1 below"
+        remedy = (
+            "give a 4x4 matrix: a rotation with all its digits, a position, and the "
+            "last row 0 0 0 1"
+        )
         raise ModelError("E-DH-007", f"{what} is {_cut(value)}", remedy) from None
     return rows
 

@@ -28,7 +28,7 @@ from chasles.model.dh_fields import Pose
 from chasles.model.model import WORLD, Body, Model
 
 _ROUNDING = 1e-12
-"""What turning and moving frames leaves of a zero, beside numbers of size one."""
+"""Rounding error of a zero after rotating and moving frames, relative to numbers of size one."""
 
 _EXACT = 1e-13
 """Constants of a table this near to zero, or to a right angle, are taken as such."""
@@ -93,21 +93,21 @@ def _serial(model: Model) -> tuple[Body, ...]:
     for coupling in model.couplings:
         raise _refused("E-DH-009", coupling.name, "it couples joints")
     for rotor in model.rotors:
-        raise _refused("E-DH-220", rotor.name, "several joints turn it")
+        raise _refused("E-DH-220", rotor.name, "several joints drive it")
     for before, body in enumerate(model.bodies, start=WORLD):
         if "DH" not in body.joint.names:
-            problem = f"its type is {body.joint.kind}, but rows are {', '.join(spelled('DH'))}"
+            problem = f"its type is {body.joint.kind}, but rows support {', '.join(spelled('DH'))}"
             remedy = (
-                "replace it by a chain of such joints (Featherstone 2008, section 4.3), lock it"
+                "replace it with a chain of such joints (Featherstone 2008, section 4.3), lock it"
             )
             part = f"joint {body.data.name!r}"
             raise ModelError("E-DH-010", problem, f"{remedy} or use `subtree`", part=part)
         if body.follow is not None:
             raise _refused("E-DH-011", body.data.name, "it mimics another joint")
         if body.drive is not None:
-            raise _refused("E-DH-012", body.data.name, "its motion is given in time")
+            raise _refused("E-DH-012", body.data.name, "its motion is prescribed")
         if body.parent != before:
-            raise _refused("E-DH-013", body.data.name, "the arm branches there")
+            raise _refused("E-DH-013", body.data.name, "the arm branches at this joint")
     if not model.bodies:
         raise ModelError("E-DH-014", f"robot {model.name!r} has no moving joint", "add one")
     return model.bodies
@@ -115,7 +115,7 @@ def _serial(model: Model) -> tuple[Body, ...]:
 
 def _refused(code: str, joint: str, problem: str) -> ModelError:
     problem += "; a Denavit-Hartenberg table describes a serial arm of independent joints"
-    remedy = "lock the joint or take a part of the robot with `subtree`"
+    remedy = "lock the joint, or use a part of the robot with `subtree`"
     return ModelError(code, problem, remedy, part=f"joint {joint!r}")
 
 
@@ -127,7 +127,7 @@ def _tip(model: Model, tool: str | None) -> np.ndarray:
     frame = model.frame(tool)
     if frame.body != last:
         problem = f"frame {tool!r} does not move with the last link {model.bodies[last].name!r}"
-        raise ModelError("E-DH-015", problem, "name one that does")
+        raise ModelError("E-DH-015", problem, "name a frame that does")
     return matrix(frame.placement)
 
 
@@ -145,12 +145,14 @@ def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | No
 
 
 def _fits(f: Factors) -> bool:
-    """Whether a pose is X Z: the x axis before it meets the z axis behind it at a right angle."""
+    """Return True if a pose is X Z: the x axis before it meets the z axis behind it at a right
+    angle.
+    """
     return max(abs(f.tilt), abs(f.across) / max(1.0, abs(f.d))) < _ROUNDING
 
 
 def _start(frame: np.ndarray, placement: np.ndarray) -> OnAxis:
-    """Where X leads from a frame to the next axis: theta and d are zero there, in that body."""
+    """Return the end of X from a frame to the next axis, where theta and d are zero, in that body."""
     f = factors(_inverse(frame) @ placement)
     return OnAxis(-f.theta, -f.d)
 
@@ -168,7 +170,7 @@ def _fitted(
     for (body, after), ahead in zip(pairwise(bodies), P[1:], strict=True):
         if _ROUNDING < _sine(ahead) < _NEARLY_PARALLEL:
             problem = f"its axis is nearly parallel to {body.data.name!r} ({_sine(ahead):.1e} rad)"
-            remedy = "make the two parallel (files: load with snap=True)"
+            remedy = "make the two axes parallel (for files: load with snap=True)"
             raise ModelError("E-DH-016", problem, remedy, part=f"joint {after.data.name!r}")
         found.append(_meeting(start, ahead))
         start = _start(found[-1].pose, ahead)
@@ -176,7 +178,7 @@ def _fitted(
 
 
 def _sine(ahead: np.ndarray) -> float:
-    """Of the angle between z and the z axis of the frame ahead."""
+    """Return the sine of the angle between z and the z axis of the frame ahead."""
     return math.hypot(ahead[0, 2], ahead[1, 2])
 
 
@@ -236,7 +238,7 @@ def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: boo
 
 
 def _reserved(link: str) -> bool:
-    """Whether a table has a frame of that name already."""
+    """Return True if a table already has a frame of that name."""
     return link in ("base", "tool") or (link.startswith("dh") and link[2:].isdigit())
 
 

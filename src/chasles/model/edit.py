@@ -38,11 +38,13 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
     locked: dict[str, Vector] = {}
     for name, q in positions.items():
         if name not in moving:
-            problem = f"no moving joint {name!r} to lock"
+            problem = f"there is no moving joint {name!r} to lock"
             remedy = f"it has {', '.join(map(repr, moving))}"
             raise ModelError("E-MODEL-019", problem, remedy, part=f"robot {model.name!r}")
         if model.bodies[moving[name]].follow is not None:
-            raise ModelError("E-MODEL-020", f"joint {name!r} mimics another", "lock that one")
+            raise ModelError(
+                "E-MODEL-020", f"joint {name!r} mimics another joint", "lock the other joint"
+            )
         locked[name] = q
     for body in model.bodies:
         leader = model.bodies[body.follow.leader].data.name if body.follow else ""
@@ -126,11 +128,13 @@ def _coupled_still(
     part, locked = f"coupling {data.name!r}", f"{', '.join(map(repr, fixed))} are locked"
     if data.timed:
         problem = f"it depends on time, so it cannot hold where {locked}"
-        raise ModelError("E-MODEL-021", problem, "leave one of them free", part=part)
+        raise ModelError("E-MODEL-021", problem, "leave one of them unlocked", part=part)
     error = max(map(abs, replayed(left.residual, {})))
     if error > _HOLDS:
-        problem = f"it does not hold where {locked}: it is off by {error:.3g}"
-        raise ModelError("E-MODEL-022", problem, "lock them where it holds", part=part)
+        problem = f"it does not hold where {locked}: its residual is {error:.3g}"
+        raise ModelError(
+            "E-MODEL-022", problem, "lock them in a configuration where it holds", part=part
+        )
     return None
 
 
@@ -146,10 +150,10 @@ def _held(model: Model, i: int, q: Vector) -> JointData:
 
 
 def drive(model: Model, motions: Mapping[str, Program]) -> Description:
-    """Joints moved in time as given, in place of having coordinates.
+    """Return joints with prescribed motions instead of coordinates.
 
-    A freedom of a joint with several, "joint[k]", is that of one of the joints in series that it is
-    (Featherstone 2008, section 3.4); all of these then have names of their own.
+    One degree of freedom of a joint with several, "joint[k]", belongs to one of the joints in
+    series that replace it (Featherstone 2008, section 3.4); all of these then have their own names.
     """
     whole = {
         freedom: model.bodies[i].data
@@ -159,8 +163,11 @@ def drive(model: Model, motions: Mapping[str, Program]) -> Description:
     for name in motions:
         joint = whole[name] if name in whole else model.bodies[model.mover(name)].data
         if name != joint.name and not joint.traits.series:
-            problem = f"it is {joint.kind}, whose freedoms cannot be driven one by one"
-            remedy = "drive all of them, or take joints in series, such as yaw_pitch_roll"
+            problem = (
+                f"it has type {joint.kind}, whose degrees of freedom cannot be prescribed "
+                "one by one"
+            )
+            remedy = "prescribe all of them, or use joints in series, such as yaw_pitch_roll"
             raise ModelError("E-JOINT-240", problem, remedy, part=f"joint {joint.name!r}")
     split = {whole[name].name for name in motions if name in whole and name != whole[name].name}
     source = in_series(model.source, only=split)
@@ -191,7 +198,7 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
         problem = f"robot {model.name!r} already has a frame {name!r}"
         raise ModelError("E-MODEL-023", problem, "name the payload")
     if where.body == WORLD:
-        problem = f"frame {frame!r} does not move: a payload there has no effect"
+        problem = f"frame {frame!r} does not move, so a payload there has no effect"
         raise ModelError("E-MODEL-024", problem)
     own = {link.name: FrameData("", link.name, Transform.identity()) for link in source.links}
     at = (own | {f.name: f for f in source.frames})[frame]
@@ -208,7 +215,9 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     source, link = model.source, a_name("a link", link, "subtree")
     if link not in {entry.name for entry in source.links}:
         model.frame(link)
-        raise ModelError("E-MODEL-025", f"{link!r} is a frame", "a subtree starts at a link")
+        raise ModelError(
+            "E-MODEL-025", f"{link!r} is a frame", "name a link as the root of the subtree"
+        )
     kept, more = set[str | None](), {link}
     while more:
         kept |= more
@@ -223,18 +232,22 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
             remedy = "load with mimic=False, or lock that joint first"
             raise ModelError("E-MODEL-026", problem, remedy, part=f"joint {joint.name!r}")
     cut = [x for x in source.loops if (x.parent in kept) != (x.child in kept)]
-    notes = tuple(f"loop {x.name!r} is open: it leads out of the subtree of {link!r}" for x in cut)
+    notes = tuple(
+        f"loop {x.name!r} is removed: it leads out of the subtree of {link!r}" for x in cut
+    )
     inside = {
         x.name: {model.bodies[i].data.name in names for i in x.bodies} | {not x.data.frames}
         for x in model.couplings
     }
     notes += tuple(
-        f"coupling {name!r} is left out: it leads out of the subtree of {link!r}"
+        f"coupling {name!r} is removed: it leads out of the subtree of {link!r}"
         for name, found in inside.items()
         if len(found) == 2
     )
     torn = [x for x in source.rotors if not {e for y in x.path for e in (y.start, y.end)} <= kept]
-    notes += tuple(f"tendon {x.name!r} is left out: it leads out of {link!r}" for x in torn)
+    notes += tuple(
+        f"tendon {x.name!r} is removed: it leads out of the subtree of {link!r}" for x in torn
+    )
     return replace(
         source,
         name=f"{source.name}/{link}",
@@ -304,7 +317,7 @@ def unsprung(source: Description) -> Description:
     parts = [part for part in every if part.stiffness]
     if not parts:
         return source
-    what = f"{source.where}: springs ({len(parts)}) are left out, as asked: "
+    what = f"{source.where}: springs ({len(parts)}) are ignored on request: "
     return replace(
         source,
         joints=tuple(replace(joint, stiffness=0.0, rest=()) for joint in source.joints),
@@ -320,7 +333,7 @@ def opened(source: Description, names: Sequence[str] | None) -> Description:
     mimics = [joint.name for joint in source.joints if joint.mimic is not None]
     for name in chosen:
         if name not in (*ties, *mimics):
-            problem = f"no loop, coupling or mimic joint {name!r} to leave out"
+            problem = f"there is no loop, coupling or mimic joint {name!r} to remove"
             remedy = f"it has {some((*ties, *mimics)) or 'none'}"
             raise ModelError("E-LOOP-240", problem, remedy, part=f"robot {source.name!r}")
     if not chosen:
@@ -332,7 +345,7 @@ def opened(source: Description, names: Sequence[str] | None) -> Description:
         loops=tuple(loop for loop in source.loops if loop.name not in chosen),
         couplings=tuple(data for data in source.couplings if data.name not in chosen),
         independent=(),
-        notes=(*source.notes, f"left out as asked: {some(chosen)}"),
+        notes=(*source.notes, f"removed on request: {some(chosen)}"),
     )
 
 
@@ -352,5 +365,8 @@ def simplified(model: Model) -> Description:
         else replace(link, inertia=moved.get(link.name, RigidInertia.zero()))
         for link in model.source.links
     )
-    note = "inertias are regrouped: joint forces are those of the robot, reactions and momenta not"
+    note = (
+        "inertias are regrouped: joint torques are those of the robot, but "
+        "reactions and momenta are not"
+    )
     return replace(model.source, links=links, notes=(*model.source.notes, note))

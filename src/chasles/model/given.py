@@ -12,7 +12,7 @@ from chasles.errors import ArgumentError, InputError
 def a_name(what: str, value: Any, part: str = "") -> str:
     """A text; what: what it names, for the message."""
     if not isinstance(value, str):
-        problem = f"{what} is given by its name, not as {type(value).__name__}"
+        problem = f"{what} must be a name, not {type(value).__name__}"
         raise ArgumentError("E-CALL-110", problem, part=part)
     return value
 
@@ -46,7 +46,7 @@ def some_numbers(what: str, value: Any, part: str = "") -> np.ndarray:
         problem = f"not {type(value).__name__} of {found.dtype}"
     except (TypeError, ValueError, OverflowError) as error:
         problem = f"not {type(value).__name__}: {error}"
-    raise ArgumentError("E-CALL-113", f"{what} must be real numbers, {problem:.200}", part=part)
+    raise ArgumentError("E-CALL-113", f"{what} must be real numbers: {problem:.200}", part=part)
 
 
 def a_number(what: str, value: Any, part: str = "") -> float:
@@ -82,7 +82,7 @@ def a_generator(value: Any, part: str = "") -> np.random.Generator:
     try:
         return np.random.default_rng(value)
     except (TypeError, ValueError, OverflowError) as error:
-        problem = f"rng must be a generator of NumPy or a seed, not {type(value).__name__}: {error}"
+        problem = f"rng must be a NumPy generator or a seed, not {type(value).__name__}: {error}"
         raise InputError("E-CALL-115", f"{problem:.200}", part=part) from None
 
 

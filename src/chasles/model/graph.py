@@ -57,7 +57,8 @@ def from_graph(
     ordered = [chosen.pop(joint) for joint in by_name if joint in chosen]
     closing = [joint for joint in by_name.values() if joint.name not in in_tree]
     notes += [
-        f"joint {joint.name!r} closes a loop of joints that all need coordinates, and has none"
+        f"joint {joint.name!r} closes a loop in which every joint needs "
+        "coordinates, but it cannot have any"
         for joint in closing
         if joint.name in wanted
     ]
@@ -84,15 +85,15 @@ def _checked(
     """The joints by name, when all that is named exists."""
     for what, names in (("loops", loops), ("actuated", actuated)):
         if isinstance(names, str):
-            problem = f"{what} is a sequence of joints"
+            problem = f"{what} must be a sequence of joints"
             raise ArgumentError("E-MODEL-027", problem, f"give [{names!r}]", part="from_graph")
     known = {link.name: link for link in links}
     by_name = {joint.name: joint for joint in joints}
     if len(by_name) < len(joints):
-        problem = "two joints have one name"
+        problem = "two joints have the same name"
         raise ModelError("E-MODEL-028", problem, "rename one of them", part=f"robot {name!r}")
     if base is not None and base not in known:
-        problem = f"no link {base!r} for its base"
+        problem = f"base link {base!r} does not exist"
         raise ModelError("E-MODEL-029", problem, suggest(base, known), part=f"robot {name!r}")
     for joint in joints:
         for link in (joint.parent, joint.child):
@@ -100,7 +101,9 @@ def _checked(
                 problem = f"link {link!r} does not exist"
                 raise faulty("E-MODEL-030", joint, problem, suggest(link, known))
         if joint.parent == joint.child:
-            raise faulty("E-MODEL-031", joint, "it joins a link to itself", "name two links")
+            raise faulty(
+                "E-MODEL-031", joint, "it connects a link to itself", "name two different links"
+            )
     for chosen in (*loops, *actuated):
         if chosen not in by_name:
             remedy = suggest(chosen, by_name)
@@ -160,7 +163,7 @@ def _tree(
     for link in (link.name for link in links):
         if link not in depth:
             added = JointData(unused_name(f"{link}_free", taken), "free", None, link)
-            notes.append(f"link {link!r} is not connected: free joint {added.name!r} carries it")
+            notes.append(f"link {link!r} is not connected; free joint {added.name!r} was added")
             tree.append(added)
             reach(link, 1)
             grow()
@@ -189,7 +192,7 @@ def unused_name(name: str, taken: set[str]) -> str:
 
 def _turned_round(joint: JointData) -> JointData:
     """The same joint with parent and child exchanged (Featherstone 2008, section 4.1.3)."""
-    assert joint.parent is not None, "the tree starts at the world"
+    assert joint.parent is not None, "start the tree at the world"
     axial = joint.traits.flips and not joint.reversed
     turned = replace(joint, parent=joint.child, child=joint.parent)
     turned = replace(turned, pose=joint.child_pose, child_pose=joint.pose)
@@ -274,13 +277,14 @@ def _grown(
 def in_series(
     source: Description, keep: str = "", only: Collection[str] | None = None
 ) -> Description:
-    """The mechanism with joints of one freedom for all types that are such joints in series.
+    """Return the mechanism with compound joints replaced by joints of one degree of freedom in
+    series.
 
-    Coordinates, velocities and forces are the same, in the same order. Of joint "j" with several
-    freedoms come the joints "j[0]", "j[1]", ..., as `robot.independent` names them; a screw or
-    pinion "j" stays a turn "j", and "j.slide" follows it. Links between them are massless.
-    Reversed axes become opposite ones. keep: a file format, whose own types stay as they are
-    unless reversed. only: the names of the joints to change; by default all.
+    Coordinates, velocities and forces are the same, in the same order. A joint "j" with several
+    degrees of freedom becomes the joints "j[0]", "j[1]", ..., as `robot.independent` names them; a
+    screw or pinion "j" stays a turn "j", and "j.slide" follows it. Links between them are massless.
+    Reversed axes become opposite ones. keep: a file format, whose own types stay as they are unless
+    reversed. only: the names of the joints to change; by default all.
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)
@@ -334,7 +338,7 @@ def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
 
 
 def _linked(whole: JointData, parts: list[JointData], between: list[str]) -> list[JointData]:
-    """The joints from the parent of the whole joint to its child, in the order of its freedoms."""
+    """Return the joints from the parent of the compound joint to its child, in order."""
     none = Transform.identity()
     parents, children = [whole.parent, *between], [*between, whole.child]
     linked = [

@@ -13,7 +13,7 @@ from chasles.expr import Number, Seat
 from chasles.model.model import Model
 
 Different = Callable[[Sequence[float]], Sequence[Number]]
-"""What becomes of numbers in which limbs of one form differ."""
+"""Replacement of numbers in which limbs of one form differ."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Alike:
         return Alike(model, tuple(tuple(k) for k in kinds.values() if len(k) > 1))
 
     def seats(self) -> dict[tuple[int, ...], dict[int, Seat]]:
-        """Where the entries of positions and of velocities belong, by the shape of their array."""
+        """Places of the entries of positions and of velocities, by the shape of their array."""
         model, found = self.model, dict[tuple[int, ...], dict[int, Seat]]()
         for size, slices in (
             (model.nv, model.velocity_slices),

@@ -1,4 +1,4 @@
-"""What a file says of the machine beyond links and joints: tendons, actuators, fluid, keyframes."""
+"""Parts of a machine other than links and joints: tendons, actuators, fluid, keyframes."""
 
 import math
 from dataclasses import dataclass
@@ -32,13 +32,14 @@ class StretchData(NamedTuple):
 class RotorData:
     """A tendon, or a rotor that several joints turn: one length, with inertia, spring and damper.
 
-    Its velocity is the sum of ratio * velocity over the freedoms, and its length the same sum of
-    coordinates, plus offset. freedoms: the velocities it is geared to, as `robot.independent` names
-    them: joints, with [k] where a joint has several. path: in place of the freedoms, a tendon
-    between points of links. armature: kg m2 if the velocity is in rad/s, kg if it is in m/s; the
-    mass matrix gains armature times the outer product of the ratios with themselves. stiffness: of
-    a spring that pulls where the length is above `rest[1]`, and pushes where it is below `rest[0]`.
-    damping: viscous coefficient of its velocity. forces: the range of all actuators' force on it.
+    Its velocity is the sum of ratio * velocity over `freedoms`, and its length the same sum of
+    coordinates, plus offset. `freedoms` names the velocities it is geared to, as
+    `robot.independent` does: joints, with [k] for a joint with several. path: instead of these, a
+    tendon between points of links. armature: kg m2 if the velocity is in rad/s, kg if it is in m/s;
+    the mass matrix gains armature times the outer product of the ratios with themselves. stiffness:
+    of a spring that pulls where the length is above `rest[1]`, and pushes where it is below
+    `rest[0]`. damping: viscous coefficient of its velocity. forces: the range of all actuators'
+    force on it.
     """
 
     name: str
@@ -61,11 +62,11 @@ class ActuatorData:
     kind: what it drives: "joint", "tendon", "site" (a frame), "crank" (a slider-crank, whose slider
     is the frame `reference`), or "" for one that is not supported and exerts no force. target: the
     name of that part. gear: factors of the force, one for a joint or tendon; of joints with several
-    freedoms and of frames six, as MuJoCo has them: force, then moment. in_parent: gears are along
-    the axes of the parent. reference: the frame in which a frame is moved; "" for the world.
-    gain, bias: (constant, per length, per velocity), of the transmission. dynamics: "none" (the
-    input is the control), "integrator" or "filter" (the input is an activation, whose rate is the
-    control, or (control - activation)/constant). constant: time constant in s. rod: length of a
+    degrees of freedom and of frames six, as MuJoCo has them: force, then moment. in_parent: gears
+    are along the axes of the parent. reference: the frame in which a frame is moved; "" for the
+    world. gain, bias: (constant, per length, per velocity), of the transmission. dynamics: "none"
+    (the input is the control), "integrator" or "filter" (the input is an activation, whose rate is
+    the control, or (control - activation)/constant). constant: time constant in s. rod: length of a
     crank's rod in m. controls, forces, activations: ranges; the first two are kept by `actuate`.
     """
 
@@ -92,10 +93,10 @@ class ActuatorData:
 
 
 DYNAMICS = ("none", "integrator", "filter")
-"""How an actuator's input follows its control."""
+"""Dynamics between an actuator's control and its input."""
 
 TRANSMISSIONS = ("joint", "tendon", "site", "crank", "")
-"""What an actuator may drive."""
+"""Parts that an actuator may drive."""
 
 
 class BoxData(NamedTuple):

@@ -25,7 +25,7 @@ WORLD = -1
 
 
 class Follow(NamedTuple):
-    """A coordinate without freedom of its own: ratio times that of body `leader`, plus offset."""
+    """A coordinate that follows that of body `leader`: ratio times it, plus offset."""
 
     leader: int
     ratio: float
@@ -37,9 +37,10 @@ LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
 
 
 class Share(NamedTuple):
-    """What freedom k of the joint of body i adds to a velocity: ratio times its own.
+    """Contribution of degree of freedom k of the joint of body i to a velocity: ratio times its
+    own.
 
-    Where it stands for all freedoms of a joint, k is the first.
+    If it represents all degrees of freedom of a joint, k is the first.
     """
 
     i: int
@@ -62,11 +63,12 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class Body:
-    """A moving body, and the joint to its parent, which may follow others or be driven in time.
+    """A moving body, and the joint to its parent, which may follow others or have a prescribed
+    motion.
 
-    Of a rotor, which has no coordinate and no link: geared, the freedoms that turn it. That of a
-    tendon has a path, from which `algorithms.spatial.tendons` has its gears for a position, and
-    its acceleration with all others zero, the drift.
+    A rotor has no coordinate and no link; `geared` lists the degrees of freedom that drive it. That
+    of a tendon has a path, from which `algorithms.spatial.tendons` has its gears for a position,
+    and its acceleration with all others zero, the drift.
     """
 
     name: str
@@ -82,12 +84,12 @@ class Body:
 
     @property
     def turned(self) -> bool:
-        """Whether it is a rotor, which other joints turn."""
+        """Return True for a rotor, which other joints drive."""
         return bool(self.geared or self.path)
 
     @property
     def owns(self) -> bool:
-        """Whether its joint has coordinates of its own."""
+        """Return True if its joint has coordinates of its own."""
         return self.follow is None and self.drive is None and not self.turned
 
 
@@ -101,7 +103,7 @@ class Frame:
 
 
 Handles = Frame | tuple[Frame, ...]
-"""A frame, or several that are asked about together."""
+"""A frame, or several that are evaluated together."""
 
 
 def each_of(handles: Handles) -> tuple[Frame, ...]:
@@ -138,7 +140,7 @@ class Loop:
 
     @property
     def rows(self) -> int:
-        """The number of equations: freedoms that the joint takes away."""
+        """Return the number of equations: degrees of freedom that the joint removes."""
         return 6 - self.joint.nv
 
     @property
@@ -183,9 +185,9 @@ class Model:
     carriers: Mapping[int, int] = field(default_factory=dict)
     """For bodies that turn against another one than their parent: which (`passes.py`)"""
     mimic: bool = field(default=True, compare=False)
-    """Whether joints that mimic others were to follow them, if there are any"""
+    """True if mimic joints follow their leaders, if there are any."""
     lossless: bool = False
-    """Whether damping and friction are left out, those of tendons and fluid too"""
+    """True if damping and friction are ignored, including those of tendons and fluid."""
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
     """In a position: how the loads of joints change with positions and velocities"""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
@@ -193,7 +195,7 @@ class Model:
 
     @cached_property
     def mimics(self) -> bool:
-        """Whether joints that mimic others have no coordinates."""
+        """Return True if mimic joints have no coordinates."""
         return any(body.data.mimic is not None and not body.owns for body in self.bodies)
 
     @cached_property
@@ -203,7 +205,7 @@ class Model:
 
     @cached_property
     def timed(self) -> bool:
-        """Whether it depends on time: a joint is driven, or a coupling does."""
+        """Return True if it depends on time through a joint or a coupling."""
         return bool(self.driven) or any(coupling.data.timed for coupling in self.couplings)
 
     @cached_property
@@ -321,7 +323,7 @@ class Model:
 
     @property
     def floating(self) -> bool:
-        """Whether the whole tree hangs on one free joint: a floating base."""
+        """Return True if the whole tree is attached by one free joint: a floating base."""
         roots = self.children[WORLD]
         root = self.bodies[roots[0]] if len(roots) == 1 else None
         return root is not None and root.owns and root.joint.floating
@@ -329,7 +331,7 @@ class Model:
     def frame(self, name: str) -> Frame:
         """A frame by name; links are frames too."""
         if not isinstance(name, str):
-            raise ArgumentError("E-MODEL-033", f"a frame is given by its name, not as {name!r}")
+            raise ArgumentError("E-MODEL-033", f"a frame must be a name, not {name!r}")
         if name not in self.frames:
             problem = f"no frame {name!r}"
             part = f"robot {self.name!r}"
@@ -360,18 +362,18 @@ class Model:
         i = next((i for i, body in enumerate(self.bodies) if body.data.name == joint), WORLD)
         if i == WORLD:
             names = (self.bodies[i].data.name for i in self.movers)
-            problem = f"no joint {joint!r} with coordinates"
+            problem = f"there is no joint {joint!r} with coordinates"
             remedy = f"it has {', '.join(map(repr, names))}"
             raise ModelError("E-MODEL-037", problem, remedy, part=part)
         body = self.bodies[i]
         if body.drive is not None:
-            problem = f"joint {joint!r} has no coordinates, because its motion is given in time"
-            remedy = "take it from a robot in which it is not"
+            problem = f"joint {joint!r} has no coordinates, because its motion is prescribed"
+            remedy = "use a robot in which the joint is free"
             raise ModelError("E-MODEL-035", problem, remedy, part=part)
         if body.follow is not None:
             leader = self.bodies[body.follow.leader].data.name
             problem = f"joint {joint!r} has no coordinates, because it mimics {leader!r}"
-            remedy = "name that one, or load the robot with mimic=False"
+            remedy = "name the leader, or load the robot with mimic=False"
             raise ModelError("E-MODEL-036", problem, remedy, part=part)
         return i
 
@@ -393,7 +395,7 @@ class Model:
 
     @property
     def closure(self) -> Closure:
-        """How the loops are solved; a robot chooses it when dynamics are first asked for."""
+        """Solution method of the loops; a robot chooses it when dynamics is first needed."""
         assert self.source.closure is not None, "this mechanism has no closure chosen"
         return self.source.closure
 
@@ -502,7 +504,7 @@ class Model:
 
 
 def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
-    """Where parts of the given sizes lie, one after the other."""
+    """Return the slices of consecutive parts of given sizes."""
     found, start = {}, 0
     for i, size in sizes:
         found[i] = slice(start, start + size)

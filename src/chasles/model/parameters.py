@@ -3,8 +3,8 @@
 | name | shape | what |
 |---|---|---|
 | `<link>.mass` | () | mass, kg |
-| `<link>.center` | (3,) | centre of mass in the link's frame, m |
-| `<link>.inertia` | (3, 3) | rotational inertia about the centre of mass, link axes, kg m2 |
+| `<link>.center` | (3,) | center of mass in the link's frame, m |
+| `<link>.inertia` | (3, 3) | rotational inertia about the center of mass, link axes, kg m2 |
 | `<joint>.placement` | (4, 4) | pose of the joint's frame in the parent link's frame |
 | `<joint>.stiffness` | () | stiffness of the joint's spring, N m/rad or N/m |
 | `gravity` | (3,) | acceleration of gravity, world axes, m/s2 |
@@ -45,7 +45,7 @@ def shape(source: Description, name: str) -> tuple[int, ...]:
     known["center"] = known["inertia"] = known["mass"]
     known["stiffness"] = known["placement"]
     if what not in SHAPES or part not in known[what]:
-        remedy = "it has <link>.mass, .center, .inertia, <joint>.placement, .stiffness, gravity"
+        remedy = "use <link>.mass, .center, .inertia, <joint>.placement, .stiffness or gravity"
         raise ModelError("E-MODEL-038", f"robot {source.name!r} has no parameter {name!r}", remedy)
     return SHAPES[what]
 

@@ -65,7 +65,7 @@ def sparse_frames(model: Model) -> Model:
 
 
 def _slides(model: Model) -> dict[int, float]:
-    """How far each origin goes along z, decided outward; offsets are pushed outward on a tie.
+    """Return the shift of each origin along z, decided outward; offsets move outward on a tie.
 
     No farther than twice the longest offset: along skew axes slides would grow without bound.
     """
@@ -111,7 +111,7 @@ def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
 
 
 def _on_fixed_axis(model: Model, i: int) -> bool:
-    """Whether body i turns about an axis of the base."""
+    """Return True if body i rotates about an axis of the base."""
     return model.bodies[i].parent == WORLD and isinstance(model.bodies[i].joint, Revolute)
 
 
@@ -120,7 +120,7 @@ def _count(r: Vector) -> int:
 
 
 def _offset(model: Model, i: int, carried: float, shift: float) -> Vector:
-    """Where the frame of body i stands in its parent's, after both have slid."""
+    """Return the offset of the frame of body i in its parent's, after both have shifted."""
     placement = model.bodies[i].joint.placement
     if carried == shift == 0.0:
         return placement.r
@@ -137,7 +137,7 @@ def _sum(a: Number, b: Number, c: Number) -> Number:
 
 
 def _angle(body: Body, carries: bool) -> float:
-    """The angle of the centre of mass about z, or else of a principal axis; zero if of no use."""
+    """Return the angle of the center of mass about z, or of a principal axis; zero if useless."""
     (x, y, _), I = body.inertia.h, body.inertia.I
     if carries or not isinstance(body.joint, Revolute) or _symbolic(x, y, *I):
         return 0.0
@@ -162,7 +162,7 @@ _FLAT = 1e-14
 """Relative: a few rounded sums and differences of moments."""
 
 Choice = Callable[[Symmetric], Number]
-"""How much of a rotational inertia about z to move: any amount k of diag(k, k, 0) may go."""
+"""Amount of a rotational inertia about z to move: any amount k of diag(k, k, 0) may move."""
 
 
 def by_moments(I: Symmetric) -> Number:
@@ -179,7 +179,7 @@ def equivalent(model: Model, choice: Choice = by_moments) -> Model:
     """A model with the same equation of motion and more zeros among its inertias.
 
     From the tips inward, the part of a body's inertia that its joint does not feel moves to the
-    parent. Joint forces and accelerations stay the same; reactions, momentum, energy and centre of
+    parent. Joint forces and accelerations stay the same; reactions, momentum, energy and center of
     mass do not, so only the equation of motion may be computed from it. Bodies may come out with
     zero or negative mass.
     """
@@ -195,7 +195,7 @@ def equivalent(model: Model, choice: Choice = by_moments) -> Model:
 
 
 def is_round(inertia: RigidInertia) -> bool:
-    """Whether an inertia stays the same when it turns about z."""
+    """Return True if an inertia is unchanged by rotation about z."""
     (x, y, _), I = inertia.h, inertia.I
     if _symbolic(x, y, *I):
         return False
@@ -241,10 +241,11 @@ def still_rotors(model: Model) -> Model:
 
 
 def natural_units(model: Model) -> Model:
-    """The same equation of motion, with the most frequent offset between axes as unit of length.
+    """Return a model with the most frequent offset between axes as unit of length.
 
-    The unit of mass changes with its square, so that moments and accelerations keep theirs. Only
-    where all joints turn and no force or position is asked for: frames and loops are left out.
+    The unit of mass changes with its square, so that moments and accelerations keep theirs. This
+    requires that all joints are revolute and that no force or position is computed: frames and
+    loops are omitted.
     """
     lengths = Counter(_offsets(model))
     if not lengths or not all(body.joint.pivots for body in model.bodies):
@@ -278,7 +279,7 @@ def _offsets(model: Model) -> Iterator[Number]:
 
 
 class Turn(NamedTuple):
-    """How a body moves against its carrier, by the parallel joints of the bodies `joints`.
+    """Motion of a body relative to its carrier, by the parallel joints of the bodies `joints`.
 
     X: from coordinates of the carrier to its own. axis: common to both, zero if it is the parent.
     """
@@ -299,7 +300,9 @@ def summed_angles(model: Model) -> Model:
 
 
 def _turns_on(model: Model, i: int, carrier: int) -> bool:
-    """Whether joint i is parallel to its parent's, and their carrier turns about a fixed axis."""
+    """Return True if joint i is parallel to its parent's, and their carrier rotates about a fixed
+    axis.
+    """
     body = model.bodies[i]
     return (
         isinstance(body.joint, Revolute)
@@ -338,21 +341,25 @@ class Pass(NamedTuple):
 
 
 PASSES: dict[str, Pass] = {
-    "frames": Pass("Slide and turn body frames so that more offsets are zero.", sparse_frames),
+    "frames": Pass("Shift and rotate body frames to make more offsets zero.", sparse_frames),
     "frictionless": Pass(
-        "Leave out damping and friction, unless dissipation=True.", Model.frictionless
+        "Remove damping and friction, unless dissipation=True.", Model.frictionless
     ),
     "moments": Pass(
-        "Give the parent the inertia that a joint does not feel; I_yy becomes zero.",
+        "Move inertia that a joint does not feel to the parent; I_yy becomes zero.",
         partial(equivalent, choice=by_moments),
     ),
     "products": Pass(
-        "Give the parent the inertia that a joint does not feel; no z z integral is left.",
+        "Move inertia that a joint does not feel to the parent; the zz integral becomes zero.",
         partial(equivalent, choice=by_products),
     ),
-    "rotors": Pass("Describe round last bodies in axes that do not turn.", still_rotors),
+    "rotors": Pass(
+        "Describe rotationally symmetric last bodies in axes that do not rotate.", still_rotors
+    ),
     "units": Pass("Measure lengths in units of the most frequent offset.", natural_units),
-    "parallel-axes": Pass("Turn bodies on parallel axes by the sum of the angles.", summed_angles),
+    "parallel-axes": Pass(
+        "Rotate bodies on parallel axes by the sum of the angles.", summed_angles
+    ),
 }
 """In the order in which they apply."""
 

@@ -188,7 +188,7 @@ that is wrong is left out, since the motion does not depend on it."""
 
 
 def fault_of(owner: Any) -> str:
-    """What is wrong with the fields of an instance of a class that has rows; "" if nothing is."""
+    """Return the fault in the fields of an instance of a class that has rows; "" if there is none."""
     for kind in type(owner).__mro__:
         for key in RANGES:
             part, _, name = key.partition(".")
@@ -198,7 +198,7 @@ def fault_of(owner: Any) -> str:
 
 
 def value_fault(key: str, value: Any) -> str:
-    """What is wrong with a value as the field of a row; "" if nothing is."""
+    """Return the fault of a value as the field of a row; "" if there is none."""
     if not isinstance(value, bool) and RANGES[key].holds(value):
         return ""
     return f"{key.partition('.')[2]} must be {RANGES[key].wanted}, not {value!r:.60}"
@@ -279,7 +279,7 @@ def _entry(part: Named, kind: str, name: str) -> Entry:
 
 def _link_entries(link: LinkData) -> Iterator[Entry]:
     yield Entry(link, "link.mass", "mass", (link.inertia.m,))
-    yield Entry(link, "link.center", "mass times centre", tuple(link.inertia.h))
+    yield Entry(link, "link.center", "mass times center", tuple(link.inertia.h))
     yield Entry(link, "link.inertia", "inertia", tuple(link.inertia.I))
     yield Entry(link, "link.lifted", "lifted", (link.lifted,))
 
@@ -314,7 +314,7 @@ def check_numbers(source: Description) -> None:
     for joint in (*source.joints, *source.loops):
         if reversed_limits(joint):
             ends = f"lower limit {joint.limits.lower:g}, upper limit {joint.limits.upper:g}"
-            raise faulty("E-MODEL-054", joint, f"no position is within {ends}", "exchange the two")
+            raise faulty("E-MODEL-054", joint, f"no position satisfies {ends}", "swap the limits")
 
 
 def _outside(entry: Entry) -> ModelError:
@@ -367,7 +367,7 @@ def _admitted(joint: Kind, notes: list[str]) -> Kind:
     for name, wrong in (("lower", math.inf), ("upper", -math.inf)):
         if limits[name] == wrong:
             limits[name] = -wrong
-            notes.append(f"{_at(joint)}: {name} limit {wrong:g}; taken as no limit")
+            notes.append(f"{_at(joint)}: {name} limit {wrong:g} is ignored; no limit is used")
     if limits["lower"] > limits["upper"]:
         limits["lower"], limits["upper"] = limits["upper"], limits["lower"]
         what = f"lower limit {limits['upper']:g} is above the upper limit {limits['lower']:g}"

@@ -42,12 +42,12 @@ def rolling(
         problem, known = f"kind is {kind!r}", ", ".join(map(repr, KINDS))
         raise _refused("E-LOOP-321", name, problem, f"give one of {known}", where)
     if kind == "blade" and radius != 0.0:
-        raise _refused("E-LOOP-325", name, "a blade has no radius", "leave it out", where)
+        raise _refused("E-LOOP-325", name, "a blade has no radius", "omit it", where)
     if kind != "blade" and (fault := value_fault("rolling.radius", radius)):
         raise _refused("E-LOOP-322", name, fault, "give the radius in m", where)
     if len(axis) != 3 or not all(map(is_finite, axis)) or not any(axis):
         problem = f"axis is {axis!r:.60}"
-        raise _refused("E-LOOP-323", name, problem, "give three numbers, not all 0", where)
+        raise _refused("E-LOOP-323", name, problem, "give three numbers, not all zero", where)
     size = math.hypot(*axis)
     unit = Vector(tuple(float(x) / size for x in axis))
 

@@ -8,12 +8,13 @@ from typing import Literal, NamedTuple
 from chasles.mathematics.spatial import Transform
 
 Mount = Literal["frame", "link", "joint", "tendon", "actuator", ""]
-"""What a sensor is on: a frame, a link with all that it carries, a joint, a tendon, an actuator, or
-nothing."""
+"""Part that carries a sensor: a frame, a link with all that it carries, a joint, a tendon, an
+actuator, or nothing.
+"""
 
 
 Source = Literal["motion", "control", "time"]
-"""What the value of a sensor follows from: motion and external forces, controls, or the time."""
+"""Source of the value of a sensor: motion and external forces, controls, or the time."""
 
 
 class SensorTraits(NamedTuple):
@@ -184,7 +185,7 @@ class SensorData:
 
 
 def slices(sensors: Iterable[SensorData]) -> dict[str, slice]:
-    """Where the numbers of each sensor lie, sensor after sensor."""
+    """Return the slices of the numbers of each sensor, sensor after sensor."""
     found, start = {}, 0
     for sensor in sensors:
         stop = start + sensor.traits.size

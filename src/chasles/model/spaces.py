@@ -1,4 +1,4 @@
-"""What an algorithm's annotations mean: how flat arrays become its arguments and results.
+"""Meaning of an algorithm's annotations: conversion of flat arrays to its arguments and results.
 
 A space is the shape of an array for a model; it splits an input into what an algorithm works on,
 and joins a result into the entries of an output (in C order). Arrays have coordinates in file
@@ -20,7 +20,7 @@ from chasles.model.model import WORLD, Loop, Model, slices
 
 
 class Space:
-    """The meaning of one array: by default, numbers for each freedom that has a coordinate."""
+    """The meaning of one array: by default, numbers for each degree of freedom with a coordinate."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
         return (model.nv,)
@@ -36,7 +36,7 @@ class Space:
         return [x for i in model.movers for x in value[i]]
 
     def quaternions(self, model: Model) -> dict[int, str]:
-        """Where quaternions start in the array, and the joints they belong to."""
+        """Return the starts of quaternions in the array, and the joints they belong to."""
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
@@ -114,7 +114,7 @@ class SpatialMatrixSpace(Space):
 
 
 class Freedom(NamedTuple):
-    """One freedom of one joint: column k of the subspace of joint i."""
+    """One degree of freedom of one joint: column k of the subspace of joint i."""
 
     i: int
     k: int
@@ -122,7 +122,7 @@ class Freedom(NamedTuple):
 
 @dataclass(frozen=True)
 class FreedomsSpace(Space):
-    """Entries by freedoms, as many for each as `rank` says; absent entries are zero."""
+    """Entries by degrees of freedom, as many for each as `rank` says; absent entries are zero."""
 
     rank: int
 
@@ -327,7 +327,7 @@ def loop_entries(parts: Sequence[Vector]) -> list[Number]:
 
 
 def _places(model: Model, order: Sequence[int]) -> tuple[dict[int, slice], int]:
-    """Where the velocity coordinates of each joint lie, joint after joint, and their number."""
+    """Return the places of the velocity coordinates of each joint, and their number."""
     found = slices((i, model.bodies[i].joint.nv) for i in order)
     return found, found[order[-1]].stop if order else 0
 
@@ -370,7 +370,7 @@ def rate_places(model: Model) -> list[tuple[int, int]]:
 
 
 def freedom_units(model: Model, length: float) -> list[float]:
-    """Of each velocity coordinate: 1 where it turns, a length where it only slides."""
+    """Return the unit of each velocity coordinate: 1 for rotations, a length for translations."""
     joints = [model.bodies[i].joint for i in model.movers]
     columns = [s for joint in joints for s in joint.subspace(joint.neutral()).columns]
     return [1.0 if any(s.angular) else length for s in columns]
@@ -393,7 +393,7 @@ Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
 Known = frozenset[int]
 Mixed = Annotated[Mapping[int, Vector], Space()]
-"""A force or an acceleration (of `Known` bodies) for each freedom, by body."""
+"""A force or an acceleration (of `Known` bodies) for each degree of freedom, by body."""
 
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]
@@ -409,7 +409,7 @@ DrivenEffort = Annotated[
         lambda m, value: [x for i in m.driven for x in value[i]],
     ),
 ]
-"""A force for each freedom of the joints that are driven in time, in file order."""
+"""A force for each degree of freedom of the joints with prescribed motions, in file order."""
 
 JointMatrix = Annotated[
     Mapping[tuple[int, int], Matrix],
@@ -468,7 +468,7 @@ LoopJointMatrix = Annotated[
         lambda m, value: _flat(_stacked(m, value, [k.joint.nv for k in m.loops], m.movers)),
     ),
 ]
-"""A row for each freedom of the joints that close loops; for each loop, blocks by body."""
+"""A row for each degree of freedom of the loop joints; for each loop, blocks by body."""
 
 Pose = Annotated[Transform, Listed(lambda m: (4, 4), lambda m, X: _flat(X.homogeneous.rows))]
 RegressorMatrix = Annotated[

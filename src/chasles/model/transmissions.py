@@ -11,7 +11,7 @@ from chasles.model.model import Frame, Model, Share, Stretch, suggest
 
 
 class Tendon(NamedTuple):
-    """A tendon by the freedoms that lengthen it, or by its path. offset: length at zero of both."""
+    """A tendon by the joints that lengthen it, or by its path. offset: length at zero of both."""
 
     data: RotorData
     geared: tuple[Share, ...]
@@ -20,7 +20,7 @@ class Tendon(NamedTuple):
 
 
 def freedoms(model: Model) -> dict[str, tuple[int, int]]:
-    """The body and the number of each freedom of a joint, by its name."""
+    """Return the body and the index of each degree of freedom of a joint, by its name."""
     return {
         name: (i, k)
         for i, body in enumerate(model.bodies)
@@ -38,14 +38,14 @@ def tendon_of(model: Model, data: RotorData) -> Tendon:
     known = freedoms(model)
     for name in data.freedoms:
         if name not in known:
-            problem = f"no joint {name!r} that moves"
+            problem = f"there is no moving joint {name!r}"
             raise faulty("E-MODEL-220", data, problem, suggest(name, known))
     for link in (end for part in data.path for end in (part.start, part.end)):
         if link not in model.frames:
             raise faulty("E-MODEL-222", data, f"no link {link!r}", suggest(link, model.frames))
     if not (data.freedoms or data.path) or len(data.freedoms) != len(data.ratios):
-        problem = f"{len(data.ratios)} ratios are given for {len(data.freedoms)} freedoms"
-        raise faulty("E-MODEL-221", data, problem, "give each freedom its ratio")
+        problem = f"{len(data.ratios)} ratios are given for {len(data.freedoms)} degrees of freedom"
+        raise faulty("E-MODEL-221", data, problem, "give one ratio per degree of freedom")
     geared = (Share(*known[name], r) for name, r in zip(data.freedoms, data.ratios, strict=True))
     path, offset = [], data.offset
     for a, start, b, end, factor in data.path:
@@ -103,23 +103,23 @@ def check_actuators(model: Model) -> None:
     seen: set[str] = set()
     for data in model.source.actuators:
         if data.name in seen:
-            raise faulty("E-MODEL-401", data, "another actuator has this name", "rename one")
+            raise faulty("E-MODEL-401", data, "another actuator has the same name", "rename one")
         seen.add(data.name)
         if data.kind not in TRANSMISSIONS or data.dynamics not in DYNAMICS:
-            problem = f"no actuator of {data.kind!r} with {data.dynamics!r} dynamics"
-            remedy = f"give one of {TRANSMISSIONS[:-1]}, and of {DYNAMICS}"
+            problem = f"there is no actuator of kind {data.kind!r} with {data.dynamics!r} dynamics"
+            remedy = f"use a kind from {TRANSMISSIONS[:-1]} and dynamics from {DYNAMICS}"
             raise faulty("E-MODEL-402", data, problem, remedy)
         known = parts.get(data.kind, frames)
         for name in _driven(data):
             if name not in known:
-                problem = f"it drives {name!r}, which is not there"
+                problem = f"it drives {name!r}, which does not exist"
                 raise faulty("E-MODEL-403", data, problem, suggest(name, known))
         wanted = 1 if data.kind in ("tendon", "crank") else 6
         if data.kind == "joint":
             nv = next(b.joint.nv for b in model.bodies if b.data.name == data.target)
             wanted = 1 if nv == 1 else 6
         if data.kind and len(data.gear) != wanted:
-            problem = f"its gear has {len(data.gear)} numbers, not {wanted}"
+            problem = f"its gear has {len(data.gear)} numbers instead of {wanted}"
             raise faulty("E-MODEL-404", data, problem, f"give {wanted}")
         for what in ("controls", "forces", "activations"):
             lower, upper = getattr(data, what)
@@ -144,14 +144,17 @@ def check_states(model: Model) -> None:
     for body in model.bodies:
         joints[body.data.name], rates[body.data.name] = body.joint.nq, body.joint.nv
         if body.data.start and len(body.data.start) != body.joint.nq:
-            problem = f"it starts at {len(body.data.start)} numbers, not {body.joint.nq}"
-            raise faulty("E-MODEL-409", body.data, problem, "give one for each coordinate")
+            problem = (
+                f"its initial position has {len(body.data.start)} numbers instead of "
+                f"{body.joint.nq}"
+            )
+            raise faulty("E-MODEL-409", body.data, problem, "give one number per coordinate")
     actuators = {data.name: 1 for data in source.actuators}
     active = {data.name: 1 for data in source.actuators if data.active}
     seen: set[str] = set()
     for key in source.keyframes:
         if key.name in seen:
-            raise faulty("E-MODEL-406", key, "another keyframe has this name", "rename one")
+            raise faulty("E-MODEL-406", key, "another keyframe has the same name", "rename one")
         seen.add(key.name)
         for named, sizes in (
             (key.positions, joints),
@@ -161,10 +164,10 @@ def check_states(model: Model) -> None:
         ):
             for name, numbers in named:
                 if name not in sizes:
-                    problem = f"it has numbers of {name!r}, which is not there"
+                    problem = f"it has values for {name!r}, which does not exist"
                     raise faulty("E-MODEL-407", key, problem, suggest(name, sizes))
                 if sizes[name] not in (-1, len(numbers)):
-                    problem = f"it has {len(numbers)} numbers of {name!r}, not {sizes[name]}"
+                    problem = f"it has {len(numbers)} values for {name!r} instead of {sizes[name]}"
                     raise faulty("E-MODEL-408", key, problem, f"give {sizes[name]}")
 
 
@@ -173,5 +176,5 @@ def check_fluid(model: Model) -> None:
     links = {link.name: None for link in model.source.links}
     for box in model.source.fluid.boxes if model.source.fluid is not None else ():
         if box.link not in links:
-            problem = f"the fluid has a box of the link {box.link!r}, which is not there"
+            problem = f"the fluid has a box on the link {box.link!r}, which does not exist"
             raise faulty("E-MODEL-410", model.source, problem, suggest(box.link, links))

@@ -23,22 +23,26 @@ from chasles.model.description import (
     faulty,
     part_of,
 )
-from chasles.model.joints import LOOP_JOINTS, Joint
+from chasles.model.joints import LOOP_JOINTS, TYPES, Joint
 from chasles.model.model import WORLD, Model
 
 _TOLERANCE = 1e-6
 """Relative: published inertias are printed with few digits, so equalities hold only roughly."""
 
 _SINGULAR = 1e-13
-"""A freedom whose inertia is this small beside that of everything it carries has none."""
+"""Relative inertia of a degree of freedom, compared with everything it carries, that counts as
+zero.
+"""
 
 _WEAK = 1e-5
-"""A freedom whose inertia is smaller than this beside that of everything it carries loses digits;
-of the published robots the least has 7e-4."""
+"""Relative inertia of a degree of freedom, compared with everything it carries, below which digits
+are lost; the smallest of the published robots is 7e-4.
+"""
 
 FAR = 30.0
-"""Radii of gyration between a body's centre of mass and its frame that cost three digits; sound
-inertias of published robots have up to 4."""
+"""Radii of gyration between a body's center of mass and its frame that cost three digits; valid
+inertias of published robots have up to 4.
+"""
 
 
 def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[str, ...]:
@@ -47,7 +51,10 @@ def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[
     for link in source.links:
         fault, none = _fault(link.inertia), not any((link.inertia.m, *link.inertia.I))
         if fault is None and none and not link.massless and link.name in moving:
-            fault = "a moving link has zero inertia; give it mass and inertia, unless it is a place"
+            fault = (
+                "a moving link has zero inertia; give it mass and inertia, unless it is "
+                "only a frame"
+            )
         if fault is not None:
             if strict:
                 raise faulty("E-MODEL-040", link, fault)
@@ -60,21 +67,26 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
     if joint.kind == "custom" and isinstance(joint.custom, Joint):
         return
     if joint.kind == "custom" or joint.custom is not None:
-        problem = "a joint of your own type has kind 'custom' and custom=, an instance of it"
+        problem = (
+            "for a user-defined joint type, give kind='custom' and custom=, an instance of the type"
+        )
         raise faulty("E-MODEL-042", joint, problem)
     if joint.kind not in known:
         remedy = f"use one of {', '.join(known)}"
         raise faulty("E-MODEL-043", joint, f"unknown type {joint.kind!r}", remedy)
-    if "radius" in joint.traits.data and joint.radius <= 0.0:
+    numbers = TYPES[joint.kind].data
+    if "radius" in numbers and joint.radius <= 0.0:
         problem = f"a {joint.kind} joint has radius {joint.radius:g}"
-        raise faulty("E-MODEL-044", joint, problem, "give a positive one, in m")
-    if "pitch" in joint.traits.data and joint.pitch == 0.0:
+        raise faulty("E-MODEL-044", joint, problem, "give a positive radius in m")
+    if "pitch" in numbers and joint.pitch == 0.0:
         problem = f"a {joint.kind} joint has no pitch"
-        raise faulty("E-MODEL-045", joint, problem, "give metres for one rad, or make it revolute")
+        raise faulty(
+            "E-MODEL-045", joint, problem, "give the pitch in m/rad, or make the joint revolute"
+        )
 
 
 def missing_end(joint: JointData, links: Container[str | None]) -> str | None:
-    """What is wrong with the links that a joint connects, if one of them does not exist."""
+    """Return the fault of the links that a joint connects, if one of them does not exist."""
     for role, link in (("parent", joint.parent), ("child", joint.child)):
         if link not in links:
             return f"its {role} link {link!r} does not exist"
@@ -87,25 +99,29 @@ def check_loops(source: Description) -> None:
     names = {joint.name for joint in source.joints}
     for loop in source.loops:
         if loop.name in names:
-            raise faulty("E-MODEL-046", loop, "another joint or loop has this name", "rename one")
+            raise faulty(
+                "E-MODEL-046", loop, "another joint or loop has the same name", "rename one"
+            )
         names.add(loop.name)
         if problem := missing_end(loop, links):
-            remedy = "check the spelling or add the link"
+            remedy = "check the spelling, or add the link"
             raise faulty("E-MODEL-047", loop, problem, remedy)
         if loop.parent == loop.child:
-            problem = f"it joins link {loop.child!r} to itself"
-            raise faulty("E-MODEL-048", loop, problem, "name two links")
+            problem = f"it connects link {loop.child!r} to itself"
+            raise faulty("E-MODEL-048", loop, problem, "name two different links")
         check_type(loop, tuple(LOOP_JOINTS))
         if loop.mimic is not None:
             problem = "it has no coordinate, so it cannot mimic"
-            raise faulty("E-MODEL-049", loop, problem, "mimic in the tree")
+            raise faulty("E-MODEL-049", loop, problem, "use mimic for joints of the tree")
         if loop.motion is not None:
-            problem = "it has no coordinate to be driven"
-            raise faulty("E-MODEL-050", loop, problem, "drive a joint of the tree")
+            problem = "it has no coordinate whose motion could be prescribed"
+            raise faulty(
+                "E-MODEL-050", loop, problem, "prescribe the motion of a joint of the tree"
+            )
     ties: list[CouplingData | RotorData] = [*source.couplings, *source.rotors]
     for data in ties:
         if data.name in names:
-            problem = "a joint, loop, coupling or rotor has this name"
+            problem = "a joint, loop, coupling or rotor has the same name"
             raise faulty("E-MODEL-051", data, problem, "rename one")
         names.add(data.name)
 
@@ -113,12 +129,11 @@ def check_loops(source: Description) -> None:
 def check_unused(source: Description) -> tuple[str, ...]:
     """A note for each loop that has numbers which do not count, since it has no coordinates."""
     remedies = {
-        "armature, damping and friction": "let it be a joint of the tree, and close the loop "
-        "elsewhere",
-        "limits": "give limits to joints of the tree",
+        "armature, damping and friction": "make it a tree joint, and close the loop elsewhere",
+        "limits": "set limits on tree joints",
     }
     return tuple(
-        f"{_at(loop)}: its {what} do not count, since it has no coordinates; {remedy}"
+        f"{_at(loop)}: its {what} are ignored, because it has no coordinates; {remedy}"
         for what, remedy in remedies.items()
         for loop in source.loops
         if (loop.limits != Limits() if what == "limits" else loop.resists)
@@ -132,21 +147,21 @@ def check_frames(model: Model) -> tuple[str, ...]:
     """
     notes = []
     for name, radii in far_frames(model):
-        far = f"its centre of mass is {radii:.0f} radii of gyration from its joint"
+        far = f"its center of mass is {radii:.0f} radii of gyration from its joint"
         cost = f"which can cost {2.0 * math.log10(radii):.0f} of 16 digits"
-        remedy = "move the joint's frame nearer, or check the inertia's units"
+        remedy = "move the joint's frame closer, or check the units of the inertia"
         notes.append(f"link {name!r}: {far}, {cost}; {remedy}")
     return tuple(notes)
 
 
 def far_frames(model: Model) -> list[tuple[str, float]]:
-    """Bodies whose centres of mass are over `FAR` radii of gyration from their joints."""
+    """Return bodies whose centers of mass are over `FAR` radii of gyration from their joints."""
     each = [(body.name, _radii(body.inertia)) for body in model.bodies]
     return [(name, radii) for name, radii in each if radii > FAR]
 
 
 def _radii(inertia: RigidInertia) -> float:
-    """The distance of the centre of mass in radii of gyration; 0 where there are none."""
+    """Return the distance of the center of mass in radii of gyration; 0 if there are none."""
     if _fault(inertia) is not None or not inertia.m > 0.0:
         return 0.0
     m, c, _ = inertia.about_center()
@@ -158,11 +173,11 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Find the joints that move no inertia, with which the mass matrix is singular.
 
     Returns their names, and notes: one for each of them that no loop or coupling moves, and one for
-    each joint that moves so little beside what it carries that digits are lost. Kinematics, inverse
-    dynamics and the mass matrix of such a robot are defined. Judged by the pivots of the
-    articulated-body recursion at an arbitrary configuration: one that vanishes there does so nearly
-    everywhere. A follower adds to its leader's inertia, a rotor to that of one of the joints that
-    turn it (its outer product has rank one); a driven joint gives way to nothing.
+    each joint that moves so little inertia compared with what it carries that digits are lost.
+    Kinematics, inverse dynamics and the mass matrix of such a robot are defined. Judged by the
+    pivots of the articulated-body recursion at an arbitrary configuration: one that vanishes there
+    does so nearly everywhere. A follower adds to its leader's inertia, a rotor to that of one of
+    the joints that turn it (its outer product has rank one); a driven joint gives way to nothing.
     """
     rng, notes, idle = random.Random(1), [], []
     held = model.owners(i for constraint in model.constraints for i in constraint.bodies)
@@ -188,7 +203,7 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not share > _SINGULAR:
             data = model.bodies[i].data
             if not np.all(np.isfinite(D)):
-                problem = "the inertia that it moves is too large for the arithmetic"
+                problem = "the inertia that it moves is too large for floating-point arithmetic"
                 raise faulty("E-MODEL-052", data, problem, "check the units of its links")
             if i not in held:
                 notes.append(_moves_nothing(data))
@@ -202,10 +217,11 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _led(model: Model, felt: Mapping[int, np.ndarray]) -> dict[int, list[float]]:
-    """The inertia that followers and rotors add to each freedom of the joints that move them.
+    """Return the inertia that followers and rotors add to each degree of freedom of the joints that
+    move them.
 
-    felt: the inertia that each freedom moves by itself. A rotor counts once: for a freedom that
-    moves nothing else, if there is one.
+    `felt` is the inertia that each degree of freedom moves by itself. A rotor counts once: for one
+    that moves nothing else, if there is one.
     """
     led = {i: [0.0] * len(own) for i, own in felt.items()}
     for i, body in enumerate(model.parts):
@@ -218,7 +234,7 @@ def _led(model: Model, felt: Mapping[int, np.ndarray]) -> dict[int, list[float]]
 
 
 def _share(D: np.ndarray, carried: np.ndarray) -> float:
-    """The least that a joint's freedoms feel, of what they would if nothing beyond gave way."""
+    """Return the smallest share that a joint feels of the rigid composite inertia beyond it."""
     if not np.all(np.isfinite(D)) or not np.all(np.abs(carried) > 0.0):
         return 0.0
     scale = np.sqrt(np.abs(carried))
@@ -227,17 +243,17 @@ def _share(D: np.ndarray, carried: np.ndarray) -> float:
 
 def _moves_little(joint: JointData, share: float) -> str:
     return (
-        f"{_at(joint)}: link {joint.child!r} is so light beside what it carries that "
-        f"forward dynamics can lose {-math.log10(share):.0f} of 16 digits; give it its true "
-        "inertia, give the joint an armature, or lock it"
+        f"{_at(joint)}: link {joint.child!r} is so light compared with the links "
+        f"it carries that forward dynamics can lose {-math.log10(share):.0f} of "
+        "16 digits; correct its inertia, give the joint an armature, or lock it"
     )
 
 
 def _moves_nothing(joint: JointData) -> str:
     return (
-        f"{_at(joint)}: it moves no inertia, so the mass matrix is singular and there is no "
-        f"forward dynamics; `attach` a mass to link {joint.child!r}, give the joint an armature, "
-        "or `lock` it"
+        f"{_at(joint)}: it moves no inertia, so the mass matrix is singular and "
+        f"forward dynamics is undefined; attach a mass to link {joint.child!r} "
+        "(`attach`), give the joint an armature, or lock it (`lock`)"
     )
 
 
@@ -246,7 +262,7 @@ def _at(data: LinkData | JointData) -> str:
 
 
 def is_solid(inertia: RigidInertia) -> bool:
-    """Whether a body resists every acceleration: mass, and moments about all axes through c."""
+    """Return True if a body resists every acceleration: mass, and moments about all axes through c."""
     moments = np.linalg.eigvalsh(_about_center(inertia))
     return bool(inertia.m > 0.0 and moments[0] > _TOLERANCE * moments[-1])
 
@@ -257,20 +273,20 @@ def is_massless(inertia: RigidInertia) -> bool:
 
 
 def _fault(inertia: RigidInertia) -> str | None:
-    """What is impossible about an inertia, or None."""
+    """Return the fault of an impossible inertia, or None."""
     found = inertia_fault(float(inertia.m), _about_center(inertia))
     return None if found is None else found.what
 
 
 class Fault(NamedTuple):
-    """What is impossible about an inertia: which of the checks of `chasles lint`, and the fact."""
+    """The fault of an impossible inertia: the check of `chasles lint`, and the fact."""
 
     check: str
     what: str
 
 
 def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
-    """Of a mass (kg) and a 3x3 inertia about its centre (kg m2), or None if a body can have them.
+    """Return the fault of a mass (kg) and a 3x3 inertia about its center (kg m2), None if possible.
 
     A thin rod or a lamina, whose mass has no extent in some direction, is the limit that passes.
     """
@@ -301,7 +317,7 @@ def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
 
 
 def _about_center(inertia: RigidInertia) -> np.ndarray:
-    """The 3x3 inertia about the centre of mass; what is rounding beside the whole is zero."""
+    """Return the 3x3 inertia about the center of mass, with rounding errors set to zero."""
     I = np.array(inertia.I.matrix().rows, dtype=float)
     if inertia.m == 0.0:
         return I
@@ -344,48 +360,52 @@ def _check(name: str, joint: Joint, *, closes: bool) -> None:
         q, qd, qdd = joint.integrate(joint.neutral(), drawn()), drawn(), drawn()
         S = _columns(joint.subspace(q))
         E = np.array(joint.motion(q).E.matrix().rows, dtype=float)
-        _agree(name, "the E of motion(q) is no rotation", E @ E.T, np.eye(3))
-        _agree(name, "subspace(q) is not that of motion(q)", S, _columns(Joint.subspace(joint, q)))
+        _agree(name, "the E of motion(q) is not a rotation", E @ E.T, np.eye(3))
+        _agree(name, "subspace(q) does not match motion(q)", S, _columns(Joint.subspace(joint, q)))
         if np.linalg.matrix_rank(S, tol=_SLACK) < joint.nv:
-            problem = f"{name}, S has not rank nv = {joint.nv}"
+            problem = f"{name}, the rank of S is not nv = {joint.nv}"
             raise ModelError("E-JOINT-002", problem, "drop a coordinate")
         written = joint.subspace_rates(q, (qd, qdd))
         for a, b in zip(written, Joint.subspace_rates(joint, q, (qd, qdd)), strict=True):
-            _agree(name, "subspace_rates are not those of subspace", _columns(a), _columns(b))
+            _agree(name, "subspace_rates does not match subspace", _columns(a), _columns(b))
         back = joint.difference(q, joint.integrate(q, qd))
-        _agree(name, "difference does not undo integrate", list(back), list(qd))
+        _agree(name, "difference is not the inverse of integrate", list(back), list(qd))
         if closes:
             T = _columns(joint.constraint(q))
             _agree(name, "forces of constraint(q) do work: T'S is not 0", T.T @ S, 0.0 * (T.T @ S))
             X = joint.motion(q)
             back_again = joint.motion(joint.fit(X))
-            _agree(name, "fit does not undo motion", back_again.homogeneous, X.homogeneous)
+            _agree(name, "fit is not the inverse of motion", back_again.homogeneous, X.homogeneous)
 
 
 def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
-    """What does not depend on a position."""
+    """Check properties that do not depend on a configuration."""
     own = vars(type(joint))
     if "__init__" in own and not ("__dataclass_fields__" in own and is_dataclass(type(joint))):
-        raise ModelError("E-JOINT-003", f"{name} has an __init__", "write its numbers as fields")
+        raise ModelError("E-JOINT-003", f"{name} defines __init__", "declare its numbers as fields")
     for number in ("nq", "nv", "units"):
         if not hasattr(joint, number):
-            raise ModelError("E-JOINT-004", f"{name} has no {number}", "write nq, nv and units")
+            raise ModelError("E-JOINT-004", f"{name} has no {number}", "define nq, nv and units")
     units, quaternion = joint.units, ("1",) * 4
     if len(units) != joint.nq or set(units) - {"rad", "m", "1"}:
         problem = f"{name} has units {units}"
-        raise ModelError("E-JOINT-005", problem, f"give nq = {joint.nq} of 'rad', 'm' and '1'")
+        raise ModelError(
+            "E-JOINT-005", problem, f"give nq = {joint.nq} units out of 'rad', 'm' and '1'"
+        )
     if "1" in units and (units[:4] != quaternion or "1" in units[4:]):
         problem = f"{name} has units {units}"
-        raise ModelError("E-JOINT-006", problem, "'1' is for a quaternion, which stands first")
+        raise ModelError("E-JOINT-006", problem, "use '1' for a quaternion, which comes first")
     if not 1 <= joint.nv <= 6 or (joint.additive and joint.nq != joint.nv):
         problem = f"{name} has nq = {joint.nq} and nv = {joint.nv}"
-        raise ModelError("E-JOINT-007", problem, "nv is 1 to 6, and is nq unless additive = False")
+        raise ModelError(
+            "E-JOINT-007", problem, "use nv from 1 to 6, equal to nq unless additive = False"
+        )
     if closes and not joint.holonomic:
-        problem = f"{name} forbids velocities only, so it cannot close a loop"
+        problem = f"{name} constrains only velocities, so it cannot close a loop"
         raise ModelError("E-JOINT-008", problem)
     if joint.holonomic == bool(joint.path) or not set(joint.path) <= set(range(joint.nq)):
         problem = f"{name} has holonomic = {joint.holonomic} and path = {joint.path}"
-        raise ModelError("E-JOINT-009", problem, "path is for joints that are not holonomic")
+        raise ModelError("E-JOINT-009", problem, "set path only for nonholonomic joints")
 
 
 def _agree(name: str, fault: str, actual: object, expected: object) -> None:

@@ -63,4 +63,4 @@ def _copied(name: str, value: Any, made: dict[int, Any]) -> Any:
         return type(value)(_copied(name, item, made) for item in value)
     if type(value) is dict:
         return {key: _copied(name, item, made) for key, item in value.items()}
-    raise MayRemember(f"control uses {name!r}, {type(value).__name__}, which may remember")
+    raise MayRemember(f"control uses {name!r} ({type(value).__name__}), which may hold state")

@@ -12,7 +12,7 @@ Array = Any
 
 
 class Machine(Protocol):
-    """A model, and the mechanism that answers for it: all that is asked of a robot."""
+    """A model and the mechanism that evaluates it: the interface of a robot that motion needs."""
 
     model: Model
     mechanism: Mechanism

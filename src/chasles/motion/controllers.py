@@ -47,7 +47,7 @@ class _Law:
         value = getattr(self, name)
         array = np.asarray(value, dtype=float)
         if array.shape not in ((), (size,)):
-            problem = f"{name} must be one number or {size}, not {value!r:.60}"
+            problem = f"{name} must be one number or {size} numbers, not {value!r:.60}"
             raise ModelError("E-MOTION-012", problem, part="rollout")
         return [float(x) for x in np.broadcast_to(array, (size,))]
 
@@ -145,16 +145,47 @@ def computed_torque(
     damping: Array,
     actuated: Sequence[str] | None = None,
 ) -> np.ndarray:
-    """Joint forces (..., nv) that make errors decay as independent oscillators.
+    """Return the joint torques of a computed-torque controller.
 
-    tau = M (qdd_wanted + damping edot + stiffness e) + h, with e the step along `integrate` from q
-    to q_wanted; stiffness in 1/s2 and damping in 1/s, numbers or (..., nv). Balafoutis and Patel
-    (1991), section 7.2.1: feedback that makes the whole motion linear.
+    Errors decay as independent oscillators: tau = M (qdd_wanted + damping edot + stiffness e) + h,
+    with e the step along `integrate` from q to q_wanted.
 
-    Of a robot with loops the errors of its n `independent` freedoms decay so, with gains (..., n),
-    and the others follow them; of q_wanted, which must be closed, and its rates these count.
-    actuated: the freedoms that have forces, as in `Robot.inverse_dynamics`; the independent ones by
-    default.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Joint velocities (rad/s or m/s).
+    q_wanted, qd_wanted, qdd_wanted : array_like
+        Desired positions, velocities and accelerations; closed for a robot with loops.
+    stiffness : float or array_like, shape (..., nv)
+        Proportional gain (1/s2).
+    damping : float or array_like, shape (..., nv)
+        Derivative gain (1/s).
+    actuated : sequence of str, optional
+        Degrees of freedom that have motors, as in `Robot.inverse_dynamics`. Default: the
+        independent ones.
+
+    Returns
+    -------
+    tau : ndarray, shape (..., nv)
+        Joint torques or forces (N m or N).
+
+    Notes
+    -----
+    See Balafoutis and Patel (1991), section 7.2.1. For a robot with loops, the errors of its n
+    `independent` coordinates decay this way, with gains (..., n), and the others follow.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2)
+    >>> still = [0.0, 0.0]
+    >>> chasles.control.computed_torque(
+    ...     robot, [0.1, 0.0], still, still, still, still, stiffness=100.0, damping=20.0
+    ... ).round(3)
     """
     mechanism = robot.mechanism
     key = ("computed_torque", type(stiffness) in _NUMBERS, type(damping) in _NUMBERS)
@@ -244,8 +275,8 @@ def _linear_errors(
     for name, gain in (("stiffness", stiffness), ("damping", damping)):
         if gain.shape[-1:] not in ((), (1,), (len(free),)):
             problem = (
-                f"{name} must be a number or have {len(free)} numbers in its last axis, not shape "
-                f"{gain.shape}"
+                f"{name} must be a number or have {len(free)} numbers along its last "
+                f"axis, not shape {gain.shape}"
             )
             raise InputError("E-CONTROL-007", problem, part="computed_torque")
     leading_shape("computed_torque", **given, stiffness=stiffness, damping=damping)
@@ -276,13 +307,13 @@ def traced(model: Model, control: Callable[..., Any], parameters: int = 0) -> Pr
         raise
     except Exception as error:
         wanted = "(t, q, qd, p)" if parameters else "(t, q, qd)"
-        problem = f"the controller failed on symbols, {type(error).__name__}: {said(error)}"
+        problem = f"the controller failed on symbols: {type(error).__name__}: {said(error)}"
         remedy = f"let it take {wanted}, and write it with the functions of chasles.expr"
         raise ModelError("E-MOTION-008", problem, remedy, part="rollout") from error
     found = list(forces) if isinstance(forces, Sequence | np.ndarray) else [forces]
     if len(found) != model.nv or not all(map(is_number, found)):
-        problem = f"the controller gives {found!r:.60}"
-        remedy = f"return {model.nv} numbers, the joint forces"
+        problem = f"the controller returned {found!r:.60}"
+        remedy = f"return {model.nv} numbers: the joint torques"
         raise ModelError("E-MOTION-009", problem, remedy, part="rollout")
     inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes.items())]
     return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), found)])
@@ -327,7 +358,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
     require_tree(
         model,
         type(control).__name__,
-        "give a function tau(t, q, qd) of your own, which chasles.control may help with",
+        "write your own function tau(t, q, qd), for example with chasles.control",
         loops=not isinstance(control, ComputedTorque),
     )
     found = traced(model, control)
@@ -346,14 +377,14 @@ def checked_parameters(parameters: Any, control: Any) -> int:
     """How many parameters a controller is given; only a function takes any."""
     count = parameter_count(parameters)
     if count and (control is None or isinstance(control, BUILT_IN)):
-        problem = "parameters are those of a controller"
+        problem = "parameters were given, but tau is not a controller"
         remedy = "give tau as a function of t, q, qd and p"
         raise ModelError("E-MOTION-018", problem, remedy, part="rollout")
     return count
 
 
 def parameter_count(parameters: Any) -> int:
-    """How many parameters a controller is given: (m,), or (..., m) for a batch; None for none."""
+    """Return the number of parameters of a controller, from (m,) or (..., m); None for none."""
     if parameters is None:
         return 0
     shape = np.shape(

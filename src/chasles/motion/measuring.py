@@ -21,7 +21,9 @@ from chasles.motion.options import Plan
 from chasles.motion.records import Trajectory
 
 _OF_FORCES = ("accelerometer", "force", "torque", "force_torque", "touch")
-"""Kinds that depend on accelerations or contact forces, beside those of `acceleration` by name."""
+"""Kinds that depend on accelerations or contact forces, in addition to those of `acceleration` by
+name.
+"""
 
 
 def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:
@@ -31,7 +33,7 @@ def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:
     names = None if plan.sensors is True else plan.sensors
     sensors = chosen(mechanism.model, names)
     if any(library_of(array) for array in (run.q, run.qd)):
-        problem = "sensors are of motions on the CPU, in arrays of NumPy"
+        problem = "sensors need a motion on the CPU with NumPy arrays"
         raise InputError("E-SENSE-013", problem, "call robot.sense with run.q", part="simulate")
     qdd, forces = np.zeros_like(run.qd), None
     if any(map(_feels, sensors)):
@@ -56,8 +58,8 @@ def _contacts(mechanism: Mechanism, run: Trajectory, plan: Plan) -> list[Contact
     if not pairs or run.touching is None:
         return []
     if any(pair.varies or not hasattr(pair.law, "states") for pair in pairs):
-        problem = "sensors of accelerations and forces do not follow rigid contacts"
-        remedy = "name sensors of positions and velocities"
+        problem = "sensors of accelerations and forces do not support rigid contacts"
+        remedy = "name only sensors of positions and velocities"
         raise InputError("E-SENSE-014", problem, remedy, part="simulate")
     points, normals = _spots(Contacts(mechanism.model, pairs), run.q)
     sides = [pair.frames for pair in pairs for _ in range(pair.points)]
@@ -107,15 +109,17 @@ def _torques(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
     if not callable(control):
         tau = np.asarray(control, dtype=float)
         if tau.ndim > run.qd.ndim - 1 and tau.ndim > 1:
-            problem = "sensors of accelerations and forces do not follow a row of tau for each step"
-            remedy = "give a function of time, or sensors of positions and velocities"
+            problem = (
+                "sensors of accelerations and forces do not support a tau with one row per step"
+            )
+            remedy = "use a function of time, or sensors of positions and velocities"
             raise InputError("E-SENSE-015", problem, remedy, part="simulate")
         return tau if tau.ndim < 2 else tau[..., None, :]
     if isinstance(control, BUILT_IN):
         control = controlled(mechanism, control)
     elif not isinstance(control, FunctionType):
-        problem = "sensors of accelerations and forces need a control that does not remember"
-        remedy = "give a function of t, q and qd, or sensors of positions and velocities"
+        problem = "sensors of accelerations and forces need a controller without state"
+        remedy = "use a function of t, q and qd, or sensors of positions and velocities"
         raise InputError("E-SENSE-016", problem, remedy, part="simulate")
     extra = () if plan.parameters is None else (np.asarray(plan.parameters, dtype=float),)
     rows = [

@@ -76,7 +76,9 @@ class Touch:
 
 @dataclass(frozen=True)
 class Closing:
-    """How loops stay closed: by a function, or by stabilization within so many s; else Newton's."""
+    """Closure of loops: by a function, or by stabilization within a time in s; by default Newton's
+    method.
+    """
 
     closure: ClosureFunction | None = None
     stabilization: float | None = None
@@ -151,8 +153,8 @@ NAMES = {field.name: field.default for field in fields(Plan)}
 def check_resolution(start: float, dt: float, function: str) -> None:
     """Refuse steps that are too short for time to go on, so far from its zero."""
     if start + dt == start:
-        problem = f"a step of {dt:g} s does not change the time {start:g} s"
-        remedy = "begin nearer to 0 (start=), or take longer steps (dt=)"
+        problem = f"a step of {dt:g} s is too small to change the time {start:g} s"
+        remedy = "start closer to 0 (start=), or increase dt"
         raise InputError("E-MOTION-122", problem, remedy, part=function)
 
 
@@ -173,11 +175,13 @@ def planned(options: Mapping[str, Any]) -> Plan:
             raise ArgumentError("E-MOTION-090", problem)
     if options.get("tau") is not None:
         if options.get("control") is not None:
-            raise ArgumentError("E-MOTION-089", "give control or tau, not both", part="simulate")
+            raise ArgumentError(
+                "E-MOTION-089", "give `control` or `tau`, not both", part="simulate"
+            )
         values["control"] = options["tau"]
     if values.get("duration") is None:
         if values.get("steps") is None:
-            problem = "give duration=, in s, or steps= of dt= seconds"
+            problem = "give `duration` in s, or `steps` and `dt`"
             raise ArgumentError("E-MOTION-094", problem, part="simulate")
         steps = checked_count("simulate: steps", values["steps"])
         values["duration"] = steps * checked_step(values.get("dt") or DT, "simulate: dt")

@@ -26,11 +26,11 @@ def torque_perturbations(
     """
     mechanism = robot.mechanism
     mechanism.refuse_loops(PART, "use robot.linearize(q, qd, tau)")
-    mechanism.refuse_time(PART, "use robot.linearize of the robot at a time")
+    mechanism.refuse_time(PART, "use linearize of robot.at_time(t)")
     if PART not in mechanism.kept:
         model = mechanism.model
         if model.rotors:
-            problem = f"robot {model.name!r} has rotors that other joints turn"
+            problem = f"robot {model.name!r} has rotors that other joints drive"
             remedy = "use robot.inverse_dynamics_sensitivities(q, qd, qdd)"
             raise ModelError("E-CONTROL-011", problem, remedy, part=PART)
         program = straight(trace(model, inverse_dynamics_perturbation))

@@ -20,7 +20,7 @@ from chasles.model.given import a_mapping, a_number
 PART = "resolved_rate"
 
 MOST_PASSES = 12
-"""Passes of a robot with many joints, unless more are asked for."""
+"""Largest default number of passes for a robot with many joints."""
 
 
 class ResolvedRate:
@@ -44,7 +44,9 @@ class ResolvedRate:
         passes: int | None = None,
         compiled: bool = True,
     ) -> None:
-        mechanism.refuse_time(PART, "use frame_velocity at a time: rates are not J qd")
+        mechanism.refuse_time(
+            PART, "use frame_velocity at a time, because frame velocities are not J qd"
+        )
         model = mechanism.model
         levels = _levels(mechanism, tasks)
         damping, singular = (
@@ -119,7 +121,7 @@ def _levels(mechanism: Mechanism, tasks: Any) -> tuple[tuple[Task, ...], ...]:
     for level in given:
         pairs = {level: "twist"} if isinstance(level, str) else a_mapping("tasks", level, PART)
         if not pairs:
-            raise InputError("E-CONTROL-402", "a priority has no task", "leave it out", part=PART)
+            raise InputError("E-CONTROL-402", "a priority level has no task", "omit it", part=PART)
         levels.append(tuple(_task(mechanism, frame, kind) for frame, kind in pairs.items()))
     return tuple(levels)
 
@@ -131,7 +133,7 @@ def _task(mechanism: Mechanism, frame: Any, kind: Any) -> Task:
         raise InputError("E-CONTROL-403", problem, part=PART)
     if frame == CENTER:
         if kind != "position":
-            problem = f"{CENTER!r} has a position only"
+            problem = f"{CENTER!r} supports only a position task"
             raise InputError("E-CONTROL-404", problem, "use 'position'", part=PART)
         return Task(CENTER, kind)
     return Task(checked_frame(mechanism.model, PART, frame, several=False), kind)
@@ -149,7 +151,7 @@ def _names(levels: Sequence[Sequence[Task]]) -> list[str]:
 def _positive(name: str, value: Any, *, zero: bool = False) -> float:
     number = a_number(name, value, PART)
     if not math.isfinite(number) or number < 0.0 or (number == 0.0 and not zero):
-        wanted = "finite and not negative" if zero else "positive and finite"
+        wanted = "finite and non-negative" if zero else "positive and finite"
         raise InputError("E-CONTROL-405", f"{name} must be {wanted}, not {value!r:.60}", part=PART)
     return number
 
@@ -160,7 +162,7 @@ def _array(name: str, value: Any, size: int) -> np.ndarray:
     whole = np.full(size, array[0]) if array.shape == (1,) else numbers(name, array, size).copy()
     wrong = ~(whole >= 0.0) | ((whole == 0.0) & (name == "acceleration"))
     if whole.shape != (size,) or wrong.any():
-        wanted = "positive" if name == "acceleration" else "finite and not negative"
-        problem = f"{name} must be one number or {size}, {wanted}"
+        wanted = "positive" if name == "acceleration" else "finite and non-negative"
+        problem = f"{name} must be one number or {size} numbers, {wanted}"
         raise InputError("E-CONTROL-406", problem, part=PART)
     return whole

@@ -13,15 +13,15 @@ from chasles.motion.contract import read_only
 
 @dataclass(frozen=True)
 class Event:
-    """Where function(t, q, qd), a number, goes through zero.
+    """An event: the zero crossing of function(t, q, qd).
 
     direction: only upward (1), only downward (-1), or both (0). then: what the event does, as an
     impact does: a function (t, q, qd) -> (q, qd) of the state from which the motion goes on.
     terminal: the motion ends there; by default if it does nothing. The function cannot write into
     its q and qd; `then` has copies, which it may change and return.
 
-    It is looked for between the ends of each step, so dt must be short enough that the function
-    does not change its sign twice within one. From a value of zero it does not change its sign.
+    It is detected between the ends of each step, so dt must be short enough that the function does
+    not change its sign twice within one. From a value of zero it does not change its sign.
     """
 
     function: Callable[[float, np.ndarray, np.ndarray], float]
@@ -49,7 +49,7 @@ class Event:
         """The function's value, checked."""
         found = np.asarray(self.function(t, *read_only(q, qd)), dtype=float)
         if found.size != 1 or not math.isfinite(found.item()):
-            problem = f"event {self.name!r} gave {found!r:.60} at t = {t:.6g} s"
+            problem = f"event {self.name!r} returned {found!r:.60} at t = {t:.6g} s"
             raise InputError("E-MOTION-041", problem, "return one finite number", part="simulate")
         return found.item()
 
@@ -62,8 +62,8 @@ class Event:
             state = []
         fits = [part.shape for part in state] == [q.shape, qd.shape]
         if not fits or not all(np.isfinite(part).all() for part in state):
-            problem = f"event {self.name!r} does not give a state (q, qd) at t = {t:.6g} s"
-            remedy = f"return finite numbers of shapes {q.shape} and {qd.shape}"
+            problem = f"event {self.name!r} did not return a state (q, qd) at t = {t:.6g} s"
+            remedy = f"return finite arrays of shapes {q.shape} and {qd.shape}"
             raise InputError("E-MOTION-042", problem, remedy, part="simulate")
         return state[0], state[1]
 
@@ -78,10 +78,11 @@ class Occurrence(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """What happened at the points of contact of a trajectory, at its times.
+    """Record of the contact points of a trajectory, at its times.
 
-    forces (..., n, points, 3): on the body, along the world's axes, in N. gaps (..., n, points): in
-    m. states (..., n, states): of soft surfaces and of friction, those of each point in turn.
+    `forces` (..., n, points, 3) act on the body, along the world axes, in N. `gaps` (..., n,
+    points) are in m. `states` (..., n, states) are those of soft surfaces and of friction, point
+    after point.
     """
 
     forces: np.ndarray
@@ -90,7 +91,8 @@ class Touching(NamedTuple):
 
 
 class End(NamedTuple):
-    """Where a motion stopped, and all that its next step depends on: `simulate(resume=end)`.
+    """End of a partial motion, with everything that its next step depends on:
+    `simulate(resume=end)`.
 
     t: in s. q, qd: the state; those of soft contacts stand behind q. over: the duration is over, or
     an event ended the motion. memory: what else the motion remembers between steps, as arrays by

@@ -48,7 +48,7 @@ USUAL = "rk4"
 """The integrator where none is given, and contacts are not those of the file."""
 
 WHOLE = 1e-9
-"""A duration is a whole number of steps dt if it is so to this part of a step."""
+"""Tolerance, relative to a step, within which a duration is a multiple of dt."""
 
 
 @shown(Options, DEFAULTS)
@@ -62,77 +62,131 @@ def simulate(
     threads: int | None = None,
     **options: Unpack[Options],
 ) -> Trajectory:
-    """Return the motion from q (..., nq) and qd (..., nv) for `duration` seconds, in steps of dt.
+    """Simulate the motion of a robot from a state.
 
-    It runs in machine code where everything in it can be traced: a robot without loops that does
-    not depend on time, an explicit integrator with fixed steps, soft contacts, and joint torques
-    that are constant, given for each step, or computed by a controller from t, q and qd alone.
-    Otherwise it runs step by step. The result says which: `Trajectory.compiled`, and `why` not.
-    compiled: True raises where it cannot be compiled, False runs step by step.
+    The simulation is compiled if everything can be traced: a robot without loops that does not
+    depend on time, an explicit integrator with fixed steps, soft contacts, and joint torques that
+    are constant, given per step, or computed by a controller from t, q and qd only. Otherwise it
+    runs step by step in Python. `Trajectory.compiled` and `Trajectory.why` report which and why.
 
-    integrator: a name of `chasles.INTEGRATORS`, by default the classical Runge-Kutta method of
-    fourth order; each works on the configuration space (rotations stay rotations). dt: the longest
-    step, 1 ms by default; "dopri5" chooses its steps so that the error of each is within atol +
-    rtol times the step (rad, m, and their rates), of any length unless dt is given. free="mixed":
-    semi-implicit Euler steps the linear velocity of free joints along their parent's axes, as
-    MuJoCo does.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Initial joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Initial joint velocities (rad/s or m/s).
+    duration : float
+        Simulated time (s).
+    dt : float, optional
+        Largest step size (s). Default: 0.001; "dopri5" chooses any step size unless dt is given.
+    integrator : str, optional
+        Name in `chasles.INTEGRATORS`. Default: the classical Runge-Kutta method of fourth order,
+        "rk4". All integrators work on the configuration space, so rotations remain rotations.
+        "time-stepping" solves contact, joint limits and dry friction as one convex problem per
+        step, for dt of 1 to 5 ms (docs/time-stepping.md).
+    rtol, atol : float, optional
+        Relative and absolute error per step of "dopri5" (rad, m, and their rates).
+    free : {"body", "mixed"}, optional
+        "mixed" integrates the linear velocity of free joints along the axes of the parent, as
+        MuJoCo does (semi-implicit Euler only).
+    control : callable or controller, optional
+        Function tau(t, q, qd) of joint torques (..., nv), or `PDControl`, `GravityCompensation` or
+        `ComputedTorque` of `chasles.rollouts`. A function is traced if it uses arithmetic, sums and
+        products of NumPy and functions of `chasles.expr`, and if it returns the same again;
+        otherwise it is called with the arrays of the whole batch, as objects are. It must not write
+        to q and qd. Use compiled=False for a function with state.
+    parameters : array_like, shape (..., m), optional
+        Parameters p of a traced function tau(t, q, qd, p).
+    tau : array_like, shape (..., nv), optional
+        Constant joint torques (N m or N) instead of `control`. A compiled motion also takes one row
+        per step, (..., steps, nv).
+    f_ext : mapping from str to Wrench or array_like, optional
+        External wrenches, as in `forward_dynamics`.
+    dissipation : bool, optional
+        Include damping and dry friction of joints. Friction holds a joint exactly at rest until the
+        load exceeds it (except with rigid contacts and limits).
+    start : float, optional
+        Initial time (s). Default: that of `at_time`, or 0.
+    events : sequence of Event, optional
+        Events of a single state; see `chasles.Event`. If an event changes the state, the states
+        before and after are both recorded.
+    times : array_like, shape (n,), optional
+        Increasing times (s) at which states are recorded by interpolation, instead of after each
+        step.
+    every : int, optional
+        Record one state out of every so many steps, and the last.
+    progress : bool, optional
+        Show a progress bar.
+    sensors : bool or sequence of str, optional
+        Record all sensors, or those named, in `Trajectory.sensors`.
+    noise : int or numpy.random.Generator, optional
+        Seed of the sensor noise. Default: no noise.
+    contacts : sequence of Pair or "file", optional
+        Contact pairs, `contact.Pair(body, surface, law)`, all with soft laws or all with rigid
+        laws; see Notes. "file" uses the shapes, planes and friction of the robot's file with
+        "time-stepping" (unless another integrator is given), joint limits, damping and dry
+        friction.
+    contact_states : array_like, shape (..., states), optional
+        Initial states of soft surfaces and friction. Default: at rest.
+    limits : bool, optional
+        Stop joints at their limits.
+    steps : int, optional
+        Stop after this number of steps, at `Trajectory.end`.
+    resume : End, optional
+        End of an earlier part from which the motion continues, with all other arguments unchanged.
+        The parts together equal the uninterrupted motion bit for bit.
+    closure : ClosureFunction, optional
+        Function that closes the loops instead of Newton's method.
+    stabilization : float, optional
+        Integrate all coordinates of the tree, and let loop errors decay within this time (s)
+        (Baumgarte; see `constrained_dynamics`).
+    compiled : bool, optional
+        True raises an error if the motion cannot be compiled; False runs step by step.
+    device : {"cpu", "cuda"}, optional
+        "cuda" runs a compiled batch on the GPU and copies the result back. By default a motion runs
+        where its arrays are; CuPy arrays stay on their GPU, in float32 if all are float32, without
+        checks for finite values.
+    threads : int, optional
+        Number of threads of a compiled batch on the CPU.
+    span, stepping, loads, touch, closing, output : optional
+        Groups of options that can be stored and reused (see `chasles.motion.options`).
 
-    control: a function tau(t, q, qd) of joint torques (..., nv), or a controller of
-    `chasles.rollouts`: `PDControl`, `GravityCompensation`, `ComputedTorque`. A function is traced
-    if it can be (arithmetic, NumPy's sums and products, functions of `chasles.expr`) and if it
-    gives the same again; otherwise it is called with the arrays of all members of a batch, as
-    objects are, which may remember. Give compiled=False with a function that does. It cannot write
-    into its q and qd. parameters:
-    (m,) or (..., m) of a traced function tau(t, q, qd, p). tau: joint torques instead, constant,
-    (nv,) or (..., nv), or of a compiled motion one row for each step, (steps, nv) of one state,
-    (..., steps, nv) of a batch.
-    f_ext as in `forward_dynamics`. dissipation: with damping and dry friction of joints; friction
-    holds a joint exactly at rest until the load exceeds it (not beside rigid contacts and limits).
-    start: the time in s at which it begins; by default that of `at_time`, or 0.
+    Returns
+    -------
+    Trajectory
+        Times `t`, positions `q`, velocities `qd`, and records of contacts, events and sensors.
 
-    events: of one state, not of a batch; see `chasles.Event`. Where one does something, the state
-    before and the state after are both kept. times: keep the states at these times (n,), which
-    increase, by interpolation within the steps, instead of those after each step. every: keep one
-    state of so many, and the last. progress: show a bar. sensors: True, or names of sensors, whose
-    values at these states `Trajectory.sensors` has; noise: a seed, to add their errors.
+    Raises
+    ------
+    SingularPosition
+        If a robot with loops reaches a configuration in which no choice of independent coordinates
+        is valid.
+    Infeasible, Inconsistent, Indeterminate
+        If rigid contacts have no motion, or more than one.
 
-    integrator="time-stepping": contact, joint limits and dry friction in one convex problem a step,
-    for dt of 1 to 5 ms; compiled, for batches too (docs/time-stepping.md). contacts="file" takes
-    the shapes, planes and friction of the robot's file, this integrator unless another is given,
-    and lets joint limits, damping and dry friction act.
+    Notes
+    -----
+    Soft contacts, `SoftContact(...)`, integrate the states of surfaces and friction with the
+    motion; `Trajectory.touching` holds them with forces and gaps. Use an implicit integrator for
+    stiff ground; if steps are too long for it, a warning is issued and `Trajectory.unstable` holds
+    the first such step. Rigid contacts, `Rigid(...)`, need a single state and an explicit
+    integrator: bodies touch, separate, stick, slide and collide. Each change is located within its
+    step, like an event, and named in `Trajectory.events`: "impact", "gain", "loss", "slip" or
+    "stick" and the point. Contacts are detected at the ends of each step, so dt must be short
+    enough that no body passes through a small or thin one.
 
-    contacts: pairs of shapes, `contact.Pair(body, surface, law)`, all with soft laws or all with
-    rigid ones. Soft, `SoftContact(...)`: contact_states (..., states) are those of surfaces and of
-    friction at the start, by default at rest. They are integrated with the motion;
-    `Trajectory.touching` has them, with forces and gaps. Stiff ground is for the implicit
-    integrators; where steps are too long for it, a warning says so and `Trajectory.unstable` has
-    the first such step. Rigid, `Rigid(...)`, of one state and for explicit integrators: bodies
-    touch, leave, stick, slide and collide, and so do joints at their limits with limits=True. Each
-    change is found within its step, as events are, and named in `Trajectory.events`: "impact",
-    "gain", "loss", "slip" or "stick" and the point. Contacts are looked for at the ends of each
-    step, so dt must be short enough that no body passes through a small or thin one within a step.
-    Raises `contact.Infeasible`, `Inconsistent` or `Indeterminate` where rigid bodies have no
-    motion, or more than one.
+    For a robot with loops, q and qd must keep them closed (`assemble`, `complete`). The independent
+    coordinates are integrated and the others follow to 1e-13, so that nothing drifts. If a pivot of
+    these equations falls below a third of its initial value, other coordinates become independent.
 
-    steps: stop after so many steps, at the trajectory's `end`; without a duration, the motion is
-    over then. resume: such an end, from which the motion goes on; all else as it was given at
-    first, q and qd too. The states of all parts, one after the other, are those of the motion in
-    one piece, bit for bit.
-
-    device: "cuda" sends a compiled batch to the GPU and brings its motion back; by default it runs
-    where its arrays are, CuPy's on their GPU in one launch, in float32 if all are, with nothing
-    checked to be finite. threads: of processors, for a compiled batch.
-
-    Of a robot with loops, q and qd must keep them closed (`assemble`, `complete`). The independent
-    coordinates are integrated and the others follow them, to 1e-13, so that nothing drifts; where a
-    pivot of these equations falls below a third of its start, others are taken as independent.
-    Raises `chasles.SingularPosition` where the motion comes to a position in which none will do.
-    stabilization: integrate all coordinates of the tree instead, and let loops that open close
-    again in about so many seconds (Baumgarte; see `constrained_dynamics`). closure: a function that
-    closes them instead of Newton's method.
-
-    Options may also be given in groups that can be kept and given again: span, stepping, loads,
-    touch, closing, output (see `chasles.motion.options`).
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2)
+    >>> run = robot.simulate([0.0, 0.5], [0.0, 0.0], duration=0.01)
+    >>> run.q.shape
     """
     check_robot("simulate", robot)
     q, qd = (
@@ -227,7 +281,7 @@ def _traced_step(
     if follows(control):
         why = "control follows a trajectory"
     elif not isinstance(control, FunctionType) and not compiled:
-        why = "control is an object, which may remember"
+        why = "control is an object, which may hold state"
     else:
         try:
             alone = control if compiled else apart(control)
@@ -246,24 +300,27 @@ def _traced_step(
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
-    """What of a plan has no compiled form, a function for control apart; "" if nothing."""
+    """Return the part of a plan that has no compiled form, except a control function; "" if none."""
     control, resume = plan.control, plan.resume
     remembers = callable(control) and not isinstance(control, FunctionType | BUILT_IN)
     for found, words in (
         *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
         (
             not known(plan.integrator).traced,
-            "the integrator is implicit or chooses its steps",
+            "the integrator is implicit or adaptive",
         ),
         (plan.free != "body", "free='mixed'"),
         (plan.f_ext, "f_ext"),
         (plan.events, "events"),
-        (remembers and not compiled, "control is an object, which may remember"),
+        (remembers and not compiled, "control is an object, which may hold state"),
         (follows(control), "control follows a trajectory"),
         (plan.times is not None, "times"),
         (rigid_contacts(plan), "rigid contacts or joint limits"),
         ((plan.closure, plan.stabilization) != (None, None), "closure or stabilization"),
-        (isinstance(resume, End) and DONE not in resume.memory, "resume: it was not compiled"),
+        (
+            isinstance(resume, End) and DONE not in resume.memory,
+            "resume: the interrupted motion was not compiled",
+        ),
     ):
         if found:
             return words
@@ -314,8 +371,8 @@ def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
             found = np.array([control(0.0, *states[0]), control(0.7, *states[1])])
         same = found.dtype != object and np.allclose(found, expected, 1e-9, 1e-12, True)
     except Exception as error:
-        return f"control failed on numbers, {type(error).__name__}: {said(error)}"
-    what = "treat all members of a batch alike" if batch else "depend on t, q and qd alone"
+        return f"control failed on numbers: {type(error).__name__}: {said(error)}"
+    what = "treat all members of a batch alike" if batch else "depend only on t, q and qd"
     return "" if same else f"control does not {what}"
 
 
@@ -383,7 +440,7 @@ def _transfers(
     try:
         import cupy
     except ImportError as error:
-        problem, remedy = f"device='cuda' needs CuPy ({error})", "pip install 'chasles[cuda]'"
+        problem, remedy = f"device='cuda' needs CuPy ({error})", "run pip install 'chasles[cuda]'"
         raise MissingPackageError("E-MOTION-102", problem, remedy, part="simulate") from None
 
     here, send = (cupy.asnumpy, cupy.asarray) if device == "cuda" else (cupy.asarray, cupy.asnumpy)
@@ -407,14 +464,14 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
     control: Any = plan.control
     for name, value in (("threads", threads), ("parameters", plan.parameters)):
         if value is not None:
-            problem = f"{name} is for compiled motions, and this is not one: {why}"
+            problem = f"{name} needs a compiled motion, but this one is not compiled: {why}"
             raise InputError("E-MOTION-098", problem, part="simulate")
     if control is None or callable(control):
         return
     shape = some_numbers("control", control, "simulate").shape
     if len(shape) > max(np.ndim(q), np.ndim(qd), 1):
         problem = f"leading shape {shape[:-1]} of tau does not broadcast to q and qd"
-        remedy = f"a row for each step needs a compiled motion: {why}"
+        remedy = f"a tau with one row per step needs a compiled motion: {why}"
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
 
 
@@ -457,7 +514,7 @@ def _course(
 ) -> tuple[Rollout, Course]:
     """The compiled step that options ask for, and the course of the motion."""
     if tau is not None and control is not None:
-        raise ArgumentError("E-MOTION-103", "give tau or control, not both", part="rollout")
+        raise ArgumentError("E-MOTION-103", "give `tau` or `control`, not both", part="rollout")
     tau = tau if control is None else control
     numbers = checked_steps(dt, steps, every, start, threads)
     made = prepared(robot, integrator, tau, dissipation, contacts, numbers[0], parameters)
@@ -507,15 +564,17 @@ def rollout_pullback(
     covectors: Sequence[Array],
     **options: Unpack[Steps],
 ) -> RolloutGradient:
-    """The gradient of a number that depends on a motion: covectors of its states pulled back to
-    the start, the forces and the controller's parameters, in machine code.
+    """Return the gradient of a function of a motion with respect to its inputs (compiled).
 
-    covectors: the derivatives of that number by the q and by the qd that `rollout` keeps with
-    the same arguments, each (..., n, nv), or None for zero. Derivatives by q, these and the
-    one by the start, are along `integrate`, as in `derivatives`: nv numbers for each q. There
-    is one gradient for each member of a batch, also by what the batch shares. Memory grows with
-    the square root of `steps`, beside what is given and returned (the adjoint method, with
-    checkpoints: Griewank, Walther 2008, chapter 12). Arrays of NumPy only.
+    Covectors of the states are pulled back to the initial state, the torques and the controller's
+    parameters.
+
+    covectors: the derivatives of that number by the q and by the qd that `rollout` keeps with the
+    same arguments, each (..., n, nv), or None for zero. Derivatives by q, these and the one by the
+    start, are along `integrate`, as in `derivatives`: nv numbers for each q. There is one gradient
+    for each member of a batch, also by what the batch shares. Memory grows with the square root of
+    `steps`, in addition to the arguments and results (the adjoint method, with checkpoints:
+    Griewank, Walther 2008, chapter 12). Arrays of NumPy only.
     """
     made, course = _course(robot, q, qd, tau, **options)
     return made.pullback(course, covectors)

@@ -2,12 +2,12 @@
 
     w = M z + d,   w >= 0,   z >= 0,   w'z = 0
 
-z are the magnitudes of contact forces, w the separation accelerations that they leave
-(Featherstone 2008, Eq 11.42): by Lemke's method for one problem, by projected Gauss-Seidel for
-batches. Quadratic programs (DAQP, extra `contact`), in forces or accelerations, have the same
-solutions (Eq 11.43 and 11.44). The one in accelerations is Gauss' principle of least constraint:
-strictly convex whatever the contacts, so the better one where more contacts touch than there are
-freedoms. Cone programs are for friction (Clarabel, extra `contact`).
+z are the magnitudes of contact forces, w the separation accelerations that they leave (Featherstone
+2008, Eq 11.42): by Lemke's method for one problem, by projected Gauss-Seidel for batches. Quadratic
+programs (DAQP, extra `contact`), in forces or accelerations, have the same solutions (Eq 11.43 and
+11.44). The one in accelerations is Gauss' principle of least constraint: strictly convex whatever
+the contacts, so it is better if there are more contacts than degrees of freedom. Cone programs are
+for friction (Clarabel, extra `contact`).
 """
 
 from importlib import import_module
@@ -27,7 +27,7 @@ Two opposite contacts that just fit are a feasible problem, whatever the last di
 PIVOT = 1e-11
 """Entries of a column up to this, after scaling, are zero but for rounding: no pivots."""
 
-PENETRATE = "tolerate a little penetration, or look at the contact geometry"
+PENETRATE = "allow a small penetration, or check the contact geometry"
 """The remedy where no forces keep contacts apart."""
 
 TIE = 1e-12
@@ -37,21 +37,22 @@ OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
 
 PROXIMAL = 1e-4
-"""The weight of DAQP's proximal term, beside a diagonal of ones: it makes steps unique where M is
+"""Weight of DAQP's proximal term, relative to a diagonal of ones: it makes steps unique if M is
 singular, and vanishes as they converge. Of 1e-3 to 1e-6, this one found every unbounded program
-within DAQP's limit of iterations."""
+within DAQP's limit of iterations.
+"""
 
 SETTLED = 1e-12
-"""The change of z by the last proximal step, beside a largest |d| of one."""
+"""Change of z by the last proximal step, relative to a largest |d| of one."""
 
 TOLERANCE = 1e-10
-"""To which DAQP satisfies bounds, beside a largest entry of one."""
+"""Tolerance of DAQP's bounds, relative to a largest entry of one."""
 
 CLARABEL = 1e-10
 """Tolerances of Clarabel; with less it may not end."""
 
 CERTAIN = 1e-6
-"""The size of A u beside b.u = -1, up to which u proves that a problem has no solution."""
+"""Size of A u relative to b.u = -1 up to which u proves that a problem has no solution."""
 
 
 class Infeasible(InputError):
@@ -99,7 +100,7 @@ def lemke(M: Array, d: Array) -> np.ndarray:
 
 
 def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Which z are basic in a solution of w = A z + b.
+    """Return the basic z in a solution of w = A z + b.
 
     Variables are numbered w, z, z0 in w - A z - e z0 = b; z0 leaves last, and no basis is updated.
     """
@@ -120,8 +121,8 @@ def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
         last = np.flatnonzero(basis[able] == 2 * n)
         ends = len(last) and ratios[last[0], 0] <= np.min(ratios[:, 0]) + TIE
         leaving = able[last[0] if ends else _least(ratios)]
-    problem = f"no end after {100 * (n + 1)} pivots"
-    raise ConvergenceError("E-CONTACT-002", problem, "look for rounding in M", part="lemke")
+    problem = f"no solution after {100 * (n + 1)} pivots"
+    raise ConvergenceError("E-CONTACT-002", problem, "check the accuracy of M", part="lemke")
 
 
 def _least(rows: np.ndarray) -> int:
@@ -180,11 +181,11 @@ def gauss_seidel(
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     n = d.shape[-1] if d.ndim else -1
     if M.shape[-2:] != (n, n):
-        problem = f"M {M.shape} and d {d.shape} must be (..., n, n), (..., n)"
+        problem = f"M {M.shape} and d {d.shape} must have shapes (..., n, n) and (..., n)"
         raise InputError("E-CONTACT-004", problem, part="gauss_seidel")
     diagonal = np.diagonal(M, axis1=-2, axis2=-1)
     if not np.all(diagonal > 0.0):
-        what, remedy = "M needs a positive diagonal", "leave out forces without work"
+        what, remedy = "M needs a positive diagonal", "remove forces that do no work"
         raise InputError("E-CONTACT-005", what, remedy, part="gauss_seidel")
     lead = np.broadcast_shapes(M.shape[:-2], d.shape[:-1])
     z = np.zeros((*lead, n))
@@ -214,11 +215,11 @@ def checked_problem(name: str, M: Array, d: Array) -> tuple[np.ndarray, np.ndarr
     """M (n, n) and d (n,), finite; name: the function that says so."""
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if d.ndim != 1 or M.shape != (len(d), len(d)):
-        problem = f"M {M.shape} and d {d.shape} must be (n, n) and (n,)"
+        problem = f"M {M.shape} and d {d.shape} must have shapes (n, n) and (n,)"
         raise InputError("E-CONTACT-006", problem, part=name)
     if not (np.all(np.isfinite(M)) and np.all(np.isfinite(d))):
         problem = "M and d must be finite"
-        raise InputError("E-CONTACT-007", problem, "look at the state and the forces", part=name)
+        raise InputError("E-CONTACT-007", problem, "check the state and the forces", part=name)
     return M, d
 
 
@@ -239,10 +240,10 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
     n, size = len(d), np.max(np.abs(b))
     z, _, flag = solve_quadratic(A, b / size, np.zeros((0, n)), np.zeros(n), proximal=PROXIMAL)
     if flag != OPTIMAL and (ray := _ray(A, b / size)) is not None:
-        what, part = "the program is unbounded: no forces prevent penetration", "forces_program"
+        what, part = "the problem is unbounded: no forces prevent penetration", "forces_program"
         raise Infeasible("E-CONTACT-054", what, PENETRATE, ray=scale * ray, part=part)
     if flag != OPTIMAL:
-        problem = f"DAQP gives up (exit flag {flag})"
+        problem = f"DAQP failed (exit flag {flag})"
         raise ConvergenceError("E-CONTACT-055", problem, "use lemke", part="forces_program")
     return scale * size * _polished(A, b / size, np.maximum(z, 0.0))
 
@@ -274,7 +275,7 @@ def accelerations_program(
     H, force = checked_problem("accelerations_program", H, force)
     T, bias = (np.asarray(a, dtype=float) for a in (T, bias))
     if bias.ndim != 1 or T.shape != (len(force), len(bias)):
-        problem = f"T {T.shape} and bias {bias.shape} must be ({len(force)}, nc) and (nc,)"
+        problem = f"T {T.shape} and bias {bias.shape} must have shapes ({len(force)}, nc) and (nc,)"
         raise InputError("E-CONTACT-056", problem, part="accelerations_program")
     L = np.linalg.cholesky(H)
     free = np.linalg.solve(L, force)
@@ -288,11 +289,11 @@ def accelerations_program(
         np.eye(len(force)), np.zeros(len(force)), rows / norms[:, None], -d / norms / size
     )
     if flag == INFEASIBLE:
-        problem = "the program is infeasible: no accelerations keep the contacts from penetrating"
+        problem = "the problem is infeasible: no accelerations keep the contacts from penetrating"
         part = "accelerations_program"
         raise Infeasible("E-CONTACT-057", problem, PENETRATE, ray=_ray(T, bias), part=part)
     if flag != OPTIMAL:
-        problem = f"DAQP gives up (exit flag {flag})"
+        problem = f"DAQP failed (exit flag {flag})"
         raise ConvergenceError("E-CONTACT-058", problem, "use lemke", part="accelerations_program")
     return np.linalg.solve(L.T, free + size * x), size * multipliers / norms
 
@@ -338,7 +339,7 @@ def cones_program(P: np.ndarray, c: np.ndarray, cones: list[Cone]) -> np.ndarray
     solution = clarabel.DefaultSolver(P, c, A, b, kinds, settings).solve()
     status = str(solution.status)
     if status in ("DualInfeasible", "AlmostDualInfeasible"):
-        problem = "the program is unbounded: no forces keep the contacts from penetrating"
+        problem = "the problem is unbounded: no forces keep the contacts from penetrating"
         raise Infeasible("E-CONTACT-008", problem, PENETRATE, part="cone_program")
     if status not in ("Solved", "AlmostSolved"):
         problem = f"Clarabel found no solution ({status})"
@@ -351,5 +352,7 @@ def optional(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError:
-        problem = f"this contact law needs the package {package!r}: pip install 'chasles[contact]'"
+        problem = (
+            f"this contact law needs the package {package!r}; run pip install 'chasles[contact]'"
+        )
         raise MissingPackageError("E-CONTACT-059", problem) from None

@@ -275,6 +275,6 @@ def _run(
 
 
 def _not_a_chain(model: Model, joint: str) -> ModelError:
-    problem = f"joint {joint!r} is not a link of one chain of revolute and prismatic joints"
-    remedy = "every joint must carry the next, and every link have mass: use forward_dynamics"
+    problem = f"joint {joint!r} does not belong to a single chain of revolute and prismatic joints"
+    remedy = "use forward_dynamics; this method needs a serial chain whose links all have mass"
     return ModelError("E-MATH-350", problem, remedy, part=f"robot {model.name!r}")

@@ -32,8 +32,9 @@ from chasles.model.loads import by_body
 from chasles.model.model import Loop
 
 PROXIMAL = 1e-8
-"""How far each equation of a joint gives way to its force, beside the acceleration of the heaviest
-body. Refinement takes it back; what is left is that redundant equations share one force."""
+"""Compliance of each joint equation, relative to the acceleration of the heaviest body. Refinement
+removes it; redundant equations then share one force.
+"""
 
 STEPS = 30
 """Steps of refinement at most; a few suffice where no two equations contradict each other."""
@@ -100,8 +101,8 @@ def equations(
 ) -> Equations:
     """The equations of one state; f_ext are forces on bodies, in their coordinates.
 
-    A model that depends on time is asked for at one: `model.at(t)`. A joint that is driven in time
-    holds all six accelerations across it.
+    Evaluate a model that depends on time at a time: `model.at(t)`. A joint with a prescribed motion
+    determines all six accelerations across it.
     """
     x, xd = model.positions(q), model.velocities(qd, 1)
     given = {i: Vector(tuple(tau[s])) for i, s in model.velocity_slices.items()}

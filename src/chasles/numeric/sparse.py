@@ -60,13 +60,13 @@ def pattern(parents: Parents) -> np.ndarray:
 def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ...]:
     """Return the parents of the rows of H from those of the bodies (table 6.4).
 
-    freedoms: the number of degrees of freedom of each body's joint, which may be zero. The rows of
-    one joint form a chain.
+    `freedoms` is the number of degrees of freedom of each body's joint, which may be zero. The rows
+    of one joint form a chain.
     """
     tree = _checked("expanded_parents", parents)
     counts = np.asarray(freedoms)
     if counts.shape != (len(tree),) or counts.dtype.kind not in "iu" or np.any(counts < 0):
-        problem = f"freedoms must be {len(tree)} integers, zero or more, not {freedoms!r}"
+        problem = f"freedoms must be {len(tree)} non-negative integers, not {freedoms!r}"
         raise InputError("E-MATH-340", problem, part="expanded_parents")
     found: list[int] = []
     last: dict[int, int] = {-1: -1}
@@ -119,7 +119,7 @@ def solve_ltdl(L: Any, D: Any, b: Any, parents: Parents) -> np.ndarray:
     y = solve_lower_transposed(L, b, parents)
     pivots = np.asarray(D, dtype=float)
     if pivots.shape[-1:] != y.shape[-1:]:
-        problem = f"D must be (..., {y.shape[-1]}), not {pivots.shape}"
+        problem = f"D must have shape (..., {y.shape[-1]}), not {pivots.shape}"
         raise InputError("E-MATH-341", problem, part="solve_ltdl")
     return solve_lower(L, y / pivots, parents)
 
@@ -208,7 +208,7 @@ def _checked(function: str, parents: Parents) -> tuple[int, ...]:
     right = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
     if not right or np.any(given < -1) or np.any(given >= np.arange(len(given))):
         problem = f"parents must be integers with -1 <= parents[i] < i, not {parents!r:.60}"
-        remedy = "number the rows from the root, 0 first, and give -1 for rows on the base"
+        remedy = "number the rows from the root, starting at 0, and use -1 for rows on the base"
         raise InputError("E-MATH-342", problem, remedy, part=function)
     return tuple(map(int, given))
 
@@ -216,8 +216,10 @@ def _checked(function: str, parents: Parents) -> tuple[int, ...]:
 def _square(function: str, matrix: Any, n: int) -> np.ndarray:
     A = np.asarray(matrix, dtype=float)
     if A.shape[-2:] != (n, n) or not np.all(np.isfinite(A)):
-        problem = f"the matrix must be finite numbers (..., {n}, {n}), not {A.shape}"
-        raise InputError("E-MATH-343", problem, "give a row for each of parents", part=function)
+        problem = f"the matrix must be finite, with shape (..., {n}, {n}), not {A.shape}"
+        raise InputError(
+            "E-MATH-343", problem, "give one row for each entry of `parents`", part=function
+        )
     return A
 
 
@@ -240,12 +242,12 @@ def _pair(
     tree = _checked(function, parents)
     A, x = _square(function, matrix, len(tree)), np.asarray(vector, dtype=float)
     if x.shape[-1:] != (len(tree),):
-        problem = f"the vector must be (..., {len(tree)}), not {x.shape}"
+        problem = f"the vector must have shape (..., {len(tree)}), not {x.shape}"
         raise InputError("E-MATH-345", problem, part=function)
     try:
         lead = np.broadcast_shapes(A.shape[:-2], x.shape[:-1])
     except ValueError:
-        problem = f"leading shapes {A.shape[:-2]} and {x.shape[:-1]} do not broadcast together"
+        problem = f"leading shapes {A.shape[:-2]} and {x.shape[:-1]} do not broadcast"
         raise InputError("E-MATH-346", problem, part=function) from None
     return A, np.array(np.broadcast_to(x, (*lead, len(tree)))), _rows(tree)
 
@@ -255,5 +257,5 @@ def _check_pivot(function: str, pivot: np.ndarray, k: int, *, positive: bool) ->
         kind = "positive definite" if positive else "regular"
         problem = f"the matrix is not {kind}: the pivot of row {k} is {np.min(pivot):.3g}"
         raise InputError(
-            "E-MATH-347", problem, "check the inertias of what it moves", part=function
+            "E-MATH-347", problem, "check the inertias of the bodies it moves", part=function
         )

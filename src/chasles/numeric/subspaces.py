@@ -42,11 +42,11 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     vector = np.asarray(v, dtype=float)
     if whole.shape[0] != whole.shape[1] or span(whole).shape[1] < len(whole):
         sizes = " + ".join(str(part.shape[1]) for part in parts)
-        problem = f"{sizes} columns are no direct sum of a space of {len(whole)}"
-        remedy = "give subspaces that share nothing and leave nothing out"
+        problem = f"{sizes} columns do not form a direct sum of a space of dimension {len(whole)}"
+        remedy = "give complementary subspaces"
         raise InputError("E-MATH-037", problem, remedy, part="decompose")
     if vector.shape != (len(whole),):
-        problem = f"v must be {len(whole)} numbers, not {vector.shape}"
+        problem = f"v must have {len(whole)} numbers, not shape {vector.shape}"
         raise InputError("E-MATH-038", problem, part="decompose")
     alpha = np.linalg.solve(whole, vector)
     return tuple(np.split(alpha, np.cumsum([part.shape[1] for part in parts])[:-1]))
@@ -72,8 +72,10 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
     work = S.T @ F
     sizes = np.linalg.svd(work, compute_uv=False)
     if work.shape[0] != work.shape[1] or _rank(sizes) < len(work):
-        problem = f"{F.shape[1]} forces do work on {_rank(sizes)} of {S.shape[1]} freedoms"
-        remedy = "give one for each freedom, none of them across it"
+        problem = (
+            f"{F.shape[1]} forces do work on {_rank(sizes)} of {S.shape[1]} degrees of freedom"
+        )
+        remedy = "give one force per degree of freedom that does work on it"
         raise InputError("E-MATH-039", problem, remedy, part="active_subspace")
     return F @ np.linalg.inv(work)
 
@@ -137,7 +139,7 @@ def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
             *(H.shape[:-2] for H, _ in pairs), *(C.shape[:-1] for _, C in pairs)
         )
     except ValueError:
-        problem = "leading shapes do not broadcast together"
+        problem = "leading shapes do not broadcast"
         raise InputError("E-MATH-349", problem, part="collect") from None
     n = sum(C.shape[-1] for _, C in pairs)
     whole, bias, start = np.zeros((*lead, n, n)), np.zeros((*lead, n)), 0

@@ -1,4 +1,4 @@
-"""Other libraries' robots beside ours: `compare` says where they differ first, and likely why."""
+"""Comparison with other libraries: `compare` finds the first difference and its likely cause."""
 
 import importlib
 import os
@@ -22,15 +22,15 @@ from chasles.peers.terms import TERMS, Peer, Side, Term, cause_of, unlike_joints
 from chasles.robot import Robot
 
 TOLERANCE = 1e-9
-"""By default: files have rotations to this many digits, and libraries normalise them."""
+"""Default tolerance: files store rotations with about this precision."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library: its side here, the package it needs, and the files it reads, ours first.
+    """A library: its adapter, the package it needs, and the files it reads, ours first.
 
-    motors: whether it counts armature only where a motor drives the joint. weightless: whether it
-    reads no gravity from files, and is to be told that of a robot that is written for it.
+    `motors` is True if armature counts only where a motor drives the joint. `weightless` is True if
+    the library does not read gravity from files and must be given that of the robot.
     """
 
     source: str
@@ -50,14 +50,14 @@ LIBRARIES: dict[str, Library] = {
         "drake:Drake", "drake", (".urdf", ".sdf", ".xml"), conventions.drake, motors=True
     ),
 }
-"""One row a library."""
+"""Table of libraries: one row per library."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The worst of each term of two libraries; first: the first difference, cause: why.
+    """The worst difference of each term; `first` is the first difference, `cause` the likely cause.
 
-    uncompared: parts of the robot, or of its file, that no term is about.
+    `uncompared` lists parts of the robot or of its file that no term covers.
     """
 
     robot: str
@@ -82,26 +82,51 @@ def compare(
     seed: int = 0,
     tolerance: float = TOLERANCE,
 ) -> Agreement:
-    """A robot here and as another library reads its file, term by term, at a random state.
+    """Compare a robot with another library's reading of its file, term by term.
 
-    library: "pinocchio", "mujoco" or "drake". path: the file that it reads; without one, the robot
-    is written in a format that it knows. Joint orders, quaternions and velocities of floating bases
-    are translated (`chasles.conventions`). In the order placements, masses and inertias, Jacobians,
-    mass matrix, gravity and bias forces, accelerations, loops, of which each is a reason for the
-    next to differ, the first difference is named with its likely cause. Accelerations are those of
-    the whole machine, with actuators, of MuJoCo alone. tolerance: relative to the largest entry.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    library : {"pinocchio", "mujoco", "drake"}
+        Library to compare with.
+    path : str or path, optional
+        File for the library. Default: the robot is written in a format that the library reads.
+    seed : int, optional
+        Seed of the random state.
+    tolerance : float, optional
+        Largest difference relative to the largest entry.
+
+    Returns
+    -------
+    Agreement
+        Worst difference of each term, the first difference and its likely cause.
+
+    Notes
+    -----
+    Joint orders, quaternions and velocities of floating bases are converted
+    (`chasles.conventions`). Terms are compared in the order placements, masses and inertias,
+    Jacobians, mass matrix, gravity and bias forces, accelerations, loops, because a difference in
+    one causes differences in the next. Accelerations of the whole machine, with actuators, are
+    compared only with MuJoCo.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.compare(chasles.robots.planar(2), "mujoco").ok
+    True
     """
     check_robot("compare", robot)
     check_tolerance("compare", tolerance)
     if library not in LIBRARIES:
-        problem = f"no library {library!r} to compare with"
+        problem = f"unknown library {library!r}"
         raise InputError("E-PEER-002", problem, f"known are {', '.join(LIBRARIES)}", part="compare")
     chosen = LIBRARIES[library]
     with tempfile.TemporaryDirectory() as folder:
         file = _written(robot, chosen, Path(folder)) if path is None else Path(path)
         if file.suffix not in chosen.suffixes:
             problem = f"{library} reads {' or '.join(chosen.suffixes)} files"
-            raise InputError("E-PEER-001", problem, "give one by --file", file=file)
+            raise InputError("E-PEER-001", problem, "give one with --file", file=file)
         peer = _opened(chosen, file, robot)
     if path is None and chosen.weightless:
         peer.gravity = robot.gravity
@@ -109,24 +134,26 @@ def compare(
     found = Agreement(robot.name, library, tolerance, ())
     different = unlike_joints(robot, peer)
     if different:
-        words = f"{robot.nv} freedoms here, {peer.nv} there"
+        words = f"{robot.nv} degrees of freedom in chasles, {peer.nv} there"
         return replace(found, first=words, cause=different)
     pulled = robot.gravity - peer.gravity
     if np.max(np.abs(pulled)) > tolerance * max(1.0, float(np.max(np.abs(peer.gravity)))):
         here, there = (", ".join(f"{x:g}" for x in g) for g in (robot.gravity, peer.gravity))
-        words = f"gravity: ({here}) m/s2 here, ({there}) there"
-        return replace(found, first=words, cause="gravity: give both the same (with_gravity)")
+        words = f"gravity: ({here}) m/s2 in chasles, ({there}) there"
+        return replace(
+            found, first=words, cause="gravity: use the same gravity in both (with_gravity)"
+        )
     return _by_terms(found, _with_coordinates_of(peer, robot), peer, chosen, seed)
 
 
 def _known_here(robot: Robot, name: str) -> str:
-    """The name here of a joint there; a free joint may have its link's name there."""
+    """Return our name of a joint there; a free joint may have its link's name there."""
     longer = f"{name}_free"
     return longer if name not in robot.joints and longer in robot.joints else name
 
 
 def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
-    """The same robot, its turning joints of the type that has the coordinates there."""
+    """Return the robot with revolute joints of the type whose coordinates the library uses."""
     source = robot.model.source
     joints = tuple(
         replace(joint, kind=as_bounded(joint.kind, joint.name not in peer.circles))
@@ -139,7 +166,7 @@ def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
 
 
 def _written(robot: Robot, library: Library, folder: Path) -> Path:
-    """The robot as a file, in the first of the library's formats that has a place for all of it."""
+    """Write the robot in the first of the library's formats that can represent it."""
     refused: ModelError | None = None
     for suffix in library.suffixes:
         file = folder / f"robot{suffix}"
@@ -151,12 +178,12 @@ def _written(robot: Robot, library: Library, folder: Path) -> Path:
             if library.motors and suffix == ".xml":
                 _add_motors(file)
             return file
-    assert refused is not None, "a library reads some format"
+    assert refused is not None, "every library reads at least one format"
     raise refused
 
 
 def _add_motors(file: Path) -> None:
-    """A motor at every joint of an MJCF file that has armature."""
+    """Add a motor at every joint of an MJCF file that has armature."""
     document = etree.parse(file)
     motors = etree.SubElement(document.getroot(), "actuator")
     for joint in document.iterfind(".//worldbody//joint[@armature]"):
@@ -171,7 +198,7 @@ def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed
         return Side(at, convention, peer.answers(x, v))
 
     def in_order() -> Side | None:
-        """The joints in the order of the two sides, if they could mean that."""
+        """Return the joints in the order of the two sides, if they could correspond."""
         try:
             return side(seed, library.convention(robot))
         except (ModelError, ValueError):
@@ -192,7 +219,7 @@ def _by_terms(found: Agreement, robot: Robot, peer: Peer, library: Library, seed
 
 
 def _uncompared(robot: Robot, terms: Mapping[str, Sequence[Term]]) -> tuple[str, ...]:
-    """Parts that exert forces and that no term is about."""
+    """Return parts that exert forces and that no term covers."""
     source, whole = robot.model.source, bool(terms["accelerations"])
     damped = any(x.damping for x in source.joints) or any(x.damping for x in source.rotors)
     parts = {
@@ -214,5 +241,5 @@ def _opened(library: Library, file: Path, robot: Robot) -> Any:
         problem, remedy = f"{module} is not installed", f"pip install {library.package}"
         raise InputError("E-PEER-003", problem, remedy, part="compare") from None
     except (RuntimeError, ValueError) as error:
-        problem = f"{module} does not read this file: {said(error).strip()}"
+        problem = f"{module} cannot read this file: {said(error).strip()}"
         raise InputError("E-PEER-004", problem, file=file) from None

@@ -20,8 +20,8 @@ class MuJoCo:
 
         self._mujoco, self.model = mujoco, _read(mujoco, path)
         if floating and not np.any(self.model.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
-            problem = "MuJoCo reads a free joint from the file only"
-            remedy = "write one into it, or leave out --floating"
+            problem = "MuJoCo supports a free joint only if the file has one"
+            remedy = "add a free joint to the file, or omit --floating"
             raise InputError("E-PEER-005", problem, remedy, file=path)
         self.data = mujoco.MjData(self.model)
         self.joints = tuple(self.model.joint(j).name for j in range(self.model.njnt))

@@ -60,7 +60,7 @@ class Peer(Protocol):
 
 
 def ten(mass: float, center: np.ndarray, about_center: np.ndarray) -> np.ndarray:
-    """A body's ten numbers about the origin, from those about its centre of mass."""
+    """Return a body's ten numbers about the origin, from those about its center of mass."""
     about_origin = about_center + mass * (center @ center * np.eye(3) - np.outer(center, center))
     return moments(mass, mass * center, about_origin)
 
@@ -252,19 +252,19 @@ SNAPPED = 1e-3
 
 
 def unlike_joints(robot: Robot, peer: Peer) -> str:
-    """Explain unlike joints or numbers of freedoms of the two sides; "" if they are alike."""
+    """Explain differences in joints or degrees of freedom of the two sides; "" if there are none."""
     source = robot.model.source
     known = {joint.name: joint for joint in source.joints}
     followers = [name for name in peer.joints if name not in robot.joints and name in known]
     followers = [name for name in followers if known[name].mimic is not None]
     if followers:
         return (
-            f"mimic: joint {followers[0]!r} follows another here and has a coordinate there; load "
-            "with mimic=False (--no-mimic)"
+            f"mimic: joint {followers[0]!r} follows another joint in chasles, but has "
+            "a coordinate there; load with mimic=False (--no-mimic)"
         )
     if peer.nv - robot.nv in (6, -6):
         where = "there" if peer.nv > robot.nv else "here"
-        return f"floating base: the root is free {where} only; load both alike (--floating)"
+        return f"floating base: the root is free only {where}; load both the same way (--floating)"
     if not all(peer.joints) and peer.nv == robot.nv:
         return ""  # joints without names are compared in their order
     theirs = [name for name in peer.joints if name not in known]
@@ -297,8 +297,8 @@ def _placement(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
     other = renamed()
     if other is not None and all(term.error <= 1e-9 for term in poses(other)):
         return (
-            "joint order: the joints agree in their order, not by their names; names are exchanged "
-            "in one of the files"
+            "joint order: the joints match by order but not by name; two names are "
+            "swapped in one of the files"
         )
     apart = []
     for at in sides:
@@ -307,23 +307,26 @@ def _placement(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
     if np.allclose(apart[0], apart[1], rtol=0.0, atol=1e-9):
         moved = ", ".join(f"{x:.4g}" for x in apart[0][:3, 3])
         return (
-            f"frame: link {link!r} has another frame there, in the same place of the link at every "
-            f"position: moved by ({moved}) m, and turned if that is zero"
+            f"frame: link {link!r} has another frame there, fixed relative to the "
+            f"link: displaced by ({moved}) m, or only rotated if that is zero"
         )
-    return f"joint: the joint that moves link {link!r} has another axis, placement or zero there"
+    return (
+        f"joint: the joint that moves link {link!r} has another axis, placement "
+        "or zero position there"
+    )
 
 
 def _mass(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
-    robot, both = sides[0].robot, f"{first.here:g} kg here, {first.there:g} kg there"
+    robot, both = sides[0].robot, f"{first.here:g} kg in chasles, {first.there:g} kg there"
     return (
         _replaced(robot, first)
         or _of_shapes(robot, first)
-        or f"mass: {first.of} and what is fixed to it weigh {both}"
+        or f"mass: {first.of} and the links fixed to it have {both}"
     )
 
 
 def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
-    what = "another centre of mass" if first.where[0] < 3 else "other moments of inertia"
+    what = "another center of mass" if first.where[0] < 3 else "different moments of inertia"
     return _replaced(sides[0].robot, first) or f"inertia: {first.of} has {what} there"
 
 
@@ -332,7 +335,7 @@ def _replaced(robot: Robot, first: Term) -> str:
     links = [f"link {name!r}:" for name in _fixed_to(robot, first)]
     for note in check_inertias(robot.model.source, robot.model, strict=False):
         if any(link in note for link in links):
-            return f"impossible inertia: {note}; another one is in its place there (chasles lint)"
+            return f"impossible inertia: {note}; the other library replaces it (see chasles lint)"
     return ""
 
 
@@ -341,7 +344,10 @@ def _of_shapes(robot: Robot, first: Term) -> str:
     fixed = _fixed_to(robot, first)
     empty = [x.name for x in robot.model.source.links if x.name in fixed and not x.inertia.m]
     if empty and first.there > first.here:
-        return f"shapes: link {empty[0]!r} has no mass in the file, so MuJoCo takes its shapes'"
+        return (
+            f"shapes: link {empty[0]!r} has no mass in the file, so MuJoCo computes "
+            "it from the shapes"
+        )
     return ""
 
 
@@ -361,22 +367,24 @@ def _mass_matrix(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
         slices = {name: side.robot.velocity_slice(name) for name in side.robot.joints}
         joint = next(name for name, x in slices.items() if x.start <= freedom < x.stop)
         return (
-            f"armature: the mass matrices differ on the diagonal alone, most at joint {joint!r}, "
-            f"by {apart[freedom, freedom]:.6g}; one side has inertia of rotors that the other lacks"
+            "armature: the mass matrices differ only on the diagonal, most at joint "
+            f"{joint!r}, by {apart[freedom, freedom]:.6g}; one side includes rotor "
+            "inertia"
         )
-    return "inertia: links are placed alike and weigh the same, but the mass matrices differ"
+    return "inertia: link poses and masses agree, but the mass matrices differ"
 
 
 CAUSES: dict[str, str | Callable[[Sequence[Side], Term, Renamed], str]] = {
     "placement": _placement,
     "mass": _mass,
     "inertia": _inertia,
-    "Jacobian": "joint: links are placed alike, but {of} moves otherwise: another point or axes",
+    "Jacobian": "joint: link poses agree, but {of} moves differently: another reference "
+    "point or other axes",
     "mass matrix": _mass_matrix,
-    "gravity forces": "gravity: the same masses weigh otherwise; compare robot.gravity with the "
-    "other side's",
-    "bias forces": "velocity: at rest both agree; velocities of a joint are written otherwise "
-    "there",
-    "loops": "loops: a loop that is closed here is open there; its frames are elsewhere",
+    "gravity forces": "gravity: masses agree, but gravity forces differ; compare robot.gravity "
+    "with the other side's",
+    "bias forces": "velocity: both agree at rest; the velocities of a joint have another "
+    "convention there",
+    "loops": "loops: a loop that is closed in chasles is open there; its frames differ",
 }
 """One row a term that may differ: what is likely, if it differs and those before it do not."""

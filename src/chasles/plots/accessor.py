@@ -33,9 +33,9 @@ Plane = Literal["xy", "xz", "yz", "3d"]
 """The view of points: along the axis that is left out, or in space."""
 
 FEW = 5
-"""Methods whose names fit among the curves; those of more stand beside them."""
+"""Number of methods whose names fit among the curves; more are listed next to them."""
 
-_CLOSED = "its Jacobian is that of the tree; plot a robot without them"
+_CLOSED = "plot a robot without them; the Jacobian is that of the tree"
 
 
 class Plots:
@@ -80,9 +80,10 @@ class Plots:
         points: int = 41,
         axes: Axes | None = None,
     ) -> Axes:
-        """How well a frame can move in all directions: the product of its Jacobian's singular
-        values, which is sqrt(det(J J')) where it has as many freedoms as rows or more (Yoshikawa
-        1985), and 0 where it cannot move in one of them.
+        """Plot the manipulability of a frame: the product of its Jacobian's singular values.
+
+        It is sqrt(det(J J')) for at least as many degrees of freedom as rows (Yoshikawa 1985), and
+        0 where the frame cannot move in some direction.
 
         q: a path (n, nq); or with `joints`, the names of two joints of one coordinate, a state
         (nq,) in which these go from limit to limit, in `points` steps. frame: the last if None.
@@ -101,7 +102,7 @@ class Plots:
             drawn.set_ylim(bottom=0.0)
             return finish(drawn, title, across)
         if t is not None:
-            raise InputError("E-PLOT-009", "t belongs to a path", "leave out t, or joints")
+            raise InputError("E-PLOT-009", "t requires a path", "omit t, or joints")
         first, second, states = swept(robot, q, joints, points)
         values = np.prod(singular_values(robot, states, chosen, rows), axis=-1)
         drawn = new(axes)
@@ -119,27 +120,29 @@ class Plots:
         t: Array = None,
         axes: Axes | None = None,
     ) -> Axes:
-        """The condition number along a path q (n, nq): of the mass matrix (of the independent
-        freedoms where loops are closed), or of a frame's Jacobian; a gap where it is infinite.
+        """Plot the condition number along a path q (n, nq).
 
-        rows, frame: as in `manipulability`. Where freedoms have different units (rad and m) it
-        depends on the choice of units.
+        It is that of the mass matrix (in independent coordinates for closed loops) or of a frame's
+        Jacobian; infinite values leave a gap.
+
+        rows, frame: as in `manipulability`. If degrees of freedom have different units (rad and m),
+        it depends on the choice of units.
         """
         robot = self._robot
         states = path("q", q, robot.nq)
         instants, across = times(t, len(states))
         if of == "mass_matrix":
             values = np.linalg.svd(robot.mass_matrix(states, coordinates="independent"))[1]
-            title = "condition of the mass matrix"
+            title = "condition number of the mass matrix"
         elif of == "jacobian":
             robot.mechanism.refuse_loops("condition", _CLOSED)
             chosen = frame_of(robot, frame)
             values = singular_values(robot, states, chosen, rows)
-            title = f"condition of the Jacobian of {chosen!r}, {rows}"
+            title = f"condition number of the Jacobian of {chosen!r}, {rows}"
         else:
-            raise InputError("E-PLOT-012", f"of is 'mass_matrix' or 'jacobian', not {of!r}")
+            raise InputError("E-PLOT-012", f"of must be 'mass_matrix' or 'jacobian', not {of!r}")
         if not values.shape[-1]:
-            problem = f"robot {robot.name!r} has no freedoms, so no mass matrix"
+            problem = f"robot {robot.name!r} has no degrees of freedom and therefore no mass matrix"
             raise InputError("E-PLOT-013", problem)
         low = values[..., -1] > np.finfo(float).eps * values[..., 0]
         ratio = np.divide(values[..., 0], values[..., -1], out=np.full(len(low), np.nan), where=low)
@@ -163,14 +166,14 @@ class Plots:
         frame: the last if None. plane: "xy", "xz", "yz", or "3d" for a picture in space.
         """
         if plane not in ("xy", "xz", "yz", "3d"):
-            raise InputError("E-PLOT-014", f"plane is 'xy', 'xz', 'yz' or '3d', not {plane!r}")
+            raise InputError("E-PLOT-014", f"plane must be 'xy', 'xz', 'yz' or '3d', not {plane!r}")
         robot = self._robot
         chosen = frame_of(robot, frame)
         if q is None:
-            remedy = "give positions that close them as q, from robot.assemble"
+            remedy = "pass positions that close the loops as q (robot.assemble)"
             robot.mechanism.refuse_loops("workspace", remedy)
             if samples < 2:
-                raise InputError("E-PLOT-015", f"samples must be 2 or more, not {samples}")
+                raise InputError("E-PLOT-015", f"samples must be at least 2, not {samples}")
             q = robot.random(np.random.default_rng(seed), size=samples)
         points = robot.forward_kinematics(path("q", q, robot.nq), frame=chosen)[:, :3, 3]
         drawn = new(axes, "3d" if plane == "3d" else None)
@@ -199,13 +202,13 @@ class Plots:
         all if None. options: of the function, such as frame=.
         """
         robot = self._robot
-        remedy = "joints that depend on each other cannot be counted one by one"
+        remedy = "chains of this robot cannot be counted, because its joints depend on each other"
         robot.mechanism.refuse_loops("cost", remedy)
         checked_options(robot.model, function, options)
         known = [m.name for m in METHODS[function] if not m.steep]
         counts = range(1, len(robot.joints) + 1) if lengths is None else sorted(lengths)
         if not counts or not 1 <= counts[0] <= counts[-1] <= len(robot.joints):
-            problem = f"lengths must be from 1 to {len(robot.joints)}, the number of joints"
+            problem = f"lengths must be between 1 and {len(robot.joints)}, the number of joints"
             raise InputError("E-PLOT-001", problem)
         neutral = {joint: robot.neutral()[robot.position_slice(joint)] for joint in robot.joints}
         held = [{joint: neutral[joint] for joint in robot.joints[n:]} for n in counts]
@@ -229,9 +232,12 @@ class Plots:
 def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.ndarray:
     """Singular values of rows of the world Jacobian at the frame (..., min(rows, nv)), falling."""
     if rows not in ROWS:
-        raise InputError("E-PLOT-007", f"rows are {', '.join(map(repr, ROWS))}, not {rows!r}")
+        raise InputError("E-PLOT-007", f"rows must be {', '.join(map(repr, ROWS))}, not {rows!r}")
     if not robot.nv:
-        raise InputError("E-PLOT-008", f"robot {robot.name!r} has no freedoms, so no Jacobian")
+        raise InputError(
+            "E-PLOT-008",
+            f"robot {robot.name!r} has no degrees of freedom and therefore no Jacobian",
+        )
     J = robot.jacobian(q, frame=frame)[..., ROWS[rows], :]
     return np.linalg.svd(J, compute_uv=False)
 
@@ -243,7 +249,7 @@ def swept(
     if isinstance(joints, str) or len(joints) != 2 or joints[0] == joints[1]:
         raise InputError("E-PLOT-010", f"joints must be the names of two joints, not {joints!r}")
     if points < 2:
-        raise InputError("E-PLOT-011", f"points must be 2 or more, not {points}")
+        raise InputError("E-PLOT-011", f"points must be at least 2, not {points}")
     sides = [np.linspace(*span(robot, joint), points) for joint in joints]
     states = np.tile(state(robot, q), (points, points, 1))
     for values, joint in zip(np.meshgrid(*sides, indexing="ij"), joints, strict=True):

@@ -35,7 +35,7 @@ def new(axes: Axes | None, projection: str | None = None) -> Axes:
     """The axes that are given, or those of a new figure of pyplot."""
     if axes is not None:
         if projection is not None and getattr(axes, "name", "") != projection:
-            problem = f"axes must have projection={projection!r} for this picture"
+            problem = f"axes must have projection={projection!r} for this plot"
             raise InputError("E-PLOT-004", problem)
         return axes
     from matplotlib import pyplot
@@ -56,10 +56,14 @@ def sheet(count: int, size: tuple[float, float] = (9.0, 3.3)) -> tuple[Any, Sequ
 def check_picture(path: Path) -> None:
     """Say at once that a picture cannot be written so."""
     if path.suffix.lower() not in PICTURES:
-        problem = "unknown kind of picture"
-        raise InputError("E-PLOT-005", problem, f"end the name in {', '.join(PICTURES)}", file=path)
+        problem = "unknown plot format"
+        raise InputError(
+            "E-PLOT-005", problem, f"use a file name ending in {', '.join(PICTURES)}", file=path
+        )
     if os.path.isdir(path):
-        raise InputError("E-PLOT-006", "this is a directory", "name a file in it", file=path)
+        raise InputError(
+            "E-PLOT-006", "the path is a directory", "name a file inside the directory", file=path
+        )
 
 
 def save(figure: Any, stream: Path | BinaryIO, suffix: str) -> None:
@@ -148,8 +152,7 @@ def path(what: str, value: Any, size: int) -> np.ndarray:
     if found.ndim != 2 or len(found) < 2:
         raise InputError(
             "E-PLOT-016",
-            f"{what} must be (n, {size}), one row for each of two or more instants, not "
-            f"{found.shape}",
+            f"{what} must have shape (n, {size}) with at least two instants, not {found.shape}",
         )
     return _finite(what, found)
 
@@ -160,7 +163,7 @@ def times(t: Any, count: int) -> tuple[np.ndarray, str]:
         return np.arange(count), "instant"
     found = np.asarray(t, float)
     if found.shape != (count,):
-        problem = f"t must have a time for each of {count} instants, not {found.shape}"
+        problem = f"t must have one time for each of {count} instants, not shape {found.shape}"
         raise InputError("E-PLOT-017", problem)
     return _finite("t", found), "time (s)"
 
@@ -169,7 +172,7 @@ def state(robot: Robot, q: Any) -> np.ndarray:
     """One position: (nq,) finite numbers."""
     found = numbers("q", q, robot.nq)
     if found.ndim != 1:
-        problem = f"q must be one state of {robot.nq} numbers, not {found.shape}"
+        problem = f"q must be a single state of {robot.nq} numbers, not shape {found.shape}"
         raise InputError("E-PLOT-018", problem)
     return _finite("q", found)
 
@@ -194,7 +197,7 @@ def span(robot: Robot, joint: str) -> tuple[float, float]:
     body = robot.model.bodies[robot.model.mover(joint)]
     if body.joint.nq != 1:
         problem = f"joint {joint!r} has {body.joint.nq} coordinates"
-        raise InputError("E-PLOT-021", problem, "name one that has one")
+        raise InputError("E-PLOT-021", problem, "name a joint with one coordinate")
     low, high = body.data.limits.lower, body.data.limits.upper
     if math.isfinite(low) and math.isfinite(high) and low < high:
         return low, high

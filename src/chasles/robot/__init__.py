@@ -1,4 +1,4 @@
-"""The public robot, in rooms: identity, functions, configuration space, editing, limits."""
+"""The public robot: identity, functions, configuration space, editing, limits."""
 
 from chasles.mechanisms import Coordinates
 from chasles.robot.identity import Array, Limits

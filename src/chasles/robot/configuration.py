@@ -1,4 +1,7 @@
-"""The configuration space of a robot: positions by name, at random, and with loops closed."""
+"""The configuration space of a robot: positions by name, random positions, closed loops.
+
+Long because its docstrings have all sections.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,14 +29,27 @@ from chasles.robot.machine import start
 
 
 class Configuring(Computing):
-    """Positions, and what loops leave of their freedoms."""
+    """Positions, and the degrees of freedom that loops leave."""
 
     def neutral(self, *, within: bool = False) -> np.ndarray:
-        """Return the configuration of the file (MuJoCo's qpos0): (nq,).
+        """Return the configuration of the file, (nq,).
 
-        A joint for which the file has none is where its two frames coincide. The configuration may
-        lie outside of the joint limits. within=True moves each coordinate to the nearest position
-        inside its limits, and then closes the loops of a robot that has any.
+        Parameters
+        ----------
+        within : bool, optional
+            Move each coordinate to the nearest position within its limits, then close the loops.
+
+        Returns
+        -------
+        q : ndarray, shape (nq,)
+            Configuration (rad or m), MuJoCo's qpos0. A joint without an initial position in the
+            file has its two frames coincide. Without `within`, it may violate joint limits.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).neutral()
+        array([0., 0.])
         """
         q = start(self.model)
         if not within:
@@ -47,32 +63,78 @@ class Configuring(Computing):
         return assemble(self.mechanism.closing.positions, y, inside)
 
     def clip(self, q: Array) -> np.ndarray:
-        """Return q (..., nq) with each coordinate moved to the nearest position in its limits.
+        """Return q with each coordinate moved to the nearest position within its limits.
 
-        Coordinates without limits, as those of free and spherical joints, stay as they are. Loops
-        of a robot that has any are not closed again: `assemble` closes them.
+        Parameters
+        ----------
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+
+        Returns
+        -------
+        q : ndarray, shape (..., nq)
+            Positions within the limits. Coordinates without limits, such as those of free and
+            spherical joints, are unchanged. Loops are not closed again; use `assemble`.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.puma560()
+        >>> robot.within(robot.clip([9.0, 9.0, 9.0, 9.0, 9.0, 9.0]))
+        np.True_
         """
         given = numbers("clip: q", q, self.nq)
         return np.clip(given, self.limits.lower, self.limits.upper)
 
     def within(self, q: Array, *, tolerance: float = 0.0) -> np.ndarray:
-        """Return True (...) where every coordinate of q (..., nq) is inside its limits.
+        """Return True for configurations whose coordinates are all within their limits.
 
-        tolerance: the distance from a limit that still counts as inside, in rad or m. A coordinate
-        that is NaN is not inside.
+        Parameters
+        ----------
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+        tolerance : float, optional
+            Distance beyond a limit (rad or m) that still counts as inside.
+
+        Returns
+        -------
+        inside : ndarray of bool, shape (...)
+            False where a coordinate is outside its limits or NaN.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.puma560().within([9.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+        np.False_
         """
         if not isinstance(tolerance, Real) or isinstance(tolerance, bool) or not tolerance >= 0.0:
-            problem = f"tolerance must be zero or a positive number, not {tolerance!r}"
+            problem = f"tolerance must be a non-negative number, not {tolerance!r}"
             raise InputError("E-ROBOT-050", problem, part="within")
         given = numbers("within: q", q, self.nq)
         inside = (given >= self.limits.lower - tolerance) & (given <= self.limits.upper + tolerance)
         return np.asarray(inside.all(axis=-1))[()]
 
     def state(self, values: Mapping[str, Array], *, default: Array = None) -> np.ndarray:
-        """q (..., nq) from {joint: position}, shapes broadcast together.
+        """Return a configuration from joint positions by name.
 
-        Joints that are not named are as in `default` (neutral if omitted). The parts of any array
-        by joint name: `chasles.conventions.position_by_name` and `velocity_by_name`.
+        Parameters
+        ----------
+        values : mapping from str to array_like
+            Positions (rad or m) by joint name; their shapes broadcast.
+        default : array_like, shape (..., nq), optional
+            Positions of the other joints. Default: `neutral()`.
+
+        Returns
+        -------
+        q : ndarray, shape (..., nq)
+            Configuration. `chasles.conventions.position_by_name` and `velocity_by_name` do the
+            reverse.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).state({"joint2": 0.5})
+        array([0. , 0.5])
         """
         if not isinstance(values, Mapping):
             problem = f"give {{joint: position}}, not {type(values).__name__}"
@@ -83,11 +145,27 @@ class Configuring(Computing):
     def random(
         self, rng: "np.random.Generator | int | None" = None, size: int | tuple[int, ...] = ()
     ) -> np.ndarray:
-        """Random configurations (*size, nq): uniform between limits where a joint has them.
+        """Return random configurations, uniform between the joint limits.
 
-        Without limits, angles lie in [-pi, pi], positions in [-1, 1] m; orientations are uniform.
-        With one limit, an interval of the same length begins there. They leave loops open:
-        `assemble` takes one as a guess, and closes them.
+        Parameters
+        ----------
+        rng : numpy.random.Generator or int, optional
+            Generator or seed.
+        size : int or tuple of int, optional
+            Batch shape. Default: a single configuration.
+
+        Returns
+        -------
+        q : ndarray, shape (*size, nq)
+            Configurations. Without limits, angles lie in [-pi, pi] and positions in [-1, 1] m; with
+            one limit, an interval of the same length starts there. Orientations are uniform. Loops
+            are open; `assemble` closes them.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).random(0, 5).shape
+        (5, 2)
         """
         rng = a_generator(rng, "random")
         sizes = size if isinstance(size, tuple | list) else (size,)
@@ -105,40 +183,103 @@ class Configuring(Computing):
         return q
 
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
-        """The freedoms that loops leave at a closed q (nq,), counted by the rank of `loop_matrix`.
+        """Return the number of degrees of freedom that the loops leave.
 
-        The result is their number (`robot.mobility() == 1`), which prints as a report: rank,
-        redundant equations of each loop, the tolerance, freedoms that cannot move while others do,
-        and, where a loop has redundant equations, a joint type in its place that has fewer and
-        leaves the motion as it is. Without q, at a closed position in which nothing is special.
-        tolerance: the residual above which q counts as open (rad, and parts of the loop's size).
+        Parameters
+        ----------
+        q : array_like, shape (nq,), optional
+            Closed configuration (rad or m). Default: a generic closed configuration.
+        tolerance : float, optional
+            Residual above which q counts as open (rad, and relative to the size of the loop).
+
+        Returns
+        -------
+        Mobility
+            The number (`robot.mobility() == 1`), which prints as a report: the rank of
+            `loop_matrix`, redundant equations of each loop, the tolerance, degrees of freedom that
+            cannot move, and joint types that would make a loop with redundant equations
+            non-redundant.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> int(chasles.robots.four_bar().mobility())
+        1
         """
         mechanism = self.mechanism
         return mobility(mechanism.loops if q is None else mechanism.closing, q, tolerance)
 
     def assemble(self, y: Array, guess: Array = None) -> np.ndarray:
-        """The q (..., nq) that closes the loops, with the `independent` freedoms at y (..., n).
+        """Return the configuration that closes the loops for given independent coordinates.
 
-        guess (..., nq): where the search for the dependent coordinates starts, which decides the
-        branch; without it, any branch. y has the coordinates themselves, or, for freedoms of
-        planar, spherical and free joints, how far to move from the guess along them. Newton's
-        method, damped, to 1e-13 of the loop's size. Raises `chasles.ImpossiblePosition` where the
-        loops stay open, `chasles.SingularPosition` where y does not determine q.
+        Parameters
+        ----------
+        y : array_like, shape (..., n)
+            Values of the `independent` coordinates (rad or m). For planar, spherical and free
+            joints, the displacement from the guess along each degree of freedom.
+        guess : array_like, shape (..., nq), optional
+            Initial guess of the solver, which determines the branch. Default: any branch.
+
+        Returns
+        -------
+        q : ndarray, shape (..., nq)
+            Closed configuration, by a damped Newton method to 1e-13 of the size of the loop.
+
+        Raises
+        ------
+        ImpossiblePosition
+            If the loops cannot be closed.
+        SingularPosition
+            If y does not determine q.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.four_bar().assemble([0.3]).round(3)
+        array([0.3  , 0.544, 1.813])
         """
         return assemble(self.mechanism.closing.positions, y, guess)
 
     def complete(self, q: Array, yd: Array, ydd: Array = None, *, tolerance: float = 1e-9) -> Any:
-        """All rates qd (..., nv) from those of the `independent` freedoms, at a closed q.
+        """Return all joint velocities from those of the independent coordinates.
 
-        With ydd, the tuple (qd, qdd) of rates and accelerations. tolerance as in `mobility`; raises
-        `chasles.OpenLoop` where q is not closed, `chasles.SingularPosition` where yd does not
-        determine qd.
+        Parameters
+        ----------
+        q : array_like, shape (..., nq)
+            Closed configuration (rad or m).
+        yd : array_like, shape (..., n)
+            Velocities of the `independent` coordinates (rad/s or m/s).
+        ydd : array_like, shape (..., n), optional
+            Accelerations of the `independent` coordinates (rad/s2 or m/s2).
+        tolerance : float, optional
+            Largest loop residual, as in `mobility`.
+
+        Returns
+        -------
+        qd : ndarray, shape (..., nv)
+            Joint velocities (rad/s or m/s).
+        qdd : ndarray, shape (..., nv)
+            Joint accelerations (rad/s2 or m/s2), only if `ydd` is given.
+
+        Raises
+        ------
+        OpenLoop
+            If q is not closed.
+        SingularPosition
+            If yd does not determine qd.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.four_bar()
+        >>> robot.complete(robot.assemble([0.3]), [1.0]).round(3)
+        array([ 1.   , -1.346, -0.209])
         """
         return self.mechanism.closing.complete(q, yd, ydd, tolerance)
 
     @cached_property
     def _quick(self) -> Quick:
-        """Prepared calls of `inverse_kinematics`."""
+        """Return prepared calls of `inverse_kinematics`."""
         return Quick()
 
     def inverse_kinematics(
@@ -158,7 +299,7 @@ class Configuring(Computing):
         tries: int = TRIES,
         threads: int | None = None,
     ) -> Solution:
-        """Return postures in which frames reach targets, within the joint limits.
+        """Return configurations in which frames reach targets, within the joint limits.
 
         Parameters
         ----------
@@ -241,7 +382,7 @@ class Configuring(Computing):
 
 
 def _interval(lower: float, upper: float, span: float) -> tuple[float, float]:
-    """The interval between two limits; 2 span long, from the limit or about 0, if one is absent."""
+    """Return the interval between two limits; 2 span long, from one limit or about 0, otherwise."""
     if math.isfinite(lower):
         return lower, upper if math.isfinite(upper) else lower + 2.0 * span
     return (upper - 2.0 * span, upper) if math.isfinite(upper) else (-span, span)

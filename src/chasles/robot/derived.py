@@ -1,4 +1,7 @@
-"""Functions of functions: derivatives, motions of any order, linear systems, parameters."""
+"""Functions of functions: derivatives, motions of any order, linear systems, parameters.
+
+Long because its docstrings have all sections.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -37,7 +40,31 @@ class Deriving(Configuring):
         dtype: str = "float64",
         **options: Any,
     ) -> Compiled:
-        """The compiled function with these options, made once; not one that would open loops."""
+        """Return the compiled function with these options, made once.
+
+        Parameters
+        ----------
+        function : str
+            Name of a method of the robot.
+        backend, method, dissipation, dtype
+            As in `chasles.compile`.
+        wrenches : tuple of WrenchKey
+            External wrenches that the function takes.
+        derivative : Derivative, optional
+            Derivative to compile instead of the function.
+        parameters : tuple of str
+            Model parameters that remain inputs.
+
+        Returns
+        -------
+        callable
+            The compiled function. Functions that would open loops are refused.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> compiled = chasles.robots.planar(2).function("mass_matrix")
+        """
         options |= {"backend": backend, "method": method, "dissipation": dissipation}
         options |= {"wrenches": wrenches, "derivative": derivative}
         options |= {"parameters": parameters, "dtype": dtype}
@@ -88,15 +115,17 @@ class Deriving(Configuring):
             raise InputError("E-GPU-028", problem, part="graph")
         if isinstance(function, str):
             if shapes is not None:
-                problem = f"shapes= is for Python functions, not for {function!r}"
-                raise ArgumentError("E-GPU-029", problem, "leave it out", part="graph")
+                problem = f"shapes= applies to Python functions, not to {function!r}"
+                raise ArgumentError("E-GPU-029", problem, "omit it", part="graph")
             self.mechanism.refuse_open("graph", function)
             run: Callable[..., Any] = self.function(function, **options)
             known = {v.name: v.shape for v in run.interface.inputs}  # type: ignore[attr-defined]
         else:
             if options:
-                problem = f"options ({', '.join(options)}) are for functions given by name"
-                raise ArgumentError("E-GPU-030", problem, "call it with them inside", part="graph")
+                problem = f"options ({', '.join(options)}) apply only to functions given by name"
+                raise ArgumentError(
+                    "E-GPU-030", problem, "pass the options inside your function", part="graph"
+                )
             usual = {"q": (self.nq,), **dict.fromkeys(("qd", "qdd", "tau"), (self.nv,))}
             run, known = function, shapes_of(function, usual, shapes or {})
         values = {name: np.zeros(lead + shape, dtype) for name, shape in known.items()}
@@ -118,13 +147,38 @@ class Deriving(Configuring):
         threads: int | None = None,
         **options: Any,
     ) -> Any:
-        """Exact derivatives of one of this robot's functions, e.g. "inverse_dynamics".
+        """Return exact derivatives of a function of this robot.
 
-        wrt: the name of an argument ("q", "qd", ...), giving an array; or several (by default all),
-        giving a tuple in that order. Each has the shape of the function's result followed by that
-        of the argument; with respect to q it is the derivative of f(integrate(q, d)) at d = 0, and
-        has nv columns. order=2 gives second derivatives: for each pair of arguments, the first
-        derivatives' shape followed by the second argument's.
+        Parameters
+        ----------
+        function : str
+            Name of a method, for example "inverse_dynamics".
+        *arguments : array_like
+            Arguments of the function.
+        wrt : str or sequence of str, optional
+            Arguments to differentiate with respect to. Default: all.
+        order : {1, 2}, optional
+            Order of the derivatives.
+        f_ext, dissipation, method, out, threads
+            As in the function.
+        **options
+            Options of the function, for example frame="tool".
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            One array if `wrt` is a single name, otherwise a tuple in that order. Each has the shape
+            of the result followed by that of the argument. Derivatives with respect to q are those
+            of f(integrate(q, d)) at d = 0 and have nv columns. Second derivatives have the shape of
+            the first followed by that of the second argument, for each pair of arguments.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> robot.derivatives("gravity_forces", [0.0, 0.5], wrt="q").round(3)
+        array([[-2.352, -2.352],
+               [-2.352, -2.352]])
         """
         options = doors.order_option(function, arguments) | options
         key = ("derivatives", (function, wrt, order, dissipation, method, *options.items()))
@@ -133,7 +187,9 @@ class Deriving(Configuring):
         if ready is not None:
             return ready(*arguments)
         if type(order) is not int or order not in (1, 2):
-            raise InputError("E-ROBOT-022", f"order is 1 or 2, not {order!r}", part="derivatives")
+            raise InputError(
+                "E-ROBOT-022", f"order must be 1 or 2, not {order!r}", part="derivatives"
+            )
         options |= {"dissipation": dissipation, "method": method}
         here, forces = self.mechanism.derived("jacobian", function, wrt, order, f_ext, **options)
         if plain:
@@ -153,10 +209,36 @@ class Deriving(Configuring):
         threads: int | None = None,
         **options: Any,
     ) -> Any:
-        """A covector of a function's result, pulled back to its arguments (reverse mode).
+        """Return the product of the transposed derivatives with a covector (reverse mode).
 
-        The product of the transposed `derivatives` with `covector` (an array of the result's
-        shape), at a small multiple of the function's own cost; wrt as in `derivatives`.
+        The cost is a small multiple of that of the function.
+
+        Parameters
+        ----------
+        function : str
+            Name of a method, for example "inverse_dynamics".
+        *arguments : array_like
+            Arguments of the function.
+        covector : array_like
+            Array with the shape of the result.
+        wrt : str or sequence of str, optional
+            Arguments to differentiate with respect to. Default: all.
+        f_ext, dissipation, method, out, threads
+            As in the function.
+        **options
+            Options of the function.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            Covector of each argument in `wrt`.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> robot.pullback("gravity_forces", [0.0, 0.5], covector=[1.0, 0.0], wrt="q").round(3)
+        array([-2.352, -2.352])
         """
         options = doors.order_option(function, arguments) | options
         options |= {"dissipation": dissipation, "method": method}
@@ -175,16 +257,41 @@ class Deriving(Configuring):
         threads: int | None = None,
         **named_rates: Array,
     ) -> np.ndarray:
-        """Velocity, acceleration, jerk and so on of a frame: (..., order, 6).
+        """Return velocity, acceleration, jerk and higher derivatives of a frame.
 
-        rates: qd, qdd, qddd, ..., in this order or by these names: the order is how many are given.
-        The frame's name may follow them by position.
-        Row k is the k-th derivative of the position of the body's point at `at` (last three,
-        m/s^k), and the derivative of its body's angular velocity of the same order (first three,
-        rad/s^k): rows 0 and 1 are `frame_velocity` and the classical `frame_acceleration`. `at` as
-        in `frame_velocity`: the point moves with the body. axes="frame" gives the components of the
-        same derivatives along the frame's axes. method: "joint-motion" (Mitra, in the base frame),
-        "link-frames" (the same in the links' frames), or "fastest".
+        Parameters
+        ----------
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+        *rates : array_like, shape (..., nv)
+            Time derivatives qd, qdd, qddd, ..., in this order or by these names. Their number is
+            the order.
+        frame : str
+            Name of a link or frame; may follow the rates by position.
+        axes : {"world", "frame"}, optional
+            Axes along which the components are given.
+        at : {"frame", "world"} or (3,) array_like, optional
+            Reference point, as in `frame_velocity`; it moves with the body.
+        method : str, optional
+            "joint-motion" (Mitra, in the base frame), "link-frames" (in the frames of the links) or
+            "fastest".
+        out, threads
+            As in `frame_velocity`.
+
+        Returns
+        -------
+        ndarray, shape (..., order, 6)
+            Row k holds the derivative of the angular velocity (first three, rad/s^(k+1)) and of the
+            position of the reference point (last three, m/s^(k+1)). Rows 0 and 1 are
+            `frame_velocity` and the classical `frame_acceleration`.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> robot.frame_motion([0.0, 0.5], [1.0, 0.0], [0.0, 0.0], frame="tip").round(3)
+        array([[ 0.   , -1.   ,  0.   , -0.479,  0.   ,  1.878],
+               [ 0.   , -0.   ,  0.   , -1.878,  0.   , -0.479]])
         """
         rates, frame = _frame_last("frame_motion", rates, frame)
         rates += doors.rates_by_name("frame_motion", rates, named_rates)
@@ -205,17 +312,51 @@ class Deriving(Configuring):
         threads: int | None = None,
         **named_rates: Array,
     ) -> np.ndarray:
-        """Time derivative of the entries of `jacobian` along the motion: (..., 6, nv).
+        """Return a time derivative of the Jacobian along the motion.
 
-        rates: qd, qdd, ..., in this order or by these names. n rates give the n-th derivative;
-        order, where it is given, says how many there are. method: "spatial" (Featherstone 2008,
-        example 2.5; first order), "joint-motion" (Mitra, 2.9), or "fastest".
+        Parameters
+        ----------
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+        *rates : array_like, shape (..., nv)
+            Time derivatives qd, qdd, ..., in this order or by these names; n of them give the n-th
+            derivative.
+        frame : str
+            Name of a link or frame.
+        axes, at
+            As in `jacobian`.
+        order : int, optional
+            Number of rates, checked if given.
+        method : str, optional
+            "spatial" (Featherstone 2008, example 2.5; first order), "joint-motion" (Mitra, 2.9) or
+            "fastest".
+        out, threads
+            As in `jacobian`.
+
+        Returns
+        -------
+        ndarray, shape (..., 6, nv)
+            Time derivative of the entries of `jacobian`.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> robot.jacobian_rate([0.0, 0.5], [1.0, 0.0], frame="tip").round(3)
+        array([[ 0.   ,  0.   ],
+               [ 0.   ,  0.   ],
+               [ 0.   ,  0.   ],
+               [-1.878, -0.878],
+               [ 0.   ,  0.   ],
+               [-0.479, -0.479]])
         """
         rates, frame = _frame_last("jacobian_rate", rates, frame)
         rates += doors.rates_by_name("jacobian_rate", rates, named_rates)
         given = doors.order_of("jacobian_rate", rates)
         if order is not None and doors.checked_order("jacobian_rate", order) != given:
-            problem = f"order={order} needs {order} rates after q, and {given} are given"
+            problem = (
+                f"order={order} needs {order} time derivatives after q, but {given} were given"
+            )
             raise ArgumentError("E-ROBOT-026", problem, part="jacobian_rate")
         view = ("frame", frame, "axes", axes, "at", at, "order", given, "method", method)
         return self._call("jacobian_rate", (q, *rates), view, None, out, threads)
@@ -223,12 +364,33 @@ class Deriving(Configuring):
     def joint_motion_matrices(
         self, q: Array, *rates: Array | str, frame: str | None = None
     ) -> np.ndarray:
-        """Mitra's joint-motion property matrices D of a frame's body: (..., nv, 4, 4).
+        """Return Mitra's joint-motion property matrices D of a frame's body.
 
-        D of a joint coordinate is the velocity matrix of the body, in the base frame, for a unit
-        rate of the coordinate: [e~ r x e; 0 0] for a revolute joint about e through r, [0 e; 0 0]
-        for a prismatic one. It is zero for a joint that does not move the body. With rates (qd,
-        qdd, ...), the derivative of D by time of as high an order: Ddot = Omega D - D Omega (Eq 3).
+        Parameters
+        ----------
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+        *rates : array_like, shape (..., nv)
+            Time derivatives qd, qdd, ...; n of them give the n-th time derivative of D.
+        frame : str
+            Name of a link or frame.
+
+        Returns
+        -------
+        D : ndarray, shape (..., nv, 4, 4)
+            Velocity matrix of the body in the base frame per unit rate of each coordinate; zero for
+            joints that do not move the body.
+
+        Notes
+        -----
+        D is [e~ r x e; 0 0] for a revolute joint about e through r, and [0 e; 0 0] for a prismatic
+        one. Its derivative is Ddot = Omega D - D Omega (Mitra, Eq 3).
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).joint_motion_matrices([0.0, 0.5], frame="tip").shape
+        (2, 4, 4)
         """
         rates, frame = _frame_last("joint_motion_matrices", rates, frame)
         view: dict[str, Any] = {"frame": frame, "at": "world"}
@@ -238,12 +400,33 @@ class Deriving(Configuring):
     def motion_matrices(
         self, q: Array, *rates: Array | str, frame: str | None = None
     ) -> np.ndarray:
-        """Mitra's motion matrices of a frame's body in the base frame: (..., order, 4, 4).
+        """Return Mitra's motion matrices of a frame's body in the base frame.
 
-        They take a point P of the body, in homogeneous coordinates, to the derivatives of its
-        position: Omega P its velocity, A_H P its acceleration, J_H P its jerk, and so on (sections
-        2.6 and 2.7); each is the derivative of the body's position matrix times its inverse. rates:
-        qd, qdd, ...; there is a matrix for each.
+        Parameters
+        ----------
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+        *rates : array_like, shape (..., nv)
+            Time derivatives qd, qdd, ...
+        frame : str
+            Name of a link or frame.
+
+        Returns
+        -------
+        ndarray, shape (..., order, 4, 4)
+            One matrix per rate. They map a point P of the body, in homogeneous coordinates, to its
+            velocity Omega P, acceleration A_H P, jerk J_H P and so on.
+
+        Notes
+        -----
+        See Mitra, sections 2.6 and 2.7: each matrix is the derivative of the position matrix of the
+        body times its inverse.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).motion_matrices([0.0, 0.5], [1.0, 0.0], frame="tip").shape
+        (1, 4, 4)
         """
         rates, frame = _frame_last("motion_matrices", rates, frame)
         return numeric.motion_matrices(self.frame_motion(q, *rates, frame=frame, at="world"))
@@ -262,24 +445,61 @@ class Deriving(Configuring):
         out: tuple[Array, Array] | None = None,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """A (..., 2nv, 2nv) and B (..., 2nv, m) of xdot = A x + B u near a state.
+        """Linearize the dynamics about a state: xdot = A x + B u.
 
-        x = (d, change of qd), where d is the step along `integrate` from the motion that passes
-        through the state: A = [[-ad(qd), 1], [d qdd/dq, d qdd/dqd]], with ad zero for joints whose
-        steps add; B = [0; M^-1 S] and u the change of the inputs, joint forces being S u.
-        actuation: S, an array (nv, m), or the names of the joints that are driven; all by default.
-        dt: the pair of discrete time instead, x(t + dt) = A x + B u, exact for an input that is
-        constant over dt seconds. Balafoutis and Patel 1991, Eq 7.2.3.
+        Parameters
+        ----------
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+        qd : array_like, shape (..., nv)
+            Joint velocities (rad/s or m/s).
+        tau : array_like, shape (..., nv)
+            Joint torques or forces (N m or N).
+        dt : float, optional
+            Return the discrete-time pair x(t + dt) = A x + B u instead, exact for an input that is
+            constant over dt seconds.
+        actuation : array_like, shape (nv, m), or sequence of str, optional
+            Matrix S with joint torques S u, or the names of the actuated joints. Default: all
+            joints.
+        coordinates : {"independent", "tree"}, optional
+            Coordinates of a robot with loops; see Notes.
+        f_ext, dissipation
+            As in `forward_dynamics`.
+        out, threads
+            As in `forward_dynamics`.
 
-        Of a robot with loops x is the step and the change of velocity of its n `independent`
-        freedoms, with all others along, A (..., 2n, 2n) and B (..., 2n, m); coordinates="tree"
-        leaves the loops open instead. q must be closed and qd keep it so (`complete`); raises
-        `chasles.OpenLoop` and `chasles.SingularPosition`.
+        Returns
+        -------
+        A : ndarray, shape (..., 2nv, 2nv)
+            State matrix, [[-ad(qd), 1], [d qdd/dq, d qdd/dqd]], with ad = 0 for joints whose steps
+            add.
+        B : ndarray, shape (..., 2nv, m)
+            Input matrix, [0; M^-1 S].
 
-        f_ext and dissipation as in `forward_dynamics`. The six numbers of a wrench stay fixed,
-        along the axes and about the point it is given with: axes="world" keeps its direction in
-        space, axes="frame" turns it with the frame; at="frame" or (x, y, z) carries its point
-        along, at="world" leaves it at the world's origin.
+        Raises
+        ------
+        OpenLoop
+            If q or qd violates the loops.
+        SingularPosition
+            If the loops lose rank at q.
+
+        Notes
+        -----
+        The state x = (d, change of qd) uses the step d along `integrate` from the motion through
+        the state (Balafoutis and Patel 1991, Eq 7.2.3). For a robot with loops, x belongs to the n
+        `independent` coordinates, A is (..., 2n, 2n) and B is (..., 2n, m); coordinates="tree"
+        ignores the loops. The six numbers of a wrench are held fixed along its axes and about its
+        point: axes="world" keeps its direction in space, axes="frame" rotates it with the frame;
+        at="frame" or (x, y, z) moves its point along, at="world" keeps it at the origin of the
+        world.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> A, B = robot.linearize([0.0, 0.5], [0.0, 0.0], [0.0, 0.0])
+        >>> A.shape, B.shape
+        ((4, 4), (4, 2))
         """
         options = ("coordinates", coordinates, "dissipation", dissipation)
         pair = partial(self._call, "linearize", (q, qd, tau), options, f_ext)
@@ -298,12 +518,22 @@ class Deriving(Configuring):
         return numeric.delivered("linearize", (A, B), out)
 
     def packed_entries(self, function: str) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and columns of the entries that a function gives with `packed=True`.
+        """Return rows and columns of the entries that a function returns with `packed=True`.
 
-        Of "mass_matrix" they are those of the lower triangle, row by row; of "ltdl_factors" (its L)
-        and "ltl_factor", those of joints on one branch of the tree. Other entries are zero, or
-        follow from symmetry:
+        Parameters
+        ----------
+        function : {"mass_matrix", "ltdl_factors", "ltl_factor"}
+            Name of the function.
 
+        Returns
+        -------
+        rows, columns : ndarray of int
+            For "mass_matrix" those of the lower triangle, row by row; for "ltdl_factors" (its L)
+            and "ltl_factor" those of joints on one branch of the tree. Other entries are zero, or
+            follow from symmetry.
+
+        Examples
+        --------
         >>> import chasles, numpy as np
         >>> robot = chasles.robots.quadruped()
         >>> q = robot.random(0)
@@ -321,10 +551,20 @@ class Deriving(Configuring):
         return rows, columns
 
     def inertial_parameters(self) -> np.ndarray:
-        """Ten numbers for each of `moving_joints`, flat: what `regressor` is multiplied by.
+        """Return the inertial parameters of the moving links, ten numbers for each.
 
-        Of everything that the joint's child link carries rigidly, in that link's frame: mass (kg),
-        first moment (3, kg m), inertia about the frame's origin (xx, yy, zz, xy, xz, yz, kg m2).
+        Returns
+        -------
+        ndarray, shape (10 moving joints,)
+            For each of `moving_joints`, in the frame of its child link and for everything that this
+            link carries rigidly: mass (kg), first moment (3, kg m), inertia about the origin of the
+            frame (xx, yy, zz, xy, xz, yz, kg m2).
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).inertial_parameters().shape
+        (20,)
         """
         numbers: list[Any] = []
         for i in self.model.in_file_order:
@@ -336,13 +576,30 @@ class Deriving(Configuring):
     def base_parameters(
         self, *, tolerance: float = 1e-8, rng: "np.random.Generator | int | None" = 0
     ) -> numeric.BaseParameters:
-        """The fewest combinations of `inertial_parameters` that all joint forces depend on.
+        """Return the smallest set of combinations of `inertial_parameters` that torques depend on.
 
-        Decided numerically, on regressors of random states with joints anywhere (limits are not
-        heeded): QR with column pivoting (Gautier 1991). tolerance: the share of a column that must
-        be new for it to be kept; the result says how clear the choice was. Robots that differ in
-        size alone keep the same parameters. Of a robot with loops, those of its tree: closed
-        motions alone may show fewer.
+        Parameters
+        ----------
+        tolerance : float, optional
+            Share of a column that must be linearly independent for it to be kept.
+        rng : numpy.random.Generator or int, optional
+            Generator or seed of the random states.
+
+        Returns
+        -------
+        BaseParameters
+            The base parameters, and how clear the numerical choice was.
+
+        Notes
+        -----
+        The choice uses QR with column pivoting (Gautier 1991) on regressors of random states,
+        without regard to limits. Robots that differ only in size keep the same parameters. For a
+        robot with loops the parameters are those of its tree; closed motions may depend on fewer.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> base = chasles.robots.planar(2).base_parameters()
         """
         check_tolerance("base_parameters", tolerance)
         if not tolerance < 1.0:
@@ -356,10 +613,12 @@ class Deriving(Configuring):
 
 
 def _frame_last(function: str, rates: Sequence[Any], frame: str | None) -> tuple[Any, str]:
-    """Rates, and the name of a frame that follows them by position or is given by name."""
+    """Return the rates, and the name of a frame given after them by position or by keyword."""
     given = (*rates, frame) if frame is not None else tuple(rates)
     names = [x for x in given if isinstance(x, str)]
     if len(names) != 1 or given[-1] is not names[0]:
-        problem = f"{function} needs one frame=, {doors.NEEDED['frame']}, after all rates"
+        problem = (
+            f"{function} needs one frame=, {doors.NEEDED['frame']}, after all time derivatives"
+        )
         raise ArgumentError("E-CALL-340", problem)
     return given[:-1], names[0]

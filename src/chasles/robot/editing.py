@@ -1,4 +1,7 @@
-"""Changed robots: every edit makes a new one."""
+"""Modified robots: every edit returns a new robot.
+
+Long because its docstrings have all sections.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -28,8 +31,22 @@ class Editing(Deriving):
     def lock(self, positions: Mapping[str, Any] | str | Iterable[str]) -> Self:
         """Return the robot with some joints fixed.
 
-        positions: {joint: position}, each with the joint's nq numbers; or the name of a joint, or
-        names of several, which are fixed where they are in `neutral()`.
+        Parameters
+        ----------
+        positions : mapping from str to array_like, str or sequence of str
+            Positions (rad or m) by joint name, or names of joints that are fixed where they are in
+            `neutral()`.
+
+        Returns
+        -------
+        Robot
+            Robot without the coordinates of these joints.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.puma560().lock({"joint6": 0.5}).nq
+        5
         """
         if not isinstance(positions, Mapping):
             q = self.neutral()
@@ -55,10 +72,32 @@ class Editing(Deriving):
         inertia: Array = None,
         name: str = "payload",
     ) -> Self:
-        """The robot with a payload fixed to a frame.
+        """Return the robot with a payload fixed to a frame.
 
-        mass in kg; center: its centre of mass in the frame, in m; inertia: 3x3 about its centre of
-        mass along the frame's axes, in kg m2 (a point mass if omitted).
+        Parameters
+        ----------
+        frame : str
+            Name of a link or frame.
+        mass : float
+            Mass (kg).
+        center : array_like, shape (3,), optional
+            Center of mass in the frame (m).
+        inertia : array_like, shape (3, 3), optional
+            Inertia about the center of mass along the axes of the frame (kg m2). Default: a point
+            mass.
+        name : str, optional
+            Name of the payload.
+
+        Returns
+        -------
+        Robot
+            Robot with the payload.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).attach("tip", mass=0.5).mass
+        2.5
         """
         tensor = np.zeros((3, 3)) if inertia is None else some_numbers("inertia", inertia, "attach")
         point, mass = some_numbers("center", center, "attach"), a_number("mass", mass, "attach")
@@ -71,35 +110,58 @@ class Editing(Deriving):
             raise InputError("E-ROBOT-041", wrong, part="attach")
         fault = inertia_fault(float(mass), tensor)
         if fault is not None and fault.check == "not-positive":
-            raise InputError("E-ROBOT-042", fault.what, "check its signs", part="attach")
+            raise InputError(
+                "E-ROBOT-042", fault.what, "check the signs of the inertia", part="attach"
+            )
         entries = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
         about = Symmetric(*(float(tensor[entry]) for entry in entries))
         payload = RigidInertia.from_center(mass, Vector(tuple(map(float, point))), about)
         return self._changed(edit.attach(self.model, frame, name, payload))
 
     def drive(self, motions: Mapping[str, Motion]) -> Self:
-        """The robot with joints that move in time as given: {joint: function of the time in s}.
+        """Return the robot with prescribed motions of some joints.
 
-        A function gives the joint's coordinate, in rad or m (or all of them where it has several),
-        and is written with arithmetic and the functions of `chasles.expr`; it is run once. A driven
-        joint has no coordinates (rheonomic, Featherstone 2008, section 3.5); what moves it are its
-        `driving_forces`. Ask the new robot `at_time`. One freedom of a universal, cylindrical or
-        yaw_pitch_roll joint is driven by its name, "joint[0]"; the others keep theirs, as joints.
+        Parameters
+        ----------
+        motions : mapping from str to callable
+            Function of the time (s) for each joint, which returns its coordinate in rad or m (or
+            all coordinates of the joint). It is traced once and uses arithmetic and the functions
+            of `chasles.expr`. A single degree of freedom of a universal, cylindrical or
+            yaw_pitch_roll joint is named "joint[0]".
+
+        Returns
+        -------
+        Robot
+            Robot without the coordinates of these joints (rheonomic, Featherstone 2008, section
+            3.5); `driving_forces` gives the torques of the prescribed motions. Evaluate it with
+            `at_time`.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2).drive({"joint1": lambda t: 0.1 * t})
+        >>> robot.at_time(1.0).nq
+        1
         """
         each = a_mapping("motions", motions, "drive").items()
         return self._changed(edit.drive(self.model, {n: motion(f, joint=n) for n, f in each}))
 
     def with_parameters(self, values: Mapping[str, Any]) -> Self:
-        """Return the robot with other numbers.
+        """Return the robot with other model parameters.
 
         Parameters
         ----------
         values : mapping from name to number or array
             `<link>.mass` (kg), `<link>.center` (3, m, link frame), `<link>.inertia` (3x3, kg m2,
-            about the centre of mass along the link's axes), `<joint>.placement` (4x4, pose of the
+            about the center of mass along the link's axes), `<joint>.placement` (4x4, pose of the
             joint in its parent link), `<joint>.armature`, `<joint>.damping`, `<joint>.friction`,
             and `gravity` (3, m/s2). The names of `chasles.compile(parameters=)` are among them. Or
             the result of `chasles.identify`.
+
+        Returns
+        -------
+        Robot
+            Robot with these parameters.
 
         Examples
         --------
@@ -115,7 +177,7 @@ class Editing(Deriving):
             size = edited_shape(self.model.source, name)
             array = some_numbers(name, value, "with_parameters")
             if not _is_finite(array, *size):
-                problem = f"{name} must have shape {size} of finite numbers, not {array.shape}"
+                problem = f"{name} must be finite with shape {size}, not {array.shape}"
                 raise InputError("E-ROBOT-060", problem, part="with_parameters")
             part, _, what = name.rpartition(".")
             key = {"mass": "link.mass"}.get(what) or f"joint.{what}" * (what in JOINT_NUMBERS)
@@ -127,7 +189,7 @@ class Editing(Deriving):
         return self._changed(source)
 
     def _check_inertias(self, source: Description, changed: Iterable[str]) -> None:
-        """Raise for a changed link whose inertia no body can have."""
+        """Raise for a changed link whose inertia is physically impossible."""
         names = {name.rpartition(".")[0] for name in changed}
         for link in source.links:
             if link.name in names:
@@ -140,11 +202,47 @@ class Editing(Deriving):
                     )
 
     def subtree(self, link: str, *, floating: bool = False) -> Self:
-        """The part of the robot that hangs on a link; the link is held fixed, or floats."""
+        """Return the part of the robot from a link outward.
+
+        Parameters
+        ----------
+        link : str
+            Root link of the part.
+        floating : bool, optional
+            Let the link float. Default: it is fixed to the world.
+
+        Returns
+        -------
+        Robot
+            The part of the robot.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.puma560().subtree("link3").nq
+        3
+        """
         return self._changed(edit.subtree(self.model, link, floating=floating))
 
     def with_gravity(self, gravity: Array) -> Self:
-        """The robot in another field of gravity: three numbers in m/s2, world axes."""
+        """Return the robot with another acceleration of gravity.
+
+        Parameters
+        ----------
+        gravity : array_like, shape (3,)
+            Acceleration of gravity (m/s2) in world axes.
+
+        Returns
+        -------
+        Robot
+            Robot with this gravity.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).with_gravity((0, 0, -1.62)).gravity
+        array([ 0.  ,  0.  , -1.62])
+        """
         g = some_numbers("gravity", gravity, "with_gravity")
         if not _is_finite(g, 3):
             problem = f"give three finite numbers, not {gravity!r}"
@@ -152,31 +250,79 @@ class Editing(Deriving):
         return self._changed(gravity=Vector(tuple(float(x) + 0.0 for x in g)))  # no -0.0
 
     def simplified(self) -> Self:
-        """A robot with the same equation of motion and fewer inertia parameters that are not zero.
+        """Return a robot with the same equations of motion and fewer nonzero inertial parameters.
 
-        The part of a link's inertia that its joint does not feel moves to the link before it
-        (dynamic equivalence, Featherstone 2008, section 9.7). Joint forces, accelerations and
-        kinetic energy stay the same, as `is_equivalent` checks; reactions do not, nor does what
-        belongs to mass that went into a fixed base: momentum, centre of mass, a constant of
-        potential energy. Masses may come out zero or negative. Functions with method="fastest" do
-        this by themselves: it is for other programs, and for those who want to see it.
+        Returns
+        -------
+        Robot
+            Robot in which the part of a link's inertia that its joint does not feel belongs to the
+            parent link. Masses may be zero or negative.
+
+        Notes
+        -----
+        This is dynamic equivalence (Featherstone 2008, section 9.7). Joint torques, accelerations
+        and kinetic energy are unchanged, as `is_equivalent` checks. Reactions, momentum, center of
+        mass and a constant of the potential energy change. Functions with method="fastest" apply it
+        automatically; use it for other programs and for inspection.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> robot.is_equivalent(robot.simplified())
+        True
         """
         return self._changed(edit.simplified(self.model))
 
     def with_independent(self, *freedoms: str) -> Self:
-        """The robot with other freedoms for `independent`, in the order of the coordinates.
+        """Return the robot with other independent coordinates.
 
-        Raises `chasles.LockedMechanism` for a freedom that the loops lock.
+        Parameters
+        ----------
+        *freedoms : str
+            Names of joints, with [k] for a joint with several degrees of freedom.
+
+        Returns
+        -------
+        Robot
+            Robot with this choice, in the order of the coordinates.
+
+        Raises
+        ------
+        LockedMechanism
+            If the loops lock one of them.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.four_bar().with_independent("rocker").independent
+        ('rocker',)
         """
-        some_names("a freedom", freedoms, "with_independent")
+        some_names("a degree of freedom", freedoms, "with_independent")
         self.mechanism.loops.select(freedoms)
         return self._changed(independent=freedoms)
 
     def with_loops(self, *loops: LoopData) -> Self:
-        """The robot with more loops closed, each by a joint of any type or a weld.
+        """Return the robot with additional closed loops.
 
-        For example the feet of a robot that stands: `LoopData("left", "fixed", None, "left_foot",
-        pose, child_pose=...)` welds a frame of link "left_foot" to a pose in the world.
+        Parameters
+        ----------
+        *loops : LoopData
+            Joint of any type, or a weld, that closes each loop. For example, `LoopData("left",
+            "fixed", None, "left_foot", pose, child_pose=...)` welds a frame of link "left_foot" to
+            a pose in the world.
+
+        Returns
+        -------
+        Robot
+            Robot with these loops.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles.model import LoopData
+        >>> weld = LoopData("left", "fixed", None, "left_foot")
+        >>> standing = robot.with_loops(weld)  # doctest: +SKIP
         """
         for loop in loops:
             if not isinstance(loop, LoopData):
@@ -185,13 +331,29 @@ class Editing(Deriving):
         return self._changed(loops=self.model.source.loops + loops, independent=())
 
     def with_couplings(self, *couplings: CouplingData) -> Self:
-        """The robot with more equations between its coordinates.
+        """Return the robot with additional equations between its coordinates.
 
-        `chasles.model.gear("drive", "wheel", {"motor": 0.01})` is wheel = 0.01 motor, and
-        `chasles.model.coupling("cam", ["lever", "shaft"], function)` is any function(lever, shaft)
-        = 0 that is written with `chasles.expr`, or function(lever, shaft, t) = 0 that depends on
-        time: then ask the new robot `at_time`. In `loop_residual` and the like their rows follow
-        those of the loops; all that is said of loops is true of them.
+        Parameters
+        ----------
+        *data : CouplingData
+            Equations made by `chasles.model.gear` or `chasles.model.coupling`. `gear("drive",
+            "wheel", {"motor": 0.01})` is wheel = 0.01 motor; `coupling("cam", ["lever", "shaft"],
+            function)` is function(lever, shaft) = 0, written with `chasles.expr`, or
+            function(lever, shaft, t) = 0.
+
+        Returns
+        -------
+        Robot
+            Robot with these couplings. Their rows follow those of the loops in `loop_residual` and
+            similar functions. Evaluate a robot with a time-dependent coupling with `at_time`.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles.model import gear
+        >>> robot = chasles.robots.planar(2).with_couplings(gear("gear", "joint2", {"joint1": 2.0}))
+        >>> int(robot.mobility())
+        1
         """
         for data in couplings:
             if not isinstance(data, CouplingData):
@@ -207,12 +369,30 @@ class Editing(Deriving):
         tolerance: float = 1e-9,
         rng: "np.random.Generator | int | None" = 0,
     ) -> bool:
-        """Return True if another robot with the same joints has the same equation of motion.
+        """Return True if another robot with the same joints has the same equations of motion.
 
-        Compares the joint forces of random motions and the mass matrices, with joints anywhere; of
-        robots with loops or couplings, whether positions that close the one close the other, how
-        many freedoms they leave, and accelerations from there. tolerance is relative to the largest
-        entry. Damping and friction are left out.
+        Parameters
+        ----------
+        other : Robot
+            Robot to compare with.
+        tolerance : float, optional
+            Largest difference relative to the largest entry.
+        rng : numpy.random.Generator or int, optional
+            Generator or seed of the random states.
+
+        Returns
+        -------
+        bool
+            True if joint torques of random motions and mass matrices agree. For robots with loops
+            or couplings, also closed configurations, the number of degrees of freedom and
+            accelerations are compared. Damping and friction are ignored.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> robot.is_equivalent(robot.simplified())
+        True
         """
         check_robot("is_equivalent", other)
         check_tolerance("is_equivalent", tolerance)
@@ -225,7 +405,7 @@ class Editing(Deriving):
         return mechanisms.equivalent(self.mechanism, other.mechanism, tolerance, rng)
 
     def _changed(self, source: Description | None = None, **fields: Any) -> Self:
-        """The robot of another description, or of its own with other fields."""
+        """Return the robot of another description, or of its own with other fields."""
         changed = replace(source or self.model.source, **fields)
         changed = replace(changed, sensors=edit.sensors_left(changed))
         return rebuilt(type(self), changed, self.mimic, self.mechanism.t)

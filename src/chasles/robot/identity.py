@@ -1,4 +1,7 @@
-"""The identity of a robot: names, numbers and limits, and calls of its mechanism."""
+"""The identity of a robot: names, numbers and limits, and calls of its mechanism.
+
+Long because its docstrings have all sections.
+"""
 
 import operator
 import threading
@@ -21,16 +24,17 @@ from chasles.model.parameters import nominal, shape
 from chasles.robot.machine import Actuators, Keyframe, keyframes
 
 Array = Any
-"""An array of NumPy, PyTorch, JAX or CuPy, or anything NumPy can make one of. Results are of the
-same library; annotations name NumPy's."""
+"""An array of NumPy, PyTorch, JAX or CuPy, or any array_like. Results have the same library;
+annotations name NumPy.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits of all joints, infinite where a joint has none.
+    """Limits of all joints, infinite where a joint has no limit.
 
-    lower, upper: positions (nq,), in rad or m. velocity, effort: the largest absolute values
-    (nv,), in rad/s or m/s, and in N m or N.
+    `lower` and `upper` are positions (nq,) in rad or m. `velocity` and `effort` are the largest
+    absolute values (nv,) in rad/s or m/s, and in N m or N.
     """
 
     lower: np.ndarray
@@ -40,18 +44,18 @@ class Limits:
 
 
 class Identity(Named):
-    """A model, and the mechanism that answers for it."""
+    """A model, and the mechanism that evaluates it."""
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
         self._begin(mechanisms.of(build(source, mimic=mimic, strict=strict)))
 
     def _begin(self, mechanism: Mechanism) -> None:
-        """Make the robot of a mechanism, whatever arguments a subclass is made with."""
+        """Make the robot of a mechanism, independent of the arguments of a subclass."""
         self.mechanism: Mechanism = mechanism
-        """The mechanism behind the functions: a tree, closed loops, or one that depends on time."""
+        """Mechanism behind the functions: a tree, closed loops, or one that depends on time."""
         self.model = mechanism.model
         self.mimic: bool = mechanism.model.mimic
-        """True if joints follow those that they mimic, without coordinates of their own."""
+        """True if mimic joints follow their leader without coordinates of their own."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return rebuilt, (type(self), self.model.source, self.mimic, self.mechanism.t)
@@ -69,7 +73,7 @@ class Identity(Named):
 
     @property
     def moving_joints(self) -> tuple[str, ...]:
-        """All moving joints in file order, mimic followers included: the rows of reactions."""
+        """All moving joints in file order, including mimic joints: the rows of reactions."""
         return tuple(self.model.bodies[i].data.name for i in self.model.in_file_order)
 
     @property
@@ -79,58 +83,58 @@ class Identity(Named):
 
     @property
     def couplings(self) -> tuple[str, ...]:
-        """The equations between coordinates beside those of the loops: gears and the like."""
+        """Equations between coordinates other than those of the loops, such as gears."""
         return tuple(coupling.name for coupling in self.model.couplings)
 
     @property
     def independent(self) -> tuple[str, ...]:
-        """The freedoms that determine all others through the loops: what y stands for.
+        """Independent coordinates, which determine all others through the loops.
 
-        Joints, with [k] where a joint has several freedoms. Chosen once, by rank at positions that
-        close the loops, early joints first; `with_independent` makes another choice. All freedoms
-        of the tree, in order, if there are no loops.
+        They are named by joint, with [k] for a joint with several degrees of freedom. They are
+        chosen once, by rank at closed configurations, early joints first; `with_independent` makes
+        another choice. Without loops, they are all coordinates of the tree in order.
         """
         return self.mechanism.independent
 
     @property
     def independent_positions(self) -> tuple[str, ...]:
-        """The freedoms that `assemble` takes: `independent`, and more where constraints roll.
+        """Coordinates that `assemble` takes: `independent`, and more with rolling constraints.
 
-        An equation of velocities alone (`chasles.model.rolling`) takes away no position.
+        An equation between velocities only (`chasles.model.rolling`) does not constrain positions.
         """
         loops = self.mechanism.loops
         return tuple(loops.freedoms[k] for k in loops.positions.independent)
 
     @property
     def mass(self) -> float:
-        """The mass of all links, in kg, those fixed to the world included."""
+        """Mass of all links (kg), including those fixed to the world."""
         return float(sum(link.inertia.m for link in self.model.source.links))
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Everything that `frame=` accepts: links and named frames."""
+        """Names that `frame=` accepts: links and named frames."""
         return tuple(self.model.frames)
 
     @property
     def gravity(self) -> np.ndarray:
-        """The acceleration of gravity along the world's axes, in m/s2."""
+        """Acceleration of gravity along the world axes (m/s2)."""
         return np.array(list(self.model.gravity_vector))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on what loading assumed, repaired or found suspicious.
+        """Notes about assumptions, repairs and suspicious values found while loading.
 
-        Those of a robot with loops include equations of its loops that are dropped because others
-        imply them up to the digits of the file.
+        For a robot with loops they include loop equations that are dropped because others imply
+        them within the precision of the file.
         """
         return (*self.model.notes, *self.mechanism.loops.notes)
 
     @cached_property
     def limits(self) -> Limits:
-        """The limits of all joints.
+        """Limits of all joints.
 
-        Those of a universal or yaw-pitch-roll joint hold for each of its angles. Joints with
-        quaternions, and those with both angles and lengths, have none.
+        The limits of a universal or yaw-pitch-roll joint apply to each of its angles. Joints with
+        quaternions, and joints with both angles and lengths, have no limits.
         """
         model = self.model
         q, v = np.full((2, model.nq), np.inf), np.full((2, model.nv), np.inf)
@@ -144,20 +148,54 @@ class Identity(Named):
 
     @cached_property
     def actuators(self) -> Actuators:
-        """The actuators' names, in file order, which is that of controls; with their ranges."""
+        """Names of the actuators in file order, which is the order of controls, with their ranges."""
         return Actuators(self.model.source.actuators)
 
     def activations(self, act: Array = None) -> Array:
-        """Return activations as they are given, or zero for each that there is: (na,)."""
+        """Return activations, or zeros if none are given.
+
+        Parameters
+        ----------
+        act : array_like, shape (..., na), optional
+            Activations.
+
+        Returns
+        -------
+        ndarray, shape (..., na)
+            The given activations, or zeros of shape (na,).
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).activations(None).shape
+        (0,)
+        """
         return np.zeros(len(self.actuators.active)) if act is None else act
 
     @cached_property
     def keyframes(self) -> Mapping[str, Keyframe]:
-        """States that the file has under a name: q, qd, ctrl and act of each."""
+        """Named states of the file: q, qd, ctrl and act of each."""
         return keyframes(self.model)
 
     def joint(self, name: str) -> JointData:
-        """The data of a joint in the file: type, axis, limits, damping, friction, mimic."""
+        """Return the data of a joint in the file.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+
+        Returns
+        -------
+        JointData
+            Type, axis, limits, damping, friction, mimic and so on.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).joint("joint1").kind
+        'revolute'
+        """
         a_name("a joint", name)
         for data in self.model.source.joints:
             if data.name == name:
@@ -166,33 +204,91 @@ class Identity(Named):
         raise ModelError("E-ROBOT-005", f"no joint {name!r}", remedy, part=f"robot {self.name!r}")
 
     def parameter(self, name: str) -> np.ndarray:
-        """A number of the mechanism: "<link>.mass", ".center", ".inertia", "<joint>.placement",
-        "gravity"; what `chasles.compile(..., parameters=...)` takes as inputs.
+        """Return the value of a model parameter.
+
+        Parameters
+        ----------
+        name : str
+            "<link>.mass" (kg), "<link>.center" (m), "<link>.inertia" (kg m2), "<joint>.placement"
+            or "gravity" (m/s2): the names that `chasles.compile(..., parameters=...)` accepts.
+
+        Returns
+        -------
+        ndarray
+            The value.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).parameter("gravity")
+        array([ 0.  ,  0.  , -9.81])
         """
         return np.array(nominal(self.model.source, name)).reshape(shape(self.model.source, name))
 
     def loop_clusters(self) -> tuple[Cluster, ...]:
-        """Loops and couplings that share joints, with these joints: `(loops, joints)` for each.
+        """Return groups of loops and couplings that share joints.
 
-        What happens in one cluster does not depend on the coordinates of another (Featherstone
-        2008, section 8.9); joints that are in none are not constrained.
+        Returns
+        -------
+        tuple of (loops, joints)
+            One pair for each cluster. Motions of one cluster do not depend on the coordinates of
+            another (Featherstone 2008, section 8.9); joints in no cluster are unconstrained.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> len(chasles.robots.four_bar().loop_clusters())
+        1
         """
         return clusters(self.model)
 
     def at_time(self, t: Array) -> Self:
-        """The robot at a time (...), in s, which broadcasts with the other arrays of a function.
+        """Return the robot at a time, for a robot that depends on time.
 
-        Only of a robot that depends on time. What is decided once, as which freedoms of loops are
-        independent, is decided at t = 0.
+        Parameters
+        ----------
+        t : array_like, shape (...)
+            Time (s), which broadcasts with the other arrays of a function.
+
+        Returns
+        -------
+        Robot
+            Robot at this time. Choices made once, such as the independent coordinates, are made at
+            t = 0.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2).drive({"joint1": lambda t: 0.1 * t})
+        >>> robot.at_time(1.0).forward_kinematics([0.5], "tip").shape
+        (4, 4)
         """
         held = self.at(t)
         if held is self:
             problem = f"robot {self.name!r} does not depend on time"
-            raise ModelError("E-ROBOT-008", problem, "ask it as it is", part="at_time")
+            raise ModelError("E-ROBOT-008", problem, "use it directly", part="at_time")
         return held
 
     def at(self, t: Array) -> Self:
-        """The robot at a time (...), in s; itself if it does not depend on time."""
+        """Return the robot at a time, or the robot itself if it does not depend on time.
+
+        Parameters
+        ----------
+        t : array_like, shape (...)
+            Time (s).
+
+        Returns
+        -------
+        Robot
+            Robot at this time.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> robot.at(1.0) is robot
+        True
+        """
         mechanism = self.mechanism.at(t)
         return self if mechanism is self.mechanism else of_mechanism(type(self), mechanism)
 
@@ -207,7 +303,9 @@ class Identity(Named):
         out: Array,
         threads: int | None,
     ) -> Any:
-        """Compute a function; options: names and values in turn, which are its key from then on."""
+        """Compute a function; `options` holds names and values in turn and is the key of the
+        program.
+        """
         key = (function, options)
         mechanism = self.mechanism
         ready = mechanism.found(key) if f_ext is None else mechanism.asked(key, f_ext)
@@ -227,10 +325,11 @@ class Identity(Named):
         return answer
 
     def _install(self, function: str, ready: Any) -> None:
-        """Make the method a fast entry, from its first plain call on or the second of any other.
+        """Replace the method by its fast entry, after its first plain call or the second other
+        call.
 
-        Also from the first call of closed loops on, so that a method kept after it is fast. The
-        entry learns what options lead to from calls that it does not know.
+        This also happens after the first call with closed loops. The entry learns new options from
+        calls that it does not know.
         """
         plain = getattr(ready, "plain", False)
         closed = getattr(ready, "guarded", None) is not None
@@ -253,7 +352,7 @@ class Identity(Named):
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:
         """Call a method, and let its fast entry learn where the call led.
 
-        That can be learned if the method handed on its arguments and handed back the answer.
+        It can learn this if the method passed on its arguments and returned the answer unchanged.
         """
         _HEARD.call = ()
         try:
@@ -273,7 +372,7 @@ class Identity(Named):
 
 
 class _Heard(threading.local):
-    """What the last call led to, in this thread, while somebody listens."""
+    """Record of the last call in this thread, kept while a fast entry learns."""
 
     call: tuple[Any, ...] | None = None
 
@@ -285,13 +384,13 @@ Kind = TypeVar("Kind", bound=Identity)
 
 
 def rebuilt(kind: type[Kind], source: Description, mimic: bool, t: np.ndarray | None) -> Kind:
-    """The robot of a description, at a time if it is given one and depends on it."""
+    """Return the robot of a description, at a time if one is given and needed."""
     mechanism = mechanisms.of(build(source, mimic=mimic))
     return of_mechanism(kind, mechanism if t is None else mechanism.at(t))
 
 
 def of_mechanism(kind: type[Kind], mechanism: Mechanism) -> Kind:
-    """The one place that makes a robot of a mechanism."""
+    """Make a robot of a mechanism; no other place does."""
     made = object.__new__(kind)
     made._begin(mechanism)
     return made

@@ -10,9 +10,9 @@ from chasles.model.machine import ActuatorData, Interval
 
 
 class Actuators(tuple[str, ...]):
-    """Names of actuators in file order, and their ranges (n, 2), infinite where they have none.
+    """Names of actuators in file order, and their ranges (n, 2), infinite where unlimited.
 
-    active: the names of those that have an activation.
+    `active` holds the names of the actuators with an activation.
     """
 
     data: tuple[ActuatorData, ...]
@@ -38,7 +38,7 @@ def _ranges(given: Iterable[Interval]) -> np.ndarray:
 
 
 class Keyframe(NamedTuple):
-    """A state that a file has under a name: positions, velocities, controls and activations."""
+    """A named state of a file: positions, velocities, controls and activations."""
 
     q: np.ndarray
     qd: np.ndarray
@@ -47,7 +47,7 @@ class Keyframe(NamedTuple):
 
 
 def start(model: Model) -> np.ndarray:
-    """The configuration of the file: (nq,); where a joint has none, its frames coincide."""
+    """Return the initial configuration of the file (nq,); the default is coinciding frames."""
     q = np.zeros(model.nq)
     for i, place in model.position_slices.items():
         body = model.bodies[i]
@@ -57,7 +57,7 @@ def start(model: Model) -> np.ndarray:
 
 
 def keyframes(model: Model) -> Mapping[str, Keyframe]:
-    """The states of the file by name; what one does not say is that of the start, or zero."""
+    """Return the states of the file by name; missing values are initial or zero."""
     actuators = model.source.actuators
     controls = {data.name: k for k, data in enumerate(actuators)}
     active = [data.name for data in actuators if data.active]

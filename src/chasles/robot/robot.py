@@ -19,23 +19,23 @@ if TYPE_CHECKING:  # leaves, loaded by their entry points
 
 
 class Robot(Sensing):
-    """A mechanism and everything that can be computed of it.
+    """A mechanism and all functions that can be computed for it.
 
-    Arrays have the coordinates last: q is (..., nq), velocities, accelerations and
-    forces are (..., nv), with any leading shapes that broadcast together. SI units and radians;
-    6-vectors have the angular part first. Every function takes `out=`, an array for the result, and
-    `threads=`, how many to use (by default all for large batches). The first call of a function
-    compiles it for this robot.
+    The last axis of an array holds the coordinates: q has shape (..., nq); velocities,
+    accelerations and forces have shape (..., nv); leading shapes broadcast. Units are SI and
+    radians; 6-vectors have the angular part first. Every function accepts `out`, an array for the
+    result, and `threads`, the number of threads (by default all for large batches). The first call
+    of a function compiles it for this robot.
 
-    A robot with loops or couplings is a tree that these constrain: q, qd, tau are those of the
-    tree. `assemble` and `complete` give positions and rates that keep the loops closed, and
-    `forward_dynamics`, `linearize` and whatever else follows from forces keep them so, or say that
-    they cannot. Functions of a motion (kinematics, energy, momentum) and the terms of the equation
-    of motion (`mass_matrix`, `bias_forces`, `gravity_forces`, ...) are those of the tree, which are
-    true of its closed motions too: M qdd + h = tau + A' multipliers, with A = `loop_matrix`.
+    A robot with loops or couplings is a tree with constraints: q, qd and tau are those of the tree.
+    `assemble` and `complete` compute positions and velocities that keep the loops closed.
+    `forward_dynamics`, `linearize` and other functions of forces keep them closed or raise an
+    error. Kinematics, energy, momentum and the terms of the equations of motion (`mass_matrix`,
+    `bias_forces`, `gravity_forces`, ...) are those of the tree and hold for closed motions too: M
+    qdd + h = tau + A' multipliers, with A = `loop_matrix`.
 
-    A robot that depends on time, because joints are driven (`drive`) or couplings change, is asked
-    at a time: `robot.at_time(t).mass_matrix(q)`.
+    A robot depends on time if joints have prescribed motions (`drive`) or couplings change with
+    time. Evaluate it at a time: `robot.at_time(t).mass_matrix(q)`.
     """
 
     # Motion in time -----------------------------------------------------------------------------
@@ -61,23 +61,23 @@ class Robot(Sensing):
         Parameters
         ----------
         q
-            One posture, or any batch of postures.
+            Joint positions (rad or m) of one configuration or a batch.
         pairs
-            Pairs of names: of links with collision shapes, and of obstacles. By default
+            Pairs of names of links with collision shapes and of obstacles. By default
             `collision_pairs()`, and every moving link with every obstacle.
         obstacles
             {name: shape}: shapes of `chasles.contact` whose frame is None (`Sphere`, `Capsule`,
             `Box`, `Cylinder`, `ConvexMesh`, `Plane`), (shape, pose) with a pose (4, 4) in the
             world, or a list of such.
         shapes
-            Shapes of `chasles.contact` on frames of the robot, in place of those of its file, such
+            Shapes of `chasles.contact` on frames of the robot, instead of those of its file, such
             as `enclosing_shapes()`.
         meshes
-            "hull": each mesh of the file stands for its convex hull, which contains it.
-            "triangles": the surface of its triangles, which has no inside: of overlapping meshes
-            the distance is not the depth of penetration.
+            "hull" replaces each mesh of the file by its convex hull. "triangles" uses the surface
+            of its triangles, which has no inside: the distance of overlapping meshes is not the
+            penetration depth.
         threads
-            The number of threads of the compiled program; by default all, for large batches.
+            Number of threads of the compiled program. Default: all for large batches.
 
         Returns
         -------
@@ -88,13 +88,13 @@ class Robot(Sensing):
         Raises
         ------
         ModelError
-            The robot has no collision shapes, or mesh files are not found.
+            If the robot has no collision shapes, or if mesh files are missing.
 
         Notes
         -----
         Pairs of spheres and capsules are one compiled program, with threads and SIMD; so are pairs
-        of these and planes, and of spheres and boxes of the world. All others are computed by coal
-        (`pip install 'chasles[contact]'`), one after the other.
+        of these and planes, and of spheres and boxes of the world. coal computes all others (`pip
+        install 'chasles[contact]'`), one after the other.
 
         Examples
         --------
@@ -114,21 +114,27 @@ class Robot(Sensing):
         Parameters
         ----------
         srdf
-            The path of an SRDF file; None for the one beside the URDF file, if there is one, and
-            False for none.
+            Path of an SRDF file. None (default) uses the one next to the URDF file, False uses
+            none.
 
         Returns
         -------
         tuple of (str, str)
-            Every two links with collision shapes that move relative to each other, but for links
-            that one joint connects and pairs that the file excludes: `<disable_collisions>` of
-            SRDF, `<exclude>`, contype and conaffinity of MJCF.
+            All pairs of links with collision shapes that move relative to each other, except
+            neighbors connected by a joint and pairs that the file excludes: `<disable_collisions>`
+            of SRDF, `<exclude>`, contype and conaffinity of MJCF.
 
         Notes
         -----
         An SRDF file is found in the folder of the URDF file, in `srdf` there, or in `../srdf` and
         `../config`, under the name of the URDF file or of the robot. As in MuJoCo, a body of an
         MJCF file that is connected to the world may collide with shapes of the world.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).collision_pairs()
+        ()
         """
         return entry_point("collision_pairs")(self, srdf=srdf)
 
@@ -142,7 +148,7 @@ class Robot(Sensing):
         kind
             "spheres" or "capsules".
         excess
-            The distance in m by which a shape may reach beyond what it encloses.
+            Distance (m) by which a shape may exceed the shape that it encloses.
         count
             The largest number of shapes for each collision shape of the file; it takes precedence
             over `excess`.
@@ -150,14 +156,14 @@ class Robot(Sensing):
         Returns
         -------
         tuple of Sphere or Capsule
-            In the frames of their links, as `distance(shapes=)` and `inverse_kinematics(avoid=)`
-            take them.
+            Shapes in the frames of their links, for `distance(shapes=)` and
+            `inverse_kinematics(avoid=)`.
 
         Notes
         -----
-        Their union contains the convex hull of every collision shape, to rounding. So a positive
-        distance between them is at most that of the shapes of the file: it proves that these are
-        apart. Where they overlap, the shapes of the file may be apart or not.
+        Their union contains the convex hull of every collision shape, up to rounding. A positive
+        distance between them is therefore a lower bound of the distance between the shapes of the
+        file. If they overlap, the shapes of the file may or may not.
         """
         return entry_point("enclosing_shapes")(self, kind, excess=excess, count=count)
 
@@ -165,7 +171,7 @@ class Robot(Sensing):
 
     @property
     def plot(self) -> "Plots":
-        """Pictures of this robot, by name: `robot.plot.torque(q, qd, qdd, t=t)`."""
+        """Plots of this robot, by name: `robot.plot.torque(q, qd, qdd, t=t)`."""
         return entry_point("plots")(self)
 
     # Trust ------------------------------------------------------------------------------------
@@ -173,18 +179,48 @@ class Robot(Sensing):
     def verify(self, *, seed: int = 0, states: int = 2, full: bool = False) -> "Verification":
         """Check this robot's functions against each other and against physics, at random states.
 
-        Every method of each function against the others, backends against `interpret`, Newton's and
-        Euler's laws link by link, energy and power, derivatives against differences, loops closed:
-        `.ok`, `.failures`, `.results` with the worst error, tolerance and seed of each. full: also
-        what takes long (docs/verify.md).
+        Parameters
+        ----------
+        seed : int, optional
+            Seed of the first random state.
+        states : int, optional
+            Number of random states.
+        full : bool, optional
+            Include long checks (docs/verify.md).
+
+        Returns
+        -------
+        Verification
+            `.ok`, `.failures` and `.results` with the worst error, tolerance and seed of each
+            check.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(1).verify(states=1).ok
+        True
         """
         return entry_point("verify")(self, seed=seed, states=states, full=full)
 
     def explain(self, function: str, **options: Any) -> Explanation:
         """Explain what runs when a function is called: method, passes, operations, source, program.
 
-        options: `method`, `dissipation`, `f_ext`, and those of the function, e.g. frame="hand".
-        `print` shows it with a long program shortened; `.text(full=True)` has every line.
+        Parameters
+        ----------
+        function : str
+            Name of a method.
+        **options
+            `method`, `dissipation`, `f_ext` and options of the function, for example frame="tool".
+
+        Returns
+        -------
+        Explanation
+            Report that prints with a long program shortened; `.text(full=True)` has every line.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> report = chasles.robots.planar(2).explain("mass_matrix")
         """
         runs = that_runs(self.model, a_name("a function", function, "explain"))
         self.mechanism.refuse_open("explain", runs)
@@ -193,13 +229,28 @@ class Robot(Sensing):
     # Showing ----------------------------------------------------------------------------------
 
     def show(self, **options: Any) -> Any:
-        """Show the robot in a browser: sliders, overlays, motions; returns the running view.
+        """Show the robot in a browser, with sliders, overlays and motions.
 
-        beside: another robot. motion: a file of `chasles simulate`, or one as docs/motion.md says.
-        host, port: where the page is; by default only this machine sees it. allow: further hosts,
-        of a proxy for example. A notebook shows the result; its `url` is the page with the token
-        that opens it, its `stop()` the end, and a script stays for it with `wait()`. Needs
-        `pip install 'chasles[view]'`.
+        Parameters
+        ----------
+        **options
+            `beside`: a second robot. `motion`: a file of `chasles simulate` or a motion file
+            (docs/motion.md). `host`, `port`: address of the page; by default only this machine has
+            access. `allow`: further hosts, for example of a proxy.
+
+        Returns
+        -------
+        Viewer
+            The running viewer, which a notebook displays. `url` is the address with its access
+            token, `stop()` closes it, and `wait()` keeps a script running.
+
+        Notes
+        -----
+        The viewer needs `pip install 'chasles[view]'`.
+
+        Examples
+        --------
+        >>> viewer = robot.show()  # doctest: +SKIP
         """
         return entry_point("show")(self, **options)
 

@@ -1,4 +1,4 @@
-"""Sensors of a robot: their values in a motion, errors included if asked for."""
+"""Sensors of a robot: their values in a motion, with errors on request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -24,7 +24,26 @@ class Sensing(Editing):
         return tuple(sensor.name for sensor in self.model.source.sensors)
 
     def sensor(self, name: str) -> SensorData:
-        """Return the data of a sensor: kind, frame or joint, cut-off and noise."""
+        """Return the data of a sensor.
+
+        Parameters
+        ----------
+        name : str
+            Name of the sensor.
+
+        Returns
+        -------
+        SensorData
+            Kind, frame or joint, cutoff and noise.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles.model import SensorData
+        >>> robot = chasles.robots.puma560().with_sensors(SensorData("imu", "gyroscope", "tool"))
+        >>> robot.sensor("imu").kind
+        'gyroscope'
+        """
         known = {sensor.name: sensor for sensor in self.model.source.sensors}
         if a_name("a sensor", name, "sensor") not in known:
             problem, part = f"no sensor {name!r}", f"robot {self.name!r}"
@@ -89,7 +108,7 @@ class Sensing(Editing):
         >>> imu = SensorData("imu", "accelerometer", "tool")
         >>> robot = chasles.robots.puma560().with_sensors(imu)
         >>> zero = np.zeros(robot.nv)
-        >>> robot.sense(robot.neutral(), zero, zero)["imu"].round(2).tolist()
+        >>> (robot.sense(robot.neutral(), zero, zero)["imu"].round(2) + 0.0).tolist()
         [0.0, 0.0, 9.81]
         """
         asked = chosen(self.model, sensors)
@@ -98,10 +117,25 @@ class Sensing(Editing):
         return values if noise is None else with_errors(asked, values, noise)
 
     def with_sensors(self, *sensors: SensorData) -> Self:
-        """Return the robot with more sensors, or others in place of those of the same name.
+        """Return the robot with additional sensors, which replace those of the same name.
 
-        `SensorData("imu", "gyroscope", "tool")` is a gyroscope on frame "tool";
-        `chasles.model.SENSORS` has all kinds.
+        Parameters
+        ----------
+        *sensors : SensorData
+            Sensors; `SensorData("imu", "gyroscope", "tool")` is a gyroscope on frame "tool".
+            `chasles.model.SENSORS` lists all kinds.
+
+        Returns
+        -------
+        Robot
+            Robot with these sensors.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles.model import SensorData
+        >>> chasles.robots.puma560().with_sensors(SensorData("imu", "gyroscope", "tool")).sensors
+        ('imu',)
         """
         known = {sensor.name: sensor for sensor in self.model.source.sensors}
         for sensor in sensors:
@@ -113,7 +147,24 @@ class Sensing(Editing):
         return self._changed(sensors=tuple(known.values()))
 
     def without_sensors(self, *names: str) -> Self:
-        """Return the robot without some sensors; without any if none is named."""
+        """Return the robot without some sensors, or without any sensors if none are named.
+
+        Parameters
+        ----------
+        *names : str
+            Names of the sensors to remove.
+
+        Returns
+        -------
+        Robot
+            Robot without these sensors.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).without_sensors().sensors
+        ()
+        """
         gone = {self.sensor(name).name for name in names} if names else {*self.sensors}
         kept = tuple(s for s in self.model.source.sensors if s.name not in gone)
         return self._changed(sensors=kept)

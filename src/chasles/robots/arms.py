@@ -1,4 +1,4 @@
-"""Arms of the literature; numbers and sources are in the data files beside this one."""
+"""Arms of the literature; numbers and sources are in the data files next to this one."""
 
 import math
 import tomllib
@@ -17,8 +17,8 @@ def puma560() -> Description:
 
     Inertial parameters of Armstrong, Khatib and Burdick (1986) in the frames and with the motors of
     Corke and Armstrong-Helouvry (1994). At q = 0 the upper arm points along x and the forearm up;
-    the base frame is at the shoulder. Frame "tool" (= "dh6") is at the wrist's centre. Armature,
-    damping and friction are those of the motors, seen through the gears.
+    the base frame is at the shoulder. Frame "tool" (= "dh6") is at the center of the wrist.
+    Armature, damping and friction are those of the motors, seen through the gears.
     """
     return _read("puma560")
 

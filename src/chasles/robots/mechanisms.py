@@ -59,7 +59,7 @@ def four_bar(
     longest = max(lengths, key=lambda name: lengths[name])
     if lengths[longest] >= sum(lengths.values()) - lengths[longest]:
         problem = f"{longest} ({lengths[longest]:g} m) is longer than the other bars together"
-        raise ModelError("E-ROBOT-028", problem, "make it shorter", part="robot 'four_bar'")
+        raise ModelError("E-ROBOT-028", problem, "shorten it", part="robot 'four_bar'")
     bars = {
         "crank": (crank, "base", 0.0),
         "coupler": (coupler, "crank", crank),
@@ -99,7 +99,8 @@ def triangle(l1: float = 1.0, l2: float = 2.0) -> Description:
 
 
 def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> Description:
-    """Two cranks at the ends of the ground, joined by two couplers: one loop, two freedoms.
+    """Two cranks at the ends of the ground, joined by two couplers: one loop, two degrees of
+    freedom.
 
     q = (left, left_coupler, right, right_coupler): angles of the cranks from x, and of each coupler
     from its crank. The left crank turns about the origin, the right one about (ground, 0, 0); loop
@@ -109,7 +110,7 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
     _check("five_bar", ground=ground, crank=crank, coupler=coupler)
     if ground >= 2.0 * (crank + coupler):
         problem = f"ground ({ground:g} m) is longer than both cranks and couplers together"
-        raise ModelError("E-ROBOT-029", problem, "make it shorter", part="robot 'five_bar'")
+        raise ModelError("E-ROBOT-029", problem, "shorten it", part="robot 'five_bar'")
     bars = {
         "left": (crank, "base", 0.0),
         "left_coupler": (coupler, "left", crank),
@@ -121,7 +122,7 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
 
 
 def six_bar() -> Description:
-    """Watt's six bars in the x-y plane: two loops that share two links, one freedom.
+    """Watt's six bars in the x-y plane: two loops that share two links, one degree of freedom.
 
     A four-bar (ground 1, crank 0.5, coupler 0.9, rocker 0.8 m), whose coupler carries a link
     "fifth" (0.6 m) at 0.45 m from its end and whose rocker carries a link "sixth" (0.7 m) at 0.4 m;
@@ -185,7 +186,7 @@ def stewart() -> Description:
     ground at neutral. Legs: cylinder and piston of 1 kg and 0.5 m each. The platform, of 10 kg, has
     a free joint "platform" to the ground; leg k has joints "foot<k>" (universal) and "leg<k>" (its
     extension beyond neutral, m); loop "head<k>" is a spherical joint. The extensions are the
-    independent freedoms. Gravity is along -z.
+    independent coordinates. Gravity is along -z.
     """
     links = [LinkData("base", _GROUND), LinkData("platform", cylinder(10.0, 0.6, 0.1, 2))]
     joints = [JointData("platform", "free", "base", "platform", _at(_Z * 0.8))]
@@ -218,7 +219,7 @@ def delta() -> Description:
     Arms of 0.5 m turn about axes tangent to a circle of 0.3 m under the ceiling; rods of 0.8 m, a
     pair 0.2 m apart, lead from each arm to a platform of radius 0.15 m. Joints "arm<k>" (angle
     downward from horizontal), "rod<k>a" and "rod<k>b" (universal), "platform" (free); the rods end
-    in loops "ball<k>a" and "ball<k>b", spherical. The arms are the independent freedoms: the
+    in loops "ball<k>a" and "ball<k>b", spherical. The arms are the independent coordinates: the
     platform only translates. Arms of 1 kg, rods of 0.3 kg, platform of 2 kg; gravity is along -z.
     """
     inward = 0.3 + 0.5 - 0.15

@@ -23,7 +23,7 @@ from chasles.robots._solids import points, rod
 T = TypeVar("T")
 _TIP = Vector.of(1.0, 0.0, 0.0)
 _SCALAR = tuple(kind for kind, joint in JOINTS.items() if joint.nv == 1)
-"""Kinds with one freedom: those that can mimic and be mimicked."""
+"""Kinds with one degree of freedom: those that can mimic and be mimicked."""
 
 
 def planar(n: int) -> Description:
@@ -39,7 +39,7 @@ def planar(n: int) -> Description:
 def zigzag(n: int) -> Description:
     """The zig-zag arm of Featherstone (2008), section 10.2, without gravity.
 
-    Rods as in `planar` (moment 1/12 about the centre); joint angles alternate between +75 and -75
+    Rods as in `planar` (moment 1/12 about the center); joint angles alternate between +75 and -75
     degrees at q = 0, so that the book's numbers are those of the neutral configuration.
     """
     return _rods("zigzag", [math.radians(75.0 * (-1) ** i) for i in range(n)], Vector.zero())
@@ -89,7 +89,7 @@ def general_tree(n: int, children: int) -> Description:
     _require("general_tree", n)
     if children < 1:
         problem = f"{children} children a link"
-        raise ModelError("E-ROBOT-031", problem, "ask for one or more", part="robot 'general_tree'")
+        raise ModelError("E-ROBOT-031", problem, "give at least one", part="robot 'general_tree'")
     rng = random.Random(2008)
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i in range(1, n + 1):
@@ -116,7 +116,7 @@ def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
 def _require(name: str, n: int) -> None:
     if n < 1:
         problem = f"it has {n} joints"
-        raise ModelError("E-ROBOT-032", problem, "ask for one or more", part=f"robot {name!r}")
+        raise ModelError("E-ROBOT-032", problem, "give at least one", part=f"robot {name!r}")
 
 
 # Random trees ------------------------------------------------------------------------------------
@@ -135,14 +135,13 @@ def random_tree(
     With n >= 13 every joint type occurs; with n >= 3 it branches. Axes and poses are along the
     coordinate axes for a part of the joints and general for the others; inertias are those of point
     masses, so they are valid; a part of the joints has armature, damping and friction. Frame "tip"
-    is on the last link.
-    floating: the root joint is free (True), is not (False), or as the seed decides (None).
-    fixed: adds links on fixed joints, some without inertia, some that carry other joints.
-    mimics: some joints with one freedom follow another one, if there are two.
+    is on the last link. floating: the root joint is free (True), is not (False), or as the seed
+    decides (None). fixed: adds links on fixed joints, some without inertia, some that carry other
+    joints. mimics: some joints with one degree of freedom follow another one, if there are two.
     """
     if n < 1:
         problem = f"it has {n} joints"
-        raise ModelError("E-ROBOT-033", problem, "ask for one or more", part="robot 'random_tree'")
+        raise ModelError("E-ROBOT-033", problem, "give at least one", part="robot 'random_tree'")
     rng = random.Random(seed)
     chance = rng.random() < 0.5
     kinds = _kinds(rng, n, chance if floating is None else floating)
@@ -235,7 +234,7 @@ def _pose(rng: random.Random) -> Transform:
 
 
 def _inertia(rng: random.Random) -> RigidInertia:
-    """Six point masses about a random centre."""
+    """Return six point masses about a random center."""
     center = Vector.of(*(rng.uniform(-0.1, 0.1) for _ in range(3)))
     masses = [rng.uniform(0.1, 0.6) for _ in range(6)]
     around = [Vector.of(*(rng.uniform(-0.15, 0.15) for _ in range(3))) for _ in masses]

@@ -38,7 +38,7 @@ class Chart:
 
     @property
     def sizes(self) -> int:
-        """How many velocities a robot has, or a vector."""
+        """Return the number of velocities of a robot, or of a vector."""
         return self.space.size if self.robot is None else self.robot.nv
 
     def move(self, curve: PPoly, anchors: np.ndarray, *, periodic: bool = False) -> Move:
@@ -60,8 +60,10 @@ class Chart:
             near.append(self.robot.assemble(y, guess=near[-1]))
         last = np.abs(near[-1] - self.given[-1]).max()
         if last > SAMES:
-            problem = f"the loops close to a posture {last:.3g} (rad or m) from the last one given"
-            remedy = "give postures of one branch, or more points between them"
+            problem = (
+                f"the loops close at a configuration {last:.3g} (rad or m) from the last one given"
+            )
+            remedy = "give configurations of one branch, or more points between them"
             raise InputError("E-PATH-015", problem, remedy, part="trajectory")
         return Closed(curve, np.array(near), times, self.robot, periodic)
 
@@ -79,11 +81,11 @@ def chart(robot: Robot | None, points: np.ndarray, part: str) -> Chart:
 
 
 def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
-    """Where the independent freedoms of a robot with loops are in qd and in q."""
+    """Return the indices of the independent coordinates of a robot with loops in qd and in q."""
     rows = list(robot.mechanism.closing.independent)
     if robot.independent != robot.independent_positions:
-        problem = f"robot {robot.name!r} has constraints that roll"
-        raise InputError("E-PATH-016", problem, "leave out robot=", part=part)
+        problem = f"robot {robot.name!r} has rolling constraints"
+        raise InputError("E-PATH-016", problem, "omit `robot`", part=part)
     places = {
         robot.model.velocity_slices[i].start: robot.model.position_slices[i].start
         for i in robot.model.movers
@@ -91,7 +93,7 @@ def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
     }
     for row, name in zip(rows, robot.independent, strict=True):
         if row not in places:
-            problem = f"independent freedom {name!r} belongs to a joint with several coordinates"
+            problem = f"independent coordinate {name!r} belongs to a joint with several coordinates"
             remedy = "choose others with robot.with_independent"
             raise InputError("E-PATH-017", problem, remedy, part=part)
     return rows, [places[row] for row in rows]

@@ -45,12 +45,12 @@ def positive(what: str, value: Any, part: str) -> float:
 
 
 def increasing(value: Any, count: int, part: str) -> np.ndarray:
-    """Times (count,) that increase, from 0 on."""
+    """Return increasing times (count,) that start at 0."""
     t = finite("times", value, None, part)
     if len(t) != count:
-        raise InputError("E-PATH-007", f"{len(t)} times for {count} points", part=part)
+        raise InputError("E-PATH-007", f"{len(t)} times were given for {count} points", part=part)
     if len(t) < 2:
-        raise InputError("E-PATH-008", "a trajectory needs two points or more", part=part)
+        raise InputError("E-PATH-008", "a trajectory needs at least two points", part=part)
     bad = np.flatnonzero(np.diff(t) <= 0.0)
     if len(bad):
         k = int(bad[0])
@@ -58,7 +58,7 @@ def increasing(value: Any, count: int, part: str) -> np.ndarray:
         raise InputError("E-PATH-009", problem, "give increasing times", part=part)
     if t[0] != 0.0:
         problem = f"the first time is {t[0]:g} s"
-        raise InputError("E-PATH-010", problem, "begin at 0: subtract the first time", part=part)
+        raise InputError("E-PATH-010", problem, "start at 0: subtract the first time", part=part)
     return t
 
 
@@ -78,7 +78,9 @@ def points(what: str, value: Any, robot: Robot | None, part: str) -> np.ndarray:
             norm = np.linalg.norm(found[:, first : first + 4], axis=1)
             if np.any(norm == 0.0):
                 problem = f"the quaternion of joint {joint!r} is zero in row {int(np.argmin(norm))}"
-                raise InputError("E-PATH-012", problem, "the identity is 1, 0, 0, 0", part=part)
+                raise InputError(
+                    "E-PATH-012", problem, "use 1, 0, 0, 0 for the identity", part=part
+                )
     return found
 
 
@@ -93,7 +95,7 @@ def bounds(what: str, value: Any, size: int, part: str, *, infinite: bool = Fals
     """Positive limits (size,), from one number or one for each coordinate."""
     found = some_numbers(what, value, part).astype(float)
     if found.shape not in ((), (size,)):
-        problem = f"{what} must be one number or {size}, not shape {found.shape}"
+        problem = f"{what} must be one number or {size} numbers, not shape {found.shape}"
         raise InputError("E-PATH-013", problem, part=part)
     found = np.array(np.broadcast_to(found, (size,)))
     bad = ~(found > 0.0) | (False if infinite else np.isinf(found))

@@ -17,13 +17,18 @@ def join(*moves: Move) -> Move:
     Positions must be equal to 1e-9. Velocities may jump where they do in the trajectories.
     """
     if not moves or not all(isinstance(move, Move) for move in moves):
-        raise InputError("E-PATH-046", "give one or more trajectories", part="join")
+        raise InputError("E-PATH-046", "give at least one trajectory", part="join")
     for k, (before, after) in enumerate(pairwise(moves)):
         if before.start.shape != after.start.shape:
             problem = f"trajectories {k} and {k + 1} have positions of different shapes"
             raise InputError("E-PATH-047", problem, part="join")
         gap = float(np.abs(after.start - before.end).max())
         if gap > GAP:
-            problem = f"trajectory {k + 1} begins {gap:.3g} from the end of trajectory {k}"
-            raise InputError("E-PATH-048", problem, "begin where the last one ends", part="join")
+            problem = f"trajectory {k + 1} starts {gap:.3g} away from the end of trajectory {k}"
+            raise InputError(
+                "E-PATH-048",
+                problem,
+                "start each trajectory where the previous one ends",
+                part="join",
+            )
     return Joined(tuple(moves))

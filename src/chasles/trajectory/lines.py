@@ -81,7 +81,7 @@ def line(
         return _timed(_followed(robot, frame, route, q, tolerance, "line"), duration)
     if duration is None:
         problem = "without a duration, a path through several points must not have corners"
-        raise InputError("E-PATH-038", problem, "give blend=, or duration=", part="line")
+        raise InputError("E-PATH-038", problem, "give `blend` or `duration`", part="line")
     moves: list[Move] = []
     for goal in goals:
         route = _route(first, [goal], 0.0)
@@ -162,8 +162,8 @@ def _route(first: np.ndarray, goals: Sequence[np.ndarray], blend: float) -> Rout
     w, far = turn.as_rotvec(), np.linalg.norm(way, axis=-1)
     far = np.where(far > 1e-12, far, np.linalg.norm(w, axis=-1))
     if np.any(far <= 1e-12):
-        problem = f"point {int(np.argmin(far))} is where the frame already is"
-        raise InputError("E-PATH-041", problem, "leave it out", part="line")
+        problem = f"point {int(np.argmin(far))} coincides with the current position of the frame"
+        raise InputError("E-PATH-041", problem, "omit it", part="line")
     corners = np.concatenate([[0.0], np.cumsum(far)])
     half = np.minimum(blend, 0.5 * np.minimum(far[:-1], far[1:]))
     widths = np.concatenate([[0.0], half, [0.0]])
@@ -198,8 +198,8 @@ def _circle(first: np.ndarray, via: np.ndarray, last: np.ndarray) -> Route:
     n = np.cross(u, v)
     area = float(n @ n)
     if area <= 1e-20 * max(float(u @ u), float(v @ v)) ** 2:
-        problem = "the three points lie on a line"
-        raise InputError("E-PATH-042", problem, "use line, or move via", part="arc")
+        problem = "the three points are collinear"
+        raise InputError("E-PATH-042", problem, "use `line`, or move `via`", part="arc")
     center = a + (np.cross(n, u) * (v @ v) + np.cross(v, n) * (u @ u)) / (2.0 * area)
     x = a - center
     y = np.cross(n / np.sqrt(area), x)
@@ -237,8 +237,8 @@ def _followed(
             return path
         if count >= MOST:
             place = _place(between[int(np.argmax(off))], route)
-            problem = f"{frame!r} leaves the path by {off.max():.3g} m or rad {place}"
-            remedy = "keep away from singular postures, or raise tolerance="
+            problem = f"{frame!r} deviates from the path by {off.max():.3g} m or rad {place}"
+            remedy = "avoid singular configurations, or increase `tolerance`"
             raise InputError("E-PATH-043", problem, remedy, part=name)
         count *= 2
 
@@ -253,18 +253,18 @@ def _postures(
         solution = robot.inverse_kinematics(target, guess=found[-1], tries=1)
         if not solution.solved:
             problem = f"{frame!r} cannot reach the path {_place(place, route)}"
-            remedy = "choose another start or goal, within reach and joint limits"
+            remedy = "choose another start or goal, within reach and within the joint limits"
             raise InputError("E-PATH-044", problem, remedy, part=name)
         if np.abs(solution.q - found[-1]).max() > JUMP:
-            problem = f"the posture jumps {_place(place, route)}"
-            remedy = "keep away from singular postures and joint limits"
+            problem = f"the configuration jumps {_place(place, route)}"
+            remedy = "avoid singular configurations and joint limits"
             raise InputError("E-PATH-045", problem, remedy, part=name)
         found.append(solution.q)
     return np.array(found)
 
 
 def _place(s: float, route: Route) -> str:
-    return f"after {s:.4g} of {route.length:.4g} m (rad where it only turns)"
+    return f"after {s:.4g} of {route.length:.4g} m (rad for a pure rotation)"
 
 
 def _timed(path: Move, duration: float | None) -> Move:

@@ -102,15 +102,17 @@ class Move:
         """
         moved = self.robot if robot is None else robot
         if moved is None:
-            problem = "a motion file names joints"
+            problem = "give `robot`; a motion file names joints"
             raise InputError("E-PATH-051", problem, "give robot=", part="save")
         if PurePath(os.fsdecode(path)).suffix.lower() != ".csv":
             raise InputError(
-                "E-PATH-052", "unknown kind of file", "end the name in .csv", file=path
+                "E-PATH-052", "unknown file format", "use a file name ending in .csv", file=path
             )
         if self.start.shape != (moved.nq,):
-            problem = f"positions have shape {self.start.shape}, the robot has {moved.nq}"
-            raise InputError("E-PATH-053", problem, "give the robot that moves", part="save")
+            problem = (
+                f"positions have shape {self.start.shape}, but the robot has {moved.nq} coordinates"
+            )
+            raise InputError("E-PATH-053", problem, "give the robot of this motion", part="save")
         t = self.times(step)
         motion.write(path, moved.model, t, self(t), overwrite=overwrite)
 

@@ -26,11 +26,12 @@ STILL = 1e-6
 """A path stands still where its rate is less than this part of the largest one."""
 
 SHARES = np.linspace(0.0, 1.0, PLACES)
-"""Where the places are in a grid interval."""
+"""Positions within a grid interval."""
 
 MOST_ROUNDS, CAUTION = 12, 1.2
-"""How often limits are tightened where errors of parabolas may exceed them, and by how much more
-than these errors, which change a little with the speeds."""
+"""Number of times limits are tightened if errors of parabolas may exceed them, and by how much more
+than these errors, which change a little with the speeds.
+"""
 
 
 def time_optimal(
@@ -50,22 +51,21 @@ def time_optimal(
     Parameters
     ----------
     robot
-        The robot, whose full dynamics bound the motion: joint torques are those of
+        The robot, whose full dynamics bounds the motion: joint torques are those of
         `robot.inverse_dynamics`, with loops closed.
     path
         A trajectory whose time is any parameter s of the path, such as `spline` or `line`; it must
-        not stand still. Of one that `line`, `arc` or this function timed, the path counts.
+        not stand still. Only the path of a motion timed by `line`, `arc` or this function counts.
     velocity, acceleration, effort
-        Largest absolute values, one number or (nv,), in rad/s, rad/s2 and N m (m/s, m/s2 and N).
-        By default those of `robot.limits`, which has no accelerations; infinite where there is
-        none.
+        Largest absolute values, one number or (nv,), in rad/s, rad/s2 and N m (m/s, m/s2 and N). By
+        default those of `robot.limits`, which has no accelerations; infinite where there is none.
     grid
-        The number of intervals along the path, or grid points that increase from 0 to its
-        duration. Breaks of the path are added.
+        The number of intervals along the path, or grid points that increase from 0 to its duration.
+        Breaks of the path are added.
     start_speed, end_speed
         The speed ds/dt at the ends; by default the motion begins and ends at rest.
     actuated
-        For a robot with loops, the freedoms with motors, as in `Robot.inverse_dynamics`.
+        For a robot with loops, the degrees of freedom with motors, as in `Robot.inverse_dynamics`.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def time_optimal(
     Raises
     ------
     InputError
-        Where no speed satisfies the limits; the message names the place and the joint.
+        If no speed satisfies the limits; the message names the place and the joint.
 
     Notes
     -----
@@ -89,7 +89,10 @@ def time_optimal(
         problem = f"path must be a trajectory, not {type(path).__name__}"
         raise InputError("E-PATH-024", problem, "make one with spline or line", part="time_optimal")
     if path.start.shape != (robot.nq,):
-        problem = f"the path has positions of shape {path.start.shape}, the robot {robot.nq}"
+        problem = (
+            f"the path has positions of shape {path.start.shape}, but the robot has "
+            f"{robot.nq} coordinates"
+        )
         raise InputError("E-PATH-025", problem, "give a path of this robot", part="time_optimal")
     given = {
         "velocity": robot.limits.velocity if velocity is None else velocity,
@@ -98,8 +101,8 @@ def time_optimal(
     }
     limits = [bounds(k, v, robot.nv, "time_optimal", infinite=True) for k, v in given.items()]
     if all(np.all(np.isinf(each)) for each in limits):
-        problem = f"robot {robot.name!r} has no limits of velocities and torques"
-        remedy = "give velocity=, acceleration= or effort="
+        problem = f"robot {robot.name!r} has no velocity or torque limits"
+        remedy = "give `velocity`, `acceleration` or `effort`"
         raise InputError("E-PATH-026", problem, remedy, part="time_optimal")
     ends = [_speed(k, v) for k, v in (("start_speed", start_speed), ("end_speed", end_speed))]
     motors = robot.independent if robot.model.constraints and actuated is None else actuated
@@ -117,14 +120,14 @@ def _check_moving(on: "Along") -> None:
     rate = np.abs(columns).max(axis=0)
     k = int(np.argmin(rate))
     if rate[k] <= STILL * rate.max():
-        problem = f"the path stands still at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
-        remedy = "give a path whose velocity is not zero, such as a natural spline or a line"
+        problem = f"the path has zero velocity at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
+        remedy = "use a path with nonzero velocity, such as a natural spline or a line"
         raise InputError("E-PATH-054", problem, remedy, part="time_optimal")
 
 
 def _speed(what: str, value: Any) -> float:
     if not (np.ndim(value) == 0 and math.isfinite(value) and value >= 0.0):
-        problem = f"{what} must be a finite speed, zero or more, not {value!r:.60}"
+        problem = f"{what} must be a finite non-negative speed, not {value!r:.60}"
         raise InputError("E-PATH-027", problem, part="time_optimal")
     return float(value)
 
@@ -164,12 +167,12 @@ class Along:
 
     @cached_property
     def bent(self) -> np.ndarray:
-        """True for freedoms whose acceleration is limited."""
+        """True for coordinates whose acceleration is limited."""
         return np.isfinite(self.acceleration)
 
     @cached_property
     def loaded(self) -> np.ndarray:
-        """True for freedoms whose torque is limited."""
+        """True for coordinates whose torque is limited."""
         return np.isfinite(self.effort)
 
     @cached_property
@@ -252,10 +255,10 @@ def _spread(values: np.ndarray) -> np.ndarray:
 
 
 def _errors(second: np.ndarray) -> np.ndarray:
-    """How far curves may be from parabolas with these second differences (N, r).
+    """Return the largest deviation of curves from parabolas with these second differences (N, r).
 
-    The smaller one of the changes to the two neighbours counts: at a break of the path the other
-    is not that of a smooth curve.
+    The smaller one of the changes to the two neighbours counts: at a break of the path the other is
+    not that of a smooth curve.
     """
     if len(second) == 1:
         return np.abs(second)
@@ -273,7 +276,7 @@ def _profile(on: Along, x: np.ndarray) -> PPoly:
     if not np.all(np.isfinite(dt)):
         k = int(np.argmax(~np.isfinite(dt)))
         problem = f"the motion stops at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
-        remedy = "check the torque limits there, or give a finer grid"
+        remedy = "check the torque limits there, or use a finer grid"
         raise InputError("E-PATH-029", problem, remedy, part="time_optimal")
     bend = 0.25 * (x[1:] - x[:-1]) / on.length
     t = np.concatenate([[0.0], np.cumsum(dt)])
@@ -291,18 +294,18 @@ def _infeasible(on: Along, found: Speeds, start_speed: float) -> InputError:
         j = int(np.argmax(share))
         name = _freedom(on.robot, j)
         problem = (
-            f"{place}, {name} needs {abs(held[j]):.4g} (N m or N) to hold still, "
-            f"but its limit is {on.effort[j]:.4g}"
+            f"{place}, {name} needs {abs(held[j]):.4g} (N m or N) to stand still, but "
+            f"its limit is {on.effort[j]:.4g}"
         )
-        remedy = "raise effort=, or choose another path"
+        remedy = "increase `effort`, or choose another path"
         return InputError("E-PATH-030", problem, remedy, part="time_optimal")
     if k == 0 and found.low[0] <= found.high[0]:
         low, high = (math.sqrt(max(each, 0.0)) for each in (found.low[0], found.high[0]))
-        problem = f"start_speed {start_speed:g} is outside of {low:.6g} to {high:.6g}"
-        remedy = "change start_speed=, from which the limits can be met"
+        problem = f"start_speed {start_speed:g} is outside {low:.6g} to {high:.6g}"
+        remedy = "choose a start_speed within the limits"
         return InputError("E-PATH-031", problem, remedy, part="time_optimal")
-    problem = f"{place}, no speed meets all limits"
-    remedy = "raise the limits, or choose another path"
+    problem = f"{place}, no speed satisfies all limits"
+    remedy = "increase the limits, or choose another path"
     return InputError("E-PATH-032", problem, remedy, part="time_optimal")
 
 

@@ -230,20 +230,20 @@ def _fastest(
         beyond = np.abs(v) > given[0]
         if np.any(beyond):
             k = int(np.argmax(beyond))
-            problem = f"{w}[{k}] is {v[k]:g}, beyond the velocity limit {given[0][k]:g}"
+            problem = f"{w}[{k}] is {v[k]:g}, which exceeds the velocity limit {given[0][k]:g}"
             raise InputError(
-                "E-PATH-033", problem, f"give a smaller {w}, or raise velocity=", part=name
+                "E-PATH-033", problem, f"reduce {w}, or increase `velocity`", part=name
             )
     axes, directions = _axes(at, given, rates, name)
     longest = max((axis.fastest[0] for axis in axes), default=0.0)
     if longest == 0.0:
-        problem = "the two positions are the same, and the motion has no duration"
+        problem = "the two positions are equal, so the motion has no duration"
         raise InputError("E-PATH-034", problem, "give different positions", part=name)
     if duration is not None:
         wanted = positive("duration", duration, name)
         if wanted < longest * (1.0 - NEARLY):
-            problem = f"the limits need {longest:.9g} s, more than duration={wanted:g}"
-            raise InputError("E-PATH-035", problem, "give a longer one, or leave it out", part=name)
+            problem = f"the limits require {longest:.9g} s, more than duration={wanted:g}"
+            raise InputError("E-PATH-035", problem, "increase `duration`, or omit it", part=name)
         longest = max(wanted, longest)
     if synchronize:
         longest = _common(axes, longest, name)
@@ -272,8 +272,8 @@ def _axes(
     for where in dict.fromkeys((w.start, w.stop) for w in turning.values()):
         part = slice(*where)
         if any(np.any(v[part]) for v in rates):
-            problem = "joints with quaternions begin and end at rest"
-            raise InputError("E-PATH-036", problem, "leave out their qd0 and qd1", part=name)
+            problem = "joints with quaternions must start and end at rest"
+            raise InputError("E-PATH-036", problem, "omit their qd0 and qd1", part=name)
         if np.any(d[part]):
             far = np.abs(d[part])
             most = [float(np.min(x[part][far > 0.0] / far[far > 0.0])) for x in limits]
@@ -296,7 +296,7 @@ def _common(axes: list[Axis], shortest: float, name: str) -> float:
         low, high = high, high * SLOWER
         if high > 1e3 * shortest:
             problem = "no common duration was found"
-            raise InputError("E-PATH-037", problem, "give synchronize=False", part=name)
+            raise InputError("E-PATH-037", problem, "use synchronize=False", part=name)
     while high - low > NEARLY * high:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if possible(middle) else (middle, high)

@@ -82,7 +82,7 @@ class Course:
 
     @property
     def key(self) -> tuple[int, int]:
-        """How many accelerations and torques are limited."""
+        """Return the number of limited accelerations and torques."""
         return self.q1.shape[-1], self.held.shape[-1]
 
     def rows(self, lo: np.ndarray, hi: np.ndarray, top: np.ndarray) -> list[np.ndarray]:

@@ -87,11 +87,11 @@ def spline(
     gap = np.abs(at.space.difference(at.points[-1], at.points[0])).max()
     if ends == "periodic" and gap > 1e-9:
         problem = f"the last point is {gap:.3g} from the first"
-        raise InputError("E-PATH-020", problem, "end where it begins", part="spline")
+        raise InputError("E-PATH-020", problem, "end at the first point", part="spline")
     curved = [row for where, _ in at.space.brackets for row in range(where.start, where.stop)]
     if degree > 3 and curved:
-        problem = "degree 3 is the only one for rotations, poses and joints with quaternions"
-        raise InputError("E-PATH-021", problem, "leave out degree=", part="spline")
+        problem = "rotations, poses and joints with quaternions support only degree 3"
+        raise InputError("E-PATH-021", problem, "omit `degree`", part="spline")
     if not curved:
         return _flat(at, t, ends, degree)
     return _curved(at, t, ends, curved)
@@ -160,8 +160,8 @@ def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
         if np.abs(change).max() <= SETTLED * max(np.abs(w).max(), 1.0):
             break
     else:
-        problem = "the velocities at the points do not settle"
-        remedy = "add points, less than a quarter turn apart"
+        problem = "the velocities at the points did not converge"
+        remedy = "add points less than a quarter turn apart"
         raise InputError("E-PATH-023", problem, remedy, part="spline")
     ends_at = at.space.rates(d, [w[1:]])[0]
     pieces = [
@@ -183,7 +183,7 @@ def _accelerations(
 
 
 def _jumps(space: Space, h: np.ndarray, d: np.ndarray, w: np.ndarray, ends: Ends) -> np.ndarray:
-    """What the equations of the spline lack: zero where accelerations are continuous."""
+    """Return the residual of the spline equations: zero where accelerations are continuous."""
     begin, finish = _accelerations(space, h, d, w)
     inner = finish[:-1] - begin[1:]
     if ends == "natural":

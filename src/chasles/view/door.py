@@ -38,7 +38,7 @@ HEADERS = {
 """Headers of every answer; the content security policy is added to them."""
 
 FRAMES = ("http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "vscode-webview:")
-"""Where notebooks are; a page that frames the view must also know its token."""
+"""Origins of notebooks; a page that frames the view must also know its token."""
 
 
 def served() -> Path:
@@ -75,10 +75,10 @@ class Door:
         """Return why a request is refused; empty if it is not."""
         hosts = request.headers.get_all("Host")
         if len(hosts) != 1 or not self.knows(hosts[0], port):
-            return "This host is not served here; `allow` names further hosts."
+            return "This host is not allowed; list further hosts in `allow`."
         origins = request.headers.get_all("Origin")
         if len(origins) > 1 or not all(self._same(origin, hosts[0]) for origin in origins):
-            return "Pages of other origins are refused; `allow` names further hosts."
+            return "Pages of other origins are rejected; list further hosts in `allow`."
         token = _steps(request)[0].encode("utf-8", "replace")
         if not hmac.compare_digest(token, self.token.encode()):
             return "The address has no valid token; open the address that chasles printed."
@@ -96,14 +96,14 @@ class Door:
         return number == port and name in own
 
     def _same(self, origin: str, host: str) -> bool:
-        """Whether a page's origin is the host that it asks, or an allowed one."""
+        """Return True if a page's origin is the requested host, or an allowed one."""
         found = urlsplit(origin)
         if found.scheme not in ("http", "https") or f"{found.scheme}://{found.netloc}" != origin:
             return False
         return found.netloc.lower() == host.lower() or self._allowed(found.netloc)
 
     def _allowed(self, host: str) -> bool:
-        """Whether a host is in `allow`, by its name with its port or by its name alone."""
+        """Return True if a host is in `allow`, by its name with its port or by its name alone."""
         return host.lower() in self.allow or _parted(host)[0] in self.allow
 
     def policy(self, host: str) -> str:
@@ -134,7 +134,9 @@ def checked(allow: Sequence[str]) -> tuple[str, ...]:
 
 
 def _parted(host: str) -> tuple[str, int]:
-    """The name in lower case and the port of a host, 80 if it has none; empty if it is no host."""
+    """Return the name in lower case and the port of a host, 80 by default; empty if it is not a
+    host.
+    """
     found = _HOST.fullmatch(host)
     return (found[1].lower(), int(found[2] or 80)) if found else ("", 0)
 
@@ -179,7 +181,7 @@ def open_server(door: Door, port: int) -> Any:
     if not started or known is None:
         server.stop()
         problem = f"viser {viser.__version__} is not known to be safe"
-        raise ModelError("E-VIEW-007", problem, "pip install 'chasles[view]'")
+        raise ModelError("E-VIEW-007", problem, "run pip install 'chasles[view]'")
     inputs.known = known
     return server
 

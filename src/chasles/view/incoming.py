@@ -35,7 +35,7 @@ def objection(letter: bytes | str, inputs: Inputs) -> str:
         return f"messages of type {shown(kind)!r} are not accepted"
     wanted = FIELDS[kind]
     if fields.keys() != wanted.keys():
-        return f"{kind} has other fields than {', '.join(wanted)}"
+        return f"{kind} has fields other than {', '.join(wanted)}"
     for name, holds in wanted.items():
         if not holds(fields[name]):
             return f"{kind}: {name} has a wrong shape or a value that is not finite"

@@ -1,4 +1,4 @@
-"""A robot in the scene, and what can be drawn over it: frames, mass centre, ellipsoids, forces."""
+"""A robot in the scene, and its overlays: frames, center of mass, ellipsoids, forces."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -23,12 +23,13 @@ PER_RATE = 0.25
 
 
 class Figure:
-    """A robot and where it stands now.
+    """A robot and its current state.
 
-    q: its configuration. t: the time (s) that it is asked at, if it depends on it. size: about how
-    large it is, in m. bounds: of what was drawn at the start, least and greatest (2, 3), in the
-    world. nodes: of the scene, by body. shapes: nodes of what is drawn, with their opacity. notes:
-    what could not be drawn. overlays: what is drawn anew when it has moved, by their `draw`.
+    `q` is its configuration and `t` the time (s) of evaluation, if it depends on time. `size` is
+    its approximate size in m. `bounds` (2, 3) are the least and greatest coordinates of the drawn
+    shapes at the start, in the world. `nodes` are those of the scene by body, `shapes` those of the
+    drawn shapes with their opacity. `notes` lists shapes that could not be drawn. `overlays` are
+    redrawn by their `draw` when the robot has moved.
     """
 
     def __init__(self, server: Any, robot: Robot, root: str, offset: np.ndarray) -> None:
@@ -97,7 +98,7 @@ def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
 
 
 def _size(robot: Robot, q: np.ndarray) -> float:
-    """The diagonal of the box around all joints, frames and centres of mass."""
+    """Return the diagonal of the box around all joints, frames and centers of mass."""
     model = robot.model.at(0.0)
     R, p = posture.poses(model, q)
     points = [np.zeros(3), *joined(model, WORLD)]
@@ -146,11 +147,11 @@ class Overlay:
         raise NotImplementedError
 
     def update(self, figure: Figure) -> None:
-        """Draw it anew; nodes that bodies carry move by themselves."""
+        """Draw it again; nodes that bodies carry move by themselves."""
 
 
 class Transparency(Overlay):
-    """The robot's shapes, seen through: centres of mass and ellipsoids lie inside them."""
+    """Transparent shapes of the robot: centers of mass and ellipsoids lie inside them."""
 
     label = "See through"
 
@@ -182,9 +183,9 @@ class Frames(Overlay):
 
 
 class CenterOfMass(Overlay):
-    """A ball at the centre of mass of all moving bodies."""
+    """A ball at the center of mass of all moving bodies."""
 
-    label = "Centre of mass"
+    label = "Center of mass"
 
     def made(self, figure: Figure) -> Iterator[Any]:
         name = f"{figure.root}/centre of mass"
@@ -220,7 +221,7 @@ class InertiaEllipsoids(Overlay):
 
 
 class Arrows(Overlay):
-    """Sets of arrows, each of a colour."""
+    """Sets of arrows, each with a color."""
 
     colors: ClassVar[dict[str, tuple[int, int, int]]]
 

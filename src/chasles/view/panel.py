@@ -32,7 +32,7 @@ SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
 
 
 class Panel:
-    """The panel of one figure, moved under `lock`; only independent freedoms can be dragged."""
+    """The panel of one figure, moved under `lock`; only independent coordinates can be dragged."""
 
     def __init__(self, server: Any, figure: Figure, lock: Any) -> None:
         self.figure, self.lock = figure, lock
@@ -88,7 +88,7 @@ class Panel:
             try:
                 target.follow(phase)
             except ValueError as error:
-                trouble = f"It cannot go there: {said(error)}"
+                trouble = f"Target not reachable: {said(error)}"
             self.refresh(trouble)
 
     def _choose(self, overlay: Manipulability | Target, frame: str) -> None:
@@ -112,7 +112,7 @@ class Panel:
                 value = self.freedoms[k].within(float(self.sliders[k].value))
                 figure.move(moved(figure.robot, figure.q, k, value))
             except ValueError as error:
-                trouble = f"It cannot go there: {said(error)}"
+                trouble = f"Target not reachable: {said(error)}"
             self.refresh(trouble)
 
     def refresh(self, trouble: str = "") -> None:

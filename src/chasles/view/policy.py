@@ -58,8 +58,8 @@ def hashes(page: Path) -> tuple[str, ...]:
     if len(scripts) < 2:
         import viser
 
-        problem = f"the page of viser {viser.__version__} is not known"
-        raise ModelError("E-VIEW-008", problem, "pip install 'chasles[view]'")
+        problem = f"the page of viser {viser.__version__} is not known to be safe"
+        raise ModelError("E-VIEW-008", problem, "run pip install 'chasles[view]'")
     digests = (hashlib.sha256(script).digest() for script in scripts)
     return tuple(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 

@@ -65,16 +65,16 @@ def quaternions(R: np.ndarray) -> np.ndarray:
 
 
 def displacement(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """Displacement of each freedom from neutral (nv,): the coordinate of a joint with one."""
+    """Return the displacement of each degree of freedom from neutral (nv,)."""
     return robot.difference(robot.neutral(), q)
 
 
 def moved(robot: Robot, q: np.ndarray, k: int, value: float) -> np.ndarray:
-    """The configuration in which freedom k is at `value`, and the others where they were.
+    """Return the configuration with coordinate k at `value` and the others unchanged.
 
-    Of a robot with loops k is one of its independent freedoms, and the dependent ones follow from
-    where they are, in small steps, so that the mechanism stays on its branch. Raises
-    `chasles.LoopError` where it cannot go there.
+    For a robot with loops, k is an independent coordinate, and the dependent ones follow, in small
+    steps, so that the mechanism stays on its branch. Raises `chasles.LoopError` where it cannot go
+    there.
     """
     v = displacement(robot, q)
     v[k] = value
@@ -122,10 +122,10 @@ def box_lengths(ellipsoid: Ellipsoid) -> np.ndarray:
 
 
 def of_manipulability(robot: Robot, q: np.ndarray, frame: str) -> Ellipsoid:
-    """Velocities of a frame's origin, in the world, of all joint rates of length 1: (m/s)/(rad/s).
+    """Return the velocities of a frame's origin, in the world, for joint velocities of length 1.
 
-    The semi-axes are singular values of the Jacobian's linear rows (Yoshikawa 1985). Of a robot
-    with loops the rates are those of its independent freedoms, which the others follow.
+    The semi-axes are singular values of the Jacobian's linear rows (Yoshikawa 1985). For a robot
+    with loops the velocities are those of its independent coordinates.
     """
     J = robot.jacobian(q, frame=frame, axes="world", at="frame")[3:]
     J = J @ robot.mechanism.closing.directions(q)
@@ -140,7 +140,9 @@ def of_manipulability(robot: Robot, q: np.ndarray, frame: str) -> Ellipsoid:
 
 
 def holding_forces(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """Joint forces (nv,) that hold the robot still; with loops, of its independent freedoms."""
+    """Return joint torques (nv,) that hold the robot still; with loops, those of independent
+    coordinates.
+    """
     rest = np.zeros(robot.nv)
     return robot.inverse_dynamics(q, rest, rest, actuated=robot.independent)
 

@@ -29,7 +29,7 @@ COARSER = 1.3
 
 
 class Solid(NamedTuple):
-    """Triangles in a body's frame: corners, faces, colour; closed: they face outward all around."""
+    """Triangles in a body's frame: corners, faces, color; closed: they face outward all around."""
 
     body: int
     vertices: np.ndarray
@@ -72,8 +72,8 @@ def _said(missing: list[str]) -> Iterator[str]:
         names = [name for name in missing if package_of(name) == package]
         count = f"{len(names)} meshes are" if len(names) > 1 else "a mesh is"
         some = ", ".join(names[:2]) + (", ..." if len(names) > 2 else "")
-        remedy = f"; add the folder that holds {package} to ROS_PACKAGE_PATH" if package else ""
-        yield f"{count} not found, or of no known kind: {some}{remedy}"
+        remedy = f"; add the folder that contains {package} to ROS_PACKAGE_PATH" if package else ""
+        yield f"{count} not found, or of unknown type: {some}{remedy}"
 
 
 def _seen(model: Model, shape: ShapeData, notes: list[str], missing: list[str]) -> Iterator[Solid]:
@@ -88,7 +88,7 @@ def _seen(model: Model, shape: ShapeData, notes: list[str], missing: list[str]) 
 def _meshes(
     model: Model, shape: ShapeData, notes: list[str], missing: list[str]
 ) -> Iterator[tuple[Any, tuple[float, ...]]]:
-    """The triangles of a shape in its own frame, each with a colour of their own."""
+    """Return the triangles of a shape in its own frame, each mesh with its own color."""
     from trimesh import creation
 
     if shape.kind != "mesh":
@@ -117,7 +117,7 @@ def _meshes(
 
 
 def _own_color(mesh: Any) -> tuple[float, ...]:
-    """The colour of a mesh file; grey where it has none."""
+    """Return the color of a mesh file; gray by default."""
     if not getattr(mesh.visual, "defined", False):
         return GREY
     visual = getattr(mesh.visual, "material", mesh.visual)

@@ -43,12 +43,14 @@ def check_video(path: str | os.PathLike[str], *, overwrite: bool = False) -> Pat
     """Raise an error at once if a video cannot be written to a path."""
     file = Path(path)
     if file.suffix.lower() not in SUFFIXES:
-        problem = "unknown kind of video"
+        problem = "unknown video format"
         raise InputError(
-            "E-VIEW-020", problem, f"end the name in {' or '.join(SUFFIXES)}", file=file
+            "E-VIEW-020", problem, f"use a file name ending in {' or '.join(SUFFIXES)}", file=file
         )
     if not file.absolute().parent.is_dir():
-        raise FileError("E-VIEW-021", "there is no such folder", "make it first", file=file.parent)
+        raise FileError(
+            "E-VIEW-021", "the folder does not exist", "create it first", file=file.parent
+        )
     check_target(file, overwrite=overwrite)
     _writer_package(file)
     _browser()
@@ -97,10 +99,10 @@ def record(
     file = check_video(path, overwrite=overwrite)
     if viewer.playback is None:
         problem = "the view has no motion to record"
-        raise InputError("E-VIEW-022", problem, "give motion= (or --motion)", part="record")
+        raise InputError("E-VIEW-022", problem, "give `motion` (or --motion)", part="record")
     if not (rate > 0.0 and speed > 0.0 and all(8 <= each <= 8192 for each in size)):
-        problem = f"rate {rate!r}, speed {speed!r} and size {size!r} must be above 0"
-        raise InputError("E-VIEW-023", problem, "give other numbers", part="record")
+        problem = f"rate {rate!r}, speed {speed!r} and size {size!r} must be positive"
+        raise InputError("E-VIEW-023", problem, "give positive numbers", part="record")
     width, height = (2 * (each // 2) for each in size)  # which the encoder needs
     playback = viewer.playback
     instants = np.arange(playback.first, playback.last + 0.5 * speed / rate, speed / rate)
@@ -166,7 +168,7 @@ def _browser() -> str:
     for name in BROWSERS:
         if found := shutil.which(name):
             return found
-    problem = "recording needs a browser that draws without a window"
+    problem = "recording needs a headless browser"
     raise ModelError("E-VIEW-026", problem, f"install one of {', '.join(BROWSERS[:3])}")
 
 
@@ -181,7 +183,7 @@ def _writer_package(file: Path) -> None:
         else:
             import imageio  # noqa: F401
     except ImportError:
-        remedy = "pip install 'chasles[view]'"
+        remedy = "run pip install 'chasles[view]'"
         raise ModelError("E-VIEW-027", f"{file.suffix} videos need imageio", remedy) from None
 
 

@@ -29,7 +29,7 @@ PICTURE = (1600, 1000)
 """Width and height of a screenshot at most, in pixels."""
 
 FRAME = 'referrerpolicy="no-referrer" sandbox="allow-scripts allow-same-origin allow-downloads"'
-"""What a notebook's frame around a page says of it."""
+"""Attributes of a notebook's frame around a page."""
 
 
 class Viewer:
@@ -51,7 +51,7 @@ class Viewer:
         for package in ("viser", "trimesh"):
             if importlib.util.find_spec(package) is None:
                 problem = f"the viewer needs {package}"
-                raise ModelError("E-VIEW-005", problem, "pip install 'chasles[view]'")
+                raise ModelError("E-VIEW-005", problem, "run pip install 'chasles[view]'")
         played = None if motion is None else read(motion, robots[0])
         door = Door(host, checked(allow))
         with _quiet():
@@ -159,28 +159,27 @@ def show(
     port: int = PORT,
     allow: Sequence[str] = (),
 ) -> Viewer:
-    """Show a robot in a browser, and perhaps another one beside it; returns the running view.
+    """Show a robot in a browser, optionally next to another one; return the running viewer.
 
-    motion: a file, the folder of a simulation, or a trajectory to play; the robot beside plays it
-    too if its joints have the same names. host: the interface that is listened on; other machines
-    see the page only if it is one of theirs. port: the first that is free from here on; 0 is any.
-    allow: further hosts that browsers reach the page by, such as a reverse proxy or a notebook
-    server: "hub.example.org" or "hub.example.org:8000". Only requests with the token of `url` are
-    answered.
+    motion: a file, the folder of a simulation, or a trajectory to play; the second robot plays it
+    too if its joints have the same names. host: the interface to listen on; by default other
+    machines have no access. port: the first port to try; 0 is any free one. allow: further hosts
+    that browsers reach the page by, such as a reverse proxy or a notebook server: "hub.example.org"
+    or "hub.example.org:8000". Only requests with the token of `url` are answered.
     """
     for given in (robot, beside):
         if not isinstance(given, Robot | None):
             problem = f"give a robot, not {type(given).__name__}"
             raise ArgumentError("E-VIEW-002", problem, part="show")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 65536:
-        problem = f"a port is a whole number from 0 to 65535, not {port!r}"
+        problem = f"port must be an integer from 0 to 65535, not {port!r}"
         raise InputError("E-VIEW-003", problem, part="show")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         socket.create_server((host, 0), family=family).close()
     except OSError as error:
-        problem = f"nothing can listen on {host!r} here ({error})"
-        remedy = "leave out host, or give an address of this machine"
+        problem = f"cannot listen on {host!r} ({error})"
+        remedy = "omit `host`, or give an address of this machine"
         raise InputError("E-VIEW-004", problem, remedy, part="show") from None
     robots = [robot] if beside is None else [robot, beside]
     return Viewer(robots, motion=motion, host=host, port=port, allow=allow)

@@ -80,10 +80,9 @@ def slipping(model: Model, q: Position, K: Matrix, v: Vector, rows: Sequence[int
 
 
 def strayed(model: Model, rows: Sequence[int], error: Vector, size: Number) -> Number:
-    """The squared error of rates (or accelerations) in some rows.
+    """Return the squared error of velocities (or accelerations) in some rows.
 
-    Dimensionless by the scales of these, and beside the squared size of all rates where that is
-    more than 1.
+    The error is dimensionless, relative to the squared size of all velocities if that exceeds 1.
     """
     scales = model.closure.scales
     scaled = Vector(tuple(scales[r] * e for r, e in zip(rows, error, strict=True)))
@@ -175,7 +174,7 @@ def direct(
 class Elimination(NamedTuple):
     """x = G y + g solves K x = k, over coordinates in tree order; y are the independent ones.
 
-    ratios: the pivots beside those where the closure was chosen.
+    `ratios` holds the pivots relative to those where the closure was chosen.
     """
 
     G: Matrix

@@ -80,8 +80,9 @@ def actuator_forces(
 ) -> tuple[TreeVector, Health]:
     """G_u' u = G' tau, where tau moves the tree so (Featherstone 2008, Eq 8.61-8.63).
 
-    The u of least sum of weights u^2, where there are more actuators than freedoms. The closure's
-    independent coordinates are actuated, so that G_u has a unit matrix in it.
+    The result has the smallest sum of weights u^2 if there are more actuators than degrees of
+    freedom. The closure's independent coordinates are actuated, so that G_u has a unit matrix in
+    it.
     """
     order, place, rows = model.in_tree_order, tree_places(model), model.closure.rows
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)

@@ -303,7 +303,7 @@ class Piece:
         return total
 
     def moved(self, f: Mapping[int, Force]) -> dict[int, Motion]:
-        """What forces on handles add to the accelerations of all handles."""
+        """Return the accelerations of all handles due to forces on handles."""
         return {h: self.acceleration(h, f) - self.b[h] for h in self.b}
 
 

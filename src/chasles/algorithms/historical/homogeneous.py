@@ -25,9 +25,10 @@ from chasles.model.spaces import (
 
 
 class Chain(NamedTuple):
-    """The matrices M, L (one for each freedom), W, H and J of every body, all in the base frame.
+    """The matrices M, L (one per degree of freedom), W, H and J of every body, all in the base
+    frame.
 
-    H is less gravity: the base is taken to accelerate upward.
+    Gravity is subtracted from H: the base accelerates upward.
     """
 
     M: dict[int, homogeneous.Position]
@@ -54,12 +55,12 @@ def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
 
 
 def screws(joint: Joint, q: Vector) -> tuple[Screw, ...]:
-    """L of each freedom of a joint, in the frame of the body that it carries."""
+    """Return L for each degree of freedom of a joint, in the frame of its child body."""
     return tuple(map(Screw.of, joint.subspace(q).columns))
 
 
 def along(screws: tuple[Screw, ...], rates: Vector) -> homogeneous.Velocity:
-    """W = L qd, summed over the freedoms of a joint."""
+    """Return W = L qd, summed over the degrees of freedom of a joint."""
     moving = (l.velocity(rate) for l, rate in zip(screws, rates, strict=True))
     return sum(moving, homogeneous.Velocity.zero())
 

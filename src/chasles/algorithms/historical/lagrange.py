@@ -163,9 +163,9 @@ def closed_form_uicker_kahn(model: Model, q: Position) -> Form:
     """D_ab = sum of tr(W_a J W_b'), C_bc(a) = sum of tr(W_a J W_bc'), G_a = -sum of g . W_a c.
 
     The sums are over all bodies; J is a body's pseudo-inertia, c its last column. W takes
-    homogeneous coordinates of the body to the base frame, W_a is its derivative by a freedom, W_bc
-    the second one. Where velocities are not rates of coordinates, W_bc is the symmetric part of
-    what makes the acceleration Wdd = sum of W_b qdd_b + sum of W_bc qd_b qd_c.
+    homogeneous coordinates of the body to the base frame, W_a is its derivative with respect to a
+    coordinate, W_bc the second one. Where velocities are not rates of coordinates, W_bc is the
+    symmetric part of what makes the acceleration Wdd = sum of W_b qdd_b + sum of W_bc qd_b qd_c.
     """
     own, g, W = freedoms(model), Vector((*model.gravity_vector, 0.0)), {WORLD: Matrix.identity(4)}
     first: dict[int, dict[Freedom, Matrix]] = {WORLD: {}}
@@ -206,10 +206,11 @@ def christoffel(
 def closed_form_christoffel(model: Model, q: Position) -> Form:
     """C_bc(a) = (dD_ab/dq_c + dD_ac/dq_b - dD_bc/dq_a) / 2 (5.2.18), where velocities are rates.
 
-    In base coordinates: S the freedoms, I all bodies beyond a joint frozen into one; D_ab is
-    S_a . I S_b with I of the outer joint. Where velocities are not rates of coordinates the
-    derivatives are along `integrate`, and the equation is that of Boltzmann and Hamel: to the
-    symbols are added ([a, b] . I S_c + [a, c] . I S_b) / 2 with the brackets of a joint's freedoms.
+    In base coordinates, S are the motion subspaces and I the composite inertia of all bodies beyond
+    a joint; D_ab is S_a . I S_b with I of the outer joint. Where velocities are not rates of
+    coordinates the derivatives are along `integrate`, and the equation is that of Boltzmann and
+    Hamel: to the symbols are added ([a, b] . I S_c + [a, c] . I S_b) / 2 with the brackets of a
+    joint's motion subspaces.
     """
     S, p, change, bracket = _in_base(model, q)  # (S, I of 5.2.17)
     none = Motion.zero()
@@ -236,11 +237,11 @@ def closed_form_christoffel(model: Model, q: Position) -> Form:
 
 
 class _InBase(NamedTuple):
-    """In base coordinates: freedoms S, and how they change.
+    """Motion subspaces S in base coordinates, and their derivatives.
 
-    p[i, a]: the momentum I_i S_a of all bodies beyond joint i, for unit rate of a freedom.
-    change[a, c]: of S_a with q_c, seen from what c carries; absent where c carries a along.
-    bracket[a, b]: of two freedoms of one joint, in the joint's own group.
+    p[i, a]: the momentum I_i S_a of all bodies beyond joint i, for a unit joint velocity. change[a,
+    c]: of S_a with q_c, seen from what c carries; absent where c carries a along. bracket[a, b]: of
+    two degrees of freedom of one joint, in the joint's own group.
     """
 
     S: dict[Freedom, Motion]

@@ -33,7 +33,7 @@ from chasles.model.spaces import (
 
 
 def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
-    """The forces of unit acceleration of one freedom, all else at rest and without gravity.
+    """The forces for a unit acceleration of one coordinate, at rest and without gravity.
 
     Walker and Orin's first methods (1982; Balafoutis and Patel 1991, Eq 6.2.4), by algorithm 5.7.
     """
@@ -51,8 +51,9 @@ def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
 def mass_matrix_composite_3x3(model: Model, q: Position) -> InertiaMatrix:
     """Walker and Orin's third method (1982; Balafoutis and Patel 1991, algorithm 6.1).
 
-    mbar, R, E: mass, centre and inertia about the centre of all bodies beyond a joint, frozen into
-    one. f and N: the force, and the moment about that centre, for unit acceleration of a freedom.
+    mbar, R and E are mass, center of mass and inertia about it of the composite body beyond a
+    joint. f and N are the force and the moment about that center for a unit acceleration of a
+    coordinate.
     """
     X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
     S = {i: joint.subspace(q[i]) for i, _, joint, _ in model.outward()}
@@ -74,7 +75,7 @@ def mass_matrix_composite_3x3(model: Model, q: Position) -> InertiaMatrix:
 def mass_matrix_orthogonal_complement(model: Model, q: Position) -> InertiaMatrix:
     """D = T' M T (Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.10-14).
 
-    At a body's centre of mass the inertia M is a block of rotation and a mass.
+    At a body's center of mass the inertia M is a block of rotation and a mass.
     """
     D, twists = Blocks(), centred_twists(model, q)
     for k, _, joint, I in model.outward():
@@ -112,7 +113,7 @@ def mass_matrix_factored_complement(model: Model, q: Position) -> InertiaMatrix:
 def centred_twists(model: Model, q: Position) -> dict[int, dict[int, Motions]]:
     """T of each body: its twists for unit rates of the joints that move it (Eq 6.2.12, 6.2.14).
 
-    They are those of its centre of mass, along its own axes.
+    They refer to its center of mass and its own axes.
     """
     T: dict[int, dict[int, Motions]] = {WORLD: {}}
     centred = {}
@@ -163,7 +164,7 @@ def forward_dynamics_orthogonal_complement(
 
 
 def _rates(model: Model, q: Position, qd: Velocity) -> Vector:
-    """For each body its twist, at its centre of mass and along its own axes, and its joint's qd."""
+    """Return for each body its twist at its center of mass, in its own axes, and its joint's qd."""
     v, rows = {WORLD: Motion.zero()}, []
     for i, p, joint, I in model.outward():
         v[i] = joint.transform(q[i]) @ v[p] + joint.subspace(q[i]) @ qd[i]
@@ -172,7 +173,7 @@ def _rates(model: Model, q: Position, qd: Velocity) -> Vector:
 
 
 def _momenta(model: Model, t: Vector) -> Vector:
-    """M t: the momentum of each body at its centre of mass, and that of its joint's rotor."""
+    """Return M t: the momentum of each body at its center of mass, and that of its joint's rotor."""
     rows, rest = [], t.entries
     for _, _, joint, I in model.outward():
         twist, qd, rest = rest[:6], rest[6 : 6 + joint.nv], rest[6 + joint.nv :]
@@ -189,11 +190,11 @@ _VANISHED = 1e-30
 def forward_dynamics_conjugate_gradient(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """D qdd = tau - b in as many steps as there are freedoms, and D is never formed.
+    """D qdd = tau - b in as many steps as there are degrees of freedom, without forming D.
 
-    Walker and Orin's fourth method (1982; Balafoutis and Patel 1991, section 6.2): D p is what
-    inverse dynamics asks for the accelerations p, at rest and without gravity. Each residual r is
-    made conjugate to all directions before it, not to the last alone: the short recurrence is equal
+    Walker and Orin's fourth method (1982; Balafoutis and Patel 1991, section 6.2): D p is the
+    inverse dynamics of the accelerations p, at rest and without gravity. Each residual r is made
+    conjugate to all directions before it, not to the last alone: the short recurrence is equal
     without rounding only, and with it n steps leave errors of 1e-6 on an arm, 1e-2 on a tree.
     """
     order, rest = model.in_tree_order, model.at_rest()

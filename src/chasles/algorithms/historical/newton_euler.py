@@ -14,7 +14,7 @@ from chasles.model.spaces import ABSENT, Effort, Position, Velocity, Wrenches
 def newton_euler_tensor(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Newton and Euler about the centres of mass (Balafoutis and Patel 1991, algorithm 5.6).
+    """Newton and Euler about the centers of mass (Balafoutis and Patel 1991, algorithm 5.6).
 
     f, eta: force and moment that a joint transmits, in the axes and about the origin of its body.
     """
@@ -41,9 +41,10 @@ def kane(
 ) -> Effort:
     """Kane's equations by recursion (Angeles, Ma, Rojas 1989; Balafoutis and Patel 1991, 5.2.36).
 
-    The freedoms of a joint are the partial velocities, at its origin, of all bodies beyond it. N
-    and R, the moment and force that move these (less what acts on them), are gathered link by link,
-    in link axes. Centres accelerate by the tensor Omega; Euler's equation is that of vectors.
+    The motion subspace of a joint holds the partial velocities, at its origin, of all bodies beyond
+    it. N and R, the moment and force that move these (less what acts on them), are gathered link by
+    link, in link axes. Centers of mass accelerate by the tensor Omega; Euler's equation is that of
+    vectors.
     """
     X, S, Omega, _, sdd = chain(model, q, qd, qdd)
     R, N, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
@@ -68,7 +69,8 @@ def kane_sum(
     """tau_i = z_i . sum of (M_cj + r_ij x F_j), or z_i . sum of F_j, over all bodies j beyond.
 
     The sum as it stands (Balafoutis and Patel 1991, Eq 5.2.36; Angeles, Ma, Rojas 1989), in base
-    axes: F and M_c are what moves body j, r_ij goes from the origin of joint i to its centre.
+    axes: F and M_c are what moves body j, r_ij goes from the origin of joint i to its center of
+    mass.
     """
     _, S, Omega, _, sdd = chain(model, q, qd, qdd)
     W, external = body_transforms(model, q), external_efforts(model, q, f_ext)

@@ -20,7 +20,7 @@ def sensitivities_closed_form(
     Along base axes. Of joint i and a joint j inside it, the link of i with all that it carries
     feels both: rows i are its forces along i for changes of j as it sees them, columns i are its
     forces for changes of i as j sees them. s, sd: place and velocity of o_i seen from o_j. The book
-    has revolute joints of a chain; other freedoms have terms of the origin's own motion.
+    has revolute joints of a chain; other joints add terms of the origin's own motion.
     """
     moving = chain(model, q, qd, qdd)
     X0, links, own = body_transforms(model, q), augmented(model, moving.X), {}

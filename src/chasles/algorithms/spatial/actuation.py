@@ -1,7 +1,7 @@
 """Actuators: joint forces of controls and activations, and rates of activations.
 
-An actuator exerts a force along the velocity of its transmission, with moment arms for each freedom
-(mujoco.readthedocs.io, "Computation", actuation model).
+An actuator exerts a force along the velocity of its transmission, with a moment arm for each degree
+of freedom (mujoco.readthedocs.io, "Computation", actuation model).
 """
 
 import math
@@ -75,7 +75,7 @@ _FIELDS = {
     "actuator_velocity": "velocity",
     "actuator_force": "force",
 }
-"""What sensors on actuators read."""
+"""Fields that sensors on actuators read."""
 
 
 def _driven(
@@ -183,7 +183,7 @@ def _transmission(
 
 
 def _joint(model: Model, q: Position, each: Actuator) -> tuple[Number, Arms]:
-    """Along a joint: gears of several freedoms are a force and a moment, or a moment first."""
+    """Return the transmission along a joint; gears of several degrees of freedom are a wrench."""
     i, gear = each.body, Vector(each.data.gear)
     joint = model.bodies[i].joint
     if joint.nv == 1:

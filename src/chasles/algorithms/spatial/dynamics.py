@@ -130,7 +130,8 @@ def bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSEN
 
 
 def gravity_forces(model: Model, q: Position) -> Effort:
-    """The weight of everything beyond a joint, on the joint's freedom (Featherstone, Eq 5.12).
+    """The weight of all bodies beyond a joint, projected on its motion subspace (Featherstone, Eq
+    5.12).
 
     A rigid composite body is held like any other: only its mass m and first moment h count.
     """

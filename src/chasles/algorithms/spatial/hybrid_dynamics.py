@@ -29,8 +29,8 @@ def hybrid_dynamics(
 ) -> Mixed:
     """Articulated bodies, some with given acceleration (Featherstone 2008, tables 9.2 and 9.3).
 
-    A joint of known acceleration has no freedom left: it passes on the whole inertia of its body,
-    and its acceleration is part of the bias c.
+    A joint of known acceleration is not free: it passes on the complete inertia of its body, and
+    its acceleration is part of the bias c.
     """
     X, S, c, U, D, u, found = {}, {}, {}, {}, {}, {}, {}
     v, a = {WORLD: Motion.zero()}, {WORLD: -model.gravity}

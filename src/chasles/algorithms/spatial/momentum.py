@@ -25,11 +25,11 @@ def first_moment(model: Model, q: Position) -> tuple[Number, Vector]:
 
 
 def center_of_mass(model: Model, q: Position) -> Point:
-    """The centre of mass of all moving bodies, in the world."""
+    """The center of mass of all moving bodies, in the world."""
     m, h = first_moment(model, q)
     if isinstance(m, float) and m == 0.0:
-        problem = "what moves has no mass, hence no centre of mass"
-        remedy = "give links a mass, or ask the robot before its inertias were regrouped"
+        problem = "the moving bodies have no mass, so there is no center of mass"
+        remedy = "give the links masses, or use the robot from before its inertias were regrouped"
         raise ModelError("E-CALL-001", problem, remedy, part=f"robot {model.name!r}")
     return h * (1.0 / m)
 
@@ -51,7 +51,7 @@ def momentum(
 
 
 def centroidal_momentum_matrix(model: Model, q: Position) -> MomentumMatrix:
-    """A with momentum A qd at the centre of mass, world axes (Orin and Goswami 2008)."""
+    """A with momentum A qd at the center of mass, world axes (Orin and Goswami 2008)."""
     X0, G = body_transforms(model, q), center_of_mass(model, q)
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
     A = {}
@@ -74,8 +74,8 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 def potential_energy(model: Model, q: Position) -> Energy:
     """-g . m c of all moving bodies, and the energy of springs.
 
-    That of weight is zero when the centre of mass is at the world's origin. Weight that is
-    compensated has none, unless actuators compensate it, which store no energy.
+    The energy of gravity is zero with the center of mass at the origin of the world. Compensated
+    weight does not count unless actuators, which store no energy, compensate it.
     """
     weight = -model.gravity_vector.dot(first_moment(model, q)[1])
     return weight - energy_of_lifted(model, q) + spring_energy(model, q)

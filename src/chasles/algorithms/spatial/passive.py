@@ -141,7 +141,7 @@ def _drag(model: Model, q: Position, qd: Velocity, fluid: FluidData) -> dict[int
 
 
 def _on_box(v: Motion, wind: Vector, fluid: FluidData, box: BoxData) -> Force:
-    """The force on a box with a velocity, in its own axes at its centre."""
+    """Return the force on a box with a velocity, in its own axes at its center."""
     a, b, c = box.size
     w, u = v.angular, v.linear - wind
     round_ = (a + b + c) / 3.0

@@ -11,9 +11,9 @@ def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Regress
     """Y with M qdd + h = Y p, armature apart (Atkeson, An, Hollerbach 1986).
 
     A body's ten parameters are its mass, first moment (3) and inertia about the origin of its
-    link's frame (xx, yy, zz, xy, xz, yz), along that frame's axes. Velocities and accelerations
-    are those of three-vector Newton-Euler; each supporting joint's freedom is brought to the body
-    and multiplied with the body's inertia forces, one unit parameter at a time.
+    link's frame (xx, yy, zz, xy, xz, yz), along that frame's axes. Velocities and accelerations are
+    those of three-vector Newton-Euler; the motion subspace of each supporting joint is transformed
+    to the body and multiplied with the body's inertia forces, one unit parameter at a time.
     """
     X, S = {}, {}
     w, wd, a = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {WORLD: -model.gravity_vector}

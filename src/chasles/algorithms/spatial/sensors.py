@@ -295,7 +295,7 @@ def _center_velocity(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _angular_momentum(scene: Scene, sensor: SensorData) -> Vector:
-    """About the centre of mass of these links."""
+    """Return the angular momentum about the center of mass of these links."""
     _, _, momentum = _sums(scene, sensor.frame)
     return momentum.moment - _center(scene, sensor).cross(momentum.force)
 
@@ -386,4 +386,4 @@ READINGS: dict[str, Reading] = {
     "potential_energy": _potential,
     "kinetic_energy": lambda scene, s: (kinetic_energy(scene.model, scene.q, scene.qd),),
 }
-"""What each kind of sensor reads that follows from motion and external forces."""
+"""Readings of each kind of sensor that follow from motion and external forces."""

@@ -54,7 +54,7 @@ def in_world(model: Model, q: Position, qd: Velocity | None) -> Moving:
 
 
 Arms = dict[tuple[int, int], Number]
-"""How much freedom k of the joint of body i adds to a velocity: its moment arm."""
+"""Moment arms: the contribution of degree of freedom k of the joint of body i to a velocity."""
 
 
 class Course(NamedTuple):

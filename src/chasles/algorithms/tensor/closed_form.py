@@ -1,4 +1,4 @@
-"""The equation of motion in closed form: a number for every few freedoms."""
+"""The equations of motion in closed form, with a coefficient for each combination of coordinates."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -38,9 +38,9 @@ def vukobratovic(
 def closed_form_vukobratovic(model: Model, q: Position) -> Form:
     """D, C, G by mass, first moment and inertia of all bodies beyond a joint (Eq 5.2.19-20).
 
-    The book has revolute joints of a chain. A freedom is (z, v) here: v is zero for turning, z for
-    sliding, and every joint is made of such. G has the composite centre and the sign of a force
-    against gravity, unlike in print.
+    The book has revolute joints of a chain. A degree of freedom is (z, v) here: v is zero for a
+    rotation, z for a translation, and every joint consists of these. Unlike in print, G uses the
+    composite center of mass and the sign of a force against gravity.
     """
     links, S, bend = _generalised(model, q)  # (5.2.20a, 5.2.20b)
     own, g = freedoms(model), model.gravity_vector
@@ -83,8 +83,8 @@ def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
 class _Generalised(NamedTuple):
     """Along base axes and about their own origins: links with all that they carry.
 
-    S[i, a]: freedom a at the origin of link i, which it moves. bend[i, a, b]: there too, how two
-    freedoms of one joint change each other (`bends`).
+    S[i, a] is degree of freedom a at the origin of link i, which it moves. bend[i, a, b] is the
+    change of two degrees of freedom of one joint by each other (`bends`), at the same place.
     """
 
     links: dict[int, RigidInertia]
@@ -113,12 +113,12 @@ def _generalised(model: Model, q: Position) -> _Generalised:
 
 
 def freedoms(model: Model) -> dict[int, tuple[Freedom, ...]]:
-    """The freedoms of every joint."""
+    """Return the degrees of freedom of every joint."""
     return {i: tuple(Freedom(i, k) for k in range(joint.nv)) for i, _, joint, _ in model.outward()}
 
 
 def paths(model: Model) -> Iterator[tuple[int, list[Freedom]]]:
-    """Every body, and all freedoms that move it: the outer ones first."""
+    """Return every body with all degrees of freedom that move it, the outer ones first."""
     own = freedoms(model)
     for i in own:
         yield i, [a for j in model.support(i) for a in own[j]]
@@ -165,7 +165,7 @@ def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], 
 
 
 def by_joint(model: Model, numbers: Mapping[Freedom, Number]) -> dict[int, Vector]:
-    """A number for each freedom, as a vector for each joint."""
+    """Return one number per degree of freedom as a vector for each joint."""
     return {i: Vector(tuple(numbers[a] for a in own)) for i, own in freedoms(model).items()}
 
 
@@ -187,7 +187,9 @@ def efforts(
 
 
 def external_efforts(model: Model, q: Position, f_ext: Wrenches) -> dict[int, Vector]:
-    """J'F of every joint: the external forces on all bodies beyond it, along its freedoms."""
+    """J'F of every joint: external forces on all bodies beyond it, projected on its motion
+    subspace.
+    """
     f, tau = {WORLD: Force.zero()}, {}
     for i, *_ in model.outward():
         f[i] = f_ext[i]

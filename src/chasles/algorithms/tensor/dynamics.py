@@ -210,9 +210,9 @@ def _carriers(
 def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
     """The generalised link of a joint is all beyond it (Balafoutis and Patel 1991, algorithm 6.2).
 
-    U, E: its first and second moment about the joint's origin. What the augmented links hold of
-    them is constant where joints only turn. For unit acceleration of a freedom (w, v) it takes the
-    force w x U + mbar v and the moment E w + U x v, of which the book leaves out the last.
+    U, E: its first and second moment about the joint's origin. The part in the augmented links is
+    constant for revolute joints. A unit acceleration of a degree of freedom (w, v) needs the force
+    w x U + mbar v and the moment E w + U x v; the book omits the last term.
     """
     X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
     S = {i: joint.subspace(q[i]) for i, _, joint, _ in model.outward()}
@@ -231,10 +231,10 @@ def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
 def columns(
     model: Model, X: Mapping[int, Transform], S: Mapping[int, Motions], F: Mapping[int, Forces]
 ) -> Blocks:
-    """M[i, j]: F of joint i, passed inward to joint j, along the freedoms there.
+    """M[i, j]: F of joint i, passed inward to joint j and projected on its motion subspace.
 
-    F[i] has a column for each freedom of joint i: what accelerates all bodies beyond it, in the
-    axes and about the origin of body i. Armature stands on the diagonal.
+    F[i] has a column for each degree of freedom of joint i: the wrench that accelerates all bodies
+    beyond it, in the axes and about the origin of body i. Armature stands on the diagonal.
     """
     M = Blocks()
     parts = {i: _parts(transform) for i, transform in X.items()}

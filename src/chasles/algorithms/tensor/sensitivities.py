@@ -19,13 +19,14 @@ from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
 
 
 class Change(NamedTuple):
-    """The effect of one freedom of a joint on its body: (on rotation, on the origin), body axes.
+    """The effect of one degree of freedom of a joint on its body: (on rotation, on the origin),
+    body axes.
 
-    freedom: (z, 0) of a revolute joint, (0, z) of a prismatic one. zd2: twice what a step along it
-    adds to angular velocity. by_q: what that step adds to accelerations, in the book's terms
+    `freedom` is (z, 0) of a revolute joint, (0, z) of a prismatic one. zd2: twice what a step along
+    it adds to angular velocity. by_q: what that step adds to accelerations, in the book's terms
     (Omega z, sdd x z) or (0, Omega z); slid: of its second part, what the step does not merely turn
-    with the body, 0 or Omega z. by_qd: half of what a change of velocity adds, (w x z, 0) or
-    (0, w x z).
+    with the body, 0 or Omega z. by_qd: half of what a change of velocity adds, (w x z, 0) or (0, w
+    x z).
     """
 
     freedom: Motion
@@ -50,7 +51,7 @@ class Change(NamedTuple):
 def changes(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, moving: Chain
 ) -> dict[int, tuple[Change, ...]]:
-    """A change for each freedom of every joint; zd_j and zdd_j of (7.3.1-4) for any joint."""
+    """Return a change for each degree of freedom of every joint; zd_j and zdd_j of (7.3.1-4)."""
     found = {}
     for i, _, joint, _ in model.outward():
         S, sdd, zeta = moving.S[i], moving.sdd[i], moving.zeta[i]
@@ -66,12 +67,12 @@ def changes(
 def _change(
     Omega: AngularAcceleration, sdd: Vector, zeta: Vector, vJ: Motion, aJ: Motion, *column: Motion
 ) -> Change:
-    """The change by one freedom of a joint that moves with vJ and aJ.
+    """Return the change by one degree of freedom of a joint that moves with vJ and aJ.
 
-    column: the freedom s, and N, K, C as in `Slopes`.
+    column: the motion subspace s, and N, K, C as in `Slopes`.
 
-    The parent alone turns with w - vJ; what it makes of a vector x that the joint carries is
-    Omega x - aJ x x - (2 w - vJ) x (vJ x x), which is Omega x where the joint turns about x.
+    The parent alone turns with w - vJ; what it makes of a vector x that the joint carries is Omega
+    x - aJ x x - (2 w - vJ) x (vJ x x), which is Omega x where the joint turns about x.
     """
     s, N, K, C = column
     z, x, turning, sliding = s.angular, s.linear, vJ.angular, vJ.linear
@@ -117,9 +118,9 @@ def inverse_dynamics_sensitivities(
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """D0, V0, P0 of d tau = D0 d qdd + V0 d qd + P0 d q (Balafoutis and Patel 1991, algorithm 7.1).
 
-    The book has revolute joints of a chain. Other freedoms differ in the first values of rows
-    (B, f), C and of columns (H, -fh), (G, -fb) only, which then move inward as wrenches do; where
-    links branch, what they carry adds up.
+    The book has revolute joints of a chain. Other joints differ in the first values of rows (B, f),
+    C and of columns (H, -fh), (G, -fb) only, which then move inward as wrenches do; where links
+    branch, what they carry adds up.
     """
     moving = chain(model, q, qd, qdd)
     X, sdd, links = moving.X, moving.sdd, augmented(model, moving.X)

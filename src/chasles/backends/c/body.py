@@ -31,7 +31,7 @@ class Number:
 
     @cached_property
     def words(self) -> dict[str, str]:
-        """What `SPELLING` needs beside operands."""
+        """Words that `SPELLING` needs in addition to operands."""
         return {"f": self.function, "one": self.spelled(1.0), "zero": self.spelled(0.0)}
 
     def spelled(self, value: float) -> str:

@@ -74,12 +74,12 @@ class Function:
 
     @property
     def turns(self) -> bool:
-        """Whether the program has sines or cosines."""
+        """Return True if the program has sines or cosines."""
         return any(stage.angles for part in self.lowered.parts for stage in part.stages)
 
     @property
     def in_columns(self) -> bool:
-        """Whether the batch function works on columns."""
+        """Return True if the batch function works on columns."""
         return 0 < self.columns * LANE_BYTES <= MOST_STACK
 
     @property

@@ -30,10 +30,12 @@ Sample = tuple[np.ndarray, ...]
 
 @dataclass(frozen=True)
 class Library:
-    """What is written: functions of one kind of number, under names that begin with `prefix`.
+    """Contents of a C library: functions of one floating-point type, with names that begin with
+    `prefix`.
 
-    notes: lines for the header, e.g. what the coordinates are. samples: for each function the
-    numbers that its test is run with. searches: iterations of some of the functions, repeated.
+    `notes` are lines for the header, such as the meaning of the coordinates. `samples` are the
+    numbers that the test of each function uses. `searches` are repeated iterations of some of the
+    functions.
     """
 
     prefix: str
@@ -74,13 +76,13 @@ def _description(function: Function) -> Iterable[str]:
     yield ""
     for role, variables in (("", function.inputs), ("out: ", function.outputs)):
         for v in variables:
-            size = " x ".join(map(str, v.shape)) + ", row by row"
+            size = " x ".join(map(str, v.shape)) + ", row-major"
             if len(v.shape) < 2:
                 size = f"{v.size} number{'' if v.size == 1 else 's'}"
             yield f"{role}{v.name}: {size}"
     yield f"operations: {function.program.count}"
-    yield f"stack with optimisation, about: {function.stack} bytes"
-    yield f"of the batch function: {function.batch_stack} bytes"
+    yield f"stack (optimized build), approximately: {function.stack} bytes"
+    yield f"stack of the batch function: {function.batch_stack} bytes"
 
 
 def source(library: Library) -> str:
@@ -193,7 +195,7 @@ def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> lis
 def _tolerances(
     program: Program, sample: Sample, exact: Sequence[np.ndarray], number: Number
 ) -> list[float]:
-    """How far each output may be off.
+    """Return the allowed error of each output.
 
     Single precision shows how much this program amplifies rounding errors for these states; errors
     of another precision are in proportion.

@@ -17,7 +17,7 @@ _DIGITS = 8
 RESERVED: dict[str, frozenset[str]] = {
     why: frozenset(names.split())
     for why, names in {
-        "a keyword of C or C++": (
+        "a C or C++ keyword": (
             "alignas alignof and and_eq asm atomic auto bitand bitor bool break case catch char "
             "char16_t char32_t char8_t class co_await co_return co_yield compl complex concept "
             "const const_cast consteval constexpr constinit continue decltype default delete do "
@@ -29,13 +29,13 @@ RESERVED: dict[str, frozenset[str]] = {
             "throw true try typedef typeid typename typeof typeof_unqual union unsigned using "
             "virtual void volatile wchar_t while xor xor_eq"
         ),
-        "a target of CMake": (
+        "a CMake target": (
             "all all_build cmake ctest clean clean_all default depend edit_cache experimental help "
             "install install_local install_strip lib list_install_components main nightly "
             "nightlymemorycheck continuous package package_source preinstall project "
             "rebuild_cache run_tests test uninstall zero_check"
         ),
-        "a header of the system": (
+        "a system header": (
             "aio alloca ar argp argz arpa assert bits byteswap complex conio cpio crypt ctype "
             "cursesapp dirent direct dlfcn dos elf endian envz err errno error execinfo fcntl "
             "features fenv float fmtmsg fnmatch fpu_control fstab fts ftw getopt glob gnumake grp "
@@ -49,11 +49,11 @@ RESERVED: dict[str, frozenset[str]] = {
             "trace ttyent uchar ucontext ulimit unistd unwind ustat utime utmp utmpx values "
             "varargs wait wchar wctype windows winsock wordexp xlocale xmmintrin"
         ),
-        "a library of the system": (
+        "a system library": (
             "asan atomic bsd c cc crypto dl gcc gcc_s gomp m msvcrt nsl pthread quadmath rt "
             "supc stdc tsan ubsan util uuid"
         ),
-        "a device of Windows": (
+        "a Windows device": (
             "aux clock con nul prn "
             + " ".join(f"{port}{n}" for port in ("com", "lpt") for n in range(10))
         ),
@@ -72,18 +72,18 @@ def prefix_for(robot: str) -> tuple[str, str]:
     """The prefix for a robot's name, and a note on why it is another; "" where it is the name."""
     name, why = identifier(robot).lower(), ""
     if name == "x" and robot.lower() != "x":
-        why = "the name has no letter or digit of ASCII" if robot else "the robot has no name"
+        why = "the name has no ASCII letter or digit" if robot else "the robot has no name"
         name = f"robot_{_digest(robot)}" if robot else "robot_unnamed"
     if len(name) > LONGEST:
-        why = f"the name has more than {LONGEST} letters"
+        why = f"the name is longer than {LONGEST} characters"
         name = f"{name[: LONGEST - _DIGITS - 1].rstrip('_')}_{_digest(robot)}"
     if taken := taken_by(name):
         name, why = f"robot_{name}", f"{name!r} is {taken}"
-    return name, f"names begin with {name!r}, since {why}" if why else ""
+    return name, f"names begin with {name!r}, because {why}" if why else ""
 
 
 def taken_by(prefix: str) -> str:
-    """What else has the name of a prefix; "" if nothing does."""
+    """Return what else uses the name of a prefix; "" if nothing does."""
     return next((why for why, names in RESERVED.items() if prefix.lower() in names), "")
 
 

@@ -36,7 +36,7 @@ class Search:
     memories: np.ndarray
     most: tuple[int, int]
     places: tuple[int, int, int]
-    """Of the status (0: goes on, 1: solved), the cost and two residuals in the memory."""
+    """Indices of the status (0: running, 1: solved), the cost and two residuals in the memory."""
     tests: np.ndarray
     begin: np.ndarray
 
@@ -57,12 +57,17 @@ class Search:
         stored = (self.starts.size + self.met.size) * bytes_
         yield self.summary
         yield ""
-        yield f"goals: {self.met.shape[1]} numbers of the targets"
-        yield f"q: {self.starts.shape[1]} numbers, where to begin; then the posture that was found"
-        yield "out: residual: the largest angle and the largest length between it and the targets"
-        yield "returns the number of iterations; negative if the targets are not met"
+        yield f"goals: {self.met.shape[1]} numbers that describe the targets"
+        yield (
+            f"q: {self.starts.shape[1]} numbers; the initial guess on entry, the solution on return"
+        )
+        yield "out: residual: the largest angular and the largest linear error of the solution"
+        yield "returns the number of iterations; negative if no solution was found"
         yield f"at most {self.bound} iterations of {self.step.name}"
-        yield f"constants: {stored} bytes; stack beside the iteration, about: {self._stack} bytes"
+        yield (
+            f"constants: {stored} bytes; stack in addition to the iteration, "
+            f"approximately: {self._stack} bytes"
+        )
 
     @property
     def _stack(self) -> int:

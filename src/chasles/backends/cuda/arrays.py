@@ -1,9 +1,9 @@
 """Arrays of libraries as the entry for GPUs reads them, in LLVM's language.
 
 An array is seen as DLPack's DLTensor: data, device, rank, kind of number, shape, strides, offset. A
-library's reader fills one from an object, and its other function says on which stream it works;
-both return zero where the entry may go on, and raise nothing. PyTorch has functions of C for both
-(DLPack's exchange interface); CuPy is asked for its attributes.
+library's reader fills one from an object, and its other function returns the stream on which it
+works; both return zero on success and raise nothing. PyTorch has C functions for both (DLPack's
+exchange interface); CuPy provides attributes.
 """
 
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ TENSOR = 7 + 2 * AXES
 
 DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
 COLUMNS = ROOM + 16 * AXES
-"""Where a DLTensor has what, in bytes; that room is behind it."""
+"""Offsets of the fields of a DLTensor in bytes; the space behind it follows."""
 
 INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
 """Words of the entry's descriptor: how many arrays; their type, and another one; the library's
 functions here; an object and functions of C that these use; how many plans; what follows."""
 
 READING = "ptr %d, ptr %object, ptr %tensor, i1 %read"
-"""What a reader takes: the descriptor, an object, a DLTensor, and whether it is an input."""
+"""Parameters of a reader: the descriptor, an object, a DLTensor, and a flag for inputs."""
 
 FLOAT, CUDA = 2, 2
 """DLPack's numbers for floating-point numbers and for memory of NVIDIA's GPUs."""
@@ -125,7 +125,7 @@ def _attribute(w: Text) -> str:
 
 
 def _has(w: Text) -> str:
-    """Whether an attribute is a certain object."""
+    """Test whether an attribute is a certain object."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     w.raw(f"  call void @Py_DecRef(ptr {found})")
@@ -146,7 +146,7 @@ def _integer(w: Text, item: str, target: str) -> str:
 
 
 def _number(w: Text) -> str:
-    """Whether an attribute is an integer, which goes into a place."""
+    """Read an attribute that is an integer; return whether it is one."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     fine = _integer(w, found, "%target")
@@ -156,7 +156,7 @@ def _number(w: Text) -> str:
 
 
 def _numbers(w: Text) -> str:
-    """How many integers are in a tuple that is an attribute; they go into places. -1: none such."""
+    """Read a tuple of integers from an attribute; return their number, or -1."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     is_tuple = w.emit(f"icmp eq ptr {w.field(found, HEAD - 8, 'ptr')}, @tuple_type")

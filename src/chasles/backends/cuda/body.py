@@ -76,7 +76,7 @@ class Plan:
 
     @cached_property
     def alive(self) -> int:
-        """How many values need a register at once, but for those that wait in memory."""
+        """Return the number of values that need a register at once, without those parked in memory."""
         return most_alive(self.code, self.order, WAITING)
 
     def words(self, itemsize: int) -> int:
@@ -85,7 +85,7 @@ class Plan:
 
     @cached_property
     def places(self) -> dict[int, list[tuple[int, int]]]:
-        """Where each result goes: (output, index), possibly several."""
+        """Return the destinations of each result: (output, index), possibly several."""
         return places(self.program)
 
     @cached_property
@@ -138,15 +138,15 @@ class Plan:
         return self.turning(self.angles)
 
     def turning(self, angles: Collection[int]) -> list[int]:
-        """Those of some angles."""
+        """Return the inputs that some angles depend on."""
         return list(dict.fromkeys(k for a in angles for k in self._terms.get(a, ())))
 
     def is_near(self, angle: int) -> bool:
-        """Whether an angle is small enough once the turning inputs are near."""
+        """Return True if an angle is small enough once its inputs are reduced."""
         return angle in self._terms
 
     def only_turns(self, k: int) -> bool:
-        """Whether a value is an input of which nothing but its own sine and cosine are needed."""
+        """Return True if only the sine and cosine of an input are needed."""
         return (
             self.code[k].op == "input"
             and k not in self.places

@@ -1,8 +1,8 @@
-"""Which kernel a program gets: form, threads, registers.
+"""Choice of the kernel of a program: form, threads, registers.
 
-Most is chosen by the compiler's report. Whether a crew of warps does the work (`cuda.crew`) is
-decided before, by how many warps would be at work on a multiprocessor at a time, since a long
-program takes the compiler seconds.
+Most choices follow from the compiler's report. The use of a crew of warps (`cuda.crew`) is decided
+before, from the number of warps that would be active on a multiprocessor, because compiling a long
+program takes seconds.
 """
 
 import json
@@ -21,8 +21,9 @@ from chasles.backends.cuda.tiles import WARP, Tiled
 from chasles.expr import Program
 
 Layout = Literal["rows", "strided", "few", "loop", "search", "tries"]
-"""What a kernel is for: many states in rows; many in columns, or with any strides; few states with
-any strides; or a step that is repeated, so many times or until problems are solved."""
+"""Purpose of a kernel: many states in rows; many in columns or with any strides; few states with
+any strides; or a step that is repeated a number of times or until problems are solved.
+"""
 
 BLOCK = 128
 """Threads in a block that shares nothing."""
@@ -43,7 +44,7 @@ SHARED = {"sm_75": 64, "sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, 
 """KiB of shared memory that blocks can have on a multiprocessor, where it is not 99."""
 
 OTHERS = 18
-"""Registers of a thread beside those for values: addresses, counters."""
+"""Registers of a thread that do not hold values: addresses, counters."""
 
 CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
 """Crews to choose from: their warps, and the registers of a thread that are for values."""
@@ -52,8 +53,9 @@ LENGTHY = 2000
 """Instructions from which on a crew is faster where states are few."""
 
 GAIN, PARKED = 1.4, 1.3
-"""How many times as many warps must be at work for a crew to be worth its while; for a crew of one
-warp, which has values wait in shared memory but no other warp to wait for, the second."""
+"""Factor by which more warps must be active for a crew to pay off; the second is for a crew of one
+warp, which parks values in shared memory but has no other warp to wait for.
+"""
 
 DRIVER = 1024
 """Bytes of shared memory that the driver takes of each block."""
@@ -87,7 +89,7 @@ class Built:
 
     @staticmethod
     def from_bytes(content: bytes) -> "Built":
-        """What `to_bytes` wrote."""
+        """Return the object that `to_bytes` wrote."""
         facts, code = content.split(b"\n", 1)
         data = json.loads(facts)
         return Built(**{**data, "columns": tuple(data["columns"])}, code=code)

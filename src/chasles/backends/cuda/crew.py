@@ -29,7 +29,7 @@ QUARTERS = 4
 
 
 class Division(NamedTuple):
-    """Which warp runs an instruction, in which phase. Constants and inputs have neither."""
+    """Assignment of each instruction to a warp and a phase. Constants and inputs have neither."""
 
     warp: dict[int, int]
     phase: dict[int, int]
@@ -89,7 +89,7 @@ def divided(plan: Plan, warps: int) -> Division:
 
 
 def _phases(plan: Plan, warp: Mapping[int, int], warps: int) -> dict[int, int]:
-    """What can wait runs in the first phase in which its warp would be idle otherwise.
+    """Return phases: instructions that can wait run in the first phase in which their warp is idle.
 
     All instructions are placed as late as possible at first, then those of one warp after the other
     as early as this allows.
@@ -152,7 +152,7 @@ def exchanged(plan: Plan, division: Division, held: Collection[int]) -> Exchange
 
 
 class Size(NamedTuple):
-    """How many warps a crew has, and how many values each thread may keep in registers."""
+    """Number of warps of a crew, and of values that each thread may keep in registers."""
 
     warps: int
     registers: int
@@ -161,7 +161,7 @@ class Size(NamedTuple):
 class Crew(Tiled):
     """All warps of a block share one tile, in which values wait that registers have no room for.
 
-    In the form "loop" the states of robots stay in the tile for all steps, as columns, beside the
+    In the form "loop" the states of robots stay in the tile for all steps, as columns, next to the
     states after the step.
     """
 
@@ -173,7 +173,7 @@ class Crew(Tiled):
 
     @property
     def active(self) -> float:
-        """How many warps work at a time, on average."""
+        """Return the average number of active warps."""
         loads = [self.division.order(self.plan, w) for w in range(self.crew.warps)]
         phases = list(zip(*([len(phase) for phase in phases] for phases in loads), strict=True))
         return sum(map(sum, phases)) / max(sum(map(max, phases)), 1)
@@ -192,7 +192,7 @@ class Crew(Tiled):
         return found
 
     def _frees(self, array: int, output: int) -> bool:
-        """Whether all that needs a number of an input comes before that number of an output.
+        """Return True if every use of a number of an input precedes that number of an output.
 
         Warps run at their own pace, so that one must depend on the other.
         """
@@ -234,7 +234,7 @@ class Crew(Tiled):
 
     @property
     def which(self) -> str:
-        """Which crew of the block a thread is in, and which warp of the crew.
+        """Index of a thread's crew in the block, and of its warp in the crew.
 
         Warps of a crew of four are each in another quarter of the multiprocessor. They change
         places from block to block, so that the first, which has most to do, is not in the same one.
@@ -277,7 +277,7 @@ class Crew(Tiled):
         self.body.say("together();")
 
     def _turn_rows(self, rows: Sequence[tuple[tuple[Place, ...], float]]) -> None:
-        """Where an input is, its sine and cosine wait, and what is added to it.
+        """Return the places of inputs, of their sines and cosines, and the offsets added to them.
 
         Each thread turns several angles at once, since each alone would wait for itself. The last
         are repeated to complete their group.
@@ -371,7 +371,7 @@ class Crew(Tiled):
 
 
 def _needs(plan: Plan, result: int, values: Collection[int]) -> bool:
-    """Whether a result depends on all of some values."""
+    """Return True if a result depends on all of some values."""
     found, stack = {result}, [result]
     while stack:
         more = [a for a in plan.code[stack.pop()].args if a not in found]

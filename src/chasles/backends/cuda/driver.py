@@ -111,7 +111,7 @@ def _compiler() -> ctypes.CDLL:
 
 
 def _candidates() -> Iterator[str]:
-    """Where the compiler may be: a toolkit, packages of the name `nvidia`, the system's own."""
+    """Return candidate paths of the compiler: a toolkit, packages named `nvidia`, the system's own."""
     folders = []
     if "CUDA_PATH" in os.environ:
         folders += [Path(os.environ["CUDA_PATH"]) / sub for sub in ("lib64", "bin", "lib")]
@@ -137,7 +137,7 @@ NO_CONTEXT = 201
 """The driver's answer in a thread that has not used a device yet."""
 
 POINTER, SIZE, END = 1, 2, 0
-"""What the entries of a launch's last argument are: parameters side by side, and their bytes."""
+"""Tags of a launch's last argument: parameters side by side, and their bytes."""
 
 
 MOST = 2**31 - 1
@@ -186,7 +186,7 @@ class Function:
 
 
 def devices() -> int:
-    """How many GPUs there are."""
+    """Return the number of GPUs."""
     count = ctypes.c_int()
     _check(driver().cuDeviceGetCount(ctypes.byref(count)))
     return count.value
@@ -194,7 +194,7 @@ def devices() -> int:
 
 @functools.cache
 def architecture(device: int) -> str:
-    """What a device runs, as compilers name it, such as "sm_90"."""
+    """Return the architecture of a device as compilers name it, such as "sm_90"."""
     value, capability = ctypes.c_int(), ""
     for attribute in (MAJOR, MINOR):
         _check(driver().cuDeviceGetAttribute(ctypes.byref(value), attribute, device))
@@ -203,7 +203,7 @@ def architecture(device: int) -> str:
 
 
 def address(name: str) -> int:
-    """Where a function of the driver is."""
+    """Return the address of a driver function."""
     return ctypes.cast(getattr(driver(), name), ctypes.c_void_p).value or 0
 
 
@@ -212,7 +212,7 @@ def _check(status: int) -> None:
         text = ctypes.c_char_p()
         driver().cuGetErrorString(status, ctypes.byref(text))
         reason = (text.value or b"unknown error").decode()
-        raise StateError("E-GPU-012", f"the CUDA driver refused: {reason} ({status})")
+        raise StateError("E-GPU-012", f"the CUDA driver reported an error: {reason} ({status})")
 
 
 @functools.cache
@@ -224,11 +224,11 @@ def driver() -> ctypes.CDLL:
         raise StateError("E-GPU-015", "no NVIDIA driver was found", remedy)
     if not hasattr(library, "cuLibraryLoadData"):
         problem = "the NVIDIA driver is older than CUDA 12"
-        raise StateError("E-GPU-013", problem, "install a newer one")
+        raise StateError("E-GPU-013", problem, "install a newer driver")
     unsigned, pointer = ctypes.c_uint, ctypes.c_void_p
     library.cuLaunchKernel.argtypes = [pointer, *[unsigned] * 7, *[pointer] * 3]
     status = library.cuInit(0)
     if status:
-        problem = f"no GPU can be used (the CUDA driver says {status})"
-        raise StateError("E-GPU-014", problem, "check that nvidia-smi lists one")
+        problem = f"no GPU is available (CUDA driver status {status})"
+        raise StateError("E-GPU-014", problem, "check that nvidia-smi lists a GPU")
     return library

@@ -94,7 +94,7 @@ def spelled(name: str) -> str:
 
 
 def _ahead(w: Text) -> str:
-    """How many axes an array has ahead of its variable's; -1: not one of that, or with gaps."""
+    """Return the number of leading axes of an array; -1 if its trailing axes do not fit."""
     kind = w.field("%object", HEAD - 8, "ptr")
     types = [w.emit(f"icmp eq ptr {kind}, {w.word('%d', k, 'ptr')}") for k in (TYPE, OTHER)]
     w.require(w.emit(f"or i1 {types[0]}, {types[1]}"))
@@ -135,14 +135,14 @@ def _ahead(w: Text) -> str:
 
 
 def _alike(w: Text) -> str:
-    """Whether so many words are equal."""
+    """Test whether a number of words are equal."""
     with w.each("%count") as k:
         w.require(w.emit(f"icmp eq i64 {w.word('%a', k)}, {w.word('%b', k)}"))
     return w.finished("internal i1 @alike(ptr %a, ptr %b, i64 %count)", "i1 true", "i1 false")
 
 
 def _together(w: Text, tensor: str) -> str:
-    """Whether an array is of the first one's kind of number, on its device."""
+    """Test whether an array has the dtype and device of the first one."""
     pairs = [(w.field(t, KIND, "i32"), w.field(t, PLACE, "i64")) for t in ("%tensors", tensor)]
     (kind, place), (other_kind, other_place) = pairs
     kin = w.emit(f"icmp eq i32 {kind}, {other_kind}")
@@ -253,7 +253,7 @@ def _entry(w: Text) -> str:
 
 
 def _given(w: Text, n: str) -> str:
-    """What is given as `out=`, or null."""
+    """Return the value of `out=`, or null."""
     out = w.variable("ptr", "null")
     with w.when(w.emit("icmp ne ptr %kwnames, null")):
         w.require(w.emit(f"icmp eq i64 {w.field('%kwnames', HEAD, 'i64')}, 1"))

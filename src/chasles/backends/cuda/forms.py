@@ -1,9 +1,9 @@
-"""Kernels in which every thread computes one state with what it has itself.
+"""Kernels in which every thread computes one state on its own.
 
 "direct" reads all inputs into registers first, from arrays with any strides. "loop" repeats a step:
 the outputs of the step are the first inputs of the next, and stay in registers; the other inputs,
-controls, are read anew in every step. After every so many steps, and after the last, states are
-written to records.
+controls, are read again in every step. After a given number of steps, and after the last, states
+are written to records.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ Form = Literal["direct", "rows", "columns", "loop", "search", "tries"]
 
 
 class Threads:
-    """How threads get the inputs of their states, and deliver the results.
+    """Input and output of threads.
 
     tables: constants of its own. more: further parameters of the kernel. strides: those of an
     array. before, after: lines around the body.
@@ -50,7 +50,7 @@ class Threads:
         return f"out{output}[{index} * column_out{output}] = {value};"
 
     def _begin(self, name: str) -> list[str]:
-        """Where the thread's state is in all arrays."""
+        """Return code that finds the thread's state in all arrays."""
         return [
             f"  const long long {name} = blockIdx.x * (long long)blockDim.x + threadIdx.x;",
             f"  if ({name} >= count) return;",

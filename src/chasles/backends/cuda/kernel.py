@@ -85,7 +85,7 @@ class Kernel:
                 raise ArgumentError("E-GPU-001", problem, part=name)
             there = array.data.device_id
             if there != device:
-                problem = f"out is on GPU {there}, not on {device} as the inputs are"
+                problem = f"out is on GPU {there}, but the inputs are on GPU {device}"
                 raise InputError("E-GPU-002", problem, part=name)
         here = device == cupy.cuda.runtime.getDevice()
         with contextlib.nullcontext() if here else cupy.cuda.Device(device):
@@ -95,8 +95,8 @@ class Kernel:
     def _array(self, name: str, variable: Variable, argument: Any) -> Any:
         """An argument as CuPy's array of the kernel's numbers."""
         if not hasattr(argument, "__cuda_array_interface__"):
-            problem = f"{variable.name} is a {type(argument).__name__}, which is not on a GPU"
-            remedy = "copy it there with cupy.asarray, as backend='cuda' takes only such arrays"
+            problem = f"{variable.name} is a {type(argument).__name__}, which is not in GPU memory"
+            remedy = "copy it with cupy.asarray; backend='cuda' accepts only arrays in GPU memory"
             raise ArgumentError("E-GPU-003", problem, remedy, part=name)
         array = _cupy().asarray(argument)
         check_numbers(name, variable, array)
@@ -161,8 +161,8 @@ class Kernel:
                 problem = f"out must have shape {shape}, not {found}"
                 raise InputError("E-GPU-006", problem, part=name)
             if any(overlap(looks[k], other, self.dtype.itemsize) for other in looks[:k]):
-                problem = "arrays of out overlap"
-                raise InputError("E-GPU-007", problem, "give each result its own", part=name)
+                problem = "the arrays in `out` overlap"
+                raise InputError("E-GPU-007", problem, "give each result its own array", part=name)
 
     def _launch(
         self, library: Arrays, count: int, places: list[tuple[int, Steps]], *, rows: bool
@@ -227,7 +227,7 @@ def block(built: Built, count: int) -> tuple[int, int, int]:
 
 
 def best_layout(count: int, *, rows: bool) -> Layout:
-    """Which kernel is best for so many states, in arrays of rows or others."""
+    """Return the best kernel for a number of states, in arrays of rows or others."""
     return "few" if count <= FEW else "rows" if rows else "strided"
 
 
@@ -311,7 +311,7 @@ def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -
         devices = {v.name: a.device.id for v, a in zip(interface.inputs, arrays, strict=True)}
         where = ", ".join(f"{variable} on GPU {number}" for variable, number in devices.items())
         problem = f"arrays are on different GPUs ({where})"
-        raise InputError("E-GPU-008", problem, "copy them to one", part=name)
+        raise InputError("E-GPU-008", problem, "copy them to one GPU", part=name)
     return numbers.pop() if numbers else cupy.cuda.Device().id
 
 
@@ -333,8 +333,11 @@ def _cupy() -> Any:
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        remedy = "check that nvidia-smi lists one, with a driver as new as the CUDA of your CuPy"
-        raise StateError("E-GPU-010", f"no GPU can be used ({error})", remedy) from None
+        remedy = (
+            "check that nvidia-smi lists a GPU and that the driver supports the CUDA "
+            "version of CuPy"
+        )
+        raise StateError("E-GPU-010", f"no GPU is available ({error})", remedy) from None
     if not count:
         raise StateError("E-GPU-011", "no GPU was found", "use the backend 'llvm' on this machine")
     return cupy

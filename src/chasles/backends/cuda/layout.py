@@ -16,14 +16,14 @@ Look = tuple[int, Extent]
 """An array's address and extent."""
 
 Steps = tuple[int, int]
-"""How far apart the numbers of successive states are, and how far successive numbers of one."""
+"""Strides between successive states, and between successive numbers of one state."""
 
 
 class Arrays(Protocol):
-    """What a library's arrays of one type of numbers, on one device, can do.
+    """Operations of a library's arrays of one dtype on one device.
 
-    stream: where the library works now. look: how an array lies in memory. new: an array for a
-    result of some shape for every state of a batch, in rows or if it likes in columns. rows: an
+    `stream` is the current stream of the library. `look` describes the memory layout of an array.
+    `new` makes an array for a result, in rows or, if the library prefers, in columns. `rows` is an
     array broadcast to a shape and copied into rows.
     """
 
@@ -39,10 +39,10 @@ class Arrays(Protocol):
 
 
 class Walk(NamedTuple):
-    """How a kernel goes through arrays of one leading shape.
+    """Traversal of arrays of one leading shape by a kernel.
 
-    strange: those that it cannot use as they are; its steps are for rows that stand for them. rows:
-    whether the numbers of every state lie side by side in all arrays.
+    `strange` lists arrays that cannot be used directly; their steps are those of the rows that
+    replace them. `rows` is True if the numbers of every state are contiguous in all arrays.
     """
 
     batch: tuple[int, ...]
@@ -61,7 +61,7 @@ class Walk(NamedTuple):
 
 
 def walk_in(interface: Interface, name: str, extents: tuple[Extent, ...]) -> Walk:
-    """How a kernel goes through its inputs, whose leading shapes are broadcast together."""
+    """Return the traversal of the inputs, whose leading shapes are broadcast."""
     leads = []
     for variable, (shape, _) in zip(interface.inputs, extents, strict=True):
         check_shape(name, variable, shape)
@@ -72,7 +72,7 @@ def walk_in(interface: Interface, name: str, extents: tuple[Extent, ...]) -> Wal
 
 
 def walk_out(interface: Interface, batch: tuple[int, ...], extents: tuple[Extent, ...]) -> Walk:
-    """How a kernel goes through its outputs, of which no two numbers may be one."""
+    """Return the traversal of the outputs, in which no two numbers may share memory."""
     count, found = math.prod(batch), []
     for extent, variable in zip(extents, interface.outputs, strict=True):
         steps = _steps(extent, batch, variable)
@@ -82,21 +82,21 @@ def walk_out(interface: Interface, batch: tuple[int, ...], extents: tuple[Extent
 
 
 def strides(extent: Extent) -> tuple[int, ...]:
-    """How far apart numbers are along each axis; 0 along those that have one place for all."""
+    """Return the strides along each axis; 0 along broadcast axes."""
     shape, found = extent
     steps = found or _contiguous(shape)
     return tuple(0 if n == 1 else s for n, s in zip(shape, steps, strict=True))
 
 
 def overlap(a: Look, b: Look, itemsize: int) -> bool:
-    """Whether two arrays may have memory in common: what lies between their ends does."""
+    """Return True if the memory ranges of two arrays overlap."""
     (first, last), (start, end) = _reach(a[1]), _reach(b[1])
     apart = b[0] - a[0]
     return first * itemsize < apart + end * itemsize and apart + start * itemsize < last * itemsize
 
 
 def _steps(extent: Extent, batch: tuple[int, ...], variable: Variable) -> Steps | None:
-    """How a kernel goes through an array as it is, or None where its strides do not allow that."""
+    """Return the steps of a kernel through an array, or None if its strides do not allow it."""
     shape, strides = extent
     ahead = len(shape) - len(variable.shape)
     strides = strides or _contiguous(shape)
@@ -107,7 +107,7 @@ def _steps(extent: Extent, batch: tuple[int, ...], variable: Variable) -> Steps 
 
 
 def _are_distinct(steps: Steps, size: int, count: int) -> bool:
-    """Whether no two numbers of an array are one: it lies in rows or columns, gaps allowed."""
+    """Return True if no two numbers of an array share memory: rows or columns, gaps allowed."""
     row, column = steps
     in_rows = (column == 1 or size <= 1) and (row >= size or count <= 1)
     in_columns = (row == 1 or count <= 1) and (column >= count or size <= 1)

@@ -14,7 +14,7 @@ CHAINS, UNROLLED, THREADS, BLOCKS, TURNS = 8, 16, 256, 16, 200
 threads of a block, blocks for each multiprocessor, and turns."""
 
 BYTES = 2**30
-"""Of an array that is copied or filled."""
+"""Bytes of an array that is copied or filled."""
 
 TEXT = """
 extern "C" __global__ void peak(long long turns, {real} *out) {{

@@ -1,4 +1,4 @@
-"""What every CUDA kernel begins with: its kind of number, sine and cosine, and moving rows.
+"""Common head of all CUDA kernels: number type, sine and cosine, and copies of rows.
 
 Sine and cosine are those of the vector code (`llvm.math`), in CUDA C.
 """

@@ -1,4 +1,4 @@
-"""Which values wait in shared memory while registers are needed for others.
+"""Choice of the values that are parked in shared memory while registers are needed for others.
 
 The compiler would move them to local memory, which is far away, when registers run out. Here the
 program's order is known, so that the value whose next use is farthest away makes room (L. A.
@@ -14,10 +14,10 @@ from chasles.expr import Instruction
 
 @dataclass
 class Parking:
-    """What is moved before and after each instruction.
+    """Moves before and after each instruction.
 
     reads: values to be read before an instruction. parks: values to be stored after it, each with
-    its place. places: how many are needed beyond those that were given.
+    its place. `places` is the number of additional places needed.
     """
 
     reads: dict[int, list[int]] = field(default_factory=dict)

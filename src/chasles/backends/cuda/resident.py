@@ -26,8 +26,7 @@ from chasles.backends.cuda.entry import (
     source,
     spelled,
 )
-from chasles.backends.llvm import kernel as llvm
-from chasles.backends.llvm.code import load
+from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.objects import at_address, supported
 from chasles.expr import Interface
 
@@ -184,8 +183,8 @@ class Code:
         symbols |= {spelled(name): id(name) for name in STRINGS}
         symbols |= {"launch": launch, "current_device": current_device}
         names = [f"{name}_{what}" for name in ("torch", "cupy") for what in ("reader", "stream")]
-        machine = llvm.Machine.host()
-        self._code = load(llvm.assemble(source(), machine, opaque=True), symbols, ["entry", *names])
+        machine = Machine.host()
+        self._code = load(assemble(source(), machine, opaque=True), symbols, ["entry", *names])
         fast = 0x0080 | 0x0002  # METH_FASTCALL | METH_KEYWORDS
         self.definition = _Definition(b"resident", self["entry"], fast, None)
 

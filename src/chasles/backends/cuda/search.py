@@ -28,8 +28,9 @@ KEPT = 64
 
 
 Stage = tuple[Sequence[np.ndarray], int]
-"""What searches of one kind of number are given: the kernel's inputs after the goals (1, size), and
-the number of tries."""
+"""Inputs of searches of one dtype: the kernel's inputs after the goals (1, size), and the number of
+tries.
+"""
 
 
 class Search:

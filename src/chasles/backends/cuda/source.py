@@ -79,7 +79,7 @@ FORMS = {"direct": Direct, "loop": Looped, "search": Searching, "tries": Searchi
 
 
 def threads(program: Program, dtype: str, form: Form, most: int, crew: Size | None) -> Threads:
-    """What writes a kernel of a form."""
+    """Return the writer of a kernel of a form."""
     if crew is not None:
         return Crew(program, dtype, form, crew)
     if form in ("rows", "columns"):

@@ -24,7 +24,7 @@ ROOM = 48 * 1024
 
 
 class Place(NamedTuple):
-    """Where numbers of a warp's states wait in a tile: the first, and how far apart they are."""
+    """Place of numbers of a warp's states in a tile: the first index, and the stride."""
 
     start: str
     step: int
@@ -70,7 +70,7 @@ class Tiled(Threads):
         self._turn(turns)
 
     def _hold(self, turns: dict[int, tuple[Place, Place]]) -> None:
-        """Where inputs, sines and cosines wait."""
+        """Assign places to inputs, sines and cosines."""
         plan, held = self.plan, self.body.held
         held.update({k: str(self._input(k)) for _, k in self.inputs})
         for angle, (sine, cosine) in turns.items():
@@ -89,12 +89,12 @@ class Tiled(Threads):
         return column(region + index)
 
     def _input(self, k: int) -> Place:
-        """Where an input is in the tile."""
+        """Return the place of an input in the tile."""
         array, index = self.plan.code[k].data
         return self._element(self.regions[array], self.program.inputs[array].size, index)
 
     def _waiting(self, angle: int) -> tuple[Place, Place]:
-        """Where the sine and cosine of an angle wait."""
+        """Return the place of the sine and cosine of an angle."""
         alone = self.plan.only_turns(angle)
         sine = self._input(angle) if alone else column(self._reserve(1))
         return sine, column(self._reserve(1))
@@ -126,7 +126,7 @@ class Tiled(Threads):
         return True
 
     def _frees(self, array: int, output: int) -> bool:
-        """Whether each number of an input is used for the last time before that of an output."""
+        """Return True if each number of an input is last used before that of an output is written."""
         plan, results = self.plan, self.program.results[output]
         if self.program.inputs[array].size != len(results):
             return False
@@ -166,7 +166,7 @@ class Tiled(Threads):
 
     @property
     def which(self) -> str:
-        """Which warp of the block a thread is in."""
+        """Index of a thread's warp in the block."""
         return "warp = threadIdx.x / LANES"
 
     @property
@@ -175,7 +175,7 @@ class Tiled(Threads):
         return "(blockIdx.x * (long long)(blockDim.x / LANES) + warp) * LANES"
 
     mine = "memory + warp * {}"
-    """Where the tile begins; the braces stand for its bytes."""
+    """Start of the tile; the braces stand for its bytes."""
 
     def _place(self) -> list[str]:
         return [

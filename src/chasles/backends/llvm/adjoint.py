@@ -16,9 +16,9 @@ import numpy as np
 
 from chasles.backends.arrays import Rows, words
 from chasles.backends.llvm.checked import address, start_of
-from chasles.backends.llvm.code import load
-from chasles.backends.llvm.kernel import Machine, assemble, pool
+from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.loop import BLOCK, NUMBERS, TABLES, Loop, fitting_threads, workspace
+from chasles.backends.llvm.threads import pool
 
 AT_ONCE = 2
 """Blocks for each thread that are prepared in Python, and then run together."""
@@ -103,13 +103,15 @@ class _Plan:
 
     @functools.cached_property
     def slots(self) -> np.ndarray:
-        """Where the state before each piece's latest step is: checkpoints, then one stretch."""
+        """Return the slots of the state before each piece's latest step: checkpoints, then one
+        stretch.
+        """
         stretch, place = np.divmod(self.last - 1, self.length)
         return np.where(place == 0, stretch, self.checkpoints + place - 1)
 
     @functools.cached_property
     def records(self) -> np.ndarray:
-        """Which record follows each piece's latest step; 0 for none."""
+        """Return the record that follows each piece's latest step; 0 for none."""
         regular = np.where(self.last % self.every == 0, self.last // self.every, 0)
         return np.where(self.last == self.steps, -(-self.steps // self.every), regular)
 
@@ -293,7 +295,7 @@ class _Calls:
 
 @dataclass(frozen=True)
 class _Tables:
-    """Where arrays are read or written by some calls: the tables that `repeat` takes.
+    """Tables of addresses that `repeat` takes: arrays that some calls read or write.
 
     places (calls, arrays): the address of the first row. rows, along, sizes (arrays,): bytes from
     one row to the next, from one step to the next, and of a row.

@@ -9,11 +9,12 @@ OWN = (
     *((name, "ptr") for name in ("given", "ranking", "memory", "matrices", "offsets")),
     *((name, "ptr") for name in ("lower", "upper", "sides", "counts", "outs")),
 )
-"""What `alone` is given. Numbers: of the matrices that state the goals, and whether `begins` is a
-guess. Tables: what `search` and `rank` are given, for one problem; memory for searches; matrices of
-poses (16 numbers each), and where among the goals they go; limits of the point; where it says which
-limits are met (bytes); steps of each try; and where a step of the first search puts its results,
-which no input may overlap."""
+"""Parameters of `alone`. Numbers: the count of matrices that state the goals, and a flag if
+`begins` is a guess. Tables: the parameters of `search` and `rank` for one problem; memory for
+searches; pose matrices (16 numbers each) and their places among the goals; limits of the point;
+bytes that mark active limits; steps of each try; and the results of a step of the first search,
+which no input may overlap.
+"""
 
 REFUSED = 2
 """The answer of `alone` where a pose is not one, or a guess is not finite."""

@@ -62,10 +62,11 @@ def _item_size(w: Routine, number: str) -> str:
 
 
 def plain() -> str:
-    """Where the numbers of one state are, if an argument is an array that has just these; or null.
+    """Return the address of the numbers of one state if an argument is exactly such an array, or
+    null.
 
-    %first: the words of the way's first variable; %number: its type's number.
-    The usual case, by a few comparisons; `prepared` has the others.
+    %first: the words of the way's first variable; %number: its type's number. The usual case, by a
+    few comparisons; `prepared` has the others.
     """
     w = Routine("internal ptr @plain(ptr %first, i32 %number, i64 %k, ptr %item) alwaysinline")
     no = w.label()
@@ -83,7 +84,7 @@ def plain() -> str:
 
 
 def prepared() -> str:
-    """Where the numbers of an argument are: %data, and %stride in bytes from row to row.
+    """Return the address of an argument's numbers, %data, and %stride in bytes between rows.
 
     %lead, %dims, %count: the number of leading axes of the batch, their sizes and their product; 0,
     anything and 1 for one state. Numbers that have to be gathered go to %room, which is moved on.
@@ -222,7 +223,7 @@ def quaternions(w: Routine, inputs: tuple[str, str], batch: str, count: str, no:
     short = w.compare("ne", word(w, "element"), 0)
 
     def zero(place: str, k: str) -> str:
-        """Whether the k-th number at a place is zero."""
+        """Test whether the k-th number at an address is zero."""
         wide = w.at(place, k, "i64")
         bits = w.emit(f"load i32, ptr {w.at(place, k, 'i32')}")
         low = w.compare("eq", w.emit(f"shl i32 {bits}, 1"), 0, "i32")

@@ -119,7 +119,7 @@ def _made(w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], mad
 
 
 def _delivered(w: Routine, lead: str, made: str) -> str:
-    """What a call gives: an array, a number, or a tuple of these."""
+    """Return the result of a call: an array, a number, or a tuple of these."""
     count, first = word(w, "shown"), word(w, "inputs")
     with w.each(count) as (k, further):
         w.leave(w.compare("ne", w.plus(Variable(w, w.plus(first, k)).rank, lead), 0), further)

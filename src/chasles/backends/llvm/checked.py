@@ -7,8 +7,8 @@ access must lie in a region that also holds the pointer which its address was co
 as that is seen within a function. Otherwise the process says so on its standard error and aborts.
 
 Code that reaches objects of Python, too, is checked only for pointers into known regions (`opaque`
-in `instrumented`). Not checked are stores with a mask that is not a constant (`tiles.scatter_past`)
-and, within the workspace of a kernel, from which of its tiles an access was meant.
+in `instrumented`). Not checked are stores with a mask that is not a constant (`scatter_past`) and,
+within the workspace of a kernel, from which of its tiles an access was meant.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ from chasles.backends import objects
 from chasles.backends.llvm.regions import ARRAY, HELPERS, LENGTH, SLOTS, WORDS
 
 ON = os.environ.get("CHASLES_CHECKED", "0") not in ("", "0")
-"""Whether generated code is checked, from the import of chasles on."""
+"""True if generated code is checked; set at the import of chasles."""
 
 TABLE = objects.for_ever((ctypes.c_int64 * LENGTH)())
 _VIEW = np.frombuffer(TABLE, np.int64)
@@ -76,14 +76,14 @@ def _bounds(a: np.ndarray) -> tuple[int, int]:
 
 
 def _noted_array(a: np.ndarray) -> int:
-    """Where an array's first number is; code may touch what lies between its first and last."""
+    """Return the address of an array's first number; code may access its whole memory range."""
     if a.size:
         _note(*_bounds(a), a)
     return objects.address(a)
 
 
 def _start(table: "array[int]") -> int:
-    """Where the words of a table are."""
+    """Return the address of the words of a table."""
     return table.buffer_info()[0]
 
 
@@ -94,10 +94,10 @@ def _noted_start(table: "array[int]") -> int:
 
 
 address: Callable[[np.ndarray], int] = _noted_array if ON else objects.address
-"""Where an array's first number is, for code that is called next."""
+"""Address of an array's first number, for the code that is called next."""
 
 start_of: Callable[["array[int]"], int] = _noted_start if ON else _start
-"""Where the words of a table are, for code that is called next."""
+"""Address of the words of a table, for the code that is called next."""
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -119,7 +119,7 @@ def ends(function: F) -> F:
 
 
 def symbols() -> dict[str, int]:
-    """What checked code calls, and the table."""
+    """Return the functions that checked code calls, and the table."""
     windows = sys.platform == "win32"
     library = ctypes.CDLL("ucrtbase" if windows else None)
     found = {"chasles_write": "_write" if windows else "write", "chasles_abort": "abort"}
@@ -142,8 +142,9 @@ _MALLOC = re.compile(r"\s*(%[\w.]+) = call ptr @malloc\(i64 (%?[\w.]+)\)")
 _FREE = re.compile(r"\s*call void @free\(ptr (%[\w.]+)\)")
 _GLOBAL = re.compile(r"@([\w.]+) = internal constant \[(\d+) x (\w+)\]")
 _NOTE = re.compile(r"\s*; (array|room) (%[\w.]+)(?: (%?[\w.]+))?$")
-"""What a text says to this mode alone: `; array %x`, an object that may be NumPy's array, and
-`; room %x %n`, memory of n bytes."""
+"""Annotations for this mode: `; array %x`, an object that may be a NumPy array, and `; room %x %n`,
+memory of n bytes.
+"""
 
 _SIZES = {"double": 8, "float": 4, "ptr": 8, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1}
 
@@ -239,7 +240,7 @@ class _Module:
         if root.startswith("@") and root not in self._sizes:  # of another module
             return ""
         what = re.sub(r"[^ -~]|[\"\\]", "?", line.strip())[:100]
-        message = f"chasles: access outside of its array in {self._name}: {what}\n"
+        message = f"chasles: out-of-bounds access in {self._name}: {what}\n"
         name = f"@chasles_text{len(self.texts)}"
         spelled = message.replace("\n", "\\0A")
         self.texts.append(f'{name} = internal constant [{len(message)} x i8] c"{spelled}"')

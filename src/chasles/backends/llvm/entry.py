@@ -1,7 +1,7 @@
 """The one entry point that Python calls, in LLVM's language: find the kernel, read, run, give back.
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. All fast entries of a process
-are this code; they differ in their `__self__`, an `llvm_ways.Owner`, which begins with ways of
+are this code; they differ in their `__self__`, an `llvm.kernel.Owner`, which begins with ways of
 calling: tuples, whose first item is an array of the words of `objects.WAY`, and whose other
 items keep alive what these words point to. A way says which options with which values it is for,
 where its kernel is, and what the kernel takes and gives.
@@ -59,7 +59,7 @@ def module() -> str:
 
 
 def _same_number() -> str:
-    """Whether two objects are the same, or floats with the same bits."""
+    """Test whether two objects are identical, or floats with the same bits."""
     w = Routine("internal i1 @same_number(ptr %a, ptr %b)")
     with w.when(w.same("%a", "%b")):
         w.answer("i1 true")
@@ -71,7 +71,7 @@ def _same_number() -> str:
 
 
 def _same() -> str:
-    """Whether two values of an option are the same object, equal text, or equal tuples of floats.
+    """Test whether two option values are identical, equal strings, or equal tuples of floats.
 
     It runs no code of the caller's: types are exact, and tuples are not searched in depth.
     """
@@ -98,9 +98,10 @@ def _same() -> str:
 
 
 def _loads() -> str:
-    """Whether a dictionary holds the wrenches of a way, in its order; they go to %found.
+    """Test whether a dictionary holds the wrenches of a way, in its order; store them in %found.
 
-    A wrench is an array, or an object of the type that the way knows, which is not asked but read.
+    A wrench is an array, or an object of the type that the way knows, whose fields are read
+    directly.
     """
     w = Routine("internal i1 @loads(ptr %way, ptr %given, ptr %found)")
     count = word(w, "wrenches")

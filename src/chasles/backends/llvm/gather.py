@@ -13,7 +13,7 @@ NUMBERS = {12: "double", 11: "float", 9: "i64", 7: f"i{8 * ctypes.sizeof(ctypes.
 """NumPy's numbers of types of elements that are read, and LLVM's names of them."""
 
 ELEMENTS = ("double", "float")
-"""What kernels compute in; a way's word `element` is the index."""
+"""Number types of kernels; a way's word `element` is the index."""
 
 
 def context(w: Routine, name: str) -> str:
@@ -32,7 +32,7 @@ def kind_of(w: Routine, item: str) -> str:
 
 
 def number() -> str:
-    """Whether an object is a float (Python's or NumPy's) or an integer; then %value is set."""
+    """Test whether an object is a float (Python's or NumPy's) or an integer; then set %value."""
     w = Routine("internal i1 @number(ptr %item, ptr %value)")
     kind = kind_of(w, "%item")
     floats = [w.same(kind, context(w, name)) for name in ("float_type", "float64_type")]
@@ -53,7 +53,7 @@ def number() -> str:
 
 
 def sequence() -> str:
-    """Whether an object is a list or tuple of so many numbers, which are brought to %to."""
+    """Test whether an object is a list or tuple of the right length; then copy it to %to."""
     w = Routine("internal i1 @sequence(ptr %item, i64 %size, ptr %to, i64 %element)")
     kind, items, value = kind_of(w, "%item"), w.variable("ptr", "null"), w.room(1, "double")
     with w.when(w.same(kind, context(w, "list_type"))):

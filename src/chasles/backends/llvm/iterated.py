@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.cache import Artifact
-from chasles.backends.llvm.code import load
-from chasles.backends.llvm.kernel import Kernel, Machine, assemble
+from chasles.backends.llvm.code import Machine, assemble, load
+from chasles.backends.llvm.kernel import Kernel
 from chasles.expr import Interface
 
 CHUNK = 8
@@ -61,9 +61,9 @@ class Iterated(Kernel):
 
 
 class _Layout:
-    """Where a thread's memory has the kernels' own, tables of addresses, and rows that are carried.
+    """Layout of a thread's memory: kernel workspace, tables of addresses, and carried rows.
 
-    inputs, outputs: how many the whole has. rows: bytes of a state's point, memory and data.
+    inputs, outputs: their numbers. rows: bytes of a state's point, memory and data.
     """
 
     def __init__(self, inputs: int, outputs: int, rows: Sequence[int], own: int, size: int) -> None:

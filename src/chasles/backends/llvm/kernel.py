@@ -1,40 +1,39 @@
 """Machine code for one program, through LLVM: scalar for one state, SIMD for batches.
 
 Around it stands a built-in function, the fast entry, which costs tens of nanoseconds beside the
-program itself. It holds its code, and what CPython's function object points to, by a reference
-that the garbage collector cannot take away (`llvm_code.Code`). So no order in which garbage is
-taken apart, no finaliser and no resurrection can leave an entry without its code; with the last
-entry and the last kernel the code is freed.
+program itself. It holds its code, and what CPython's function object points to, by references that
+the garbage collector cannot take away (`llvm.code.Code`). Ways of calling a kernel are tuples: an
+array of words that the machine code reads (`objects.WAY`), and whatever these words point to.
+Tuples and arrays of numbers are never taken apart while somebody holds them. So no order in which
+garbage is taken apart, no finaliser and no resurrection can leave an entry without its code; with
+the last entry and the last kernel the code is freed. The list of further ways may be emptied by
+the collector, and is then an empty list.
 """
 
 import ctypes
 import functools
 import sys
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
 import llvmlite
-import llvmlite.binding as llvm
 import numpy as np
 
 from chasles.backends import arrays, cache, objects
-from chasles.backends.arrays import Rows, words
+from chasles.backends.arrays import Load, Rows, words
 from chasles.backends.cache import Artifact
-from chasles.backends.interrupts import undisturbed
 from chasles.backends.llvm import checked
 from chasles.backends.llvm import entry as llvm_entry
 from chasles.backends.llvm import pieces as llvm_pieces
-from chasles.backends.llvm import threads as llvm_threads
-from chasles.backends.llvm import ways as llvm_ways
-from chasles.backends.llvm.body import Target
 from chasles.backends.llvm.checked import address, start_of
-from chasles.backends.llvm.code import BUSY, initialise, load, sweep
+from chasles.backends.llvm.code import Machine, assemble, emitted, load
 from chasles.backends.llvm.math import ELEMENTS
 from chasles.backends.llvm.source import WORTH_THREADS, Module, module
-from chasles.backends.objects import at_address
+from chasles.backends.llvm.threads import pool
+from chasles.backends.llvm.tiles import Target
+from chasles.errors import StateError
 from chasles.expr import Interface, Program, Staged
 
 SHARE = 64
@@ -45,45 +44,15 @@ RECENT = 32
 _LOADED: WeakValueDictionary[str, "Kernel"] = WeakValueDictionary()
 """Kernels in use, by recipe: equal robots share their code."""
 _RECENT: OrderedDict[str, "Kernel"] = OrderedDict()
-"""Those asked for last."""
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The processor that code is made for.
-
-    effort: how hard LLVM tries, 0 to 3. Results have the same bits at any; 0 compiles in a fifth of
-    the time of 2, to code that takes twice as long.
-    """
-
-    triple: str
-    cpu: str
-    features: str
-    width: int
-    fuse: bool
-    effort: int = 2
-
-    @staticmethod
-    @functools.cache
-    def host() -> "Machine":
-        """This computer, with its widest vectors of doubles."""
-        found, triple, cpu = undisturbed(_facts)
-        widest = found.get("avx512f") and found.get("avx512dq")
-        width = 8 if widest else 4 if found.get("avx") else 2
-        fuse = any(found.get(name) for name in ("fma", "neon", "fp-armv8"))
-        fuse = fuse or triple.startswith(("aarch64", "arm64"))
-        return Machine(triple, cpu, found.flatten(), width, fuse)
-
-    def without_fma(self) -> "Machine":
-        """The same processor, used as if it had no fused multiply-add."""
-        return replace(self, fuse=False)
+"""Recently used kernels."""
 
 
 @functools.cache
 def _exact() -> dict[str, int]:
     """The C library's sine and cosine, for angles too large to reduce in the vector code."""
     library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-    return {f"chasles_{name}": at_address(getattr(library, name)) for name in ("sin", "cos")}
+    names = ("sin", "cos")
+    return {f"chasles_{name}": objects.at_address(getattr(library, name)) for name in names}
 
 
 def source(
@@ -95,49 +64,6 @@ def source(
     return module(program, Target(lanes, machine.fuse, element))
 
 
-def _facts() -> tuple[Any, str, str]:
-    """Features of this processor, the system's triple, the processor's name."""
-    return llvm.get_host_cpu_features(), llvm.get_process_triple(), llvm.get_host_cpu_name()
-
-
-def assemble(text: str, machine: Machine, *, optimise: bool = False, opaque: bool = False) -> bytes:
-    """Machine code from a module's text.
-
-    optimise: with LLVM's mid-level passes, which have nothing to do in straight-line programs; but
-    loops, which are short here, stay as they are. opaque: see `llvm.checked`.
-    """
-    whole = checked.instrumented(text, opaque=opaque) if checked.ON else text
-    return _emitted(whole, machine, optimise)
-
-
-def _emitted(text: str, machine: Machine, optimise: bool = False) -> bytes:
-    try:
-        with arrays.COMPILING, BUSY:
-            return undisturbed(lambda: _compiled(text, machine, optimise))
-    finally:
-        undisturbed(sweep)
-
-
-def _compiled(text: str, machine: Machine, optimise: bool) -> bytes:
-    initialise()
-    target = llvm.Target.from_triple(machine.triple).create_target_machine(
-        cpu=machine.cpu,
-        features=machine.features,
-        opt=machine.effort,
-        reloc="pic",
-        codemodel="small",
-    )
-    parsed = llvm.parse_assembly(text, llvm.create_context())
-    parsed.triple = machine.triple
-    if optimise:
-        tuning = llvm.create_pipeline_tuning_options(speed_level=2)
-        tuning.loop_unrolling = tuning.loop_vectorization = tuning.slp_vectorization = False
-        passes = llvm.create_pass_builder(target, tuning)
-        passes.getModulePassManager().run(parsed, passes)
-        del tuning, passes  # before the target
-    return bytes(target.emit_object(parsed))
-
-
 def build(
     program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
 ) -> Artifact:
@@ -146,21 +72,14 @@ def build(
     written = source(program, machine, dtype)
     text = checked.instrumented(written.text) if checked.ON else written.text
     if text.count("\n") <= llvm_pieces.LONG:
-        code = _emitted(text, machine)
+        code = emitted(text, machine)
     else:
         names = ("triple", "cpu", "features", "effort")
         facts = {name: getattr(machine, name) for name in names}
-        emit = functools.partial(_emitted, machine=machine)
+        emit = functools.partial(emitted, machine=machine)
         code = llvm_pieces.compiled(text, facts, arrays.cores(), emit)
     taken = Interface(program.name, program.inputs, program.outputs, program.nonzero)
     return Artifact(taken, dtype, written.workspace, program.count.weight, code)
-
-
-@functools.cache
-def pool() -> llvm_threads.Pool:
-    """The threads of this process."""
-    code = assemble(llvm_threads.SOURCE, Machine.host())
-    return llvm_threads.Pool(load(code, llvm_threads.symbols(), ("share", "serve", "rows")))
 
 
 class Kernel:
@@ -223,21 +142,177 @@ class Kernel:
         return call
 
     def fast_entry(self, **facts: Any) -> Callable[..., Any]:
-        """A built-in function around the code (`llvm_ways.fast_entry`)."""
+        """A built-in function around the code."""
         return fast_entry(self, **facts)
 
 
+# Fast entries ------------------------------------------------------------------------------------
+
+Again = Callable[["Owner", tuple[Any, ...], dict[str, Any]], Any]
+"""A short way for what an entry does not take: its owner, arguments and named ones to an answer, or
+NotImplemented."""
+
+Way = tuple[Any, ...]
+NEVER, ALWAYS, ANY = 0, 1, 2
+"""Whether a way is for arguments that are all float32."""
+
+
+def _plain_way(kernel: Kernel) -> Way | None:
+    """The way by arrays alone; None for a kernel with more arrays than the code has room for."""
+    interface = kernel.interface
+    variables = (*interface.inputs, *interface.outputs)
+    few = 0 < len(interface.outputs) <= objects.MOST_OUTPUTS
+    if not few or len(interface.inputs) > objects.MOST_INPUTS:
+        return None
+    if any(len(v.shape) > objects.MOST_RANK for v in variables):
+        return None
+    shapes = np.zeros((len(variables), objects.VARIABLE), np.int64)
+    for row, variable in zip(shapes, variables, strict=True):
+        row[:2] = variable.size, len(variable.shape)
+        row[2 : 2 + len(variable.shape)] = variable.shape
+    zeros = np.array(interface.nonzero, np.int64).reshape(-1, 2)
+    count = len(interface.inputs)
+    facts = {
+        "one": kernel.one_address,
+        "batch": kernel.batch_address,
+        "workspace": kernel.artifact.workspace,
+        "most": WORTH_THREADS // max(kernel.artifact.work, 1),
+        "number": kernel.dtype.num,
+        "element": int(kernel.dtype == np.float32),
+        "bytes": kernel.dtype.itemsize,
+        "inputs": count,
+        "outputs": len(interface.outputs),
+        "shown": len(interface.outputs),
+        "gap": 0,
+        "margin": 0,
+        "numbers": sum(v.size for v in interface.inputs),
+        "variables": shapes.ctypes.data,
+        "nonzero": len(zeros),
+        "quaternions": zeros.ctypes.data,
+        "single": ANY if kernel.dtype == np.float32 else NEVER,
+    }
+    return way_of(facts, (kernel.code, shapes, zeros), count, [4 * k for k in range(count)])
+
+
+def way_of(
+    facts: Mapping[str, int],
+    kept: tuple[Any, ...],
+    arguments: int,
+    sources: Sequence[int],
+    fixed: tuple[Any, ...] = (),
+    options: Mapping[str, Any] | None = None,
+    loads: Sequence[Load] | None = None,
+) -> Way:
+    """The words of a way, and what they point to."""
+    named = [(name, value) for name, value in (options or {}).items()]
+    held = [(w.key, w.kind, *w.places, w.axes, w.at) for w in loads or ()]
+    lists = {
+        "sources": np.array(sources, np.int64),
+        "fixed": _addresses(fixed),
+        "named": _addresses([part for pair in named for part in pair]),
+        "loads": np.array(
+            [
+                [id(key), id(kind) if kind else 0, value, axes_at, id(axes), at_at, id(at)]
+                for key, kind, value, axes_at, at_at, axes, at in held
+            ],
+            np.int64,
+        ),
+    }
+    counts = {
+        "arguments": arguments,
+        "options": len(named),
+        "wrenches": -1 if loads is None else len(held),
+    }
+    all_facts = {**facts, **counts, **{name: a.ctypes.data for name, a in lists.items()}}
+    all_facts["bare"] = -1
+    if list(sources) == [4 * k for k in range(len(sources))]:
+        all_facts["sources"] = 0  # the caller's arguments as they are
+        if not named and loads is None:
+            all_facts["bare"] = arguments
+    numbers = np.array([all_facts[name] for name in objects.WAY], np.int64)
+    return (numbers, kept, tuple(lists.values()), fixed, tuple(named), tuple(held), dict(facts))
+
+
+def _addresses(things: Sequence[Any]) -> np.ndarray:
+    return np.array([id(thing) for thing in things], np.int64)
+
+
+class Owner(tuple[Any, ...]):
+    """What a fast entry belongs to, its `__self__`: called for what the machine code does not take.
+
+    A tuple: the way by arrays alone (or None), further ways that were learned, the holder with the
+    name under which a pickled entry is found again, the Python path (`fallback`), what is tried
+    before it (`again`), and what is known of learned ways.
+    """
+
+    __slots__ = ()
+
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
+        _, _, _, _, fallback, again, _ = self
+        answer = NotImplemented if again is None else again(self, arguments, named)
+        if answer is not NotImplemented:
+            return answer
+        if fallback is None:
+            raise StateError("E-CALL-016", "the robot of this function has been taken apart")
+        return fallback(*arguments, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self[3]:
+            return getattr(self[2], name)
+        raise AttributeError(name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _without_code, (self[2], self[3])
+
+
+def _without_code(holder: Any, name: str) -> Owner:
+    """An owner from another process: asked only for the entry of its name there."""
+    return Owner((None, [], holder, name, None, None, set()))
+
+
+_FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
+_DEFINITIONS: dict[str, tuple[np.ndarray, Any]] = objects.for_ever({})
+"""Method definitions by name, signature and documentation; CPython reads them until the end."""
+
+
+def _definition(name: str, text: str, entry: int) -> int:
+    """The address of a method definition, kept for ever: there is one for each function."""
+    if text not in _DEFINITIONS:
+        held = ctypes.c_char_p(name.encode()), ctypes.c_char_p(text.encode())
+        start, end = (ctypes.cast(x, ctypes.c_void_p).value or 0 for x in held)
+        found = np.array([start, entry, _FASTCALL_WITH_KEYWORDS, end], np.int64)
+        _DEFINITIONS[text] = found, held
+    return _DEFINITIONS[text][0].ctypes.data
+
+
 def fast_entry(
-    kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
+    kernel: Kernel | None,
+    *,
+    name: str,
+    signature: str,
+    doc: str,
+    holder: Any,
+    fallback: Callable[..., Any],
+    again: Again | None = None,
 ) -> Callable[..., Any]:
     """A built-in function that calls a kernel, or only what it learns from its fallback.
 
-    The fallback itself, where Python or the kernel allow no such thing.
+    The fallback itself, where Python or the kernel allow no such thing. holder: where the function
+    can be found again by name when it is unpickled. fallback: takes the same arguments in every
+    form, and is called for whatever the machine code does not take. again: tried before it, a short
+    way for arrays that only have to be laid out anew.
     """
-    way = None if kernel is None else llvm_ways.plain_way(kernel)
+    way = None if kernel is None else _plain_way(kernel)
     if not objects.supported() or (kernel is not None and way is None):
         return fallback
-    return llvm_ways.fast_entry(_shared().address("entry"), way, fallback=fallback, **facts)
+    objects.fill_context()
+    text, entry = f"{name}($self, {signature})\n--\n\n{doc}", _shared().address("entry")
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    owner = Owner((way, [], holder, name, fallback, again, set()))
+    built: Callable[..., Any] = make(_definition(name, text, entry), owner, None)
+    return built
 
 
 @functools.cache
@@ -254,10 +329,21 @@ def _shared() -> Any:
 
 
 def called_by_slot(kind: type, sample: Any) -> None:
-    """Call objects of a class by the fast entry in their first slot (`llvm.ways`)."""
-    if objects.supported():
-        objects.fill_context()
-        llvm_ways.called_by_slot(kind, sample, _shared().address("called"))
+    """Let objects of a class that keep a fast entry in their first slot be called like it.
+
+    CPython calls an object by what its class has in `tp_call`, which is by default the `__call__`
+    of the class: machine code at an address takes its place, and hands on what it does not take.
+    The method stays what others see of the class, as the compiler of PyTorch does.
+    """
+    if not objects.supported():
+        return
+    objects.fill_context()
+    sample._entry = entry = object()
+    usual = objects.FILLED[list(objects.CONTEXT).index("usual_call")]
+    found = objects.call_slot(kind)
+    if objects.places(sample, [entry]) == (objects.HEAD,) and found.value == usual:
+        found.value = _shared().address("called")
+    del sample._entry
 
 
 def _entry(recipe: object, dtype: str) -> str:

@@ -7,8 +7,8 @@ The operations are those of the program, so that results have the bits of any ot
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from chasles.backends.llvm.body import SPELLING, Body, Place
 from chasles.backends.llvm.math import Writer
+from chasles.backends.llvm.tiles import SPELLING, Body, Place
 from chasles.backends.lowering import Lowered, Part, Stage, deepest_first
 from chasles.expr import Instruction, Program
 
@@ -121,5 +121,5 @@ def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
 
 
 def widths(pack: Mapping[int, Sequence[int]]) -> set[int]:
-    """How many lanes vectors have."""
+    """Return the number of lanes of vectors."""
     return {len(each) for each in pack.values()}

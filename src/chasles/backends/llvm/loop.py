@@ -14,10 +14,10 @@ import numpy as np
 from chasles.backends import arrays
 from chasles.backends.arrays import Rows, words
 from chasles.backends.llvm.checked import address, start_of
-from chasles.backends.llvm.code import load
-from chasles.backends.llvm.kernel import Kernel, Machine, assemble, pool
+from chasles.backends.llvm.code import Machine, assemble, load
+from chasles.backends.llvm.kernel import Kernel
 from chasles.backends.llvm.source import WORTH_THREADS
-from chasles.backends.llvm.threads import MOVED, PATIENCE, field, memory
+from chasles.backends.llvm.threads import MOVED, PATIENCE, field, memory, pool
 
 BLOCK = 64
 """States that go through all steps before the next: their numbers stay in the nearest cache."""
@@ -27,7 +27,7 @@ AT_ONCE = 64
 side by side, those of a block's rows far apart."""
 
 NUMBERS, TABLES = 6, 10
-"""How many numbers `repeat` takes, and then how many addresses."""
+"""Number of integers that `repeat` takes, and of addresses after them."""
 
 GIVEN = (
     *((name, "i64") for name in ("steps", "every", "inputs", "outputs", "kept", "size", "space")),
@@ -35,9 +35,11 @@ GIVEN = (
     *((name, "ptr") for name in ("records", "record_rows", "record_steps")),
     *((name, "ptr") for name in ("fresh_places", "near_places", "near_rows")),
 )
-"""What `blocks` is given: numbers of steps, and between records; of inputs, outputs and records;
-bytes of memory, and where in it the workspace is; tables of the inputs and records of the first
-state, as `repeat` takes them, and where in the memory results and records are collected."""
+"""Parameters of `blocks`: numbers of steps, and of steps between records; of inputs, outputs and
+records; bytes of memory, and the place of the workspace in it; tables of the inputs and records
+of the first state, as `repeat` takes them, and the places where results and records are
+collected.
+"""
 
 
 def _entry(name: str, kind: str, table: str, index: str) -> str:
@@ -261,7 +263,7 @@ def _machine_code() -> bytes:
 
 
 class Call(NamedTuple):
-    """What `repeat` is given, its address first, and the arrays that this points to."""
+    """Parameters of `repeat`, its address first, and the arrays that they point to."""
 
     row: list[int]
     arrays: tuple[object, ...]
@@ -376,7 +378,7 @@ def workspace(kernel: Kernel) -> np.ndarray:
 
 
 def fitting_threads(count: int, work: int, threads: int | None) -> int:
-    """How many threads, where the caller does not say: all, if `work` of each state is worth it."""
+    """Return the default number of threads: all, if the `work` of each state is worth it."""
     if threads is not None:
         return threads
     return arrays.cores() if count * work > WORTH_THREADS and count > BLOCK else 1

@@ -122,7 +122,7 @@ class Writer:
 
     @property
     def suffix(self) -> str:
-        """What the names of functions on such vectors end in."""
+        """Suffix of the names of functions on such vectors."""
         return f"v{self.width}f{self.element.bits}"
 
     def name(self) -> str:

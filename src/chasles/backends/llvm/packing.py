@@ -1,4 +1,4 @@
-"""Which columns of a matrix stand together in a vector, where lanes are columns.
+"""Choice of the columns of a matrix that share a vector, if lanes are columns.
 
 Rows of a branch-sparse matrix have columns of a few limbs. Where vectors begin and end with limbs,
 more of them are zero, and are neither kept nor multiplied.
@@ -32,7 +32,7 @@ def _best(staged: Staged, results: Sequence[int], width: int) -> Packing:
 
 
 def _work(staged: Staged, result: int, packing: Packing) -> int:
-    """How many vectors are multiplied for a result."""
+    """Return the number of vectors that are multiplied for a result."""
     *lefts, last = staged.chains[result]
     rows = [
         {b for b, columns in enumerate(packing) if not some.isdisjoint(columns)}

@@ -49,7 +49,7 @@ class Function:
 
     @property
     def declaration(self) -> str:
-        """What another module says of it; without the names of parameters or attributes."""
+        """Return its declaration for another module, without names of parameters or attributes."""
         kind, rest = self.head.removeprefix("define internal ").split(" @", 1)
         name, parameters = rest.split("(", 1)
         types = [p.strip().split()[0] for p in parameters[: parameters.rindex(")")].split(",") if p]

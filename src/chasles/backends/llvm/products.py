@@ -29,7 +29,7 @@ Block = tuple[int, int]
 """A result, and the number of a vector of its columns (`packing`)."""
 
 Blocks = dict[tuple[int, Block], int]
-"""Where the blocks of some matrices side by side are kept, by row; others are zero."""
+"""Places of the blocks of several matrices side by side, by row; others are zero."""
 
 
 class Entry(NamedTuple):

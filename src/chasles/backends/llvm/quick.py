@@ -6,9 +6,10 @@ It is compiled in about a sixth of the time, and takes about 1.5 times as long t
 from dataclasses import replace
 
 from chasles.backends.llvm import kernel as llvm
+from chasles.backends.llvm.code import Machine
 from chasles.expr import Program, Staged
 
 
 def compile(program: Program | Staged, dtype: str = "float64") -> llvm.Kernel:
     """The kernel of a program, with the same results as that of `llvm`."""
-    return llvm.compile(program, replace(llvm.Machine.host(), effort=0), dtype)
+    return llvm.compile(program, replace(Machine.host(), effort=0), dtype)

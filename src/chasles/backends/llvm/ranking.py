@@ -138,7 +138,7 @@ def _places(far: str) -> list[str]:
 
 
 def table(met: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """What `rank` needs of starts, (tiles, size + 1, LANES).
+    """Return the table of starts for `rank`, (tiles, size + 1, LANES).
 
     met (starts, size): the goals that each start meets. The distance of two is the weighted sum of
     squared differences.

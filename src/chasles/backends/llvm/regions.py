@@ -1,7 +1,8 @@
-"""What checked code (`llvm.checked`) calls, in LLVM's language: enter, leave and look up regions.
+"""Functions that checked code (`llvm.checked`) calls, in LLVM's language: enter, leave and look up
+regions.
 
-The table of regions is in memory of Python. A slot is taken by one atomic exchange of its first
-word, so that threads need no lock; what is being entered or left meanwhile is of nobody who reads.
+Python owns the memory of the table. A slot is taken by one atomic exchange of its first word, so
+that threads need no lock; readers ignore slots that are being entered or left.
 """
 
 from chasles.backends import objects

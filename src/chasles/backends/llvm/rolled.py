@@ -7,9 +7,8 @@ order its loads and stores as it likes.
 
 from collections.abc import Sequence
 
-from chasles.backends.llvm.body import Body, Target
 from chasles.backends.llvm.math import Writer
-from chasles.backends.llvm.tiles import attributes
+from chasles.backends.llvm.tiles import Body, Target, attributes
 from chasles.backends.lowering import Lowered, lower, places
 from chasles.backends.rolling import Form, Rolled
 from chasles.expr import Program

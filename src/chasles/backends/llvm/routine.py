@@ -90,7 +90,7 @@ class Routine(Writer):
         return f"l{self._labels}"
 
     def start(self, label: str) -> None:
-        """What follows is at a label; what was before leads to it."""
+        """Start a label; the code before falls through to it."""
         self.raw(f"  br label %{label}\n{label}:")
 
     def answer(self, value: str) -> None:
@@ -99,7 +99,7 @@ class Routine(Writer):
 
     @contextmanager
     def when(self, condition: str, go: str = "") -> Iterator[None]:
-        """What is done under a condition, after which all goes on, or on at a label."""
+        """Emit code that runs under a condition, then continue, or continue at a label."""
         yes, no = self.label(), self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
         yield

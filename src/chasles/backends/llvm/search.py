@@ -22,12 +22,12 @@ from chasles.backends.arrays import Rows, words
 from chasles.backends.llvm import checked
 from chasles.backends.llvm.alone_source import ALONE
 from chasles.backends.llvm.checked import address, start_of
-from chasles.backends.llvm.code import load
-from chasles.backends.llvm.kernel import Kernel, Machine, assemble, pool
+from chasles.backends.llvm.code import Machine, assemble, load
+from chasles.backends.llvm.kernel import Kernel
 from chasles.backends.llvm.loop import BLOCK, fitting_threads
 from chasles.backends.llvm.ranking import LANES, ranking, table
 from chasles.backends.llvm.search_source import SOURCE
-from chasles.backends.llvm.threads import memory
+from chasles.backends.llvm.threads import memory, pool
 
 
 @functools.cache
@@ -192,7 +192,7 @@ class Alone:
         """Solve the problem, `plain` or `guessed`: 0, or that its goals or guess are refused."""
 
     def _table(self, numbers: Sequence[int]) -> int:
-        """Where a table of words is, which is kept."""
+        """Return the address of a table of words, which is kept."""
         self._words.append(words(numbers))
         return self._words[-1].buffer_info()[0]
 
@@ -212,7 +212,7 @@ class Alone:
 
 
 def _layout(sizes: Sequence[int]) -> tuple[list[int], int, int]:
-    """Where in the memory of a block are the rows of inputs, the table of searches, the rest."""
+    """Return the layout of a block's memory: rows of inputs, the table of searches, the rest."""
     starting = itertools.accumulate((BLOCK * size for size in sizes), initial=8 * len(sizes))
     *places, table = (_even(place) for place in starting)
     return places, table, _even(table + 24 * BLOCK)

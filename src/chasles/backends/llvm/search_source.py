@@ -7,12 +7,13 @@ NUMBERS = ("tries", "ranked", "inputs", "size", "space", "table", "others")
 TABLES = ("ins", "in_rows", "sizes", "places", "begins", "begin_row", "ranks", "starts", "memories")
 RESULTS = ("points", "ends", "steps")
 GIVEN = (*((name, "i64") for name in NUMBERS), *((name, "ptr") for name in (*TABLES, *RESULTS)))
-"""What `search` is given. Numbers: of tries, and of those among them that are ranked; of the
-kernel's inputs; bytes of memory, where in it the workspace and the table of searches are, and the
-first start that is not ranked. Tables: problems' inputs (the first two unused), bytes between their
-rows, and bytes of a row; where in the memory each is kept; where the first try begins, and bytes
-between rows (a word); starts of the ranked tries; all starts; memories to begin with. Results:
-points, memories, and numbers of steps and of the try."""
+"""Parameters of `search`. Numbers: of tries, and of ranked ones among them; of the kernel's inputs;
+bytes of memory, the places of the workspace and of the table of searches in it, and the first
+start that is not ranked. Tables: problems' inputs (the first two unused), bytes between their
+rows, and bytes of a row; the place of each in the memory; the start of the first try, and bytes
+between its rows (a word); starts of the ranked tries; all starts; initial memories. Results:
+points, memories, and numbers of steps and of the try.
+"""
 
 FIELDS = "\n".join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))
 
@@ -42,7 +43,7 @@ PLACES = """  %point.size = load i64, ptr %sizes
   %memory.rows.at = getelementptr ptr, ptr %memory, i64 1
   %memory.rows = load ptr, ptr %memory.rows.at
   %searches = getelementptr i8, ptr %memory, i64 %table"""
-"""Where points, memories and the table of searches are."""
+"""Places of points, memories and the table of searches."""
 
 SHARED = f"{FIELDS}\n{PLACES}"
 

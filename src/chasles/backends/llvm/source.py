@@ -9,18 +9,20 @@ several times among the outputs is kept once; constant results are written befor
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chasles.backends.llvm.body import Body, Place, Target
 from chasles.backends.llvm.limbs import LimbBody, packed, widths
 from chasles.backends.llvm.math import Writer, cold_angles
 from chasles.backends.llvm.products import Products
 from chasles.backends.llvm.rolled import one_state, tiles_of_states
+from chasles.backends.llvm.streaming import scatter_past
 from chasles.backends.llvm.tiles import (
     PAST,
+    Body,
+    Place,
+    Target,
     attributes,
     declared,
     gather,
     scatter,
-    scatter_past,
     streams,
 )
 from chasles.backends.lowering import Lowered, cut, lower, places
@@ -42,7 +44,7 @@ SPREAD = 8000
 the code does not stay in the cache, and lanes are columns (`products`)."""
 
 SHARE = 10000
-"""Instructions in each part of a longer program that is no loop."""
+"""Instructions in each part of a longer program that is not a loop."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "max
 
 
 def _declarations(target: Target, limbs: set[int]) -> str:
-    """Of LLVM's functions, for one number, for all lanes, and for so many limbs."""
+    """Return declarations of LLVM's functions for one number, for all lanes, and for several limbs."""
     lines = ['!0 = !{!"branch_weights", i32 1, i32 100000}', "!1 = !{i32 1}"]
     for width in sorted({1, target.width, *limbs}):
         w = target.writer(width)
@@ -322,7 +324,7 @@ def _batch(
 
 
 def _many(w: Writer, strides: Sequence[str]) -> str:
-    """Whether outputs with such strides, all together, are more than the cache keeps."""
+    """Test whether outputs with such strides exceed the cache in total."""
     total = "0"
     for stride in strides:
         total = w.emit(f"add i64 {total}, {stride}")

@@ -1,14 +1,123 @@
-"""Matrices that are made row by row in vectors of columns, on their way to memory.
+"""Results on their way past the cache, in whole cache lines.
 
-Which columns stand together in a vector is a choice (`packing`): here they get back into order.
-Large results go past the cache, in whole cache lines (`tiles.Lines`). Rows do not begin where lines
-do, so the entries of a matrix are then taken as one long row.
+Rows of tiles (`scatter_past`), and matrices that are made row by row in vectors of columns. Which
+columns stand together in a vector is a choice (`packing`): here they get back into order. Rows do
+not begin where lines do, so the entries of a matrix are taken as one long row.
 """
 
 from collections.abc import Sequence
 
 from chasles.backends.llvm.math import Writer
-from chasles.backends.llvm.tiles import Lines, shuffle
+from chasles.backends.llvm.tiles import (
+    column,
+    from_two,
+    row_places,
+    shuffle,
+    steady_block,
+    tile_function,
+    transposed,
+)
+
+
+class Lines:
+    """The cache lines of a row of numbers at `base`, each taken from two neighbouring vectors.
+
+    Vectors are those of the row, `width` numbers each from its first on. Line n begins in vector n.
+    Whole lines are written past the cache. What the row has of its first and of its last lines is
+    written as usual, by stores that do not reach into another line: those would be slow.
+    """
+
+    def __init__(self, w: Writer, base: str) -> None:
+        self._w = w
+        numbers = ", ".join(f"i{w.element.bits} {c}" for c in range(w.width))
+        self._counting = f"<{numbers}>"
+        negative = w.emit(f"sub i64 0, {w.emit(f'ptrtoint ptr {base} to i64')}")
+        words = w.emit(f"lshr i64 {negative}, {w.element.bytes.bit_length() - 1}")
+        self._ahead = w.emit(f"and i64 {words}, {w.width - 1}")
+        self._lanes = w.emit(f"add {w.integers} {self._counting}, {self._spread(self._ahead)}")
+        self._first = w.at(base, self._ahead, w.element.name)
+
+    def begin(self, vector: str) -> None:
+        """Write the numbers of the first vector that stand before all lines."""
+        w = self._w
+        missing = w.emit(f"sub i64 {w.width}, {self._ahead}")
+        self._part(-w.width, vector, vector, "uge", missing)
+
+    def write(self, start: int | str, before: str, after: str) -> None:
+        """Write the line that begins in the vector of numbers from `start` on."""
+        line, place = self._line(start, before, after)
+        w = self._w
+        w.raw(f"  store {w.type} {line}, ptr {place}, align {w.bytes}, !nontemporal !1")
+
+    def end(self, start: int, rest: int, before: str, after: str) -> None:
+        """Write what is left from the last vector on, whose numbers are those from `start` on.
+
+        rest: how many numbers of `after` belong to the row.
+        """
+        w = self._w
+        for k, first in enumerate((before, after)[: 2 if rest else 1]):
+            left = w.emit(f"sub i64 {(1 - k) * w.width + rest}, {self._ahead}")
+            self._part(start + k * w.width, first, after, "slt", left)
+
+    def _line(self, start: int | str, before: str, after: str) -> tuple[str, str]:
+        w = self._w
+        both = f"{w.type} {before}, {w.integers} {self._lanes}, {w.type} {after}"
+        line = w.emit(f"call {w.type} {from_two(w)}({both})")
+        return line, w.at(self._first, start, w.element.name)
+
+    def _part(self, start: int, before: str, after: str, comparison: str, limit: str) -> None:
+        """Write the numbers of a line below a limit, or from it on."""
+        w = self._w
+        line, place = self._line(start, before, after)
+        mask = w.emit(f"icmp {comparison} {w.integers} {self._counting}, {self._spread(limit)}")
+        w.raw(
+            f"  call void @llvm.masked.store.{w.suffix}.p0({w.type} {line}, ptr {place}, "
+            f"i32 {w.bytes}, {w.mask} {mask})"
+        )
+
+    def _spread(self, number: str) -> str:
+        """A number in all lanes."""
+        w, bits = self._w, self._w.element.bits
+        short = number if bits == 64 else w.emit(f"trunc i64 {number} to i{bits}")
+        one = w.emit(f"insertelement {w.integers} poison, i{bits} {short}, i32 0")
+        return shuffle(w, w.integers, one, "poison", [0] * w.width)
+
+
+def scatter_past(w: Writer, output: int, n: int) -> str:
+    """The function that writes long rows past the cache, wherever they stand: see `scatter`."""
+    width, lines = w.width, [Lines(w, row) for row in row_places(w, clip=False)]
+    whole, rest = n // width * width, n % width
+
+    def block(start: str) -> list[str]:
+        return transposed(w, [column(w, output, start, c) for c in range(width)])
+
+    begin = block("0")
+    for line, vector in zip(lines, begin, strict=True):
+        line.begin(vector)
+    w.raw("  br label %head\nhead:\n  br label %loop\nloop:")
+    w.raw(f"  %block = phi i64 [ {width}, %head ], [ %next, %moved ]")
+    for r, vector in enumerate(begin):
+        w.raw(f"  %before{r} = phi {w.type} [ {vector}, %head ], [ %now{r}, %moved ]")
+    fixed = steady_block(w, output, "%block")
+    w.raw("  br label %moved\nmoving:")
+    changing = block("%block")
+    w.raw("  br label %moved\nmoved:")
+    for r, vector in enumerate(changing):
+        w.raw(f"  %now{r} = phi {w.type} [ {fixed}, %steady ], [ {vector}, %moving ]")
+    first = w.emit(f"sub i64 %block, {width}")
+    for r, line in enumerate(lines):
+        line.write(first, f"%before{r}", f"%now{r}")
+    w.raw(f"  %next = add i64 %block, {width}\n  %more = icmp ult i64 %next, {whole}")
+    w.raw("  br i1 %more, label %loop, label %end\nend:")
+    last = block(str(n - width)) if rest else [f"%now{r}" for r in range(width)]
+    for r, (line, vector) in enumerate(zip(lines, last, strict=True)):
+        turned = [(lane - rest) % width for lane in range(width)]
+        after = shuffle(w, w.type, vector, vector, turned) if rest else vector
+        line.end(whole - width, rest, f"%now{r}", after)
+    return tile_function(w, f"scatter{output}_past", "%slots", clip=False)
+
+
+# Matrices by rows ---------------------------------------------------------------------------------
 
 Lane = tuple[str, int]
 """A vector, and the number of a lane in it."""

@@ -8,6 +8,7 @@ machine code for ever, without Python's lock.
 
 import _thread
 import ctypes
+import functools
 import os
 import sys
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from typing import Any
 
 from chasles.backends import arrays
 from chasles.backends.llvm import checked
-from chasles.backends.llvm.code import Code
+from chasles.backends.llvm.code import Code, Machine, assemble, load
 
 PIECES = 8
 """Ranges for each thread: one that starts late, or runs on a slower core, takes fewer."""
@@ -24,13 +25,14 @@ PATIENCE = 2_000_000_000
 """Operations of one call of machine code, about: between calls, Python raises interrupts."""
 
 _LOCK, _WORK, _DONE, _JOBS, _SIZE = 0, 128, 256, 384, 448
-"""Where the pool keeps its lock, its two conditions, and the list of jobs; its bytes."""
+"""Offsets of the pool's lock, its two conditions, and the list of jobs; its size in bytes."""
 
 _NEXT, _BODY, _GIVEN, _END, _SHARE, _TAKEN, _WANTED, _ACTIVE, _STATUS = range(0, 72, 8)
-"""Where a job, in its caller's stack, keeps the next one; the function `body(given, first, last)`
-that does rows from first to last and returns 0, and what that is given; where the rows end, and how
-many a range has; the first that is not taken; how many threads may still join, and how many have
-not left; an answer that was not 0."""
+"""Offsets of the fields of a job, in its caller's stack: the next job; the function `body(given,
+first, last)`, which computes rows from first to last and returns 0, and its argument; the end of
+the rows, and the size of a range; the first row that is not taken; the numbers of threads that
+may still join and that have not left; an answer other than 0.
+"""
 
 
 def field(name: str, kind: str, owner: str, place: int) -> str:
@@ -288,7 +290,7 @@ def _addresses(library: Any, names: Mapping[str, str]) -> dict[str, int]:
 
 
 def memory() -> dict[str, int]:
-    """Where `malloc` and `free` are."""
+    """Return the addresses of `malloc` and `free`."""
     return _addresses(_libraries()[1], {name: name for name in ("malloc", "free")})
 
 
@@ -351,3 +353,9 @@ class Pool:
             last = min(first + part, count)
             if self._share(self.address, body, given, first, last, step, helpers):
                 raise MemoryError
+
+
+@functools.cache
+def pool() -> Pool:
+    """The threads of this process."""
+    return Pool(load(assemble(SOURCE, Machine.host()), symbols(), ("share", "serve", "rows")))

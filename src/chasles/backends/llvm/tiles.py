@@ -1,10 +1,14 @@
-"""Between rows in memory and tiles of lanes: register transposes in LLVM's language."""
+"""Tiles of states, one in each lane: the code of a program on a tile, in LLVM's language, and the
+register transposes between rows in memory and tiles. A tile of one lane is the row itself.
+"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from chasles.backends.llvm.math import Writer
+from chasles.backends.llvm.math import DOUBLE, Element, Writer, angles, arctangent
+from chasles.backends.lowering import Lowered, Part
 
 UNROLLED = 4
 """Rows of up to this many vectors are moved without a loop."""
@@ -24,7 +28,7 @@ PAST = _last_cache() // 2
 """Bytes of results beyond which long rows are written past the cache, in which they do not stay."""
 
 AHEAD = 32
-"""Columns ahead of a store at which the cache lines of long rows are asked for."""
+"""Columns ahead of a store at which the cache lines of long rows are prefetched."""
 
 
 def attributes(w: Writer) -> str:
@@ -33,19 +37,136 @@ def attributes(w: Writer) -> str:
     return f'noinline nounwind "prefer-vector-width"="{size}" "min-legal-vector-width"="{size}"'
 
 
+# The code of a tile ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Target:
+    """What code is written for: how many lanes, with fused products or not, of which numbers."""
+
+    width: int
+    fuse: bool
+    element: Element = DOUBLE
+
+    def writer(self, width: int | None = None) -> Writer:
+        """A fresh writer for all lanes, or for another number of them."""
+        return Writer(width or self.width, self.fuse, self.element, self.width)
+
+
+SPELLING: dict[str, Callable[..., str]] = {
+    "add": Writer.add,
+    "sub": Writer.sub,
+    "mul": Writer.mul,
+    "div": lambda w, a, b: w.binary("fdiv", a, b),
+    "neg": Writer.neg,
+    "fma": Writer.fma,
+    "fms": lambda w, a, b, c: w.fma(a, b, w.neg(c)),
+    "fnma": Writer.fnma,
+    "sqrt": lambda w, a: w.call("sqrt", a),
+    "atan2": arctangent,
+    "min": lambda w, a, b: w.call("minimum", a, b),
+    "max": lambda w, a, b: w.call("maximum", a, b),
+    "abs": lambda w, a: w.call("fabs", a),
+}
+"""Operations on vectors of numbers. Sines and cosines are taken in groups (`Stage.angles`);
+comparisons and selections work on masks."""
+
+COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
+
+Place = tuple[str, int]
+"""A tile and an index in it."""
+
+
+class Body:
+    """Writes one part of a lowered program for any number of lanes.
+
+    results: where values are delivered, (tile, index) each. A value is stored as soon as it is
+    made, so that it need not be kept.
+    """
+
+    def __init__(
+        self, lowered: Lowered, part: Part, w: Writer, results: Mapping[int, list[Place]]
+    ) -> None:
+        self.code, self.place, self.w = lowered.code, lowered.place, w
+        self._going = {k: list(places) for k, places in results.items()}
+        for k, place in part.saved:
+            self._going.setdefault(k, []).append(("%scratch", place))
+        self._value: dict[int, str] = {}
+        self._mask: dict[int, str] = {}
+        self._angle: dict[tuple[str, int], Place] = {}
+        for number, stage in enumerate(part.stages):
+            for k in stage.code:
+                self._write(k)
+                self._store(k)
+            if stage.angles:
+                sines, cosines = angles(w, [self._use(a) for a in stage.angles], str(number))
+                for index, angle in enumerate(stage.angles):
+                    self._angle["sin", angle] = (sines, index)
+                    self._angle["cos", angle] = (cosines, index)
+        for k in list(self._going):
+            self._store(k)
+
+    def _store(self, k: int) -> None:
+        for tile, index in self._going.pop(k, ()):
+            value, place = self._use(k), self._address(tile, index)
+            self.w.raw(f"  store {self.w.type} {value}, ptr {place}, align {self.w.bytes}")
+
+    def _load(self, tile: str, index: int) -> str:
+        place = self._address(tile, index)
+        return self.w.emit(f"load {self.w.type}, ptr {place}, align {self.w.bytes}")
+
+    def _address(self, tile: str, index: int) -> str:
+        return self.w.at(tile, index, self.w.type)
+
+    def _write(self, k: int) -> None:
+        op, args, _ = self.code[k]
+        if op in COMPARISONS:
+            self._mask[k] = self.w.compare(COMPARISONS[op], *map(self._use, args))
+        elif op == "select":
+            condition, a, b = args
+            self._value[k] = self.w.choose(self._condition(condition), self._use(a), self._use(b))
+        elif op in SPELLING:
+            self._value[k] = SPELLING[op](self.w, *map(self._use, args))
+
+    def _use(self, k: int) -> str:
+        """The name of a value: made in this part, an input, a constant, or from the scratch."""
+        op, args, data = self.code[k]
+        if op == "const":
+            return self.w.constant(data)
+        if k not in self._value:
+            if op == "input":
+                self._value[k] = self._load(f"%in{data[0]}", data[1])
+            elif op in ("sin", "cos") and (op, args[0]) in self._angle:
+                self._value[k] = self._load(*self._angle[op, args[0]])
+            elif k in self._mask:
+                ones, zeros = self.w.constant(1.0), self.w.constant(0.0)
+                self._value[k] = self.w.choose(self._mask[k], ones, zeros)
+            else:
+                self._value[k] = self._load("%scratch", self.place[k])
+        return self._value[k]
+
+    def _condition(self, k: int) -> str:
+        if k not in self._mask:
+            self._mask[k] = self.w.compare("une", self._use(k), self.w.constant(0.0))
+        return self._mask[k]
+
+
+# Rows and tiles -----------------------------------------------------------------------------------
+
+
 def gather(w: Writer, n: int, *, clip: bool) -> str:
     """The function that makes a tile of n numbers from rows of n numbers.
 
     With `clip` (the last tile of a batch) rows past %last repeat that row.
     """
-    width, rows = w.width, _rows(w, clip)
+    width, rows = w.width, row_places(w, clip)
 
     def move(start: str) -> None:
         pairs = []
         for row in rows:
             place = w.at(row, start, w.element.name)
             pairs.append(_halves(w, place) if n >= width else _masked_halves(w, place, n))
-        for c, column in enumerate(_transposed(w, pairs)[: min(n, width)]):
+        for c, column in enumerate(transposed(w, pairs)[: min(n, width)]):
             index = w.emit(f"add i64 {start}, {c}")
             place = w.at("%tile", index, w.type)
             w.raw(f"  store {w.type} {column}, ptr {place}, align {w.bytes}")
@@ -56,7 +177,7 @@ def gather(w: Writer, n: int, *, clip: bool) -> str:
             move(str(max(0, min(b * width, n - width))))
     else:
         _loop(w, n, "0", move)
-    return _function(w, f"gather{n}", "%tile", clip)
+    return tile_function(w, f"gather{n}", "%tile", clip)
 
 
 def scatter(
@@ -67,14 +188,14 @@ def scatter(
     In long rows, blocks of columns that are all constant are written without a transpose, and
     stores are kept from straddling cache lines where the rows' alignment allows it.
     """
-    width, n, rows = w.width, len(columns), _rows(w, clip)
+    width, n, rows = w.width, len(columns), row_places(w, clip)
 
     def halves(start: str, c: int) -> tuple[str, str]:
         if c >= n:
             return "zeroinitializer", "zeroinitializer"
         if start.isdigit():
             return _halves(w, w.at("%slots", str(columns[int(start) + c]), w.type))
-        return _column(w, output, start, c)
+        return column(w, output, start, c)
 
     def store(start: str, vectors: Sequence[str]) -> None:
         for row, vector in zip(rows, vectors, strict=True):
@@ -91,18 +212,18 @@ def scatter(
     if count <= UNROLLED:
         for b in range(count):
             start = str(max(0, min(b * width, n - width)))
-            store(start, _transposed(w, [halves(start, c) for c in range(width)]))
-        return _function(w, f"scatter{output}", "%slots", clip)
+            store(start, transposed(w, [halves(start, c) for c in range(width)]))
+        return tile_function(w, f"scatter{output}", "%slots", clip)
 
     def move(start: str) -> None:
         soon = w.emit(f"add i64 {start}, {AHEAD}")
         for row in rows:
             place = w.at(row, soon, w.element.name)
             w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
-        fixed = _steady(w, output, start)
+        fixed = steady_block(w, output, start)
         _store_halves(w, rows, start, [fixed] * width)
         w.raw("  br label %moved\nmoving:")
-        _store_halves(w, rows, start, _transposed(w, [halves(start, c) for c in range(width)]))
+        _store_halves(w, rows, start, transposed(w, [halves(start, c) for c in range(width)]))
         w.raw("  br label %moved\nmoved:")
 
     address = w.emit("ptrtoint ptr %base to i64")
@@ -114,17 +235,17 @@ def scatter(
     first = w.emit(f"select i1 {aligned}, i64 0, i64 {shift}")
     _loop(w, n, first, move, back="moved")
     tables = "" if clip else _tables(w, output, columns, constant)
-    return tables + _function(w, f"scatter{output}", "%slots", clip)
+    return tables + tile_function(w, f"scatter{output}", "%slots", clip)
 
 
-def _column(w: Writer, output: int, start: str, c: int) -> tuple[str, str]:
+def column(w: Writer, output: int, start: str, c: int) -> tuple[str, str]:
     """Column c of the block at `start`, as two halves."""
     place = w.at(f"@columns{output}", w.emit(f"add i64 {start}, {c}"), "i32")
     slot = w.emit(f"zext i32 {w.emit(f'load i32, ptr {place}')} to i64")
     return _halves(w, w.at("%slots", slot, w.type))
 
 
-def _steady(w: Writer, output: int, start: str) -> str:
+def steady_block(w: Writer, output: int, start: str) -> str:
     """Branch to %moving if the block at `start` changes; else go on with its constants."""
     steady = w.emit(f"load i1, ptr {w.at(f'@steady{output}', start, 'i1')}")
     w.raw(f"  br i1 {steady}, label %steady, label %moving\nsteady:")
@@ -137,7 +258,7 @@ def streams(w: Writer, columns: int) -> bool:
     return -(-columns // w.width) > UNROLLED and w.bytes == 64
 
 
-def _from_two(w: Writer) -> str:
+def from_two(w: Writer) -> str:
     """The instruction that takes lanes by number from two vectors."""
     return f"@llvm.x86.avx512.vpermi2var.p{'s' if w.element.bits == 32 else 'd'}.512"
 
@@ -150,110 +271,12 @@ def declared(w: Writer) -> list[str]:
     lines.append("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     lines += [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("umin", "smax")]
     if w.bytes == 64:
-        lines.append(f"declare {w.type} {_from_two(w)}({w.type}, {w.integers}, {w.type})")
+        lines.append(f"declare {w.type} {from_two(w)}({w.type}, {w.integers}, {w.type})")
     return lines
 
 
-class Lines:
-    """The cache lines of a row of numbers at `base`, each taken from two neighbouring vectors.
-
-    Vectors are those of the row, `width` numbers each from its first on. Line n begins in vector n.
-    Whole lines are written past the cache. What the row has of its first and of its last lines is
-    written as usual, by stores that do not reach into another line: those would be slow.
-    """
-
-    def __init__(self, w: Writer, base: str) -> None:
-        self._w = w
-        numbers = ", ".join(f"i{w.element.bits} {c}" for c in range(w.width))
-        self._counting = f"<{numbers}>"
-        negative = w.emit(f"sub i64 0, {w.emit(f'ptrtoint ptr {base} to i64')}")
-        words = w.emit(f"lshr i64 {negative}, {w.element.bytes.bit_length() - 1}")
-        self._ahead = w.emit(f"and i64 {words}, {w.width - 1}")
-        self._lanes = w.emit(f"add {w.integers} {self._counting}, {self._spread(self._ahead)}")
-        self._first = w.at(base, self._ahead, w.element.name)
-
-    def begin(self, vector: str) -> None:
-        """Write the numbers of the first vector that stand before all lines."""
-        w = self._w
-        missing = w.emit(f"sub i64 {w.width}, {self._ahead}")
-        self._part(-w.width, vector, vector, "uge", missing)
-
-    def write(self, start: int | str, before: str, after: str) -> None:
-        """Write the line that begins in the vector of numbers from `start` on."""
-        line, place = self._line(start, before, after)
-        w = self._w
-        w.raw(f"  store {w.type} {line}, ptr {place}, align {w.bytes}, !nontemporal !1")
-
-    def end(self, start: int, rest: int, before: str, after: str) -> None:
-        """Write what is left from the last vector on, whose numbers are those from `start` on.
-
-        rest: how many numbers of `after` belong to the row.
-        """
-        w = self._w
-        for k, first in enumerate((before, after)[: 2 if rest else 1]):
-            left = w.emit(f"sub i64 {(1 - k) * w.width + rest}, {self._ahead}")
-            self._part(start + k * w.width, first, after, "slt", left)
-
-    def _line(self, start: int | str, before: str, after: str) -> tuple[str, str]:
-        w = self._w
-        both = f"{w.type} {before}, {w.integers} {self._lanes}, {w.type} {after}"
-        line = w.emit(f"call {w.type} {_from_two(w)}({both})")
-        return line, w.at(self._first, start, w.element.name)
-
-    def _part(self, start: int, before: str, after: str, comparison: str, limit: str) -> None:
-        """Write the numbers of a line below a limit, or from it on."""
-        w = self._w
-        line, place = self._line(start, before, after)
-        mask = w.emit(f"icmp {comparison} {w.integers} {self._counting}, {self._spread(limit)}")
-        w.raw(
-            f"  call void @llvm.masked.store.{w.suffix}.p0({w.type} {line}, ptr {place}, "
-            f"i32 {w.bytes}, {w.mask} {mask})"
-        )
-
-    def _spread(self, number: str) -> str:
-        """A number in all lanes."""
-        w, bits = self._w, self._w.element.bits
-        short = number if bits == 64 else w.emit(f"trunc i64 {number} to i{bits}")
-        one = w.emit(f"insertelement {w.integers} poison, i{bits} {short}, i32 0")
-        return shuffle(w, w.integers, one, "poison", [0] * w.width)
-
-
-def scatter_past(w: Writer, output: int, n: int) -> str:
-    """The function that writes long rows past the cache, wherever they stand: see `scatter`."""
-    width, lines = w.width, [Lines(w, row) for row in _rows(w, clip=False)]
-    whole, rest = n // width * width, n % width
-
-    def block(start: str) -> list[str]:
-        return _transposed(w, [_column(w, output, start, c) for c in range(width)])
-
-    begin = block("0")
-    for line, vector in zip(lines, begin, strict=True):
-        line.begin(vector)
-    w.raw("  br label %head\nhead:\n  br label %loop\nloop:")
-    w.raw(f"  %block = phi i64 [ {width}, %head ], [ %next, %moved ]")
-    for r, vector in enumerate(begin):
-        w.raw(f"  %before{r} = phi {w.type} [ {vector}, %head ], [ %now{r}, %moved ]")
-    fixed = _steady(w, output, "%block")
-    w.raw("  br label %moved\nmoving:")
-    changing = block("%block")
-    w.raw("  br label %moved\nmoved:")
-    for r, vector in enumerate(changing):
-        w.raw(f"  %now{r} = phi {w.type} [ {fixed}, %steady ], [ {vector}, %moving ]")
-    first = w.emit(f"sub i64 %block, {width}")
-    for r, line in enumerate(lines):
-        line.write(first, f"%before{r}", f"%now{r}")
-    w.raw(f"  %next = add i64 %block, {width}\n  %more = icmp ult i64 %next, {whole}")
-    w.raw("  br i1 %more, label %loop, label %end\nend:")
-    last = block(str(n - width)) if rest else [f"%now{r}" for r in range(width)]
-    for r, (line, vector) in enumerate(zip(lines, last, strict=True)):
-        turned = [(lane - rest) % width for lane in range(width)]
-        after = shuffle(w, w.type, vector, vector, turned) if rest else vector
-        line.end(whole - width, rest, f"%now{r}", after)
-    return _function(w, f"scatter{output}_past", "%slots", clip=False)
-
-
 def _tables(w: Writer, output: int, columns: Sequence[int], constant: dict[int, float]) -> str:
-    """Which slot each column comes from, its constant value, and where blocks are constant."""
+    """Return the slot and the constant value of each column, and the constant blocks."""
     n, width, t = len(columns), w.width, w.element.name
     slots = ", ".join(f"i32 {c}" for c in columns)
     pattern = ", ".join(f"{t} {w.element.spelled(constant.get(c, 0.0))}" for c in columns)
@@ -268,13 +291,13 @@ def _tables(w: Writer, output: int, columns: Sequence[int], constant: dict[int, 
     )
 
 
-def _function(w: Writer, name: str, tile: str, clip: bool) -> str:
+def tile_function(w: Writer, name: str, tile: str, clip: bool) -> str:
     extra, suffix = (", i64 %last", "_last") if clip else ("", "")
     parameters = f"ptr noalias {tile}, ptr noalias %base, i64 %stride{extra}"
     return w.function(f"internal void @{name}{suffix}({parameters}) {attributes(w)}")
 
 
-def _rows(w: Writer, clip: bool) -> list[str]:
+def row_places(w: Writer, clip: bool) -> list[str]:
     """Pointers to `width` rows from %base on."""
     rows = []
     for r in range(w.width):
@@ -340,7 +363,7 @@ def shuffle(w: Writer, of: str, a: str, b: str, lanes: Sequence[int]) -> str:
     return w.emit(f"shufflevector {of} {a}, {of} {b}, <{len(lanes)} x i32> <{mask}>")
 
 
-def _transposed(w: Writer, pairs: Sequence[tuple[str, str]]) -> list[str]:
+def transposed(w: Writer, pairs: Sequence[tuple[str, str]]) -> list[str]:
     """Rows, given as halves, become columns: join halves, then exchange ever smaller groups."""
     size, step = w.width, w.width // 2
     vectors = [""] * size

@@ -100,9 +100,9 @@ class Speed:
 
 @dataclass(frozen=True)
 class Bench:
-    """All speeds of a robot, and how far they are from what the machine can do.
+    """All speeds of a robot, and their ratio to the limits of the machine.
 
-    note: why Pinocchio is not beside them, empty if it is.
+    `note` explains why Pinocchio's times are missing; it is empty if they are present.
     """
 
     robot: Robot
@@ -146,19 +146,19 @@ class Peer(NamedTuple):
 
 def bench(
     asked: Asked,
-    batch: Annotated[int, option("States in a batch.", min=1)] = 4096,
-    output: Annotated[
-        Path, option("The plot to write (.png, .svg, .pdf).", "--output", "-o")
-    ] = Path("bench.png"),
-    gpu: Annotated[bool, option("Time kernels on a GPU too, if there is one.")] = True,
+    batch: Annotated[int, option("Number of states in a batch.", min=1)] = 4096,
+    output: Annotated[Path, option("Plot to write (.png, .svg, .pdf).", "--output", "-o")] = Path(
+        "bench.png"
+    ),
+    gpu: Annotated[bool, option("Also time GPU kernels if a GPU is available.")] = True,
     overwrite: Overwrite = False,
 ) -> Answer:
     """Time a robot's main functions and their derivatives on this machine.
 
-    One call from Python, batches on one core and on all, and in float32, each
-    beside what the machine's arithmetic and memory allow.
+    One call from Python, and batches on one core, on all cores and in float32, are compared with
+    the limits of the machine's arithmetic and memory.
 
-    Beside Pinocchio for .urdf files, where it is installed; answers must agree.
+    Pinocchio is timed too for .urdf files, if it is installed; results must agree.
 
     Examples:
 
@@ -228,15 +228,15 @@ def _has_peer(target: str) -> bool:
 def _peer(robot: Robot, target: str, floating: bool) -> tuple[Peer | None, str]:
     """Pinocchio's model of a .urdf file, or why there is none."""
     if Path(target).suffix.lower() != ".urdf":
-        return None, "Pinocchio reads .urdf files only, so it is not beside these times."
+        return None, "Pinocchio reads only .urdf files, so its times are not shown."
     try:
         there = Pinocchio(Path(target), floating=floating)
         return Peer(there, conventions.pinocchio(robot, there.joints)), ""
     except ImportError:
-        return None, "To have Pinocchio beside these times: pip install pin"
+        return None, "Install Pinocchio to compare with it: pip install pin"
     except (ValueError, ModelError) as error:
         hint = " Try --no-mimic." if robot.moving_joints != robot.joints else ""
-        return None, f"Pinocchio is not beside these times: {said(error)}.{hint}"
+        return None, f"Times of Pinocchio are not shown: {said(error)}.{hint}"
 
 
 def _speed(
@@ -293,10 +293,10 @@ def _checked(
             worst = max(worst, float(np.max(np.abs(a[k] - b)) / np.max(np.abs(b))))
             if not np.all(np.isfinite(a[k])) or not worst <= allowed:
                 problem = (
-                    f"{function.title} differs from Pinocchio's by {worst:.1e} of its size, more "
-                    f"than {allowed:.1e}"
+                    f"{function.title} differs from Pinocchio's by a relative {worst:.1e}, "
+                    f"more than {allowed:.1e}"
                 )
-                raise WrongAnswer("E-CLI-001", problem, "nothing was timed", part=robot.name)
+                raise WrongAnswer("E-CLI-001", problem, "timing was skipped", part=robot.name)
     return worst
 
 
@@ -331,8 +331,8 @@ def _data(bench: Bench) -> dict[str, Any]:
 def show(bench: Bench, output: Path, console: Console) -> None:
     """The times, and their ratios to Pinocchio's; output: where the plot is."""
     console.print(
-        f"[bold]{escape(bench.robot.name)}[/] (nv {bench.robot.nv}): one call from Python, and a "
-        f"state in a batch of {bench.batch}:"
+        f"[bold]{escape(bench.robot.name)}[/] (nv {bench.robot.nv}): time per "
+        f"call from Python, and per state in a batch of {bench.batch}:"
     )
     columns = ["compile s", "call µs", "1 core ns", f"{bench.cores} cores ns", "float32 ns"]
     rows = table(["function"], columns)
@@ -344,7 +344,7 @@ def show(bench: Bench, output: Path, console: Console) -> None:
     if bench.note:
         console.print(bench.note, markup=False)
     else:
-        console.print("Times as fast as Pinocchio called from Python for each state:")
+        console.print("Speedup over Pinocchio called from Python once per state:")
         their = ["its call µs", "call", "1 core", f"{bench.cores} cores", "float32", "differ"]
         rows = table(["function"], their)
         for speed in bench.speeds:
@@ -354,7 +354,7 @@ def show(bench: Bench, output: Path, console: Console) -> None:
                 rows.add_row(_label(speed), call, *ratios, f"{speed.error:.0e}")
         console.print(rows)
         if bench.robot.moving_joints == bench.robot.joints and _mimics(bench.robot):
-            console.print("Mimic joints have coordinates of their own, as in Pinocchio.")
+            console.print("Mimic joints have their own coordinates, as in Pinocchio.")
     bench.roofline.show(console)
     write_saved(console, {"plot": output})
 
@@ -377,7 +377,7 @@ def _plot(bench: Bench, path: Path, *, overwrite: bool) -> None:
     labels = ["one call", "batch, 1 core", f"batch, {bench.cores} cores", "batch, 1 core, float32"]
     bars = [[1e6 * x for x in _taken(speed)] for speed in bench.speeds]
     if not bench.note:
-        labels.insert(0, "Pinocchio, one call")
+        labels.insert(0, "Pinocchio, single call")
         bars = [[1e6 * (s.pinocchio or 0.0), *b] for s, b in zip(bench.speeds, bars, strict=True)]
     colors = (["0.6"] if not bench.note else []) + ["C0", "C1", "C2", "C3"]
     figure, (axes,) = sheet(1, (8.0, 4.2))
@@ -390,6 +390,6 @@ def _plot(bench: Bench, path: Path, *, overwrite: bool) -> None:
     axes.set_xscale("log")
     legend(axes)
     title = f"{bench.robot.name}, batches of {bench.batch}"
-    finish(axes, title, "µs for a state, less is better")
+    finish(axes, title, "time per state (µs), lower is better")
     axes.grid(visible=False, axis="y")
     write_picture(figure, path, overwrite=overwrite)

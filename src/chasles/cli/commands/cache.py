@@ -66,7 +66,7 @@ def _show(data: Mapping[str, Any], console: Console) -> None:
             rows.add_row(*words, size(entry["bytes"]), ago(now - entry["used"]))
         console.print(rows)
     if count > SHOWN:
-        console.print(f"and {count - SHOWN} that were used longer ago")
+        console.print(f"and {count - SHOWN} older entries")
 
 
 def _removed(place: Path) -> int:
@@ -77,7 +77,7 @@ def _removed(place: Path) -> int:
             "E-CACHE-002",
             f"{len(left)} of {removed + len(left)} entries in {place} could not be removed "
             f"({'; '.join(left[:MOST_NAMED])}{'; ...' if len(left) > MOST_NAMED else ''})",
-            "make the folder writeable, or remove them",
+            "make the folder writable, or remove the entries by hand",
         )
     return removed
 
@@ -89,14 +89,17 @@ def _entries(count: int) -> str:
 def problem(place: Path) -> str:
     """Why nothing is kept there; empty where all is well."""
     if not os.path.lexists(place):
-        return "It does not exist yet: the first compiled function makes it."
+        return "The folder does not exist yet; compiling the first function creates it."
     remedy = "functions are compiled again in each process. Set CHASLES_CACHE to another folder."
     if place.is_symlink() or not place.is_dir():
-        return f"It is a link or no folder, so it is not used: {remedy}"
+        return f"The path is a link or not a folder, so the cache is not used: {remedy}"
     if not store.is_private(place):
-        return f"It does not belong to this user alone (mode 0700), so it is not used: {remedy}"
+        return (
+            "The folder is accessible to other users (mode is not 0700), so the "
+            f"cache is not used: {remedy}"
+        )
     if not os.access(place, os.R_OK | os.X_OK):
-        return f"It cannot be read, so it is not used: {remedy}"
+        return f"The folder cannot be read, so the cache is not used: {remedy}"
     return ""
 
 

@@ -18,12 +18,16 @@ def compare(
     asked: Asked,
     library: Annotated[
         str,
-        option("pinocchio, mujoco or drake.", "--with", autocompletion=among(LIBRARIES)),
+        option(
+            "Library to compare with: pinocchio, mujoco or drake.",
+            "--with",
+            autocompletion=among(LIBRARIES),
+        ),
     ] = "",
     file: Annotated[
-        Path | None, option("The file that it reads. Default: the same, or one written.")
+        Path | None, option("File for the other library. Default: ROBOT, or one written from it.")
     ] = None,
-    seed: Annotated[int, option("Of the random state.", min=0)] = 0,
+    seed: Annotated[int, option("Seed of the random state.", min=0)] = 0,
 ) -> Answer:
     """Compare a robot with another library, term by term.
 
@@ -51,7 +55,7 @@ def compare(
 
 def _show(found: Agreement, console: Console) -> None:
     """One row a term: its worst relative difference."""
-    console.print(f"[bold]{escape(found.robot)}[/] here and in {found.library}:")
+    console.print(f"[bold]{escape(found.robot)}[/] in chasles and in {found.library}:")
     rows = table(["", "term", "worst of"], ["difference"])
     for name, worst in found.terms:
         same = worst.error <= found.tolerance
@@ -60,7 +64,7 @@ def _show(found: Agreement, console: Console) -> None:
     if found.terms:
         console.print(rows)
     if found.ok:
-        console.print(f"All terms agree to {found.tolerance:g} of the largest entry.")
+        console.print(f"All terms agree within {found.tolerance:g} of the largest entry.")
         if found.uncompared:
             console.print(f"[bold]not compared[/] {escape('; '.join(found.uncompared))}")
     else:

@@ -16,7 +16,7 @@ def convert(
     asked: Asked,
     output: Annotated[
         Path,
-        typer.Argument(metavar="OUT", help=f"The {endings(written=True)} to write."),
+        typer.Argument(metavar="OUT", help=f"{endings(written=True)} file to write."),
     ],
     overwrite: Overwrite = False,
 ) -> Answer:

@@ -28,7 +28,7 @@ COLUMNS = {
 
 NONE = "·"
 MANY = 12
-"""Beyond so many freedoms closed forms have a hundred thousand operations."""
+"""Degrees of freedom beyond which closed forms have a hundred thousand operations."""
 
 MAIN = (
     "forward_kinematics",
@@ -46,16 +46,18 @@ Row = tuple[str, str, Cost | None]
 def cost(
     asked: Asked,
     function: Functions,
-    method: Annotated[str, method_option("Default: every method.")] = "",
+    method: Annotated[str, method_option("Method to count. Default: all methods.")] = "",
     frame: Frame = "",
-    steps: Annotated[bool, option("Also by statement of each algorithm. Not of --table.")] = False,
+    steps: Annotated[
+        bool, option("Also count by statement of each algorithm (not with --table).")
+    ] = False,
     compare: Annotated[
-        bool, option("Methods side by side: both rules, ratio to the best.", "--table")
+        bool, option("Compare methods: both counting rules and the ratio to the best.", "--table")
     ] = False,
     rules: Annotated[
         str,
         option(
-            "simplified: the program that runs; book: as counted by hand. --table has both.",
+            "Counting rule: simplified (the compiled program) or book (counted by hand).",
             show_default="simplified",
         ),
     ] = "",
@@ -79,11 +81,11 @@ def cost(
     where = frame or robot.frames[-1]
     if compare:
         if steps:
-            remedy = "leave out --steps, or --table"
-            raise InputError("E-CLI-004", "--table has no statements", remedy)
+            remedy = "omit --steps or --table"
+            raise InputError("E-CLI-004", "--steps cannot be combined with --table", remedy)
         if rules:
-            remedy = "leave out --rules, or --table"
-            raise InputError("E-CLI-005", "--table counts by both rules", remedy)
+            remedy = "omit --rules or --table"
+            raise InputError("E-CLI-005", "--table always counts by both rules", remedy)
         return _compared(robot, functions, method, where)
     return _listed(robot, functions, method, where, steps=steps, rules=_checked(rules))
 
@@ -110,13 +112,11 @@ def _listed(
             counts.add_row(f"[cyan]{function}[/]", name, *_cells(count))
         console.print(counts)
         if any(count is None for _, _, count in found):
-            console.print("- : the method cannot have this robot's mimic joints.")
+            console.print("- : the method does not support this robot's mimic joints.")
         if steps:
             _show_steps(found, console)
         if any(name == "fastest" for _, name, _ in found):
-            console.print(
-                '"fastest" is the best of the methods, also tried with regrouped inertias.'
-            )
+            console.print('"fastest" is the cheapest method, also tried with regrouped inertias.')
 
     return Answer(data, show)
 
@@ -142,8 +142,10 @@ def _compared(robot: Robot, functions: Sequence[str], method: str, frame: str) -
             sides.add_row(f"[cyan]{function}[/]", name, *ours, times, *theirs)
         _show_title(robot, frame, console)
         console.print(sides)
-        console.print("ratio: to the best of the function, by work as it runs.")
-        console.print("book: nothing shared between two equations, sines, signs and zeros free.")
+        console.print(
+            "ratio: relative to the cheapest method, by operations of the compiled program."
+        )
+        console.print("book: no terms shared between equations; sines, signs and zeros are free.")
 
     return Answer(_about(robot, frame) | {"counts": counts}, show)
 
@@ -232,8 +234,8 @@ def _show_steps(found: Sequence[Row], console: Console) -> None:
             continue
         console.print()
         console.print(
-            f"[cyan]{function}[/], {method}: {whole.depth} operations one after the other, at "
-            f"most {whole.live} values at a time; by statement:"
+            f"[cyan]{function}[/], {method}: {whole.depth} operations on the longest "
+            f"path, at most {whole.live} live values; by statement:"
         )
         used = [k for k, cell in enumerate(_cells(whole)) if cell != NONE]
         parts = table(["line", "statement", "equation"], [[*COLUMNS][k] for k in used])

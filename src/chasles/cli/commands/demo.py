@@ -28,9 +28,9 @@ TIMED = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 
 
 def demo(
-    output: Annotated[
-        Path, option("The picture to write (.png, .svg, .pdf).", "--output", "-o")
-    ] = Path("demo.png"),
+    output: Annotated[Path, option("Plot to write (.png, .svg, .pdf).", "--output", "-o")] = Path(
+        "demo.png"
+    ),
     overwrite: Overwrite = False,
 ) -> Answer:
     """Move an arm, check its torques three ways, save a plot.
@@ -122,10 +122,10 @@ def run(*, steps: int = STEPS, batch: int = BATCH) -> Demo:
     gained = (kinetic + potential - kinetic[0] - potential[0])[::2]
     ends = [robot.forward_kinematics(x[-1], frame="tool")[:3, 3] for x in (q, recovered)]
     checks = (
-        Check("acceleration, forward of inverse", _largest(residual), "rad/s²", 1e-9),
-        Check("angles, integrating the torques", _largest(recovered - q[::2]), "rad", 1e-6),
-        Check("tool's end, integrating the torques", _largest(ends[1] - ends[0]), "m", 1e-6),
-        Check("work of the torques less energy", _largest(work - gained), "J", 1e-6),
+        Check("acceleration, forward vs. inverse", _largest(residual), "rad/s²", 1e-9),
+        Check("angles, integrated from torques", _largest(recovered - q[::2]), "rad", 1e-6),
+        Check("tool position, integrated", _largest(ends[1] - ends[0]), "m", 1e-6),
+        Check("work of torques minus energy", _largest(work - gained), "J", 1e-6),
     )
     speeds = tuple(_speed(name, batch, *compiled[name]) for name in TIMED)
     return Demo(robot, t, q, qd, qdd, tau, kinetic, potential, work, recovered, checks, speeds)
@@ -196,7 +196,7 @@ def _show(demo: Demo, output: Path, console: Console) -> None:
     robot = demo.robot
     duration = f"{demo.t[-1]:g} s"
     console.print(f"[bold]{robot.name}[/] moves {robot.nv} joints from rest to rest in {duration}.")
-    console.print(f"Torques of {len(demo.t)} states by inverse dynamics, in one call:")
+    console.print(f"Joint torques of {len(demo.t)} states by inverse dynamics, in one call:")
     rows = table(
         ["joint"], ["from °", "to °", "peak °/s", "peak N m", "rms N m", "of torque limit"]
     )
@@ -206,13 +206,17 @@ def _show(demo: Demo, output: Path, console: Console) -> None:
         torques = (f"{joint[key]:.2f}" for key in ("peak_torque", "rms_torque"))
         rows.add_row(f"[cyan]{joint['name']}[/]", *angles, *torques, f"{share:.0%}")
     console.print(rows)
-    console.print("The motion must come back from the torques, their work must become energy:")
-    rows = table(["", "should be zero"], ["largest", "allowed"])
+    console.print(
+        "Checks: integrating the torques reproduces the motion, and their work equals the energy:"
+    )
+    rows = table(["", "expected: zero"], ["largest", "allowed"])
     for x in demo.checks:
         mark = "[green]ok[/]" if x.passed else "[bold red]NO[/]"
         rows.add_row(mark, x.what, f"{x.value:.1e} {x.unit}", f"{x.bound:.0e} {x.unit}")
     console.print(rows)
-    console.print(f"Functions are compiled for this robot; one core, one call or {BATCH} states:")
+    console.print(
+        f"Compiled functions for this robot on one core; single call and batch of {BATCH} states:"
+    )
     rows = table(
         ["function"], ["mul, add", "compile ms", "call µs", "ns/state", "million states/s"]
     )

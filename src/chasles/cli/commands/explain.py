@@ -23,7 +23,7 @@ def explain(
     ],
     method: Annotated[str, method_option("The method's name.")] = "fastest",
     frame: Frame = "",
-    program: Annotated[bool, option("Every line of the program, also with --json.")] = False,
+    program: Annotated[bool, option("Show every line of the program (also with --json).")] = False,
 ) -> Answer:
     """Explain what runs when a function is called.
 

@@ -19,13 +19,13 @@ from chasles.robot import Robot
 def export(
     asked: Asked,
     functions: Functions,
-    output: Annotated[Path, option("The folder to write to.", "--output", "-o")],
-    dtype: Annotated[str, option("double or float.")] = "double",
-    own_sine: Annotated[bool, option("Sines and cosines without the C library.")] = False,
-    prefix: Annotated[str, option("Of all names. Default: the robot's name.")] = "",
+    output: Annotated[Path, option("Folder to write to.", "--output", "-o")],
+    dtype: Annotated[str, option("Floating-point type: double or float.")] = "double",
+    own_sine: Annotated[bool, option("Compute sines and cosines without the C library.")] = False,
+    prefix: Annotated[str, option("Prefix of all C names. Default: the robot's name.")] = "",
     frame: Frame = "",
-    axes: Annotated[str, option("world or frame.")] = "",
-    at: Annotated[str, option("frame, world or x,y,z.")] = "",
+    axes: Annotated[str, option("Axes of the components: world or frame.")] = "",
+    at: Annotated[str, option("Reference point: frame, world or x,y,z (m).")] = "",
     dissipation: Annotated[bool, option("With friction.")] = False,
     overwrite: Overwrite = False,
 ) -> Answer:
@@ -41,7 +41,7 @@ def export(
     """
     names = listed(functions)
     if not names:
-        problem = "name what to export, such as inverse_dynamics"
+        problem = "name a function to export, for example inverse_dynamics"
         raise InputError("E-CLI-003", problem, part="--function")
     robot = asked.robot()
     paths = write(
@@ -80,7 +80,7 @@ def _viewpoint(
         needed = [f"{x}=" for x in spaces(name).options if x in NEEDED and x != "frame"]
         if needed:
             words = " and ".join(needed)
-            remedy = "give them to chasles.export"
+            remedy = "use the Python function chasles.export"
             raise InputError("E-CLI-011", f"it needs {words}", remedy, part=f"--function {name}")
     if frame or any(map(has_frame, known)):
         given["frame"] = frame or robot.frames[-1]
@@ -91,5 +91,5 @@ def _point(text: str) -> list[float]:
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
-        problem = "give frame, world, or x,y,z in the frame"
+        problem = "use frame, world, or x,y,z (m, in the frame)"
         raise InputError("E-CLI-012", problem, part=f"--at {text}") from None

@@ -110,7 +110,7 @@ def _show(robot: Robot, console: Console) -> None:
         name = f"[cyan]{escape(body.data.name)}[/]"
         rows.add_row(*_where(robot, i), name, _kind(body), _axis(body), limits)
     console.print(rows)
-    rows = table(["link", "moved by"], ["mass kg", "centre of mass m"])
+    rows = table(["link", "moved by"], ["mass kg", "center of mass (m)"])
     for link in robot.model.source.links:
         moved, m = _carrier(robot, link.name) or "(the world)", link.inertia.m
         center = vector([h / m for h in link.inertia.h]) if m else ""
@@ -125,7 +125,7 @@ def _show(robot: Robot, console: Console) -> None:
         console.print(f"[bold]coupling[/] [cyan]{escape(coupling.name)}[/]: of {between}")
     extra = [name for name in robot.frames if name not in set(robot.bodies)]
     if extra:
-        console.print(f"[bold]frames[/] beside the links: {escape(', '.join(extra))}")
+        console.print(f"[bold]other frames[/]: {escape(', '.join(extra))}")
     if robot.notes:
         console.print(f"[bold]notes[/] ({len(robot.notes)})")
         notes = Table.grid(padding=(0, 1))
@@ -133,14 +133,14 @@ def _show(robot: Robot, console: Console) -> None:
             notes.add_row("[yellow]•[/]", escape(note))
         console.print(notes)
     if len(robot.notes) > MOST_NOTES:
-        console.print(f"and {len(robot.notes) - MOST_NOTES} more (--json has all)")
+        console.print(f"and {len(robot.notes) - MOST_NOTES} more (--json lists all)")
 
 
 def _where(robot: Robot, i: int) -> tuple[str, str]:
     """Indices of a joint's coordinates, or the joint that they follow."""
     follow = robot.model.bodies[i].follow
     if robot.model.bodies[i].drive is not None:
-        return "given in time", ""
+        return "prescribed motion", ""
     if follow is None:
         return _span(robot.model.position_slices[i]), _span(robot.model.velocity_slices[i])
     leader = _span(robot.model.position_slices[follow.leader])

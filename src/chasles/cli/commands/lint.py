@@ -38,10 +38,10 @@ def lint(
     ],
     argument: Arguments,
     fix: Annotated[
-        bool, option("Write NAME.fixed.urdf beside the file; show the changes.")
+        bool, option("Write NAME.fixed.urdf next to the file and show the changes.")
     ] = False,
-    fail_on: Annotated[FailOn, option("Exit status 1 from such findings on.")] = FailOn.warning,
-    no_meshes: Annotated[bool, option("Do not open the mesh files that a file names.")] = False,
+    fail_on: Annotated[FailOn, option("Lowest severity that sets exit status 1.")] = FailOn.warning,
+    no_meshes: Annotated[bool, option("Do not open mesh files.")] = False,
     trust: Trust = False,
 ) -> Answer:
     """Find what is wrong or odd in robot files, also in those that do not load.
@@ -102,14 +102,14 @@ def _report(target: str, *, fix: bool, how: Mapping[str, Any]) -> Report:
 
 
 def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
-    """The name of the repaired copy, and its difference to the file; the file itself stays.
+    """Return the name of the repaired copy, and its difference to the file, which is unchanged.
 
-    The copy of a file stands beside it, that of an installed robot in the present folder.
+    The copy of a file is next to it, that of an installed robot in the current folder.
     """
     copy = target.with_name(f"{target.stem}.fixed{Path(sheet.file).suffix}")
     if os.path.lexists(copy):
-        problem = "it is there already"
-        raise ModelError("E-CLI-017", problem, "remove it, or give it another name", file=copy)
+        problem = "the file already exists"
+        raise ModelError("E-CLI-017", problem, "remove or rename it", file=copy)
     old, new = repaired(sheet)
     if old == new:
         return "", ""
@@ -158,5 +158,5 @@ def _show(report: Report, console: Console) -> None:
         why = escape(str(report.unwritten))
         console.print(f"[red]no copy was written[/] {why}", soft_wrap=True)
     elif report.asked and report.findings:
-        console.print("No copy was written: only you can put these right.")
+        console.print("No copy was written: these findings cannot be repaired automatically.")
     write(console, *report.left)

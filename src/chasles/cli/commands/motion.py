@@ -25,21 +25,32 @@ def motion(
     asked: Asked,
     motion: Annotated[
         Path,
-        typer.Argument(metavar="MOTION", help="A simulation, .csv, .parquet, or plain q qd qdd."),
+        typer.Argument(
+            metavar="MOTION", help="Simulation, .csv or .parquet file, or plain text with q qd qdd."
+        ),
     ],
     frame: Annotated[
-        list[str], repeatable("A frame to follow; repeatable. Default: the last.", metavar="NAME")
+        list[str],
+        repeatable("Frame to follow; repeatable. Default: the last frame.", metavar="NAME"),
     ],
     all_links: Annotated[bool, option("Follow every link and frame of the robot.")] = False,
     output: Annotated[
-        Path | None, option("The table to write (.csv, .parquet).", "--output", "-o")
+        Path | None, option("Table to write (.csv, .parquet).", "--output", "-o")
     ] = None,
-    plot: Annotated[Path | None, option("A picture to draw (.png, .svg, .pdf).")] = None,
-    forces: Annotated[Path | None, option("External force and couple: one, or each.")] = None,
-    forces_on: Annotated[str, option("The frame they act on. Default: the last.")] = "",
-    at_world: Annotated[bool, option("Of the point at the world's origin, as in W and H.")] = False,
-    step: Annotated[float | None, option("Seconds between instants without times.")] = None,
-    differentiate: Annotated[bool, option("Compute missing rates by differences.")] = False,
+    plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
+    forces: Annotated[
+        Path | None, option("External moments and forces (N m, N): one row, or one per instant.")
+    ] = None,
+    forces_on: Annotated[str, option("Frame on which --forces act. Default: the last frame.")] = "",
+    at_world: Annotated[
+        bool, option("Velocities of the point at the world origin, as in W and H.")
+    ] = False,
+    step: Annotated[
+        float | None, option("Time step (s) of a motion without a time column.")
+    ] = None,
+    differentiate: Annotated[
+        bool, option("Compute missing velocities and accelerations by differences.")
+    ] = False,
     overwrite: Overwrite = False,
 ) -> command.Answer:
     """Compute poses, velocities, accelerations and forces along a motion.
@@ -116,16 +127,18 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
         rows.add_row(f"[cyan]{escape(name)}[/]", f"{peak:.5g}", f"{rms:.5g}", unit)
     console.print(rows)
     if robot.model.constraints:
-        console.print("The robot has loops: these are the forces of its tree, without the loops'.")
+        console.print(
+            "The robot has closed loops: these are forces of its tree without the loop forces."
+        )
     console.print(
         f"frame {escape(repr(frame))}: peak speed {summary.speed:.5g} m/s, "
         f"peak acceleration {summary.acceleration:.5g} m/s²"
     )
     first, last = summary.energy
-    console.print(f"energy: {first:.5g} J at first, {last:.5g} J at last ({last - first:+.5g} J)")
+    console.print(f"energy: {first:.5g} J initially, {last:.5g} J finally ({last - first:+.5g} J)")
     if summary.work is not None:
         joints, outside = summary.work
-        console.print(f"work: {joints:.5g} J of the joints, {outside:.5g} J of external forces")
+        console.print(f"work: {joints:.5g} J by the joints, {outside:.5g} J by external forces")
     command.write_saved(console, files)
 
 

@@ -27,26 +27,24 @@ MOST_ROWS = 10
 def reach(
     asked: Asked,
     fixed: Annotated[
-        list[str], repeatable("Joints that keep their position; repeatable.", metavar="NAME,...")
+        list[str], repeatable("Joint that keeps its position; repeatable.", metavar="NAME,...")
     ],
-    frame: Annotated[str, option("Frame to place. Default: the last.")] = "",
+    frame: Annotated[str, option("Frame to place. Default: the last frame.")] = "",
     pose: Annotated[
         str,
         option(
-            "Position x,y,z (m), then roll,pitch,yaw (rad) or a quaternion w,x,y,z if wanted.",
+            "Target x,y,z (m), optionally with roll,pitch,yaw (rad) or a quaternion w,x,y,z.",
             metavar="NUMBERS",
         ),
     ] = "",
     poses: Annotated[
         Path | None, option("Table of poses (.csv) with columns x, y, z and so on.", metavar="FILE")
     ] = None,
-    guess: Annotated[
-        str, option("Joint positions (rad, m) to start from.", metavar="NUMBERS")
-    ] = "",
-    every: Annotated[bool, option("Return all solutions of one pose.", "--all")] = False,
-    tolerance: Annotated[float, option("Largest error, in m and in rad.", min=0.0)] = 1e-6,
+    guess: Annotated[str, option("Initial joint positions (rad or m).", metavar="NUMBERS")] = "",
+    every: Annotated[bool, option("Return all solutions for one pose.", "--all")] = False,
+    tolerance: Annotated[float, option("Largest allowed error (m and rad).", min=0.0)] = 1e-6,
     output: Annotated[
-        Path | None, option("Table of postures to write (.csv, .parquet).", "--output", "-o")
+        Path | None, option("Table of solutions to write (.csv, .parquet).", "--output", "-o")
     ] = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
@@ -66,9 +64,9 @@ def reach(
         chasles reach robot.urdf --frame tool --poses path.csv -o postures.csv
     """
     if (not pose) == (poses is None):
-        raise InputError("E-CLI-070", "there is no single target", "give --pose or --poses")
+        raise InputError("E-CLI-070", "no single target was given", "give --pose or --poses")
     if every and poses is not None:
-        raise InputError("E-CLI-071", "--all takes one pose", "give it with --pose")
+        raise InputError("E-CLI-071", "--all takes one pose", "give the pose with --pose")
     if output is not None:
         command.check_new_table(output, overwrite=overwrite)
     robot = asked.robot()
@@ -108,7 +106,11 @@ def _numbers(name: str, text: str, counts: Sequence[int]) -> np.ndarray:
         raise InputError("E-CLI-072", f"{text!r} is not a list of numbers", part=name) from None
     if len(found) not in counts or not np.isfinite(found).all():
         wanted = " or ".join(map(str, counts))
-        problem = f"{len(found)} numbers" if len(found) not in counts else "a number is not finite"
+        problem = (
+            f"{len(found)} numbers"
+            if len(found) not in counts
+            else "the list has a number that is not finite"
+        )
         raise InputError("E-CLI-073", problem, f"give {wanted} finite numbers", part=name)
     return found
 
@@ -165,7 +167,7 @@ def _show_pose(
         axis=0
     )
     reached = f"{len(shown)} solutions" if found.solved.ndim else "reached"
-    state = reached if solved.any() else "[bold red]not reached[/], nearest posture"
+    state = reached if solved.any() else "[bold red]not reached[/], nearest solution"
     name = f"[bold]{escape(robot.name)}[/], frame {escape(repr(frame))}"
     console.print(f"{name}: {state} (errors: {angle:.2g} rad, {distance:.2g} m)")
     heads = [str(k + 1) for k in range(len(shown))] if len(shown) > 1 else ["rad, m"]

@@ -54,11 +54,11 @@ def simulate(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="ROBOT|SCENARIO", help="A robot, or a scenario (.toml).", autocompletion=names
+            metavar="ROBOT|SCENARIO", help="Robot, or a scenario (.toml).", autocompletion=names
         ),
     ] = "",
-    duration: Annotated[float | None, option("Seconds; 1 if not said.")] = None,
-    dt: Annotated[float | None, option("The longest step, in s. Default: 1 ms.")] = None,
+    duration: Annotated[float | None, option("Simulated time (s). Default: 1.")] = None,
+    dt: Annotated[float | None, option("Largest step size (s). Default: 0.001.")] = None,
     integrator: Annotated[
         str | None,
         option(
@@ -66,61 +66,80 @@ def simulate(
             autocompletion=among(INTEGRATORS),
         ),
     ] = None,
-    rtol: Annotated[float | None, option("Of dopri5's steps.")] = None,
-    atol: Annotated[float | None, option("Of dopri5's steps.")] = None,
-    every: Annotated[int | None, option("Keep one state of so many.")] = None,
+    rtol: Annotated[float | None, option("Relative tolerance of dopri5.")] = None,
+    atol: Annotated[float | None, option("Absolute tolerance of dopri5.")] = None,
+    every: Annotated[int | None, option("Keep one state out of every N.")] = None,
     q: Annotated[
-        list[str] | None, option("Start: all numbers, or some joints'; repeat.", metavar=NUMBERS)
+        list[str] | None,
+        option("Initial positions (rad or m): all, or JOINT=X; repeatable.", metavar=NUMBERS),
     ] = None,
-    qd: Annotated[list[str] | None, option("The same of rates.", metavar=NUMBERS)] = None,
-    random: Annotated[int | None, option("Start at random.", metavar="SEED")] = None,
+    qd: Annotated[
+        list[str] | None, option("Initial joint velocities (rad/s or m/s).", metavar=NUMBERS)
+    ] = None,
+    random: Annotated[int | None, option("Start from a random state.", metavar="SEED")] = None,
     control: Annotated[
         str | None,
-        option("pd, gravity, computed-torque or none.", autocompletion=among((*CONTROLS, "none"))),
+        option(
+            "Controller: pd, gravity, computed-torque or none.",
+            autocompletion=among((*CONTROLS, "none")),
+        ),
     ] = None,
     stiffness: Annotated[
-        str | None, option("Its stiffness: one number, or each.", "--stiffness", "--kp")
+        str | None,
+        option("Proportional gain: one number, or one per joint.", "--stiffness", "--kp"),
     ] = None,
     damping: Annotated[
-        str | None, option("Its damping: one number, or each.", "--damping", "--kd")
+        str | None, option("Derivative gain: one number, or one per joint.", "--damping", "--kd")
     ] = None,
     goal: Annotated[
-        list[str] | None, option("Where it goes. Default: the start.", "--target", metavar=NUMBERS)
+        list[str] | None,
+        option(
+            "Target position (rad or m). Default: the initial position.",
+            "--target",
+            metavar=NUMBERS,
+        ),
     ] = None,
-    follow: Annotated[Path | None, option("A motion file to follow, instead of a target.")] = None,
+    follow: Annotated[Path | None, option("Motion file to follow instead of a target.")] = None,
     disturbance: Annotated[
-        str | None, option("Random joint forces.", metavar="effort=X,hold=X,seed=N")
+        str | None,
+        option(
+            "Standard deviation of random joint torques (N m or N).",
+            metavar="effort=X,hold=X,seed=N",
+        ),
     ] = None,
     foot: Annotated[
-        list[str] | None, option("What may touch z = 0; repeat.", metavar="FRAME[:RADIUS]")
+        list[str] | None,
+        option("Frame that may touch the ground z = 0; repeatable.", metavar="FRAME[:RADIUS]"),
     ] = None,
     ground: Annotated[
-        str | None, option("rigid,friction=0.8 or another law.", metavar="LAW,KEY=X,...")
+        str | None, option("Contact law, for example rigid,friction=0.8.", metavar="LAW,KEY=X,...")
     ] = None,
     contacts: Annotated[
         str | None,
         option(
-            "file: shapes and planes of the file touch (default if it has a plane); none.",
+            "Contacts: file (shapes and planes of the file; default if it has a plane) or none.",
             autocompletion=among(("file", "none")),
         ),
     ] = None,
-    dissipation: Annotated[bool, option("With joint friction.")] = False,
-    limits: Annotated[bool, option("Joints stop at their limits.")] = False,
+    dissipation: Annotated[bool, option("Include joint damping and friction.")] = False,
+    limits: Annotated[bool, option("Stop joints at their limits.")] = False,
     floating: Floating = False,
     no_mimic: NoMimic = False,
     no_snap: NoSnap = False,
     strict: Strict = False,
     trust: Trust = False,
-    output: Annotated[Path, option("The folder to write to.", "--output", "-o")] = FOLDER,
-    table: Annotated[Path | None, option("Also a table (.csv, .parquet).")] = None,
+    output: Annotated[Path, option("Folder to write to.", "--output", "-o")] = FOLDER,
+    table: Annotated[Path | None, option("Also write a table (.csv, .parquet).")] = None,
     no_plots: Annotated[bool, option("Draw nothing.")] = False,
-    recorded: Annotated[Path | None, option("Also a video (.mp4, .gif).", "--record")] = None,
+    recorded: Annotated[Path | None, option("Also write a video (.mp4, .gif).", "--record")] = None,
     rate: Rate = RATE,
     size: Size = DEFAULT_SIZE,
-    resume: Annotated[bool, option("Go on in the folder.")] = False,
-    overwrite: Annotated[bool, option("Replace the simulation there, and files.")] = False,
-    save: Annotated[float, option("Seconds of real time between parts on disk.", min=0.0)] = 5.0,
-    write_scenario: Annotated[Path | None, option("Write a scenario; do no more.")] = None,
+    resume: Annotated[bool, option("Continue the simulation in the folder.")] = False,
+    overwrite: Annotated[bool, option("Replace an existing simulation and files.")] = False,
+    save: Annotated[
+        float, option("Wall-clock time (s) between parts written to disk.", min=0.0)
+    ] = 5.0,
+    write_scenario: Annotated[Path | None, option("Write the scenario and exit.")] = None,
 ) -> command.Answer:
     """Let a robot move, and keep its motion in a folder.
 
@@ -210,8 +229,8 @@ def _recorded(
     wall = time.monotonic() - begun
     if not recording.over:
         found = _summary(recording, None, wall)
-        kept = f"Stopped at t = {found['t']:.6g} s of {whole_time:g} s, which are kept."
-        command.write(aside, f"{kept} Go on with: {recording.how_to_go_on}")
+        kept = f"Stopped at t = {found['t']:.6g} s of {whole_time:g} s; the result so far is saved."
+        command.write(aside, f"{kept} Continue with: {recording.how_to_go_on}")
         return command.Answer(found, command.said(), command.INTERRUPTED)
     arrays, robot = recording.finish(), recording.scene.robot
     files = {"motion": recording.folder / MOTION}
@@ -275,14 +294,15 @@ def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
     console.print(rows)
     energy = found["energy"]
     console.print(
-        f"energy: {energy['first']:.6g} J at first, {energy['last']:.6g} J at last; largest "
-        f"change: {energy['largest_change']:.2g} J"
+        f"energy: {energy['first']:.6g} J initially, {energy['last']:.6g} J "
+        f"finally; largest change: {energy['largest_change']:.2g} J"
     )
     if "contact" in found:
         contact = found["contact"]
         console.print(
-            f"contact: {command.vector(contact['last_force'])} N at last, largest "
-            f"{contact['largest_force']:.4g} N, deepest {contact['deepest']:.2g} m"
+            f"contact: final force {command.vector(contact['last_force'])} N, largest "
+            f"force {contact['largest_force']:.4g} N, deepest penetration "
+            f"{contact['deepest']:.2g} m"
         )
     command.write_saved(console, found["files"])
 
@@ -325,7 +345,7 @@ def _draw(arrays: Arrays, recording: Recording) -> list[Path]:
     energies(some["kinetic"], some["potential"], t, energy)
     total = some["kinetic"] + some["potential"]
     drift.plot(t, total - total[0])
-    finish(drift, "change of the total (J)", "time (s)")
+    finish(drift, "change of total energy (J)", "time (s)")
     recording.store(ENERGY_PLOT, command.picture(figure, ".png"))
     if "contact_gaps" in some:
         names.append(CONTACT_PLOT)

@@ -38,40 +38,44 @@ KINDS = (*POLYNOMIALS, "trapezoid", "s-curve", "spline", "line", "time-optimal")
 
 def trajectory(
     asked: Asked,
-    output: Annotated[Path, option("The motion file to write (.csv).", "--output", "-o")],
+    output: Annotated[Path, option("Motion file to write (.csv).", "--output", "-o")],
     kind: Annotated[
         str,
         option(f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.", autocompletion=among(KINDS)),
     ] = "minimum-jerk",
     start: Annotated[
         list[str] | None,
-        option("First posture; repeat for joints. Default: neutral.", "--from", metavar=NUMBERS),
+        option(
+            "Initial posture; repeatable per joint. Default: neutral.", "--from", metavar=NUMBERS
+        ),
     ] = None,
     end: Annotated[
-        list[str] | None, option("Last posture; other joints stay.", "--to", metavar=NUMBERS)
+        list[str] | None,
+        option(
+            "Final posture; joints that are not named keep their position.", "--to", metavar=NUMBERS
+        ),
     ] = None,
     through: Annotated[
-        Path | None, option("A .csv table of postures, for spline and time-optimal.")
+        Path | None, option("Table of postures (.csv), for spline and time-optimal.")
     ] = None,
-    frame: Annotated[str, option("The frame of a line. Default: the last.")] = "",
+    frame: Annotated[str, option("Frame that follows a line. Default: the last frame.")] = "",
     position: Annotated[
-        list[str] | None, option("Where a line ends, in m; repeat for corners.", metavar="X,Y,Z")
+        list[str] | None,
+        option("End of a line: x,y,z (m); repeatable for corners.", metavar="X,Y,Z"),
     ] = None,
-    blend: Annotated[float, option("Distance before corners to leave a line, in m.")] = 0.0,
-    duration: Annotated[float | None, option("Seconds. Default: 1, or the shortest.")] = None,
+    blend: Annotated[float, option("Blend distance at corners of a line (m).")] = 0.0,
+    duration: Annotated[
+        float | None, option("Duration (s). Default: 1, or the shortest possible.")
+    ] = None,
     velocity: Annotated[
-        str | None, option("Largest joint velocities (rad/s, m/s). Default: the robot's.")
+        str | None, option("Velocity limits (rad/s or m/s). Default: the robot's.")
     ] = None,
-    acceleration: Annotated[
-        str | None, option("Largest joint accelerations (rad/s², m/s²).")
-    ] = None,
-    jerk: Annotated[str | None, option("Largest joint jerks (rad/s³, m/s³).")] = None,
-    effort: Annotated[
-        str | None, option("Largest joint torques (N m, N). Default: the robot's.")
-    ] = None,
-    grid: Annotated[int, option("Grid intervals of time-optimal paths.", min=1)] = 200,
-    step: Annotated[float, option("Seconds between instants of the file.")] = 0.01,
-    plot: Annotated[Path | None, option("A picture to draw (.png, .svg, .pdf).")] = None,
+    acceleration: Annotated[str | None, option("Acceleration limits (rad/s² or m/s²).")] = None,
+    jerk: Annotated[str | None, option("Jerk limits (rad/s³ or m/s³).")] = None,
+    effort: Annotated[str | None, option("Torque limits (N m or N). Default: the robot's.")] = None,
+    grid: Annotated[int, option("Number of grid intervals of time-optimal paths.", min=1)] = 200,
+    step: Annotated[float, option("Time step of the file (s).")] = 0.01,
+    plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
     """Make a trajectory, and write it as a motion file.
@@ -106,7 +110,7 @@ def trajectory(
         made = _through(robot, kind, through, limits, grid)
     else:
         if end is None:
-            problem = "the trajectory has no end"
+            problem = "the trajectory has no end point"
             remedy = "give --to, --through, or --kind line --position"
             raise InputError("E-CLI-251", problem, remedy, part="trajectory")
         last = _posture(robot, "--to", end, first)
@@ -131,8 +135,10 @@ def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarr
     if isinstance(given, dict):
         return robot.state(given, default=default)
     if len(given) != robot.nq:
-        problem = f"{len(given)} numbers, and the robot has {robot.nq} coordinates"
-        raise InputError("E-CLI-252", problem, "give so many, or JOINT=X", part=flag)
+        problem = f"{len(given)} numbers were given, but the robot has {robot.nq} coordinates"
+        raise InputError(
+            "E-CLI-252", problem, "give one number per coordinate, or JOINT=X", part=flag
+        )
     return np.array(given)
 
 
@@ -147,7 +153,7 @@ def _needed(
             value = robot.limits.velocity
         if value is None:
             problem = f"{kind} needs --{name}"
-            raise InputError("E-CLI-253", problem, "give one number, or one for each joint")
+            raise InputError("E-CLI-253", problem, "give one number, or one per joint")
         found[name] = value
     return found
 
@@ -184,7 +190,9 @@ def _through(robot: Robot, kind: str, table: Path, limits: dict[str, Any], grid:
     """A trajectory through the postures of a table; without times, one second apart."""
     if kind not in ("spline", "time-optimal"):
         problem = f"--kind {kind} takes two postures"
-        raise InputError("E-CLI-254", problem, "use spline or time-optimal", part="--through")
+        raise InputError(
+            "E-CLI-254", problem, "use --kind spline or --kind time-optimal", part="--through"
+        )
     parts = list(read(table, robot.model))
     q = np.concatenate([part.q for part in parts])
     times = [part.t for part in parts if part.t is not None]
@@ -204,7 +212,7 @@ def _line(
     """Straight lines of a frame."""
     points = [coordinates("--position", [text]) for text in position or ()]
     if not points or any(not isinstance(p, list) or len(p) != 3 for p in points):
-        problem = "a line needs where it ends"
+        problem = "a line needs an end point"
         raise InputError("E-CLI-255", problem, "give --position X,Y,Z", part="trajectory")
     seconds = 1.0 if duration is None else duration
     chosen = frame or robot.frames[-1]

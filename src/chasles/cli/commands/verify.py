@@ -12,14 +12,14 @@ from chasles.cli.command import FOUND, Answer, steps, table
 from chasles.cli.options import Asked, option
 
 WIDE = 120
-"""Columns from which the function and the method stand beside the check, not below it."""
+"""Columns from which the function and the method are next to the check, not below it."""
 
 
 def verify(
     asked: Asked,
-    seed: Annotated[int, option("Of the first random state.", min=0)] = 0,
-    states: Annotated[int, option("How many random states.", min=1)] = 2,
-    full: Annotated[bool, option("Also what takes long: closed forms of large robots.")] = False,
+    seed: Annotated[int, option("Seed of the first random state.", min=0)] = 0,
+    states: Annotated[int, option("Number of random states.", min=1)] = 2,
+    full: Annotated[bool, option("Include long checks: closed forms of large robots.")] = False,
 ) -> Answer:
     """Check a robot's functions against each other and against physics.
 
@@ -44,7 +44,7 @@ def show(found: Verification, console: Console) -> None:
     """One row a check: the function and method nearest to its tolerance, or farthest beyond."""
     console.print(f"[bold]{escape(found.robot)}[/]: {len(found.results)} comparisons")
     wide = console.width >= WIDE
-    words = ["", "check", "worst of"] if wide else ["", "check, and worst of"]
+    words = ["", "check", "worst of"] if wide else ["", "check, and its worst term"]
     rows = table(words, ["error", "tolerance", "seed"])
     for name, worst in found.worst.items():
         who = f"{worst.function}, {worst.method}" if worst.method else worst.function
@@ -58,7 +58,7 @@ def show(found: Verification, console: Console) -> None:
     for line in (*found.left_out, *reasons(found.unchecked)):
         console.print(f"[yellow]unchecked[/] {escape(line)}")
     if not found.full:
-        console.print("--full compiles every function, also in float32.")
+        console.print("--full also compiles every function, in float32 too.")
 
 
 def _mark(result: Result) -> str:

@@ -21,21 +21,24 @@ def view(
     asked: Asked,
     allow: Annotated[
         list[str],
-        repeatable("Host of a proxy or notebook server; repeatable.", metavar="HOST[:PORT]"),
+        repeatable("Host name of a proxy or notebook server; repeatable.", metavar="HOST[:PORT]"),
     ],
     motion: Annotated[
-        Path | None, option("A motion to play: a simulation, .csv, .parquet, or plain.")
+        Path | None, option("Motion to play: simulation, .csv, .parquet or plain text.")
     ] = None,
     beside: Annotated[
-        str, option("Another robot beside it.", metavar="FILE|NAME", autocompletion=names)
+        str,
+        option(
+            "Second robot to show next to the first.", metavar="FILE|NAME", autocompletion=names
+        ),
     ] = "",
-    host: Annotated[str, option("Where to listen; 0.0.0.0 is everywhere.")] = "127.0.0.1",
+    host: Annotated[str, option("Address to listen on; 0.0.0.0 for all networks.")] = "127.0.0.1",
     port: Annotated[
-        int, option("The first to try; the next free one is taken.", min=0, max=65535)
+        int, option("First port to try; the next free port is used.", min=0, max=65535)
     ] = 8080,
     browser: Annotated[bool, option("Open the page in a browser.", "--open")] = False,
     recorded: Annotated[
-        Path | None, option("Video of the motion to write (.mp4, .gif), then end.", "--record")
+        Path | None, option("Write a video of the motion (.mp4, .gif) and exit.", "--record")
     ] = None,
     rate: Rate = RATE,
     size: Size = DEFAULT_SIZE,
@@ -43,18 +46,17 @@ def view(
 ) -> Answer:
     """Show a robot in a browser: move its joints, play a motion.
 
-    With frames, inertias, gravity torques, reactions, manipulability.
+    Overlays show frames, inertias, gravity torques, reactions, manipulability.
 
-    Only this machine sees the page, and only at the address that is printed,
-    which has a token. Nothing is fetched from elsewhere.
+    Only this machine has access, and only at the printed address, which contains a token. Nothing
+    is downloaded.
 
-    Ctrl-C ends it.
+    Press Ctrl-C to stop.
 
     Examples:
-        chasles view puma560 --open
-        chasles view robot.urdf --motion simulation
-        chasles view robot.urdf --beside robot.xml --motion moves.csv
-        chasles view robot.urdf --motion simulation --record motion.mp4
+        chasles view puma560 --open chasles view robot.urdf --motion simulation chasles view
+        robot.urdf --beside robot.xml --motion moves.csv chasles view robot.urdf --motion simulation
+        --record motion.mp4
     """
     if recorded is not None:
         check_video(recorded, overwrite=overwrite)
@@ -86,7 +88,7 @@ def view(
 
     notes = viewer.notes[:MOST_NOTES]
     if len(viewer.notes) > MOST_NOTES:
-        notes = [*notes, f"{len(viewer.notes) - MOST_NOTES} more such (--json has all)"]
+        notes = [*notes, f"{len(viewer.notes) - MOST_NOTES} more notes (--json lists all)"]
     at = f"{robot.name} is at {viewer.url} (Ctrl-C ends)"
     data = {"robot": robot.name, "url": viewer.url, "notes": viewer.notes}
     return Answer(data, said(*(f"note: {note}" for note in notes), at), then=serve)

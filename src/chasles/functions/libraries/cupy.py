@@ -20,7 +20,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     """A function of CuPy's arrays, all on one device: float32 if all are (numbers follow)."""
     title = function.recipe.function
     if threads is not None:
-        raise ArgumentError("E-GPU-021", "threads= is for CPUs", "leave it out", part=title)
+        raise ArgumentError("E-GPU-021", "threads= applies only to the CPU", "omit it", part=title)
     kernel = (function.single if single(arguments) else function).cuda.kernel
     if not all(isinstance(a, cupy.ndarray) and a.dtype == kernel.dtype for a in arguments):
         arguments = converted(title, function.interface.inputs, arguments, kernel.dtype)
@@ -97,12 +97,12 @@ def converted(
     }
     for name, a in given.items():
         if a.dtype.kind not in "fiu" or a.dtype == cupy.float16:
-            problem = f"{name} must be of float64 or float32, not of {a.dtype}"
+            problem = f"{name} must have dtype float64 or float32, not {a.dtype}"
             raise ArgumentError("E-GPU-022", problem, part=title)
     (first, device), *others = ((name, a.device) for name, a in given.items())
     for name, other in others:
         if other != device:
-            problem = f"{first} is on {device} and {name} on {other}"
-            raise InputError("E-GPU-023", problem, "bring them together", part=title)
+            problem = f"{first} is on {device}, but {name} is on {other}"
+            raise InputError("E-GPU-023", problem, "move them to one device", part=title)
     with device:
         return [cupy.asarray(a, dtype=dtype) for a in arguments]

@@ -32,7 +32,9 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     title = function.recipe.function
     for name, given in (("out", out), ("threads", threads)):
         if given is not None:
-            raise ArgumentError("E-CALL-043", f"JAX allows no {name}=", "leave it out", part=title)
+            raise ArgumentError(
+                "E-CALL-043", f"{name}= is not supported for JAX arrays", "omit it", part=title
+            )
     if type(arguments[0]) is _CONCRETE and _CONCRETE not in function.quick:
         function.quick[_CONCRETE] = _direct(function)
         return function.quick[_CONCRETE](*arguments)
@@ -70,7 +72,7 @@ def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
     for v, argument in zip(inputs, arguments, strict=True):
         a = argument if isinstance(argument, jax.Array) else jnp.asarray(argument)
         if a.dtype not in (np.float32, np.float64) and not jnp.issubdtype(a.dtype, jnp.integer):
-            problem = f"{v.name} must be of float64 or float32, not of {a.dtype}"
+            problem = f"{v.name} must have dtype float64 or float32, not {a.dtype}"
             raise ArgumentError("E-CALL-044", problem, part=title)
         check_shape(title, v, a.shape)
         arrays.append(a)
@@ -91,7 +93,7 @@ def _aligned(function: Any, arrays: Sequence[Any]) -> list[Any]:
         batch = jnp.broadcast_shapes(*ahead)
     except ValueError:
         shapes = ", ".join(f"{v.name} {lead}" for v, lead in zip(inputs, ahead, strict=True))
-        problem = f"leading shapes do not broadcast together: {shapes}"
+        problem = f"leading shapes do not broadcast: {shapes}"
         raise InputError("E-CALL-045", problem, part=title) from None
     return [
         a if lead in ((), batch) else jnp.broadcast_to(a, batch + v.shape)
@@ -138,7 +140,7 @@ def _on_processor(function: Any, _: int) -> Target:
     if name not in _REGISTERED:
         if not isinstance(function.kernel, llvm.Kernel):
             given = function.recipe.backend
-            problem = f"on a processor JAX calls only backend='llvm', not {given!r}"
+            problem = f"on a CPU, JAX supports only backend='llvm', not {given!r}"
             raise ArgumentError("E-CALL-046", problem, part=function.recipe.function)
         address = xla.cpu_handler(function.kernel, _minor_version())
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(address), platform="cpu")
@@ -154,7 +156,7 @@ def _on_gpu(function: Any, count: int) -> Target:
         kinds = {cuda_driver.architecture(gpu.local_hardware_id) for gpu in gpus}
         if len(kinds) > 1:
             problem = f"JAX has GPUs of several architectures ({', '.join(sorted(kinds))})"
-            remedy = "let it see one kind only (CUDA_VISIBLE_DEVICES)"
+            remedy = "make only one kind visible (CUDA_VISIBLE_DEVICES)"
             raise UnsupportedError("E-CALL-047", problem, remedy, part=function.recipe.function)
         kernel = function.cuda.kernel
         address, columns = xla.gpu_handler(kernel, kinds.pop(), layout, _minor_version())
@@ -169,7 +171,9 @@ def _minor_version() -> int:
     header = Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text("utf-8")
     found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", header))
     if int(found["MAJOR"]) != xla.MAJOR:
-        problem = f"version {found['MAJOR']} of jaxlib's interface to functions is not supported"
+        problem = (
+            f"version {found['MAJOR']} of jaxlib's foreign function interface is not supported"
+        )
         raise StateError("E-CALL-048", problem, f"use a jaxlib with version {xla.MAJOR}")
     return int(found["MINOR"])
 

@@ -40,7 +40,9 @@ class Arrays:
         seen = {cupy.from_dlpack(a).device.id for a in given}
         if len(seen) > 1:
             problem = f"targets are on GPUs {sorted(seen)}"
-            raise InputError("E-GPU-032", problem, "copy them to one", part="inverse_kinematics")
+            raise InputError(
+                "E-GPU-032", problem, "copy them to one GPU", part="inverse_kinematics"
+            )
         (self._device,) = seen
 
     @contextlib.contextmanager

@@ -119,14 +119,16 @@ def _checked(function: Any, arguments: Sequence[Any]) -> Any:
             continue
         first = first or (variable.name, a.device)
         if a.device != first[1]:
-            problem = f"{first[0]} is on {first[1]} and {variable.name} on {a.device}"
-            raise InputError("E-CALL-049", problem, "bring them together", part=title)
+            problem = f"{first[0]} is on {first[1]}, but {variable.name} is on {a.device}"
+            raise InputError("E-CALL-049", problem, "move them to one device", part=title)
         if a.device.type not in ("cpu", "cuda"):
-            raise InputError("E-CALL-050", f"no code for {a.device}", "use cpu or cuda", part=title)
+            raise InputError(
+                "E-CALL-050", f"device {a.device} is not supported", "use cpu or cuda", part=title
+            )
         if a.dtype == _DOUBLE or a.dtype in _WHOLE:
             dtype = _DOUBLE
         elif a.dtype != _SINGLE:
-            problem = f"{variable.name} must be of float64 or float32, not of {a.dtype}"
+            problem = f"{variable.name} must have dtype float64 or float32, not {a.dtype}"
             raise ArgumentError("E-CALL-051", problem, part=title)
     return dtype
 
@@ -150,17 +152,17 @@ def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) 
     """Write the results to tensors that are given."""
     title = function.recipe.function
     if torch.compiler.is_compiling() or not _bare(tensors):
-        problem = "out= cannot be differentiated, mapped or compiled"
-        raise ArgumentError("E-CALL-052", problem, "leave it out", part=title)
+        problem = "out= cannot be combined with differentiation, vmap or compilation"
+        raise ArgumentError("E-CALL-052", problem, "omit it", part=title)
     outs = out if isinstance(out, tuple) else (out,)
     for target in outs:
         if target.requires_grad:
-            problem = "out requires a gradient, which out= cannot give"
+            problem = "out requires a gradient, which out= does not support"
             raise ArgumentError("E-CALL-053", problem, "detach it", part=title)
         if target.device != tensors[0].device:
             first = function.interface.inputs[0].name
-            problem = f"out is on {target.device}, and {first} on {tensors[0].device}"
-            raise InputError("E-CALL-054", problem, "bring them together", part=title)
+            problem = f"out is on {target.device}, but {first} is on {tensors[0].device}"
+            raise InputError("E-CALL-054", problem, "move them to one device", part=title)
     return _run(function, tensors, threads, out=outs)
 
 

@@ -1,4 +1,4 @@
-"""Where bodies are: positions M and rototranslations Q; and what all of Legnani's matrices share.
+"""Positions M and rototranslations Q of bodies, and the base class of Legnani's matrices.
 
 They print, multiply and convert as 4x4 arrays. Subscripts follow the paper (Legnani, Casolo,
 Righettini, Zappa 1996): the motion of body j relative to body i, written in frame k. `@` is the
@@ -46,7 +46,7 @@ class Dense:
         import numpy as np  # the algebra runs without it: only a user at the prompt asks for arrays
 
         if copy is False:
-            problem = f"{type(self).__name__} holds no array: one has to be made"
+            problem = f"{type(self).__name__} does not hold an array: a copy is needed"
             raise InputError("E-MATH-023", problem)
         rows = [[x + 0.0 for x in row] for row in self.matrix().rows]  # zeros without a sign
         return np.array(rows, dtype=dtype)

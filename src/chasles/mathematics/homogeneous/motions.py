@@ -1,4 +1,4 @@
-"""How bodies move: velocities W, screws L, accelerations H; and inertias J, momenta, actions."""
+"""Motions of bodies: velocities W, screws L, accelerations H, inertias J, momenta, actions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -180,7 +180,7 @@ class Acceleration(Framed):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Inertia(Framed, Factor, Additive):
-    """J = [K h; h' m]: K the integral of x x' dm, h = m times the centre of mass, m the mass."""
+    """J = [K h; h' m]: K the integral of x x' dm, h = m times the center of mass, m the mass."""
 
     K: Symmetric
     h: Vector
@@ -297,7 +297,7 @@ def action(H: Acceleration, J: Inertia) -> Action:
 
 
 def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
-    """Solve Gamma = skew(W J) for W: six linear equations (Eq I.26), by way of the mass centre."""
+    """Solve Gamma = skew(W J) for W: six linear equations (Eq I.26), about the center of mass."""
     if type(Gamma) is not Momentum or type(J) is not Inertia:
         raise mismatch("take the velocity of", Gamma, J)
     m, g, I = J.rigid().about_center()
@@ -323,7 +323,7 @@ def kinetic_energy(W: Velocity, J: Inertia) -> Number:
 
 
 def potential_energy(Hg: Acceleration, J: Inertia) -> Number:
-    """-trace(Hg J), both in the inertial frame: zero with the centre of mass at the origin."""
+    """-trace(Hg J), both in the inertial frame: zero with the center of mass at the origin."""
     if type(Hg) is not Acceleration or type(J) is not Inertia:
         raise mismatch("take the potential energy of", Hg, J)
     A = (Hg @ J).A

@@ -46,12 +46,12 @@ class RigidInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, c: Vector, Ic: Symmetric) -> "RigidInertia":
-        """From mass, centre of mass, and inertia about the centre of mass (Eq 2.63)."""
+        """From mass, center of mass, and inertia about the center of mass (Eq 2.63)."""
         h = c * m
         return RigidInertia(m, h, Ic + shift_of_inertia(c, Vector.zero(), h))
 
     def about_center(self) -> tuple[Number, Vector, Symmetric]:
-        """Mass, centre of mass (the origin if there is no mass), and inertia about it."""
+        """Mass, center of mass (the origin if there is no mass), and inertia about it."""
         massless = not isinstance(self.m, Scalar) and self.m == 0.0
         c = Vector.zero() if massless else self.h * (1.0 / self.m)
         return self.m, c, self.I - shift_of_inertia(c, Vector.zero(), self.h)
@@ -99,7 +99,8 @@ class ArticulatedInertia(Additive):
         return _by_columns(self, other)
 
     def without(self, U: Forces, K: Forces) -> "ArticulatedInertia":
-        """I - U K', symmetric by construction of K = U D^-1: what a joint's freedom removes.
+        """I - U K', symmetric by construction of K = U D^-1: the part that a joint's motion
+        removes.
 
         A product is taken from the side on which K has a row of D^-1 D (`Forces.over`): there
         nothing is left, exactly, in symbols as in numbers.

@@ -1,11 +1,12 @@
-"""Joints: types with one freedom or none, any joint given the other way round, the table of all.
+"""Joints: types with at most one degree of freedom, reversed joints, and the table of all types.
 
-To add a type, add a class to this folder and its row in `JOINTS`. Whatever readers, writers and
-other libraries ask of a type is a field of its class (`contract.Joint`); no file elsewhere decides
-by a type's name. The tests in tests/model/test_joints.py hold it to the contract.
+To add a type, add a class to this folder and its row in `JOINTS`. Properties of a type that
+readers, writers and other libraries need are fields of its class (`contract.Joint`); no file
+elsewhere decides by a type's name. The tests in tests/model/test_joints.py hold it to the contract.
 """
 
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chasles.expr import cos, sin
@@ -43,7 +44,7 @@ MX, MY, MZ, FX, FY, FZ = LOADS
 
 @dataclass(frozen=True)
 class Fixed(Natural):
-    """No freedom: the weld that closes a loop (elsewhere, fixed joints merge two links)."""
+    """No degree of freedom: the weld that closes a loop (elsewhere, fixed joints merge two links)."""
 
     kind = "fixed"
     nq = nv = 0
@@ -115,7 +116,8 @@ class Helical(Steady):
 
 @dataclass(frozen=True)
 class RackAndPinion(Joint):
-    """A pinion that rolls on a rack along x: turned about z by q (rad), its centre at x = radius q.
+    """A pinion that rolls on a rack along x: rotated about z by q (rad), its center at x = radius
+    q.
 
     Featherstone 2008, example 4.6. The rack is the parent's, at a distance of `radius` (m) on the
     side of positive y; reversed, it is the body's.
@@ -128,7 +130,7 @@ class RackAndPinion(Joint):
     nq = nv = 1
     units = ("rad",)
     unfelt = "k"
-    along, askew = "zx", "the second one is the rack's direction"
+    along, askew = "zx", "give the second axis along the rack"
     numbers = Numbers("angle", "rate")
     series = (Part("prismatic", 0, "radius"), Part("revolute", 2))
 
@@ -174,7 +176,7 @@ class Reversed(Joint):
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """What the one frame sees as A with rate Ad, the other sees with rate Ad + vJ x A."""
+        """A in one frame with rate Ad has the rate Ad + vJ x A in the other frame."""
         back = self.inner.motion(q).inverse()
         A = self.inner.subspace_rates(q, rates)
         vJ = [leibniz(lambda qd, S: S @ qd, rates, A, k) for k in range(len(rates))]
@@ -220,6 +222,9 @@ JOINTS: dict[str, type[Joint]] = {
 }
 """Every joint type by the name that files and builders use; "fixed" joints merge two links."""
 
+TYPES: Mapping[str, type[Joint]] = ChainMap(JOINTS, {"fixed": Fixed})
+"""Every type of the table, also one that is added to it, and fixed joints."""
+
 LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
     name: joint for name, joint in JOINTS.items() if joint.holonomic
 }
@@ -228,6 +233,7 @@ LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
 __all__ = [
     "JOINTS",
     "LOOP_JOINTS",
+    "TYPES",
     "Joint",
     "Numbers",
     "Reversed",

@@ -76,13 +76,13 @@ class Slopes(NamedTuple):
 
 @dataclass(frozen=True)
 class Joint:
-    """What every joint type provides; coordinates q have nq entries, velocities qd have nv.
+    """The contract of joint types; coordinates q have nq entries, velocities qd have nv.
 
-    placement: the joint's own frame in the parent body's frame, at q = neutral.
-    armature: rotor inertia added to each freedom's diagonal of the mass matrix.
-    damping, friction: viscous coefficient and dry friction of each freedom. stiffness: of a spring
-    in each freedom, at rest at coordinates `rest`. load: what springs, tendons, compensated weight
-    and fluid take of each freedom's force in the position that an algorithm is at.
+    placement: the joint's own frame in the parent body's frame, at q = neutral. armature: rotor
+    inertia added to the diagonal of the mass matrix. damping, friction: viscous coefficient and dry
+    friction of each degree of freedom. stiffness: that of a spring in each degree of freedom, at
+    rest at coordinates `rest`. load: force of springs, tendons, compensated weight and fluid on
+    each degree of freedom at the current configuration.
     """
 
     placement: Transform = field(default_factory=Transform.identity)
@@ -97,15 +97,16 @@ class Joint:
     nq: ClassVar[int]
     nv: ClassVar[int]
     units: ClassVar[tuple[str, ...]]
-    """Of each coordinate of q: "rad", "m", or "1" for each of a quaternion, which stands first."""
+    """Unit of each coordinate of q: "rad", "m", or "1" for each of a quaternion, which comes first.
+    """
     data: ClassVar[tuple[str, ...]] = ()
     """Fields of its own that `JointData` has too, and gives it."""
     additive: ClassVar[bool] = True
-    """Whether velocities are the rates of q, so that `integrate` adds them."""
+    """True if velocities are the time derivatives of q, so that `integrate` adds them."""
     holonomic: ClassVar[bool] = True
-    """Whether it forbids positions, not only velocities: every q is then one step away."""
+    """True if it constrains positions, not only velocities: every q is then one step away."""
     path: ClassVar[tuple[int, ...]] = ()
-    """Which entries of q depend on the way there, where it is not: `difference` leaves them out."""
+    """Entries of q that depend on the path if it is nonholonomic: `difference` ignores them."""
 
     # Traits of a row of `JOINTS`, for readers, writers and other libraries
     along: ClassVar[str] = "z"
@@ -115,14 +116,15 @@ class Joint:
     flips: ClassVar[bool] = False
     """It is itself, with the same coordinates, when its frames change places and its axis turns."""
     floating: ClassVar[bool] = False
-    """It holds nothing: six freedoms, a quaternion and a position."""
+    """True for a joint without constraints: six degrees of freedom, a quaternion and a position."""
     hinge: ClassVar[bool] = False
     """It turns about one axis and does nothing else."""
     pivots: ClassVar[bool] = False
     """It turns about one point and does nothing else."""
     unfelt: ClassVar[str] = ""
-    """Of its body's inertia, what it does not feel: "m" its mass, "h" its first moment along z, "k"
-    any inertia about both other axes, "I" all rotational inertia."""
+    """Part of its body's inertia that it does not feel: "m" its mass, "h" its first moment along z,
+    "k" any inertia about both other axes, "I" all rotational inertia.
+    """
     bounds: ClassVar[Bounds] = "allowed"
     """Limits of its position, in its `units`: URDF wants them, or they may be given, or its angle
     wraps and there are none."""
@@ -135,17 +137,17 @@ class Joint:
     elsewhere: ClassVar[Mapping[str, Numbers | str]] = {}
     """Its numbers in other libraries that have it, or why they cannot be converted."""
     series: ClassVar[tuple[Part, ...]] = ()
-    """The joints in series, parent's first, that it is; their order is that of its freedoms."""
+    """Equivalent joints in series, the parent's first, in the order of its degrees of freedom."""
 
     @property
     def velocity_units(self) -> tuple[str, ...]:
-        """Of each velocity, times seconds; a quaternion has three."""
+        """Return the unit of each velocity times seconds; a quaternion has three."""
         turns = ("rad",) * 3 if "1" in self.units else ()
         return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
 
     def motion(self, q: Vector) -> Transform:
         """The joint's own transform, from its predecessor frame to its successor frame."""
-        raise UnsupportedError("E-JOINT-015", f"{type(self).__name__} has no motion(q): write it")
+        raise UnsupportedError("E-JOINT-015", f"{type(self).__name__} does not define motion(q)")
 
     def transform(self, q: Vector) -> Transform:
         """From coordinates of the parent body to those of the body."""
@@ -155,7 +157,7 @@ class Joint:
     # How it moves: from `motion` and `integrate` unless written ---------------------------------
 
     def subspace(self, q: Vector) -> Motions:
-        """S: the columns span the joint's freedom, in body coordinates.
+        """S: the columns span the joint's motion subspace, in body coordinates.
 
         From dX/dt = -(S qd) x X (Featherstone 2008, Eq 2.45): Edot = -w x E and rdot = E' v.
         """
@@ -197,7 +199,7 @@ class Joint:
         return self.subspace_rate(q, qd) @ qd
 
     def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
-        """The derivatives of c_J along a step of each freedom."""
+        """Return the derivatives of c_J along a step of each degree of freedom."""
 
         def bias(step: Vector, q: Vector, qd: Vector) -> list[Number]:
             return list(self.bias(self.integrate(q, step), qd))
@@ -205,7 +207,9 @@ class Joint:
         return Motions(tuple(Motion.of(*slope) for slope in by_step(bias, self.nv, q, qd)))
 
     def slopes(self, q: Vector, qd: Vector, qdd: Vector) -> Slopes:
-        """How S and what it carries change with the joint's own coordinates."""
+        """Return the derivatives of S and the carried motion with respect to the joint's own
+        coordinates.
+        """
         units = Matrix.identity(self.nv).rows
         turned = tuple(self.subspace_rate(q, Vector(unit)) for unit in units)
         velocity, bias = _along(turned, qd), self.subspace_rate(q, qd)
@@ -243,7 +247,7 @@ class Joint:
     def drift(self, qd: Vector) -> Matrix:
         """-ad(qd): a small step d changes at the rate drift @ d + (change of qd); 0 if additive."""
         if not self.additive:
-            problem = f"{type(self).__name__} has no drift(qd): write it"
+            problem = f"{type(self).__name__} does not define drift(qd)"
             raise UnsupportedError("E-JOINT-016", problem)
         return Matrix.zero(self.nv, self.nv)
 
@@ -251,12 +255,12 @@ class Joint:
 
     def constraint(self, q: Vector) -> Forces:
         """T: the columns span the forces that the joint transmits, in body coordinates."""
-        problem = f"{type(self).__name__} has no constraint(q): write it"
+        problem = f"{type(self).__name__} does not define constraint(q)"
         raise UnsupportedError("E-JOINT-017", problem)
 
     def fit(self, X: Transform) -> Vector:
         """The q with motion(q) = X; for other X, one that leaves of the error what T feels."""
-        raise UnsupportedError("E-JOINT-018", f"{type(self).__name__} has no fit(X): write it")
+        raise UnsupportedError("E-JOINT-018", f"{type(self).__name__} does not define fit(X)")
 
     # Rotor, resistance and inertia --------------------------------------------------------------
 
@@ -279,8 +283,9 @@ class Joint:
         return diagonal(self.damping) + self.turning(qd) + turned
 
     def displacement(self, q: Vector) -> Vector:
-        """How far its spring is from rest, along each freedom: its energy is stiffness/2 times the
-        square, which makes its force stiffness times this."""
+        """Return the displacement of its spring from rest along each degree of freedom. The energy
+        is stiffness/2 times its square, and the force stiffness times this.
+        """
         return self.difference(self.rest, q)
 
     def losses(self, qd: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""Joints with several freedoms."""
+"""Joints with several degrees of freedom."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ class Spherical(Natural):
     elsewhere = {
         "Pinocchio": Numbers("qx qy qz qw", "wx wy wz"),
         "MuJoCo": numbers,
-        "Drake": "its BallRpyJoint has roll, pitch and yaw, no quaternion",
+        "Drake": "its BallRpyJoint has roll, pitch and yaw instead of a quaternion",
     }
 
     def motion(self, q: Vector) -> Transform:
@@ -188,7 +188,7 @@ class Planar(Natural):
 
 @dataclass(frozen=True)
 class Free(Natural):
-    """Six freedoms: q = (qw, qx, qy, qz, x, y, z) in the parent's frame.
+    """Six degrees of freedom: q = (qw, qx, qy, qz, x, y, z) in the parent's frame.
 
     qd = (wx, wy, wz, vx, vy, vz) is the body's twist in its own frame, at its own origin.
     """
@@ -234,8 +234,9 @@ class SphereInCylinder(Joint):
     """A ball in a tube along z: q = (qw, qx, qy, qz, distance along z in m).
 
     qd is the ball's angular velocity in its own frame and the rate of the distance. The tube is the
-    parent's; reversed, it is the body's. As a loop joint it takes two freedoms, where a revolute
-    joint takes five, three of them idle in a plane loop (Featherstone 2008, chapter 8).
+    parent's; reversed, it is the body's. As a loop joint it removes two degrees of freedom; a
+    revolute joint removes five, three of which are redundant in a planar loop (Featherstone 2008,
+    chapter 8).
     """
 
     kind = "sphere_in_cylinder"
@@ -286,10 +287,11 @@ class SphereInCylinder(Joint):
 class Rolling(Joint):
     """A sphere that rolls on a plane normal to z without slipping: q = (qw, qx, qy, qz, x, y).
 
-    The joint's frame is at the centre of the sphere, the plane at z = -radius (m); x and y are the
-    centre in the parent's frame. qd is the angular velocity in the sphere's own frame. Three
-    velocities and five freedoms of position, because the constraint is nonholonomic (Featherstone
-    2008, section 3.4): the place depends on the way, and `difference` knows the rotation only.
+    The joint's frame is at the center of the sphere, the plane at z = -radius (m); x and y are the
+    center in the parent's frame. qd is the angular velocity in the sphere's own frame. There are
+    three velocities and five degrees of freedom of position, because the constraint is nonholonomic
+    (Featherstone 2008, section 3.4): the position depends on the path, and `difference` considers
+    only the rotation.
     """
 
     radius: float = 0.0
@@ -309,7 +311,7 @@ class Rolling(Joint):
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """The contact is at -radius n from the centre, and does not move: v = w x radius n."""
+        """The contact is at -radius n from the center, and does not move: v = w x radius n."""
         n = _left_behind(_orientation(q) @ Z * self.radius, rates)
         turns, none = [e.angular for e in (WX, WY, WZ)], Vector.zero()
         S = Motions(tuple(Motion(e, e.cross(n[0])) for e in turns))
@@ -321,7 +323,7 @@ class Rolling(Joint):
         return Motions(tuple(Motion(Vector.zero(), qd.cross(v)) for v in turned))
 
     def constraint(self, q: Vector) -> Forces:
-        """Forces at the contact, which have moments about the centre."""
+        """Forces at the contact, which have moments about the center."""
         n = _orientation(q) @ Z * self.radius
         return Forces(tuple(Force(f.force.cross(n), f.force) for f in (FX, FY, FZ)))
 
@@ -329,7 +331,7 @@ class Rolling(Joint):
         return Vector((*rotations.quaternion_from_matrix(X.R), X.r[0], X.r[1]))
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
-        """What turns about one axis rolls along a line."""
+        """A rotation about one axis rolls along a line."""
         x, y, _ = (_orientation(q).T @ v).cross(Z * self.radius)
         return Vector((*_turned(q, v), q[4] + x, q[5] + y))
 

@@ -150,10 +150,11 @@ def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
 def limit_rows(
     model: Model, q: Array, qd: Array, *, within: float = 0.0, speed: float = np.inf
 ) -> list[tuple[int, float, float]]:
-    """Joint limits within a distance: freedom, sign (1 lower, -1 upper) and distance (rad or m).
+    """Return joint limits within a distance: velocity index, sign (1 lower, -1 upper), distance
+    (rad or m).
 
-    Only joints with one coordinate count. Limits that the joint leaves faster than `speed` are left
-    out; one that it runs into faster is refused.
+    Only joints with one coordinate count. Limits that the joint leaves faster than `speed` are
+    ignored; hitting a limit faster is refused.
     """
     rows = []
     q, qd = numbers("q", q, model.nq), numbers("qd", qd, model.nv)
@@ -165,8 +166,8 @@ def limit_rows(
         for sign, gap in ((1.0, x - limits.lower), (-1.0, limits.upper - x)):
             if gap <= within and -sign * qd[k] > speed:
                 name, rate = body.data.name, f"{-sign * qd[k]:.3g} a second"
-                remedy = "apply an impact first, or give a larger speed="
-                problem = f"joint {name!r} runs into its limit with {rate}"
+                remedy = "apply an impact first, or increase `speed`"
+                problem = f"joint {name!r} hits its limit with {rate}"
                 raise InputError("E-CONTACT-072", problem, remedy)
             if gap <= within and sign * qd[k] <= speed:
                 rows.append((k, sign, gap))
@@ -181,7 +182,7 @@ def one_state(
     given = zip(sizes.items(), (q, qd, tau), strict=True)
     found = tuple(numbers(f"{function}: {x}", a, n).astype(float) for (x, n), a in given)
     if any(a.ndim != 1 or not np.all(np.isfinite(a)) for a in found):
-        problem = "q, qd and tau must be finite, of one state"
+        problem = "q, qd and tau must be finite and of one state"
         raise InputError("E-CONTACT-073", problem, part=function)
     return found
 
@@ -250,7 +251,7 @@ def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
     """lambda and zetadot of one frictionless contact: max(0, -d/M), max(0, d) (Eq 11.10)."""
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if not np.all(M > 0.0):
-        problem = "M must be positive, as n.I^-1 n is"
+        problem = "M must be positive, like n.I^-1 n"
         raise InputError("E-CONTACT-069", problem, part="single_contact")
     return np.maximum(0.0, -d / M), np.maximum(0.0, d)
 
@@ -265,10 +266,10 @@ def body_problem(inertia: Array, v: Array, f: Array, N: Array, N_rate: Array) ->
     """
     I, v, f, N, N_rate = (np.asarray(a, dtype=float) for a in (inertia, v, f, N, N_rate))
     if I.shape != (6, 6) or v.shape != (6,) or f.shape != (6,) or N.shape[:1] != (6,):
-        problem = "inertia is (6, 6), v and f are (6,), normals are (6, m)"
+        problem = "inertia must have shape (6, 6), v and f (6,), and normals (6, m)"
         raise InputError("E-CONTACT-070", problem, part="body_problem")
     if N_rate.shape != N.shape:
-        problem = f"N {N.shape} and N_rate {N_rate.shape} must be alike"
+        problem = f"N {N.shape} and N_rate {N_rate.shape} must have the same shape"
         raise InputError("E-CONTACT-071", problem, part="body_problem")
     moment, momentum = np.split(I @ v, 2)
     gyroscopic = np.concatenate(
@@ -367,7 +368,7 @@ def contact_dynamics(
         names = [f"contact {k} of {contacts[k].successor!r}" for k in touching]
         rate = f"closes at {-problem.d[wide * i + wide - 1]:.3g} m/s2"
         what = f"{[*names, *['a joint limit'] * len(stops)][i]} {rate}, and no force can move it"
-        remedy, part = "look at its bodies and at their joints", "contact_dynamics"
+        remedy, part = "check its bodies and their joints", "contact_dynamics"
         raise Infeasible("E-CONTACT-014", what, remedy, part=part)
     f, mu = np.zeros((0, wide)), [contacts[k].friction for k in touching] + [0.0] * len(stops)
     if mu:
@@ -389,7 +390,7 @@ def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
     """Return True for a near contact in state 3; one that collides is an error."""
     now = state(0.0, float(rate), speed=speed)
     if now is State.COLLIDING:
-        problem = f"contact {k} of {contact.successor!r} closes at {-rate:.3g} m/s"
-        remedy = "apply an impact first, or give a larger speed="
+        problem = f"contact {k} of {contact.successor!r} approaches at {-rate:.3g} m/s"
+        remedy = "apply an impact first, or increase `speed`"
         raise InputError("E-CONTACT-015", problem, remedy, part="contact_dynamics")
     return now is State.TOUCHING

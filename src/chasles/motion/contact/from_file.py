@@ -89,7 +89,7 @@ def _tell(left: list[tuple[Any, Any]]) -> None:
     if left:
         kinds = dict.fromkeys(f"{type(a).__name__} on {type(b).__name__}" for a, b in left)
         words = ", ".join([*kinds][:4]) + (", ..." if len(kinds) > 4 else "")
-        problem = f"{len(left)} pairs of shapes are left out and do not touch: {words}"
+        problem = f"{len(left)} pairs of shapes are not supported and do not collide: {words}"
         warnings.warn(f"contacts of the file: {problem}", stacklevel=4)
 
 
@@ -182,7 +182,7 @@ def _mesh(model: Model, shape: ShapeData, R: np.ndarray, r: np.ndarray) -> Itera
     path = mesh_file(shape.file, model.source.where)
     if path is None:
         warnings.warn(
-            f"contacts of the file: mesh {shape.file!r} is not found and does not touch",
+            f"contacts of the file: mesh {shape.file!r} was not found and does not collide",
             stacklevel=5,
         )
         return

@@ -107,7 +107,7 @@ def impact(
 
 
 def _near(contacts: Sequence[Contact], lead: tuple[int, ...], distance: float) -> np.ndarray:
-    """Which contacts touch (..., k), in states of a leading shape."""
+    """Return the contacts that touch (..., k), in states of a leading shape."""
     gaps = np.stack([np.broadcast_to(c.gap, lead) for c in contacts], axis=-1)
     return np.asarray(gaps <= distance)
 
@@ -151,7 +151,7 @@ class _Rounds(NamedTuple):
         return _Rounds(treatment, paired(model, [contact[:2] for contact in contacts]))
 
     def meet(self, law: Any, closing: np.ndarray) -> np.ndarray:
-        """Which contacts (k,) take part where some are closing."""
+        """Return the contacts (k,) that take part where some are closing."""
         if self.treatment == "simultaneous" or law.restitution == 0.0:
             return np.ones_like(closing)
         return np.isin(self.bodies, self.bodies[closing])
@@ -178,8 +178,8 @@ def _impulses(
         return _sequential(law, given, changes, touching)
     plain = isinstance(law, Newton) and not np.any(law.friction) and not np.ndim(law.restitution)
     if not (plain or isinstance(law, Moreau)):
-        problem = "several contacts at once need Moreau(e, mu), or Newton(e) with a number e"
-        remedy = "for other laws give treatment='sequential'"
+        problem = "several simultaneous contacts need Moreau(e, mu), or Newton(e) with a number e"
+        remedy = "use treatment='sequential' for other laws"
         raise InputError("E-CONTACT-034", problem, remedy, part="impact")
     impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)
     for place in np.ndindex(zeta.shape[:-1]):
@@ -209,7 +209,7 @@ def _in_rounds(
         dnow = dnow + W[:, rows] @ slopes + np.einsum("ijp,j->ip", dW[:, rows], step)
         if rounds.treatment == "simultaneous":
             return total, changed
-    problem = f"impacts do not end within {ROUNDS} rounds"
+    problem = f"impacts did not end within {ROUNDS} rounds"
     raise NotFiniteError("E-CONTACT-280", problem, "use treatment='simultaneous'", part="impact")
 
 
@@ -261,7 +261,7 @@ def _sequential(
         columns = np.swapaxes(W[at], -1, -2)
         now[some] += applied(columns, impulse)
         dnow[some] += columns @ change + np.einsum("sjip,sj->sip", dW[at], impulse)
-    problem = f"sequential impacts do not end within {ROUNDS}"
+    problem = f"sequential impacts did not end within {ROUNDS} rounds"
     raise NotFiniteError("E-CONTACT-033", problem, "use treatment='simultaneous'", part="impact")
 
 
@@ -270,7 +270,7 @@ def _checked_state(model: Model, q: Array, qd: Array) -> tuple[np.ndarray, np.nd
     given = {"q": numbers("impact: q", q, model.nq), "qd": numbers("impact: qd", qd, model.nv)}
     for name, array in given.items():
         if not np.isfinite(array).all():
-            raise InputError("E-CONTACT-036", f"{name} must be finite numbers", part="impact")
+            raise InputError("E-CONTACT-036", f"{name} must be finite", part="impact")
     lead = leading_shape("impact", **given)
     place, rate = (
         np.array(np.broadcast_to(a, (*lead, a.shape[-1])), float) for a in given.values()

@@ -50,9 +50,10 @@ SLOW = 1e-5
 slide; one that rebounds no faster, to rise no more than 5e-12 m under gravity, stays."""
 
 FAINT = 1e-3
-"""The slower slip is beside this (m/s), the more it has the direction that it had a step before:
-that of no velocity is undetermined, and near it turns too fast for any step. Of faster slip the
-direction is wrong by the square of FAINT beside it, times what it turns in a step."""
+"""Speed (m/s) below which slip keeps the direction of the previous step, because the direction of
+zero velocity is undetermined and turns too fast near it. The error of the direction of faster
+slip is the square of the relative speed, times its turn in a step.
+"""
 
 SETTLED = 1e-12
 """Impacts in turn end where no point approaches by more than this part of the first speed."""
@@ -62,12 +63,12 @@ MOST = 10_000
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Which separation accelerations are none, beside those without forces."""
+    """Return the separation accelerations that are zero, relative to those without forces."""
     return a <= ACTS * np.max(np.abs(d), initial=0.0)
 
 
 def _acting(forces: np.ndarray) -> np.ndarray:
-    """Which normal forces are more than none."""
+    """Return the normal forces that are not zero."""
     return forces > ACTS * np.max(forces, initial=0.0)
 
 
@@ -105,7 +106,7 @@ class Mode(NamedTuple):
 
     @property
     def slides(self) -> np.ndarray:
-        """Which points slide: (k,)."""
+        """Return the points that slide: (k,)."""
         return np.any(self.slip, axis=-1)
 
     def of(self, which: np.ndarray) -> "Mode":
@@ -226,7 +227,7 @@ def next_mode(
 
 
 def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
-    """Which points (k,) have friction within a part of its bound."""
+    """Return the points (k,) whose friction is within a part of its bound."""
     return (mu > 0.0) & (np.linalg.norm(f[:, :2], axis=-1) >= (1.0 - part) * mu * f[:, 2])
 
 
@@ -240,7 +241,7 @@ def _begun(
 
 
 def _spanned(moves: Moves, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Which of some joints, truth (k,), cannot move while the active points are held: (k,)."""
+    """Return those of some joints (k,) that cannot move while the active points are held: (k,)."""
     sticks = mode.active & (mu > 0.0) & ~mode.slides
     rows = np.concatenate([moves.J[mode.active, 2], *np.swapaxes(moves.J[sticks, :2], 0, 1)])
     rows = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-300)
@@ -251,7 +252,7 @@ def _spanned(moves: Moves, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.n
 
 
 def _pulled(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
-    """Which points (k,) would be held by pulling: they part, however slowly.
+    """Return the points (k,) that only pulling would hold: they separate, however slowly.
 
     By so much that `BOUND` would notice it, of points on a body that hardly resists there.
     """
@@ -291,8 +292,8 @@ def impulses(laws: Sequence[Rigid], bodies: np.ndarray, W: np.ndarray, v: np.nda
         c[2::3] += e[meet] * np.minimum(c[2::3], 0.0)
         total[rows] += coulomb(W[np.ix_(rows, rows)], c, mu[meet]).ravel()
         now = v.ravel() + W @ total
-    problem = f"impacts do not end within {MOST} rounds"
-    raise ConvergenceError("E-MOTION-280", problem, "give a smaller restitution")
+    problem = f"impacts did not end within {MOST} rounds"
+    raise ConvergenceError("E-MOTION-280", problem, "use a smaller coefficient of restitution")
 
 
 def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -306,8 +307,8 @@ def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
         impulse = laws[k].impact_law.impulse(*read_only(blocks[k, :, k], now[k]))
         total[k] += impulse
         now += blocks[:, :, k] @ impulse
-    problem = f"impacts in turn do not end within {MOST}"
-    raise ConvergenceError("E-MOTION-045", problem, "give restitution= instead of impact=")
+    problem = f"sequential impacts did not end within {MOST} rounds"
+    raise ConvergenceError("E-MOTION-045", problem, "use `restitution` instead of `impact`")
 
 
 # Without friction --------------------------------------------------------------------------------

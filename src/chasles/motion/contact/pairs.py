@@ -141,21 +141,21 @@ class Pair:
             problem = f"the law must be {wanted}, not {self.law!r:.60}"
             raise ArgumentError("E-CONTACT-043", problem, part="Pair")
         if isinstance(self.law, SoftContact) and self.law.tangents != 2:
-            problem = "a law with tangents=1 is for points in a plane"
-            raise InputError("E-CONTACT-044", problem, "give SoftContact(tangents=2)", part="Pair")
+            problem = "a law with tangents=1 applies only to points in a plane"
+            raise InputError("E-CONTACT-044", problem, "use SoftContact(tangents=2)", part="Pair")
         if self.body.frame == self.surface.frame:
             where = "in the world" if self.body.frame is None else f"on frame {self.body.frame!r}"
-            problem = f"body and surface are both {where} and do not move beside each other"
-            remedy = "give one of them another frame"
+            problem = f"body and surface are both {where} and cannot move relative to each other"
+            remedy = "attach one of them to another frame"
             raise InputError("E-CONTACT-045", problem, remedy, part="Pair")
         shapes = f"{type(self.body).__name__} on {type(self.surface).__name__}"
         if isinstance(self.law, SoftContact) and not self.traced:
-            problem = f"{shapes} has no fixed points of contact, which soft laws need"
-            remedy = "give a Point, a Sphere, or a Plane or Ground below any shape but a Cylinder"
+            problem = f"{shapes} has no fixed contact points, which soft laws need"
+            remedy = "use a Point, a Sphere, or a Plane or Ground under any shape except a Cylinder"
             raise InputError("E-CONTACT-046", problem, remedy, part="Pair")
         if not (self.traced or self.varies or self.round or isinstance(self.body, Point | Sphere)):
-            problem = f"{shapes} is not known in motion"
-            remedy = "give a ConvexMesh (of a Cylinder: its balls()), and the Capsule as body"
+            problem = f"the pair {shapes} is not supported in simulation"
+            remedy = "use a ConvexMesh (for a Cylinder: its balls()), and the Capsule as body"
             raise InputError("E-CONTACT-047", problem, remedy, part="Pair")
 
     @property
@@ -205,7 +205,7 @@ def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
     try:
         return () if contacts is None else tuple(contacts)
     except TypeError:
-        problem = f"contacts must be pairs in a list, not {contacts!r:.80}"
+        problem = f"contacts must be a list of pairs, not {contacts!r:.80}"
         raise ArgumentError("E-MOTION-006", problem, "write [pair]", part=function) from None
 
 
@@ -232,7 +232,7 @@ class Contacts:
         for pair in self.pairs:
             if not isinstance(getattr(pair, "law", None), SoftContact):
                 problem = f"{pair!r:.80} has no soft law"
-                remedy = "give contact.SoftContact(...), or simulate with 'time-stepping'"
+                remedy = "use contact.SoftContact(...), or simulate with 'time-stepping'"
                 raise ModelError("E-MOTION-007", problem, remedy, part="contacts")
             for frame in pair.frames:
                 if frame is not None:

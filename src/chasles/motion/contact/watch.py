@@ -41,8 +41,8 @@ LATCHED = 1000.0
 
 
 def size(points: int) -> int:
-    """How many numbers a watch remembers: for each point its velocity, if it touched, and its
-    reversals.
+    """Return the number of values that a watch stores: for each point its velocity, its contact
+    flag and its reversals.
     """
     return 2 * points
 
@@ -50,7 +50,7 @@ def size(points: int) -> int:
 def watched(
     watch: Values, velocities: Sequence[Values], normal: Sequence[Value], h: Value
 ) -> list[Value]:
-    """What the watch remembers after it has seen a state, h seconds before the next.
+    """Return the updated watch after a state, h seconds before the next.
 
     velocities: of the points (m/s), three numbers each, of which one remembers the sum: whatever
     reverses them reverses it. normal: forces (N).
@@ -81,11 +81,11 @@ def told(function: str, run: Any) -> Any:
     unstable = run.unstable
     if isinstance(unstable, np.ndarray) and (unstable >= 0).any():
         found = unstable[unstable >= 0]
-        who = f" of {found.size} of {unstable.size} members" if unstable.ndim else ""
+        who = f" in {found.size} of {unstable.size} members" if unstable.ndim else ""
         warnings.warn(
-            f"{function}: soft contact{who} is unstable from step {found.min()} on (see "
-            "Trajectory.unstable); make dt smaller or the ground softer, or use an implicit "
-            "integrator or rigid contact",
+            f"{function}: soft contact{who} is unstable from step {found.min()} on "
+            "(see Trajectory.unstable); reduce dt or the stiffness of the ground, or "
+            "use an implicit integrator or rigid contact",
             RuntimeWarning,
             stacklevel=LEVEL,
         )

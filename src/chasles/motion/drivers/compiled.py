@@ -35,7 +35,7 @@ from chasles.motion.steps.traced import (
 )
 
 DONE, WATCH = "compiled steps", "watch"
-"""What a compiled motion remembers: how many steps are behind, and what its contacts did."""
+"""State of a compiled motion between parts: steps completed, and the watch of its contacts."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Course:
-    """Where and when a motion begins, and its steps; done: steps before, of `total`.
+    """Start of a motion and its steps; done: completed steps of `total`.
 
-    tau: None where a controller gives it. watch: what contacts did before, if anything. function:
-    as messages call it.
+    `tau` is None if a controller computes it. `watch` is the earlier state of contacts, if any.
+    `function` is the name in messages.
     """
 
     q: Any
@@ -97,7 +97,7 @@ class Rollout:
         self.control = None if control is None else traced(model, control, parameters)
         self._touching: Program | None = None
         if contacts is not None:
-            assert dt is not None, "which surfaces need"
+            assert dt is not None, "which contact surfaces need"
             self._touching = contacts.program(dt)
         digests = ("" if p is None else p.hash for p in (self.control, self._touching))
         own = (model.source, model.mimics, integrator)
@@ -135,8 +135,8 @@ class Rollout:
         place, dt, steps = self._place(course), course.dt, course.steps
         every, done, total = course.every, course.done, course.total or steps
         if course.threads is not None and not backends.takes_numpy(place.backend):
-            problem = "threads= is for processors"
-            remedy = "leave it out on a GPU"
+            problem = "threads= applies only to the CPU"
+            remedy = "omit it on a GPU"
             raise ArgumentError("E-MOTION-019", problem, remedy, part=course.function)
         watch = self.contacts is not None and bool(self.contacts.laws)
         loop = self._loop(place.backend, place.dtype, watch=watch)
@@ -173,7 +173,7 @@ class Rollout:
         return replace(kept, unstable=unstable)
 
     def _watch(self, place: Place, course: Course, lead: tuple[int, ...]) -> Any:
-        """What the contacts did before the first step, (count, size)."""
+        """Return the watch of the contacts before the first step, (count, size)."""
         assert self.contacts is not None
         shape = (math.prod(lead), watching.size(len(self.contacts.laws)))
         before = np.zeros(shape) if course.watch is None else course.watch.reshape(shape).copy()
@@ -194,7 +194,7 @@ class Rollout:
         found, others = gone_back(self._adjoint, names, *arrays, *length)
         if not all(np.isfinite(a).all() for a in (*found, *others.values())):
             problem = "the gradient is not finite"
-            remedy = "make dt smaller, or look at the motion and its forces"
+            remedy = "reduce dt, or inspect the motion and its forces"
             raise NotFiniteError("E-MOTION-020", problem, remedy, part="rollout_pullback")
         by = [a.reshape(*lead, a.shape[1]) for a in found]
         rows = {name: a.reshape(*lead, *a.shape[1:]) for name, a in others.items()}
@@ -326,8 +326,8 @@ def checked_steps(
         problem = f"start must be a finite time, not {start!r:.60}"
         raise InputError("E-MOTION-022", problem, part=function)
     if counts[0] > MOST_STEPS:
-        problem = f"{counts[0]:,} steps, more than {MOST_STEPS:,}"
-        remedy = "take fewer, and go on from the last state (start=)"
+        problem = f"the motion has {counts[0]:,} steps, more than {MOST_STEPS:,}"
+        remedy = "simulate fewer steps, and continue from the last state (start=)"
         raise InputError("E-MOTION-121", problem, remedy, part=function)
     step, begin = checked_step(dt, f"{function}: dt"), float(start)
     check_resolution(begin, step, function)

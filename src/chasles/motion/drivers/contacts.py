@@ -41,7 +41,7 @@ from chasles.motion.steps.integrators import INTEGRATORS, Table
 from chasles.motion.steps.system import Advance, State
 
 ROUNDED = 1e-12
-"""What is left of two velocities that cancel to this part of their size is zero."""
+"""Relative size below which the difference of two velocities is zero."""
 
 
 class Varying:
@@ -117,8 +117,8 @@ class Slots:
         self.bodies: Any = np.append(numbers, stops).astype(int)[self.row]
 
     def __call__(self, at: State, held: np.ndarray, alone: bool = False) -> Moves:
-        """Where they are at a time and how they move; held (slots,): which are looked at anyway,
-        and, of features that vary, alone.
+        """Return positions and velocities of the points at a time; held (slots,): those that are
+        always evaluated, and exclusively for features that vary.
         """
         parts, start = [self._points(*at)] if self._balls else [], self._balls
         for one in self._varying:
@@ -168,7 +168,7 @@ class Slots:
         return found[: self.contacts], gaps[: self.contacts]
 
     def rows(self, which: np.ndarray) -> np.ndarray:
-        """Which rows have a slot of those that are true in `which` (slots,): (rows,)."""
+        """Return the rows of the slots that are true in `which` (slots,): (rows,)."""
         return np.bincount(self.row[which], minlength=len(self.names)) > 0
 
     def named(self, which: np.ndarray) -> str:
@@ -199,7 +199,7 @@ class Slots:
 
     @contextmanager
     def said(self, t: float, which: np.ndarray) -> Iterator[None]:
-        """Problems without an answer say when and where."""
+        """Return the time and place of a problem without a solution."""
         try:
             yield
         except (Infeasible, NoUniqueMotion, ConvergenceError) as error:
@@ -223,23 +223,28 @@ def check_rigid(
     """Refuse what rigid contact does not go with."""
     for pair in contacts:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid):
-            problem = f"beside limits and rigid contacts {pair!r:.80} must be rigid too"
-            remedy = "give contact.Pair(body, surface, contact.Rigid(...)) for all of them"
+            problem = (
+                f"{pair!r:.80} must be rigid: soft contacts cannot be combined with joint "
+                "limits or rigid contacts"
+            )
+            remedy = "use contact.Pair(body, surface, contact.Rigid(...)) for every contact"
             raise ArgumentError("E-MOTION-070", problem, remedy, part="simulate")
         if pair.round or pair.law.torsion or pair.law.rolling:
             what = "a Capsule on this shape" if pair.round else "torsion and rolling"
             problem = f"{what} needs integrator 'time-stepping', not {name!r}"
             raise InputError("E-MOTION-137", problem, part="simulate")
     if q.ndim > 1:
-        problem = f"rigid contacts and limits need one state, not a batch {q.shape[:-1]}"
-        remedy = "simulate them one by one, or take robot.rollout with soft contacts"
+        problem = f"rigid contacts and limits need a single state, not a batch {q.shape[:-1]}"
+        remedy = "simulate the states one by one, or use robot.rollout with soft contacts"
         raise InputError("E-MOTION-071", problem, remedy, part="simulate")
     if not isinstance(advance, Table) or not advance.explicit:
         problem = f"rigid contacts and limits need an explicit integrator, not {name!r}"
-        raise InputError("E-MOTION-072", problem, "take 'rk4' or 'dopri5'", part="simulate")
+        raise InputError("E-MOTION-072", problem, "use 'rk4' or 'dopri5'", part="simulate")
     if stabilization is not None:
-        problem = "contacts and limits keep loops closed"
-        raise InputError("E-MOTION-073", problem, "leave out stabilization", part="simulate")
+        problem = (
+            "stabilization cannot be combined with contacts and limits, which keep the loops closed"
+        )
+        raise InputError("E-MOTION-073", problem, "omit `stabilization`", part="simulate")
 
 
 def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touching:
@@ -264,10 +269,10 @@ class Surfaces:
     def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], integrator: str) -> None:
         row = INTEGRATORS[integrator]
         if row.hamiltonian:
-            problem = f"integrator {integrator!r} has no place for states of surfaces"
-            remedy = "take 'rk4', or 'sdirk2' on stiff ground"
+            problem = f"integrator {integrator!r} does not support contacts with internal state"
+            remedy = "use 'rk4', or 'sdirk2' on stiff ground"
             raise InputError("E-MOTION-065", problem, remedy, part="simulate")
-        mechanism.refuse_time("simulate", "contacts do not yet; leave them out")
+        mechanism.refuse_time("simulate", "omit the contacts, which do not support this yet")
         self.contacts = Contacts(mechanism.model, tuple(pairs))
         self.nq, self.states = mechanism.nq, self.contacts.states
         self.size = self.states + len(self.contacts.laws)
@@ -281,7 +286,7 @@ class Surfaces:
         given = np.zeros(self.states) if states is None else states
         found = numbers("simulate: contact_states", given, self.states).astype(float)
         if not np.isfinite(found).all():
-            problem = "contact_states must be finite numbers"
+            problem = "contact_states must be finite"
             raise InputError("E-MOTION-067", problem, part="simulate")
         behind = np.zeros((*q.shape[:-1], self.size))
         try:

@@ -21,7 +21,7 @@ from chasles.motion.steps.system import (
 )
 
 ROUNDED = 1e-12
-"""What is left of two numbers that cancel to this part of their size is zero."""
+"""Relative size below which the difference of two numbers is zero."""
 
 DEPENDENT = 1e-10
 """The part of the largest eigenvalue below which joints that loops couple move as one."""

@@ -37,7 +37,7 @@ LOOSE = 1e-2
 def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajectory:
     """The motion of a plan from q and qd."""
     if plan.closure is not None and plan.stabilization is not None:
-        problem = "give closure or stabilization, not both"
+        problem = "give `closure` or `stabilization`, not both"
         raise ArgumentError("E-MOTION-029", problem, part="simulate")
     q, qd = _state(mechanism, q, qd)
     whole = checked_step(plan.duration, "simulate: duration")
@@ -56,7 +56,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
     if contacts and not firm:
         soft = Surfaces(mechanism, contacts, plan.integrator)
     elif plan.contact_states is not None:
-        problem = "contact_states are of contacts, and there are none"
+        problem = "contact_states was given, but there are no contacts"
         raise InputError("E-MOTION-064", problem, part="simulate")
     dynamics = _dynamics(mechanism, plan, () if soft is None else soft.contacts.frames)
     force = host_forces(mechanism, plan.control, qd)
@@ -132,7 +132,7 @@ def rigid_contacts(plan: Plan) -> bool:
 
 
 def _mover(mechanism: Mechanism, plan: Plan) -> Tree:
-    """How a robot moves: as its tree, or with its loops closed."""
+    """Return the mover of a robot: its tree, or with its loops closed."""
     if plan.closure is not None:
         return ByFunction(mechanism, plan.closure)
     loops = mechanism.rows and plan.stabilization is None
@@ -144,7 +144,7 @@ def _beginning(mechanism: Mechanism, start: Any) -> float:
     own = 0.0 if mechanism.t is None else mechanism.t
     time = own if start is None else start
     if not is_finite(time):
-        problem = f"start must be a finite time, one number, not {time!r:.60}"
+        problem = f"start must be a single finite time, not {time!r:.60}"
         raise InputError("E-MOTION-031", problem, part="simulate")
     return float(time)
 
@@ -155,7 +155,7 @@ def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.nd
     arrays = {k: numbers(f"simulate: {k}", v, n).astype(float) for k, (v, n) in given.items()}
     for name, array in arrays.items():
         if not np.isfinite(array).all():
-            raise InputError("E-MOTION-032", f"{name} must be finite numbers", part="simulate")
+            raise InputError("E-MOTION-032", f"{name} must be finite", part="simulate")
     lead = leading_shape("simulate", **arrays)
     first, second = (np.array(np.broadcast_to(a, (*lead, a.shape[-1]))) for a in arrays.values())
     return first, second
@@ -176,11 +176,13 @@ def _paced(
 
 
 def step_count(whole: float, longest: float) -> int:
-    """How many equal steps, none longer than that, make so many seconds; `MOST_STEPS` at most."""
+    """Return the number of equal steps, none longer than the longest, in a duration; at most
+    `MOST_STEPS`.
+    """
     count = whole / longest
     if count > MOST_STEPS:
-        problem = f"{whole:g} s are {count:.3g} steps of {longest:g} s, more than {MOST_STEPS:,}"
-        remedy = "shorten the duration or lengthen dt"
+        problem = f"{whole:g} s takes {count:.3g} steps of {longest:g} s, more than {MOST_STEPS:,}"
+        remedy = "shorten the duration, or increase dt"
         raise InputError("E-MOTION-120", problem, remedy, part="simulate")
     return max(math.ceil(count - 1e-9), 1)
 
@@ -196,7 +198,7 @@ def host_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable[.
         return lambda t, q, qd: _like(qd, tau(t, *read_only(q, qd)), t)
     given = np.zeros(qd.shape[-1:]) if tau is None else numbers("simulate: tau", tau, qd.shape[-1])
     if not np.isfinite(given).all():
-        raise InputError("E-MOTION-033", "tau must be finite numbers", part="simulate")
+        raise InputError("E-MOTION-033", "tau must be finite", part="simulate")
     try:
         constant = np.array(np.broadcast_to(given, qd.shape), dtype=float)
     except ValueError:
@@ -211,13 +213,13 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
     try:
         forces = np.asarray(tau, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        problem = f"tau(t, q, qd) gave {tau!r:.60} at t = {t:.6g} s"
-        remedy = f"return numbers of the shape of qd, {qd.shape}"
+        problem = f"tau(t, q, qd) returned {tau!r:.60} at t = {t:.6g} s"
+        remedy = f"return an array with the shape of qd, {qd.shape}"
         raise ArgumentError("E-MOTION-037", problem, remedy, part="simulate") from None
     tail = qd.shape[qd.ndim - forces.ndim :] if forces.ndim <= qd.ndim else ()
     fits = all(n in (1, m) for n, m in zip(forces.shape, tail, strict=False))
     if not forces.ndim or not tail or forces.shape[-1] != qd.shape[-1] or not fits:
-        problem = f"tau(t, q, qd) gave shape {forces.shape} at t = {t:.6g} s"
+        problem = f"tau(t, q, qd) returned shape {forces.shape} at t = {t:.6g} s"
         remedy = f"return the shape of qd, {qd.shape}, or one that broadcasts to it"
         raise InputError("E-MOTION-038", problem, remedy, part="simulate")
     return forces
@@ -227,12 +229,12 @@ def _dynamics(mechanism: Mechanism, plan: Plan, frames: Sequence[str]) -> Accele
     """Accelerations with loops closed, or stabilized; frames: where contacts exert wrenches."""
     for name in frames:
         if name in (plan.f_ext or {}):
-            problem = f"f_ext acts on frame {name!r}, and so do contacts"
-            remedy = "give it at another frame of that body"
+            problem = f"f_ext and contacts act on the same frame {name!r}"
+            remedy = "apply f_ext to another frame of that body"
             raise InputError("E-MOTION-035", problem, remedy, part="simulate")
     options: dict[str, Any] = {"dissipation": plan.dissipation}
     if plan.stabilization is not None:
-        mechanism.require_loops("simulate: stabilization", "leave it out")
+        mechanism.require_loops("simulate: stabilization", "omit it")
         time = checked_step(plan.stabilization, "simulate: stabilization")
         options |= {"stabilization": time, "tolerance": LOOSE}
     return mechanism.accelerations(plan.f_ext, frames, **options)
@@ -247,8 +249,8 @@ def _under(
         q, wrenches, rates = (q, [], []) if soft is None else soft.pressing(q, qd)
         qdd = dynamics(t, q, qd, force(t, q, qd), *wrenches)
         if not np.isfinite(qdd).all():
-            problem = f"accelerations are no longer finite at t = {t:.6g} s"
-            remedy = "make dt smaller, or look at tau"
+            problem = f"accelerations are not finite at t = {t:.6g} s"
+            remedy = "reduce dt, or check tau"
             raise NotFiniteError("E-MOTION-039", problem, remedy, part="simulate")
         return qdd if soft is None else np.concatenate([qdd, *rates], -1)
 

@@ -39,7 +39,7 @@ class Stops:
         self.names = [f"{freedoms[k]} {ends[sign]} limit" for k, sign, _ in rows]
 
     def __call__(self, at: State) -> Moves:
-        """How far joints are from their limits, and how they move there."""
+        """Return the distances of joints from their limits, and their motion there."""
         moved = self._mechanism.difference(self._start, at.q)[self._freedom]
         speed = self._sign * at.qd[self._freedom]
         return _moves(self._gap + self._sign * moved, speed, self._J)
@@ -48,7 +48,7 @@ class Stops:
 class Resting:
     """Joints with dry friction: those at rest touch, those that move are apart.
 
-    freedom (k,): their velocities, by number. bound (k,): their friction (N m or N).
+    `freedom` (k,) holds the indices of their velocities, `bound` (k,) their friction (N m or N).
     """
 
     def __init__(self, mechanism: Mechanism, used: bool) -> None:

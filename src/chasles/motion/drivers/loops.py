@@ -1,4 +1,4 @@
-"""How positions follow steps along the configuration space: of a tree, or of closed loops."""
+"""Positions along steps in the configuration space: of a tree, or of closed loops."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -59,16 +59,19 @@ class ClosureFunction:
 
     def __init__(self, robot: Machine, gamma: Gamma) -> None:
         model, self.robot = robot.model, robot
-        robot.mechanism.require_loops("ClosureFunction", "there is nothing to close")
+        robot.mechanism.require_loops("ClosureFunction", "the robot has no loops to close")
         if model.rolls:
-            problem = f"{', '.join(map(repr, model.rolls))} constrain velocities alone"
+            problem = f"{', '.join(map(repr, model.rolls))} constrain only velocities"
             part = f"ClosureFunction: robot {model.name!r}"
-            raise ModelError("E-MOTION-320", problem, "leave the loops to simulate", part=part)
+            raise ModelError("E-MOTION-320", problem, "omit `closure`", part=part)
         for body in (model.bodies[i] for i in model.movers):
             if not body.joint.additive:
-                problem = f"the velocities of joint {body.data.name!r} are not rates of its q"
+                problem = (
+                    f"the velocities of joint {body.data.name!r} are not the time derivatives "
+                    "of its q"
+                )
                 part = f"ClosureFunction: robot {model.name!r}"
-                raise ModelError("E-MOTION-026", problem, "leave the loops to simulate", part=part)
+                raise ModelError("E-MOTION-026", problem, "omit `closure`", part=part)
         loops = robot.mechanism.loops
         self.independent, self.freedoms = loops.independent, loops.freedoms
         self._kernel = backends.compile(_program(gamma, len(self.independent), model.nq))
@@ -87,7 +90,7 @@ class ClosureFunction:
             where = tuple(int(k) for k in np.argwhere(bad)[0][:-1])
             names = ", ".join(repr(self.freedoms[k]) for k in self.independent)
             values = np.broadcast_to(y, (*bad.shape[:-1], len(zero)))[where].tolist()
-            problem = f"the closure function has no value at {names} = {values}"
+            problem = f"the closure function is undefined at {names} = {values}"
             part = f"robot {self.robot.model.name!r}"
             raise ImpossiblePosition("E-MOTION-027", problem, part=part)
         if yd is None and ydd is None:
@@ -104,7 +107,7 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
     timed = list(inspect.signature(gamma).parameters)[1:] == ["t"]
     q = list(gamma(y, t) if timed else gamma(y))
     if len(q) != nq:
-        problem = f"gamma must give {nq} numbers, q, not {len(q)}"
+        problem = f"gamma must return {nq} numbers (q), not {len(q)}"
         raise InputError("E-MOTION-028", problem, part="ClosureFunction")
     position = Program.from_outputs("gamma", [inputs[0], moment], [(Variable("q", (nq,)), q)])
     velocity = forward(position, ["y", "t"])
@@ -136,16 +139,16 @@ class Looped(Tree):
         moved, wrong = np.abs(mechanism.difference(q, there)), np.abs(speed - qd)
         branch = np.full_like(scale, BRANCH)
         for name, error, limit, remedy in (
-            ("q is on another branch", moved, branch, "assemble or the closure"),
-            ("qd opens the loops", wrong, CONSISTENT * scale, "robot.complete(q, yd)"),
+            ("q is on another branch", moved, branch, "robot.assemble or the closure"),
+            ("qd violates the loops", wrong, CONSISTENT * scale, "robot.complete(q, yd)"),
         ):
             bad = error > limit[..., None]
             if np.any(bad):
                 *member, freedom = map(int, np.argwhere(bad)[0])
                 index = f" at index {tuple(member)}" if member else ""
                 joint, size = mechanism.loops.freedoms[freedom], error[(*member, freedom)]
-                problem = f"{name}{index}: {joint!r} is off by {size:.3g}"
-                remedy = f"give what {remedy} gives"
+                problem = f"{name}{index}: {joint!r} differs by {size:.3g}"
+                remedy = f"compute it with {remedy}"
                 raise OpenLoop("E-MOTION-054", problem, remedy, part="simulate")
         return State(t, there, speed)
 
@@ -224,7 +227,7 @@ class Closed(Looped, Remembering):
             d = d + np.where(is_open[..., None], self._rate(q, there, step), 0.0)
         lost = is_open | ~(health[..., 1] / self._start > FALLEN)
         if np.count_nonzero(lost):
-            problem = "the loops cannot be followed from here"
+            problem = "the loops cannot be followed from this state"
             raise Lost("E-MOTION-074", problem, part="simulate", members=lost)
         return there, qd, self._rate(q, there, qd)
 
@@ -269,11 +272,16 @@ class Closed(Looped, Remembering):
         self._which = np.searchsorted(used, self._which)
 
     def _singular(self, t: float, q: np.ndarray, members: np.ndarray) -> SingularPosition:
-        """What to say where new coordinates are no better than the last."""
+        """Return the message if new coordinates are not better than the last."""
         at = np.unravel_index(int(np.argmax(members)), members.shape)
         loops, chart = self._mechanism.at(t).closing, self._charts[self._which[at]]
         index = f" at index {tuple(map(int, at))}" if at else ""
         loose = loops.undetermined(loops.matrix(q[at]), chart.independent)
-        problem = f"singular position{index}: {loose}, and no other choice does"
-        remedy = "stop before it, or start elsewhere: the motion can go on in more than one way"
+        problem = (
+            f"singular configuration{index}: {loose}, and no other choice of coordinates avoids it"
+        )
+        remedy = (
+            "stop before the singularity, or start elsewhere: the motion can "
+            "continue in more than one way"
+        )
         return SingularPosition("E-MOTION-055", problem, remedy, part=loops.part)

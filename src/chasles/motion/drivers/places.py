@@ -1,4 +1,4 @@
-"""Where a rollout's arrays are and its step is repeated: the host's memory, or a GPU's."""
+"""Location of a rollout's arrays and of its repeated step: host memory, or a GPU."""
 
 import contextlib
 import math
@@ -14,13 +14,13 @@ from chasles.functions.doors import common, module, numbers
 
 
 def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> "Place":
-    """Where the arguments of a rollout are; all must be in one place."""
+    """Return the location of the arguments of a rollout; all must be in one."""
     library = common(function, variables, arguments)
     if library is None:
         return Place(function, variables, arguments)
     if library.package != "cupy":
-        problem = f"here it takes arrays of NumPy or CuPy, not those of {library.name}"
-        remedy = "convert them (cupy.from_dlpack shares memory); no derivative goes through"
+        problem = f"this function accepts only arrays of NumPy or CuPy, not of {library.name}"
+        remedy = "convert them (cupy.from_dlpack shares memory); derivatives are not propagated"
         raise ArgumentError("E-MOTION-013", problem, remedy, part=function)
     return _GPU(function, variables, arguments)
 
@@ -46,7 +46,7 @@ class Place:
             name = f"{function}: {variable.name}"
             array = np.asarray(numbers(name, value, variable.size), dtype=float)
             if not np.isfinite(array).all():
-                problem = f"{variable.name} must be finite numbers"
+                problem = f"{variable.name} must be finite"
                 raise InputError("E-MOTION-015", problem, part=function)
             self.given[variable.name] = array
 
@@ -84,8 +84,8 @@ class Place:
         if not np.isfinite(records[1][:, -1]).all():  # what is lost once stays lost
             bad = ~np.isfinite(records[1]).all(axis=-1)
             row, kept = (int(k) for k in np.argwhere(bad)[0])
-            problem = f"velocities of state {row} are no longer finite by record {kept}"
-            remedy = "make dt smaller, or look at the forces"
+            problem = f"velocities of state {row} are not finite at record {kept}"
+            remedy = "reduce dt, or check the forces"
             raise NotFiniteError("E-MOTION-014", problem, remedy, part=self.function)
 
 

@@ -30,13 +30,13 @@ from chasles.motion.geometry.kinematics import NEAR, Moves
 from chasles.motion.steps.system import Accelerate, State, Taken
 
 DEPTH = 1e-12
-"""How deep (m, rad) a point is when its gain is noticed: beyond rounding."""
+"""Depth (m, rad) at which a new contact is detected, beyond rounding."""
 
 DEEPEST = 1e-6
-"""What a motion may begin with, and how far a held point may part before it is lost."""
+"""Allowed initial depth, and separation at which a held point is lost."""
 
 ASTRAY = 1e-8
-"""How far a step may take a point that is held off its surface: a longer one is in error."""
+"""Largest separation of a held point from its surface after a step: a longer one is in error."""
 
 BACK = 1e-12
 """A slip that has turned back this fast (m/s) has ended."""
@@ -45,7 +45,7 @@ DRIFT = 1e-13
 """Held points off their place (m) or moving (m/s) by more are put back."""
 
 HALVINGS = 10
-"""Of a step that takes held points off their surfaces, at most."""
+"""Largest number of halvings of a step that takes held points off their surfaces."""
 
 TANGENTS = np.array([1.0, 1.0, 0.0])
 """The part of a velocity along a contact's axes that is slip."""
@@ -117,7 +117,7 @@ class RigidContact(Pace):
         return self._slots.seen(found.moves, found.forces)
 
     def _moves(self, at: State) -> Moves:
-        """How all points move; the last answer is remembered, since modes share it."""
+        """Return the motion of all points; the last answer is kept, because modes share it."""
         last, current = self._seen, self._mode.current
         if last is None or not (_same(last[0], at) and np.array_equal(last[1], current)):
             here = State(at.t, at.q.copy(), at.qd.copy())
@@ -142,8 +142,8 @@ class RigidContact(Pace):
         qdd = problem.motion(f.ravel()).qdd
         if not np.isfinite(qdd).all():
             held, t = self._slots.named(active), at.t
-            what = f"accelerations are no longer finite at t = {t:.6g} s, with {held} held"
-            remedy = "make dt smaller, or look at tau"
+            what = f"accelerations are not finite at t = {t:.6g} s while {held} are in contact"
+            remedy = "reduce dt, or check tau"
             raise NotFiniteError("E-MOTION-057", what, remedy, part="simulate")
         forces[active] = f
         qdd[self._slots.freedoms(mode.current)] = 0.0
@@ -160,7 +160,7 @@ class RigidContact(Pace):
 
     @property
     def _sticks(self) -> np.ndarray:
-        """Which points friction holds: (k,)."""
+        """Return the points that friction holds: (k,)."""
         return self._mode.active & (self._friction > 0.0) & ~self._mode.slides
 
     def _margins(self, at: State) -> np.ndarray:
@@ -191,8 +191,8 @@ class RigidContact(Pace):
         return np.concatenate(rooms)
 
     def _slack(self, found: "_Found") -> np.ndarray:
-        """How far forces may exceed their bounds (k,): a part of the largest force, or of the force
-        that would stop the largest acceleration at the point.
+        """Return the slack of force bounds (k,): a part of the largest force, or of the force that
+        would stop the largest acceleration at the point.
         """
         size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
         slack = np.full(len(self._friction), size)
@@ -303,9 +303,9 @@ class RigidContact(Pace):
         """Refuse a state to begin with in which bodies penetrate."""
         deep = np.flatnonzero(gap < -DEEPEST)
         if deep.size:
-            depth = f"{-np.min(gap):.3g} (m, or rad of a limit)"
-            problem = f"at t = {t:.6g} s {self._slots.named(deep)} penetrates by {depth}"
-            remedy = "begin with bodies apart or touching"
+            depth = f"{-np.min(gap):.3g} (m, or rad at a limit)"
+            problem = f"{self._slots.named(deep)} penetrates by {depth} at t = {t:.6g} s"
+            remedy = "start with bodies that are separated or just touch"
             raise InputError("E-MOTION-059", problem, remedy, part="simulate")
 
     def _struck(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
@@ -379,7 +379,7 @@ def _same(a: State, b: State) -> bool:
 
 
 def _slow(moves: Moves) -> np.ndarray:
-    """Which points do not slide: (k,)."""
+    """Return the points that do not slide: (k,)."""
     return np.linalg.norm(moves.velocity[:, :2], axis=-1) <= modes.SLOW
 
 

@@ -15,10 +15,10 @@ from chasles.motion.records import End, Event, Occurrence
 from chasles.motion.steps.system import State, Taken
 
 HALVINGS = 52
-"""Of the step, to find an event: to rounding, whatever its length."""
+"""Number of halvings of a step to find an event, to rounding, whatever its length."""
 
 REPEATED = 1000
-"""So many events that each begin the motion anew may stop one step; more have no end."""
+"""Largest number of events within one step that restart the motion."""
 
 Begin = Callable[[State], State]
 """The state near a given one that a motion can begin with."""
@@ -27,7 +27,7 @@ Step = Callable[[State, float], Taken]
 """step(at, goal): a step from a state until a time."""
 
 Changed = tuple[list[Occurrence], State]
-"""What happened, and the state from which the motion goes on."""
+"""Occurrences, and the state from which the motion continues."""
 
 
 # Between steps ----------------------------------------------------------------------------------
@@ -62,15 +62,15 @@ def resumed(resume: Any) -> End:
         problem = f"resume must be the end of a Trajectory, not {resume!r:.60}"
         raise ArgumentError("E-MOTION-050", problem, part="simulate")
     if resume.over:
-        problem = f"the motion is over at t = {resume.t:.6g} s"
+        problem = f"the motion already ended at t = {resume.t:.6g} s"
         raise InputError("E-MOTION-051", problem, part="simulate: resume")
     return resume
 
 
 def other_motion(code: str) -> InputError:
     """The error of a state to resume from that belongs to another motion."""
-    remedy = "give the arguments that the stopped one had"
-    return InputError(code, "resume is of another motion", remedy, part="simulate")
+    remedy = "use the same arguments as for the interrupted motion"
+    return InputError(code, "resume belongs to another motion", remedy, part="simulate")
 
 
 # The length of steps ----------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class Pace(Remembering):
         raise NotImplementedError
 
     def changed(self, at: State) -> Changed:
-        """What happens at the beginning, at events and where a change is due: nothing."""
+        """Return the changes at the beginning, at events and where a change is due: none."""
         return [], at
 
 
@@ -115,7 +115,8 @@ class Even(Pace):
 
 @dataclass
 class Controlled(Pace):
-    """Steps whose error, the largest of all entries of (d, qd) beside atol + rtol |(d, qd)|, is 1.
+    """Steps whose error, the largest of all entries of (d, qd) relative to atol + rtol |(d, qd)|,
+    is 1.
 
     d is the step from the last position along `integrate`, so that rtol is of how far it went. The
     next length follows from the error's power (Hairer, Norsett and Wanner 1993, section II.4).
@@ -137,8 +138,8 @@ class Controlled(Pace):
             h = min(self.h, self.longest, most)
             goal = self.end if t + 1.01 * h >= self.end else t + h
             if goal - t <= 1e-14 * max(1.0, abs(t)):
-                problem = f"no step is short enough at t = {t:.6g} s"
-                remedy = "make rtol and atol larger, take 'sdirk2', or look at tau"
+                problem = f"the step size became too small at t = {t:.6g} s"
+                remedy = "increase rtol and atol, use 'sdirk2', or check tau"
                 raise NotFiniteError("E-MOTION-056", problem, remedy, part="simulate")
             taken = self.step(at, goal)
             assert taken.error is not None
@@ -162,8 +163,8 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
             problem = f"events must be chasles.Event(function), not {event!r:.60}"
             raise ArgumentError("E-MOTION-043", problem, part="simulate")
     if given and q.ndim > 1:
-        problem = f"events need one state, not a batch {q.shape[:-1]}"
-        raise InputError("E-MOTION-044", problem, "simulate them one by one", part="simulate")
+        problem = f"events need a single state, not a batch {q.shape[:-1]}"
+        raise InputError("E-MOTION-044", problem, "simulate the states one by one", part="simulate")
     return given
 
 
@@ -204,7 +205,7 @@ def _located(event: Event, step: Taken, before: float) -> float:
 
 
 class Keep(Remembering):
-    """The states that are kept: one of so many steps, or those at given times.
+    """The recorded states: one of every few steps, or those at given times.
 
     others: beside(state) of each. repeated: events since the last full step. left: given times.
     """
@@ -232,7 +233,7 @@ class Keep(Remembering):
             self._keep(at)
 
     def step(self, t: float, step: Taken, reached: float) -> None:
-        """What to keep of a step from time t, of which only the part until `reached` is gone."""
+        """Record a step from time t, of which only the part until `reached` is complete."""
         self.steps += 1
         goal = step.last.t
         if self._times is None and self.steps % self._every == 0 and reached == goal:
@@ -245,8 +246,8 @@ class Keep(Remembering):
         """Count events before a step comes to its goal: too many of them have no end."""
         self.repeated = self.repeated + 1 if event else 0
         if self.repeated > REPEATED:
-            problem = f"event {event!r} came {REPEATED} times before t = {goal:.6g} s, without end"
-            remedy = "let it come to rest, or stop there (terminal=True)"
+            problem = f"event {event!r} occurred {REPEATED} times before t = {goal:.6g} s"
+            remedy = "let the motion come to rest, or stop at the event (terminal=True)"
             raise StateError("E-MOTION-061", problem, remedy, part="simulate")
 
     def _keep(self, at: State) -> None:
@@ -266,7 +267,7 @@ class Keep(Remembering):
 def _checked_times(times: Array, start: float, end: float) -> list[float]:
     given = np.asarray(times, dtype=float)
     if given.ndim != 1 or not given.size or not np.all(np.diff(given) > 0.0):
-        problem = "times must be increasing numbers (n,), one or more"
+        problem = "times must be an array of increasing numbers"
         raise InputError("E-MOTION-062", problem, part="simulate")
     if not (start <= given[0] and given[-1] <= end):
         asked = f"{given[0]:.6g} to {given[-1]:.6g} s"
@@ -319,7 +320,7 @@ def run(
 
 @contextmanager
 def _bar(progress: bool, start: float, end: float) -> Iterator[Callable[[float], None]]:
-    """A function that shows how far the time is, where a bar is asked for."""
+    """Return a function that shows the progress, if a bar is requested."""
     if not progress:
         yield lambda t: None
         return

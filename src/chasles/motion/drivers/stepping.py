@@ -156,8 +156,8 @@ class Stepped:
         variables = [Variable(name, (n,)) for name, n in sizes.items()]
         place = place_of(course.function, variables, [getattr(course, name) for name in sizes])
         if not backends.takes_numpy(place.backend):
-            problem = "time stepping runs on processors only"
-            raise InputError("E-MOTION-132", problem, "give NumPy arrays", part=course.function)
+            problem = "time stepping runs only on the CPU"
+            raise InputError("E-MOTION-132", problem, "use NumPy arrays", part=course.function)
         return place
 
     def _start(self, place: Place, course: Course) -> tuple[tuple[int, ...], list[Any], list[Any]]:
@@ -203,12 +203,12 @@ class Stepped:
 
 
 def scene_of(robot: Machine, plan: Plan) -> Scene:
-    """What acts on a robot in a plan."""
+    """Return the scene of a plan: everything that acts on the robot."""
     pairs = given_pairs("simulate", plan.contacts)
     for pair in pairs:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid | Compliant):
-            problem = f"{pair!r:.80} has no law of time stepping"
-            remedy = "give contact.Rigid(...) or contact.Compliant(...), or another integrator"
+            problem = f"{pair!r:.80} has a law that time stepping does not support"
+            remedy = "use contact.Rigid(...) or contact.Compliant(...), or another integrator"
             raise ModelError("E-MOTION-133", problem, remedy, part="simulate")
         for frame in pair.frames:
             if frame is not None:

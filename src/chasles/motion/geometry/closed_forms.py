@@ -1,10 +1,10 @@
 """Shapes with closed forms: the point of a surface that is nearest to a ball.
 
 Points, balls, the ends of a capsule and the corners of a box are balls (of radius zero or more);
-planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface is asked, in
-its own frame, for the point nearest to a ball's moving centre; what a pair does follows from that,
-whatever the two frames do (`kinematics.py`). Lengths in m; centres, ends and poses are
-in the frame that carries the shape. frame: of the robot, or None for the world.
+planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface returns, in its
+own frame, the point nearest to a ball's moving center; the motion of a pair follows from that,
+whatever the two frames do (`kinematics.py`). Lengths are in m; centers, ends and poses are in the
+frame that carries the shape. frame: of the robot, or None for the world.
 
 Everything is written in operations that arrays of floats and of symbols share.
 """
@@ -35,8 +35,9 @@ ROUNDING = 1e-14
 STEPS = 50
 """Newton's at most, for the nearest point of a ground."""
 TRACED = 4
-"""Newton's where they are traced into a program, which cannot see when they are enough: from below
-a ball's centre the error is squared by each, so that slopes of 1 end at rounding."""
+"""Newton iterations when traced into a program, which cannot test for convergence: from below a
+ball's center each squares the error, so that slopes of 1 end at rounding.
+"""
 
 
 # Operations on any value ------------------------------------------------------------------------
@@ -178,7 +179,7 @@ class Sphere(_ClosedForm):
         return [(self.center, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """From the centre."""
+        """Return the nearest point from the center."""
         return _around(self.radius, c - self.center, v)
 
 
@@ -194,7 +195,7 @@ class Capsule(_ClosedForm):
     def __post_init__(self) -> None:
         check_places(self, "start", "end")
         _check("Capsule: radius", self.radius)
-        _check("Capsule: the distance of its ends", math.dist(self.start, self.end))
+        _check("Capsule: the distance between its ends", math.dist(self.start, self.end))
 
     def balls(self) -> list[tuple[Place, float]]:
         """Its ends, which touch a plane first."""
@@ -267,7 +268,7 @@ class Ground(_ClosedForm):
 
     height is called once, on symbols, and written with arithmetic and the functions of
     `chasles.expr`; it must be smooth. The nearest point of it is found by Newton's method, from
-    below the ball's centre, so curvatures must be less than 1/distance. In a compiled step there
+    below the ball's center, so curvatures must be less than 1/distance. In a compiled step there
     are four iterations (`TRACED`), whatever they reach.
     """
 
@@ -282,12 +283,12 @@ class Ground(_ClosedForm):
         try:
             height = self.height(x, y)
         except Exception as error:
-            problem = f"height failed on symbols, {type(error).__name__}: {said(error)}"
+            problem = f"height failed on symbols: {type(error).__name__}: {said(error)}"
             remedy = "let it take (x, y), and write it with the functions of chasles.expr"
             raise InputError("E-CONTACT-025", problem, remedy, part="Ground") from error
         if not is_number(height):
             problem = f"height gives {height!r:.60}"
-            raise InputError("E-CONTACT-026", problem, "return one number, z in m", part="Ground")
+            raise InputError("E-CONTACT-026", problem, "return one number: z in m", part="Ground")
         program = Program.from_outputs("height", [place], [(Variable("height", ()), [height])])
         first = jacobian(program, ["at"])
         return [program, first, jacobian(first, ["at"])]
@@ -321,8 +322,10 @@ class Ground(_ClosedForm):
                 break
         else:
             if not traced:
-                remedy = "is the ball beyond the curvature?"
-                raise InputError("E-CONTACT-027", "no nearest point found", remedy, part="Ground")
+                remedy = "check that the radius of the ball is below the radius of curvature"
+                raise InputError(
+                    "E-CONTACT-027", "no closest point was found", remedy, part="Ground"
+                )
         h, gx, gy, *K = self._slopes(x, y)
         mx, my = _solved(gx, gy, cz - h, K, vx + vz * gx, vy + vz * gy)
         over = 1.0 / sqrt(1.0 + gx * gx + gy * gy)
@@ -343,7 +346,7 @@ def _solved(
 
 
 def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
-    """What is nearest on a ball around the origin, to r that moves with v."""
+    """Return the nearest point on a ball around the origin to r, which moves with v."""
     distance, n, rate = unit(r, v)
     return distance - radius, n, rate
 

@@ -29,7 +29,7 @@ STEPS = 50
 """Newton's at most; one is enough for straight edges, and for a rim on a plane."""
 
 CLOSE = 1e-12
-"""Newton's last step, beside s: what it leaves is its square."""
+"""Newton's last step, relative to s: its error is the square."""
 
 UPRIGHT = 1e-9
 """The sine of an angle up to which a rim is level, so that no point of it is the lowest."""
@@ -46,7 +46,7 @@ def listed(function: str, contacts: Any) -> list[Contact]:
     """Contacts as a list; one alone, which is a tuple too, is not taken for many."""
     found = [] if isinstance(contacts, Contact) else list(contacts)
     if isinstance(contacts, Contact) or not all(isinstance(c, Contact) for c in found):
-        problem = f"contacts must be a list, as contact_points gives it, not {contacts!r:.60}"
+        problem = f"contacts must be a list from contact_points, not {contacts!r:.60}"
         raise ArgumentError("E-CONTACT-024", problem, part=function)
     return found
 
@@ -175,8 +175,10 @@ def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground
         if np.all(np.abs(step) <= CLOSE * (1.0 + np.abs(s))):
             break
     else:
-        problem = "no nearest point of a rim found"
-        raise InputError("E-CONTACT-017", problem, "is the ground too bent?", part="contact_points")
+        problem = "no closest point on a rim was found"
+        raise InputError(
+            "E-CONTACT-017", problem, "check the curvature of the ground", part="contact_points"
+        )
     turned = np.sum(follow * a, axis=-1) + np.sum(n * cross(over.w, a), axis=-1)
     ds = np.where(level, 0.0, -turned / np.where(level, 1.0, slope))[..., None]
     v = v + ds * a

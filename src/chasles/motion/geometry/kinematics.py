@@ -1,8 +1,8 @@
 """Motion of points of contact, as arrays and as one compiled function.
 
-The compiled function has the surfaces in it. Surfaces without a closed form stand between two: the
-first gives the centres of balls as they see them, `Surface.nearest` gives distances and normals,
-and the second what these mean for the robot's velocities and accelerations.
+The compiled function has the surfaces in it. Surfaces without a closed form are evaluated between
+two programs: the first computes the centers of balls in their frames, `Surface.nearest` computes
+distances and normals, and the second maps these to the robot's velocities and accelerations.
 """
 
 import math
@@ -119,12 +119,14 @@ class Contact(NamedTuple):
 def ball_contact(
     over: Carrier, ball: tuple[Array, float], under: Carrier, surface: Nearby
 ) -> Contact:
-    """The contact of a ball (centre and radius) with a surface; of batches and symbols too."""
+    """Return the contact of a ball (center and radius) with a surface, also for batches and
+    symbols.
+    """
     center, radius = ball
     c, rate = over.point(center)
     distance, normal, normal_rate = nearest_on(under, surface, c, rate)
     if normal.dtype == float and np.any(np.isnan(normal)) and np.all(np.isfinite(c)):
-        problem = "two centres coincide, so that no normal is nearest"
+        problem = "two centers coincide, so the contact normal is undefined"
         raise InputError("E-CONTACT-016", problem, part="contact_points")
     point, moved, gap = c - radius * normal, rate - radius * normal_rate, distance - radius
     return Contact(over.frame, under.frame, point, normal, gap, moved, normal_rate)
@@ -162,7 +164,7 @@ class Moves(NamedTuple):
 
     @property
     def touch(self) -> np.ndarray:
-        """Which points touch: (k,)."""
+        """Return the points that touch: (k,)."""
         return (self.gap <= NEAR) & (self.room >= 0.0)
 
     def alike(self, some: np.ndarray) -> np.ndarray:
@@ -217,7 +219,7 @@ class Points:
         state = (q, qd, *(np.array(t) for _ in self._clock))
         gap, *moves = self._moves(*state, *self._nearest(state))
         if np.isnan(gap).any():
-            problem = "two centres coincide, so that no normal is nearest"
+            problem = "two centers coincide, so the contact normal is undefined"
             raise InputError("E-CONTACT-037", problem, part="simulate")
         axes, velocity, J, bias = moves
         return Moves(gap, axes, velocity, J, bias, np.full(self._count, np.inf))
@@ -356,7 +358,7 @@ def symbols(arena: Arena, name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class _Given(NamedTuple):
-    """What is nearest on a surface without a closed form, as inputs."""
+    """The nearest point on a surface without a closed form, as inputs."""
 
     distance: Any
     normal: Any

@@ -54,11 +54,13 @@ SAME = 1e-9
 
 
 def check_shapes(function: str, body: Body, surface: Surface) -> None:
-    """Refuse what is no body, or no surface."""
+    """Refuse an object that is not a body, or not a surface."""
     if not isinstance(body, Body) or not isinstance(surface, Surface):
         names = f"{type(body).__name__} as body with {type(surface).__name__} as surface"
-        remedy = "planes and grounds are surfaces, points bodies"
-        raise ArgumentError("E-CONTACT-051", f"no contact of {names}", remedy, part=function)
+        remedy = "use planes and grounds as surfaces, and points as bodies"
+        raise ArgumentError(
+            "E-CONTACT-051", f"the pair {names} is not supported", remedy, part=function
+        )
 
 
 def contact_points(
@@ -71,24 +73,50 @@ def contact_points(
     friction: float = 0.0,
     torsion: float = 0.0,
 ) -> list[Contact]:
-    """The contacts of a body with a surface, near or not.
+    """Return the contacts of a body with a surface, whether they are close or not.
 
-    friction: Coulomb's coefficient mu. torsion: the coefficient (m) of the moment about the normal,
-    for a contact that is a small patch; it needs friction.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Joint velocities (rad/s or m/s).
+    body, surface : shape
+        Shapes of `chasles.contact`.
+    friction : float, optional
+        Coulomb's coefficient mu.
+    torsion : float, optional
+        Coefficient (m) of the moment about the normal, for a contact that is a small patch; it
+        needs friction.
 
-    q (..., nq), qd (..., nv). On a plane or a ground there is one contact for each end of a
-    capsule, each corner of a box or mesh, and for each rim of a cylinder one for its lowest point,
-    which moves, and for `rim` fixed ones; that is all there is to them where the ground is flat
-    beside them. With a ball there is one, in closed form. Other pairs are for one state and give
-    the nearest points as a patch: one, two of an edge, or the corners of a polygon; but for two
-    capsules they need the package coal (extra `contact`).
+    Returns
+    -------
+    list of Contact
+        On a plane or a ground there is one contact for each end of a capsule and each corner of a
+        box or mesh. Each rim of a cylinder has one for its lowest point, which moves, and `rim`
+        fixed ones. With a ball there is one, in closed form. Other pairs support a single state and
+        give the nearest points as a patch: one point, two of an edge, or the corners of a polygon.
+
+    Notes
+    -----
+    Pairs without a closed form, except two capsules, need the package coal (extra `contact`). The
+    points describe the contact completely if the ground is flat near them.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles.contact import Plane, Sphere, contact_points
+    >>> robot = chasles.robots.planar(2)
+    >>> len(contact_points(robot, [0.0, 0.5], [0.0, 0.0], Sphere("tip", 0.1), Plane()))
     """
     check_shapes("contact_points", body, surface)
     for name, value in (("friction", friction), ("torsion", torsion)):
         if fault := value_fault(f"contact_points.{name}", value):
             raise InputError("E-CONTACT-052", fault, part="contact_points")
     if torsion and not friction:
-        problem = "torsion needs friction, with which it shares a cone"
+        problem = "torsion needs sliding friction, with which it shares a cone"
         raise InputError("E-CONTACT-053", problem, part="contact_points")
     over, under = (carrier(robot.mechanism, q, qd, shape.frame) for shape in (body, surface))
     if isinstance(body, Point | Sphere) or isinstance(surface, Plane | Ground):
@@ -98,8 +126,8 @@ def contact_points(
     elif np.ndim(q) == np.ndim(qd) == 1:
         found = patch_contacts(body, over, surface, under)
     else:
-        problem = f"{type(body).__name__} against {type(surface).__name__} is for one state"
-        raise InputError("E-CONTACT-048", problem, "call it for each", part="contact_points")
+        problem = f"{type(body).__name__} on {type(surface).__name__} supports a single state only"
+        raise InputError("E-CONTACT-048", problem, "call it once per state", part="contact_points")
     return [c._replace(friction=friction, torsion=torsion) for c in found]
 
 
@@ -219,7 +247,7 @@ def patch_contacts(
     found = [c for c in near if n is None or c.normal @ n >= ALONG]
     if not found:
         names = f"{type(body).__name__} and {type(surface).__name__}"
-        problem = f"{names} are too deep in each other to say where they touch"
+        problem = f"{names} penetrate too deeply to determine where they touch"
         raise InputError("E-CONTACT-049", problem, part="contact_points")
     least = min(c.gap for c in found) + LEVEL * size
     patch: list[Contact] = []
@@ -291,7 +319,7 @@ def _direction(
     coal.distance(*_placed(surface, under), *_placed(body, over), request, found)
     n = np.array(found.normal)
     if not np.all(np.isfinite(n)):
-        problem = "coal found no direction between two bodies"
+        problem = "coal found no direction between the two bodies"
         raise ConvergenceError("E-CONTACT-050", problem, part="contact_points")
     return n, (np.array(found.getNearestPoint2()), np.array(found.getNearestPoint1()))
 

@@ -36,8 +36,8 @@ FLAT = 1e-9
 class Cylinder:
     """A solid cylinder between two discs of `radius` around `start` and `end`.
 
-    rim: how many fixed points of each rim touch beside its lowest one, which moves. They matter
-    where it stands on a disc: that is then a polygon of so many corners.
+    `rim` is the number of fixed contact points of each rim in addition to its lowest one, which
+    moves. They matter if it stands on a disc, which is then a polygon with that many corners.
     """
 
     frame: str | None
@@ -53,7 +53,7 @@ class Cylinder:
                 problem = f"{what} must be positive and finite, not {length}"
                 raise InputError("E-CONTACT-075", problem, part="Cylinder")
         if not isinstance(self.rim, int) or self.rim < 3:
-            problem = f"rim must be an integer from 3 on, not {self.rim!r}"
+            problem = f"rim must be an integer of at least 3, not {self.rim!r}"
             raise InputError("E-CONTACT-076", problem, part="Cylinder")
 
     @cached_property
@@ -134,7 +134,7 @@ class ConvexMesh:
     def __post_init__(self) -> None:
         points = np.asarray(self.vertices, dtype=float)
         if points.ndim != 2 or points.shape[1:] != (3,) or not np.all(np.isfinite(points)):
-            problem = "vertices must be finite numbers of shape (n, 3)"
+            problem = "vertices must be finite, with shape (n, 3)"
             raise InputError("E-CONTACT-077", problem, part="ConvexMesh")
         object.__setattr__(self, "vertices", tuple(place(p) for p in points))
         assert len(self._hull.vertices) >= 4
@@ -144,8 +144,8 @@ class ConvexMesh:
         try:
             return scipy.spatial.ConvexHull(self.vertices)
         except (scipy.spatial.QhullError, ValueError):
-            problem = f"the {len(self.vertices)} vertices have no volume"
-            remedy = "give four or more that are not in one plane"
+            problem = f"the {len(self.vertices)} vertices enclose no volume"
+            remedy = "give at least four that do not lie in one plane"
             raise InputError("E-CONTACT-078", problem, remedy, part="ConvexMesh") from None
 
     @cached_property

@@ -25,7 +25,7 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
     """
     law = Law.checked("polyhedral", G, c, mu, slip)
     if not isinstance(facets, int) or facets < 3:
-        problem = f"facets must be an integer from 3 on, not {facets!r}"
+        problem = f"facets must be an integer of at least 3, not {facets!r}"
         raise InputError("E-CONTACT-022", problem, part="polyhedral")
     weight = np.max(law.weight, initial=0.0) or 1.0
     angles = 2.0 * np.pi / facets * np.arange(facets)
@@ -94,7 +94,7 @@ def _batch(G: Array, c: Array, mu: Array, slip: Array, dilates: bool) -> Law:
     wide = 4 if c.shape[-1:] == (4 * n,) else 3
     if c.shape[-1:] != (wide * n,) or G.shape[-2:] != (wide * n, wide * n):
         shapes = "(..., 3 nc, 3 nc), (..., 3 nc) and (..., nc)"
-        problem = f"G {G.shape}, c {c.shape} and mu {mu.shape} must be {shapes}"
+        problem = f"G {G.shape}, c {c.shape} and mu {mu.shape} must have shapes {shapes}"
         raise InputError("E-CONTACT-023", problem, part="cone_gauss_seidel")
     lead = np.broadcast_shapes(G.shape[:-2], c.shape[:-1], mu.shape[:-1])
     slip = np.broadcast_to(

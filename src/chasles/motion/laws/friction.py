@@ -38,10 +38,11 @@ REACH = 1e-13
 """The part of the largest entry of G, or of c, that is nothing but rounding."""
 
 ACCURATE = 1e-10
-"""The accuracy to which Coulomb's law must hold, beside the largest |c|."""
+"""Accuracy of Coulomb's law, relative to the largest |c|."""
 
 ROUNDING = 4e-15
-"""The relative error of forces that cannot be told where they are large beside their effect."""
+"""Relative error of forces that cannot be determined if they are large compared with their effect.
+"""
 
 ROUNDS = 100
 """Cone programs at most for Coulomb's law; one to three are usual."""
@@ -91,21 +92,21 @@ class Law(NamedTuple):
             problem = f"{n} coefficients mu need {needed}, not {c.shape} and {slip.shape}"
             raise InputError("E-CONTACT-010", problem, part=name)
         if not (np.all(mu >= 0.0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(slip))):
-            problem = "mu must be finite and not negative, slip finite"
+            problem = "mu must be finite and non-negative, and slip finite"
             raise InputError("E-CONTACT-011", problem, part=name)
         bound = np.broadcast_to(np.asarray(bound, dtype=float), (n,))
         if not np.all((bound >= 0.0) & (np.isinf(bound) | (mu == 0.0))):
-            problem = "a bound must not be negative, and mu must be 0 where it is finite"
+            problem = "a bound must be non-negative, and mu must be 0 where it is finite"
             raise InputError("E-CONTACT-089", problem, part=name)
         for k in out_of_reach(G, c, wide)[np.isinf(bound[out_of_reach(G, c, wide)])]:
-            problem = f"contact {k} closes, and no contact force can move it along its normal"
-            remedy = "look at its bodies and at their joints"
+            problem = f"contact {k} approaches, and no contact force can move it along its normal"
+            remedy = "check its bodies and their joints"
             raise Infeasible("E-CONTACT-012", problem, remedy, ray=np.eye(n)[k], part=name)
         return Law(G, c, mu, slip, dilates, bound)
 
     @property
     def sticks(self) -> np.ndarray:
-        """Which contacts have a cone: friction, and no velocity that says where it points."""
+        """Return the contacts with a cone: friction, and no velocity that determines its direction."""
         return (self.mu > 0.0) & ~np.any(self.slip != 0.0, axis=-1)
 
     @property
@@ -258,12 +259,14 @@ def _solved(law: Law) -> np.ndarray:
             exact = refined(law, f)
             if _holds(law, exact):
                 return exact
-    found = f"no forces that satisfy the law to {ACCURATE} were found by {ROUNDS} cone programs"
+    found = f"{ROUNDS} cone programs found no forces that satisfy the law within {ACCURATE}"
     if np.any(law.slip):
-        problem = f"{found}, where some slide and others do not (most likely Painleve's paradox)"
-        remedy = "make friction smaller (contact_dynamics has friction='polyhedral' too)"
+        problem = (
+            f"{found}, where some contacts slide and others do not (most likely Painleve's paradox)"
+        )
+        remedy = "reduce the friction (contact_dynamics also has friction='polyhedral')"
         raise NoUniqueMotion("E-CONTACT-018", problem, remedy, part="friction")
-    remedy = "make friction smaller, masses less different, or take friction='polyhedral'"
+    remedy = "reduce the friction or the mass ratio, or use friction='polyhedral'"
     raise ConvergenceError("E-CONTACT-019", found, remedy, part="friction")
 
 

@@ -52,7 +52,7 @@ class ImpactLaw(Protocol):
 def check_law(what: str, law: Any) -> None:
     """Refuse what gives no impulses."""
     if not isinstance(law, ImpactLaw):
-        problem = f"{what} must be a law of impact, such as Newton(...), not {law!r:.60}"
+        problem = f"{what} must be an impact law, such as Newton(...), not {law!r:.60}"
         raise ArgumentError("E-CONTACT-060", problem)
 
 
@@ -97,8 +97,8 @@ class Sticking(_PointLaw):
         impulse = -applied(np.linalg.pinv(W, rcond=SINGULAR, hermitian=True), wanted)
         missing = np.abs(applied(W, impulse) + wanted)
         if np.any(missing > 1e-9 * np.max(np.abs(wanted), axis=-1, initial=0.0, keepdims=True)):
-            problem = "the point cannot both stop its slip and rebound as restitution says"
-            remedy = "use restitution 0, or a law with Coulomb's friction"
+            problem = "the point cannot both stop slipping and rebound with this restitution"
+            remedy = "use restitution 0, or a law with Coulomb friction"
             raise InputError("E-CONTACT-061", problem, remedy, part="Sticking")
         return impulse
 
@@ -204,9 +204,9 @@ def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np
         problem = f"W must have shape (..., 3, 3), not {W.shape}"
         raise InputError("E-CONTACT-062", problem, part=name)
     if not (np.isfinite(W).all() and np.isfinite(zeta).all()):
-        raise InputError("E-CONTACT-063", "W and zeta must be finite numbers", part=name)
+        raise InputError("E-CONTACT-063", "W and zeta must be finite", part=name)
     if np.any((W[..., 2, 2] <= 0.0) & (zeta[..., 2] < 0.0)):
-        problem = "W must be positive along the normal of a point that approaches"
+        problem = "W must be positive along the normal of an approaching point"
         raise InputError("E-CONTACT-064", problem, part=name)
     e = np.asarray(law.restitution, dtype=float)
     mu = np.asarray(getattr(law, "friction", 0.0), dtype=float)
@@ -277,7 +277,7 @@ def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
         problem = f"W {W.shape} and zeta {zeta.shape} must be (..., 3k, 3k) and (..., 3k)"
         raise InputError("E-CONTACT-040", problem, part="Moreau")
     if not (np.isfinite(W).all() and np.isfinite(zeta).all()):
-        raise InputError("E-CONTACT-041", "W and zeta must be finite numbers", part="Moreau")
+        raise InputError("E-CONTACT-041", "W and zeta must be finite", part="Moreau")
     lead = np.broadcast_shapes(W.shape[:-2], zeta.shape[:-1])
     return np.broadcast_to(W, (*lead, wide, wide)), np.broadcast_to(zeta, (*lead, wide))
 
@@ -293,7 +293,7 @@ def contact_forces(point: Array, normal: Array) -> np.ndarray:
     n = numbers("contact_forces: normal", normal, 3).astype(float)
     length = np.linalg.norm(n, axis=-1, keepdims=True)
     if not np.all(np.isfinite(length) & (length > 0.0)):
-        problem = "normal must be finite numbers with a length"
+        problem = "normal must be finite and nonzero"
         raise InputError("E-CONTACT-029", problem, part="contact_forces")
     axes = contact_axes(n / length)
     place = numbers("contact_forces: point", point, 3)

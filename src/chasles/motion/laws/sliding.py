@@ -82,7 +82,7 @@ def _only(
     forces, left, exact = _answers(M, d, low, high, scale)
     if not len(forces):
         problem = "no finite forces satisfy Coulomb's law here (Painleve's paradox, inconsistent)"
-        remedy = "friction drives a contact into the ground: an impact is due"
+        remedy = "apply an impact: friction drives a contact into the ground"
         raise Inconsistent("E-CONTACT-020", problem, remedy, part="coulomb")
     if _alike(forces, left, effect, scale) or not _contradicts(M):
         return _smallest(forces)
@@ -93,7 +93,7 @@ def _only(
         return _smallest(forces[stays])
     what = "Painleve's paradox, indeterminate"
     problem = f"{len(forces)} sets of forces satisfy Coulomb's law here ({what})"
-    remedy = "rigid bodies do not say which"
+    remedy = "rigid-body theory does not determine which one occurs"
     raise Indeterminate("E-CONTACT-021", problem, remedy, solutions=forces, part="coulomb")
 
 

@@ -3,8 +3,8 @@
 At one point of contact, in axes (tangent, tangent, normal), velocities are zeta = zeta0 + W lambda,
 with W the inverse inertia of the point (1/kg) and lambda the impulse so far (N s). Friction is
 opposite to the slip: d lambda = (-mu s, 1) dp, with p the normal impulse and s the slip's
-direction, which turns on the way. Slip that stops either sticks, or starts anew in the one
-direction that goes on by itself (Keller 1986; Stronge 2000, *Impact Mechanics*, chapter 4).
+direction, which turns on the way. Slip that stops either sticks, or starts again in the one
+direction that persists (Keller 1986; Stronge 2000, *Impact Mechanics*, chapter 4).
 
 Slip is followed in a time dp/|slip|, in which everything is smooth, by the Runge-Kutta method of
 order 8 (Dormand and Prince). Once its direction has settled, what is left of the path is straight
@@ -21,7 +21,8 @@ from chasles.errors import NotFiniteError
 from chasles.motion.geometry.closed_forms import applied
 
 STEP = 0.3
-"""Steps of the slip's time, beside the time in which slip can turn or stop: errors near 1e-12."""
+"""Steps of the slip's time, relative to the time in which slip can turn or stop: errors near 1e-12.
+"""
 
 STEPS = 20_000
 """At most; tens are usual."""
@@ -83,8 +84,8 @@ class Slip:
             bent = bent[~past]
             bent = bent[self[bent]._bent(path[bent])]
         else:
-            problem = "slip does not come to an end"
-            remedy = "is W an inverse inertia (positive definite)?"
+            problem = "slip does not end"
+            remedy = "check that W is an inverse inertia (positive definite)"
             raise NotFiniteError("E-CONTACT-079", problem, remedy, part="impact")
         some = np.flatnonzero(crossing)
         path[some] = self[some]._reach(path[some], h[some], quantity, goal[some])

@@ -139,7 +139,7 @@ class TwoSoftSurfaces(_InSeries):
     def __post_init__(self) -> None:
         for surface in self._surfaces:
             if not isinstance(surface, SoftSurface):
-                problem = f"give two of SoftSurface, not {surface!r:.60}"
+                problem = f"give two SoftSurface objects, not {surface!r:.60}"
                 raise ArgumentError("E-CONTACT-085", problem, part="TwoSoftSurfaces")
 
     @property
@@ -151,9 +151,9 @@ class TwoSoftSurfaces(_InSeries):
         a, b = self.first, self.second
         if not math.isclose(a.stiffness * b.damping, b.stiffness * a.damping, rel_tol=1e-9):
             ratios = f"{a.stiffness / a.damping:g} and {b.stiffness / b.damping:g} 1/s"
-            problem = f"the surfaces differ in the ratio of stiffness to damping, {ratios}"
+            problem = f"the surfaces differ in their ratio of stiffness to damping, {ratios}"
             part = "TwoSoftSurfaces.lumped"
-            raise InputError("E-CONTACT-086", problem, "keep them as two", part=part)
+            raise InputError("E-CONTACT-086", problem, "keep them as two surfaces", part=part)
         return SoftSurface(_series(a.stiffness, b.stiffness), _series(a.damping, b.damping))
 
 
@@ -182,10 +182,10 @@ class _Stateless(NormalLaw):
 class HuntCrossley(_Stateless):
     """A spring and a damper that both grow with depth: f = K d^n (1 + a ddot), d = -gap.
 
-    stiffness: K (N/m^n). damping: a (s/m), by which slow impacts have a restitution of about
-    1 - 2 a v / 3. exponent: n, a multiple of one half from 1 on; 3/2 is Hertz's for spheres. No
-    state, and no jump of force at the first touch. Hunt and Crossley (1975), Marhefka and Orin
-    (1999), whose alpha is 2 a / 3.
+    stiffness: K (N/m^n). damping: a (s/m), by which slow impacts have a restitution of about 1 - 2
+    a v / 3. exponent: n, a multiple of 0.5 and at least 1; 3/2 is Hertz's for spheres. No state,
+    and no jump of force at the first touch. Hunt and Crossley (1975), Marhefka and Orin (1999),
+    whose alpha is 2 a / 3.
     """
 
     exponent: float = 1.5
@@ -193,7 +193,7 @@ class HuntCrossley(_Stateless):
     def __post_init__(self) -> None:
         super().__post_init__()
         if 2.0 * self.exponent != round(2.0 * self.exponent):
-            problem = f"exponent must be a multiple of one half from 1 on, not {self.exponent!r}"
+            problem = f"exponent must be a multiple of 0.5 and at least 1, not {self.exponent!r}"
             raise InputError("E-CONTACT-087", problem, part="HuntCrossley")
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
@@ -211,7 +211,7 @@ class AzadFeatherstone(_Stateless):
     """Hertz's spring with a damper that grows as the root of depth: f = K d^(3/2) + D d^(1/2) ddot.
 
     stiffness: K (N/m^1.5). damping: D (N s/m^1.5). d = -gap. It differs from Hunt and Crossley's in
-    the power of d beside ddot, and so the restitution falls with the speed to the power 1/5, as is
+    the power of d next to ddot, and so the restitution falls with the speed to the power 1/5, as is
     measured on spheres and plates. Azad and Featherstone (2010, *Modeling the contact between a
     rolling sphere and a compliant ground plane*; 2014, *A new nonlinear model of contact normal
     force*, IEEE Trans. Robotics 30(3), 736-739); Kuwabara and Kono (1987).

@@ -43,7 +43,7 @@ class StandardSolid(NormalLaw):
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
         """The solution of the equation of z, at this gap where there is a force, or without one.
 
-        It is stable for any dt, and true where dt is short beside D/K_s.
+        It is stable for any dt, and accurate if dt is short compared with D/K_s.
         """
         (z,) = state
         both = self.stiffness + self.series

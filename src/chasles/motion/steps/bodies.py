@@ -31,7 +31,7 @@ def span_of(model: Model, body: int) -> tuple[int, int]:
 
 
 def free_places(model: Model) -> list[int]:
-    """Where the velocities of free joints begin."""
+    """Return the starts of the velocities of free joints."""
     return [
         model.velocity_slices[i].start for i in model.movers if model.bodies[i].data.traits.floating
     ]
@@ -82,7 +82,9 @@ def viscous_damping(model: Model) -> np.ndarray:
 
 
 def centred(model: Model, q: np.ndarray) -> np.ndarray:
-    """q with its first free joint at the origin, and others beside it: places near zero."""
+    """Return q with its first free joint at the origin, and others relative to it: places near
+    zero.
+    """
     roots = [i for i in model.movers if model.bodies[i].parent == WORLD]
     if not roots or not all(model.bodies[i].data.traits.floating for i in roots):
         return q
@@ -95,7 +97,7 @@ def centred(model: Model, q: np.ndarray) -> np.ndarray:
 
 
 def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
-    """Where the origin of centred coordinates is in the world."""
+    """Return the origin of centered coordinates in the world."""
     roots = [i for i in model.movers if model.bodies[i].parent == WORLD]
     if not roots or not all(model.bodies[i].data.traits.floating for i in roots):
         return np.zeros(3)

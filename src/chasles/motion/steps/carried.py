@@ -34,7 +34,7 @@ class Carried:
 
 
 def _unsigned(x: Any) -> tuple[Any, bool]:
-    """What an expression is the negative of, if it is one."""
+    """Return the expression whose negative this one is, if it is one."""
     if isinstance(x, Scalar) and x.op == "neg":
         return x.args[0], True
     return x, False

@@ -354,7 +354,7 @@ class _Rub(NamedTuple):
 
 
 def _sharpest(parts: Sequence[Any], low: Number, high: Number, middle: Number) -> Number:
-    """Where friction turns round that has the largest jump, inside a bracket; else its middle."""
+    """Return the reversal of friction with the largest jump inside a bracket; else its middle."""
     best: Number = 0.0
     place = middle
     for part in parts:

@@ -44,7 +44,7 @@ class Normal(NamedTuple):
     stiffness: Number
 
     def impulse(self, v: Number) -> Number:
-        """What pushes apart at a velocity."""
+        """Return the separating impulse at a velocity."""
         return maximum(self.bound - v, 0.0) * self.stiffness
 
     def slope(self, v: Number) -> Number:
@@ -69,7 +69,7 @@ class Friction(NamedTuple):
         return self.limit * sqrt(inverse), inverse
 
     def impulse(self, v: Any) -> np.ndarray:
-        """What opposes a velocity."""
+        """Return the impulse that opposes a velocity."""
         return -self.factor(_square(v))[0] * np.asarray(v)
 
     def slope(self, v: Any) -> tuple[Number, Number]:

@@ -19,7 +19,7 @@ ITERATIONS = 30
 """Newton's at most; three to five are usual."""
 
 SOLVED = 1e-12
-"""Newton's method ends where its correction is below this, beside 1 and the size of the stage."""
+"""Correction below which Newton's method ends, relative to 1 and the size of the stage."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Newton:
             if size > 0.1 * last:
                 self._slopes = None
             last = size
-        problem = f"Newton's method does not find the step after t = {self._system.t:.6g} s"
-        remedy = "make dt smaller, or look at tau"
+        problem = f"Newton's method did not converge in the step after t = {self._system.t:.6g} s"
+        remedy = "reduce dt, or check tau"
         raise NotFiniteError("E-MOTION-060", problem, remedy, part="simulate")
 
     def _differences(self, s: float, y: np.ndarray, rates: np.ndarray) -> np.ndarray:
@@ -232,7 +232,8 @@ MIDPOINTS = 100
 """At most; five to ten are usual, each better by a factor of about h times the fastest rate."""
 
 ROUNDED = 1e-11
-"""The iteration ends at rounding: where a change below this, beside the step, no longer falls."""
+"""Change, relative to the step, below which an iteration that no longer improves ends at rounding.
+"""
 
 
 def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
@@ -246,7 +247,7 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
 
     The first gives the step d; the second order of the rule is that of qd = M^-1 p too. Energy
     stays within a band, and momenta that the forces leave alone stay as they are: of a robot that
-    floats linear momentum p, and angular momentum about fixed points. About the centre of mass c it
+    floats linear momentum p, and angular momentum about fixed points. About the center of mass c it
     is L - c x p, of second order as c is.
     """
     mechanism, q, n = local.mechanism, local.q, local.nv
@@ -281,8 +282,8 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
             break
         last = size
     else:
-        problem = f"the step after t = {local.t:.6g} s is not found"
-        raise NotFiniteError("E-MOTION-069", problem, "make dt smaller", part="simulate")
+        problem = f"the step after t = {local.t:.6g} s did not converge"
+        raise NotFiniteError("E-MOTION-069", problem, "reduce dt", part="simulate")
     middle, end, f = middle_and_end(d)
     p_end = _applied(mass(middle), d / h) + 0.5 * h * _solved(turned(q, middle), f)
     qd = _solved(mass(end), _applied(turned(q, end), p_end))
@@ -357,9 +358,9 @@ def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Adv
     if free == "body":
         return integrator, integrator.advance
     if integrator.mixed is None:
-        problem = f"free='mixed' is for integrator 'semi-implicit', not {name!r}"
+        problem = f"free='mixed' needs integrator 'semi-implicit', not {name!r}"
         raise InputError("E-MOTION-075", problem, part="simulate")
-    mechanism.refuse_loops("simulate", "free='mixed' is for robots without loops")
+    mechanism.refuse_loops("simulate", "free='mixed' needs a robot without loops")
     return integrator, integrator.mixed
 
 
@@ -378,6 +379,6 @@ def _check_hamiltonian(mechanism: Mechanism, name: str) -> None:
         if not joint.additive and any(joint.armature)
     ]
     if reasons:
-        problem = f"integrator {name!r} needs a tree with a Hamiltonian: {reasons[0]}"
+        problem = f"integrator {name!r} needs a Hamiltonian tree: {reasons[0]}"
         part = f"simulate: robot {mechanism.name!r}"
-        raise ModelError("E-MOTION-049", problem, "take 'rk4' or 'dopri5'", part=part)
+        raise ModelError("E-MOTION-049", problem, "use 'rk4' or 'dopri5'", part=part)

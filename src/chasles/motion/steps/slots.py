@@ -275,7 +275,7 @@ def check_pairs(function: str, pairs: Sequence[Pair]) -> None:
         if meeting(pair.body, pair.surface) is None:
             shapes = f"{type(pair.body).__name__} on {type(pair.surface).__name__}"
             known = ", ".join(f"{_names(a)} on {_names(b)}" for a, b, _ in MEETINGS)
-            problem = f"contact of {shapes} has no compiled form"
+            problem = f"contact between {shapes} has no compiled form"
             raise InputError("E-MOTION-130", problem, f"use one of: {known}", part=function)
 
 

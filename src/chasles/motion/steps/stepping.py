@@ -55,14 +55,15 @@ TOLERANCE = 1e-6
 """The residual of the momentum balance at which a convex problem is solved, of the momentum."""
 
 CONSISTENT = 3e-3
-"""That with friction by the new normal impulses, below which these are not held anew, as a part of
-the impulse of all smooth forces in the step."""
+"""Inconsistency with friction by the new normal impulses below which these are not updated again,
+as a part of the impulse of all smooth forces in the step.
+"""
 
 NEARLY = 1e-1
-"""The residual of the convex problem from which on they are held anew."""
+"""Residual of the convex problem from which on they are updated again."""
 
 HELD_ANEW = 3
-"""How often normal impulses that bound friction are held anew in a step, at most."""
+"""Largest number of updates in a step of the normal impulses that bound friction."""
 
 FLOOR = 1e-9
 """Added to that momentum: of a velocity of this many m/s or rad/s."""
@@ -79,7 +80,8 @@ MOST = 40
 
 @dataclass(frozen=True)
 class Scene:
-    """What acts on a robot in a step: pairs that touch, stops of joints, dry friction, damping.
+    """Everything that acts on a robot in a step: contact pairs, joint limits, dry friction,
+    damping.
 
     limits: (velocity, lower, upper) of joints of one degree of freedom that stop there.
     """

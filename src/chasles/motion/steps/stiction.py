@@ -27,8 +27,9 @@ from chasles.motion.geometry.closed_forms import absolute, less, maximum, select
 from chasles.motion.steps.system import Advance, Advanced, System
 
 PASSES = 5
-"""Of pivoting at most, where it is traced into a program, which cannot see when they are enough. Of
-1259 stops of a chain of six bodies, in steps of 10 ms, one needs a fifth."""
+"""Passes of pivoting at most, when traced into a program, which cannot test for convergence. Of
+1259 stops of a chain of six bodies, in steps of 10 ms, one needs a fifth.
+"""
 
 
 def dry_friction(model: Model) -> np.ndarray:

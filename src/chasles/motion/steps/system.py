@@ -56,7 +56,7 @@ class System:
         raise NotImplementedError
 
     def ways(self, d: np.ndarray) -> np.ndarray:
-        """What a small step d from the beginning adds to x."""
+        """Return the change of x by a small step d from the beginning."""
         raise NotImplementedError
 
     def start(self, qd: np.ndarray, behind: np.ndarray) -> np.ndarray:
@@ -162,7 +162,7 @@ class Behind(Protocol):
 
     @property
     def size(self) -> int:
-        """How many numbers; their rates stand behind the accelerations."""
+        """Return the number of values; their rates follow the accelerations."""
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """q after a step, with these numbers made exact."""

@@ -234,7 +234,9 @@ def check_holonomic(model: Model) -> None:
         if not body.joint.holonomic:
             problem = f"joint {body.data.name!r} is nonholonomic: qd does not span the changes of q"
             part = f"rollout_pullback: robot {model.name!r}"
-            raise ModelError("E-MOTION-001", problem, "take differences of rollouts", part=part)
+            raise ModelError(
+                "E-MOTION-001", problem, "use finite differences of rollouts", part=part
+            )
 
 
 def gone_back(
@@ -270,7 +272,7 @@ def checked_weights(
 ) -> list[np.ndarray]:
     """The covectors of the q and the qd that a motion keeps, as (count or 1, records, nv)."""
     if not isinstance(covectors, Sequence) or len(covectors) != 2:
-        problem = "covectors must be 2 arrays, of q and of qd"
+        problem = "covectors must be 2 arrays, for q and for qd"
         raise InputError("E-MOTION-002", problem, part="rollout_pullback")
     refuse("rollout_pullback", *covectors)
     found = []
@@ -282,9 +284,9 @@ def checked_weights(
         array = numbers(what, given, nv).astype(float)
         if array.shape[-2:] != (records, nv):
             problem = f"{what} must have shape (..., {records}, {nv}), not {array.shape}"
-            raise InputError("E-MOTION-003", problem, "give a row for each state that is kept")
+            raise InputError("E-MOTION-003", problem, "give one row per recorded state")
         if not np.isfinite(array).all():
-            raise InputError("E-MOTION-004", f"{what} must be finite numbers")
+            raise InputError("E-MOTION-004", f"{what} must be finite")
         try:
             whole = np.broadcast_to(array, (*lead, records, nv))
         except ValueError:

@@ -1,0 +1,147 @@
+"""List every text that a person can meet, with its place: `python docs/building/texts.py [FOLDER]`.
+
+Docstrings, messages, help texts and comments of the source, headings and paragraphs of the pages.
+`--sample N --seed S` draws a random sample, for a reader who judges it by the rules.
+"""
+
+import argparse
+import ast
+import random
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src/chasles"
+PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "docs")
+
+MESSAGES = re.compile(r"(Error|Loop|Position|Determined|Actuated|Mechanism|Motion|Infeasible)$")
+"""Endings of the classes whose arguments are messages."""
+NAMES = {"problem", "remedy", "note", "message", "hint", "said", "why", "what", "finds"}
+"""Variables and keywords that hold parts of messages."""
+WORDS = re.compile(r"[A-Za-z]{2,}")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text and its place. kind: docstring, message, help, comment, heading or paragraph."""
+
+    kind: str
+    place: str
+    text: str
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph on one line."""
+        return " ".join(self.text.strip().split("\n\n")[0].split())
+
+
+def texts(folder: Path = SOURCE) -> Iterator[Text]:
+    """Yield the texts of all source files in a folder."""
+    for path in sorted(folder.rglob("*.py")) if folder.is_dir() else [folder]:
+        tree = ast.parse(path.read_text("utf-8"))
+        yield from docstrings(path, tree)
+        yield from messages(path, tree)
+        yield from comments(path)
+
+
+def docstrings(path: Path, tree: ast.Module) -> Iterator[Text]:
+    """Yield docstrings of a module, its classes and functions, and those below assignments."""
+    for node in ast.walk(tree):
+        body = node.body if isinstance(getattr(node, "body", None), list) else []
+        for statement in body:
+            value = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield Text("docstring", _place(path, statement.lineno), value.value)
+
+
+def messages(path: Path, tree: ast.Module) -> Iterator[Text]:
+    """Yield the texts of errors and notes, and help texts of the command line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            raised = bool(MESSAGES.search(called)) or called == "warn"
+            given = node.args[1:3] if raised and called != "warn" else node.args[:1] * raised
+            for value in (*given, *(k.value for k in node.keywords if k.arg in NAMES)):
+                yield from _strings("message", path, value)
+            for keyword in node.keywords:
+                if keyword.arg == "help" or called in ("Check", "Pass"):
+                    yield from _strings("help", path, keyword.value)
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in NAMES:
+            yield from _strings("message", path, node.value)
+
+
+def comments(path: Path) -> Iterator[Text]:
+    """Yield comments, lines that follow each other as one text."""
+    last, lines = 0, list[str]()
+    with tokenize.open(path) as file:
+        for token in tokenize.generate_tokens(file.readline):
+            if token.type != tokenize.COMMENT or re.match(r"#(!| (type|noqa|fmt))", token.string):
+                continue
+            if lines and token.start[0] != last + 1:
+                yield Text("comment", _place(path, last), " ".join(lines))
+                lines = []
+            last = token.start[0]
+            lines.append(token.string.lstrip("# "))
+    if lines:
+        yield Text("comment", _place(path, last), " ".join(lines))
+
+
+def pages() -> Iterator[Text]:
+    """Yield headings and paragraphs of the documentation, without code, tables and output."""
+    for where in PAGES:
+        for path in sorted(where.rglob("*.md")) if where.is_dir() else [where]:
+            text = re.sub(
+                r"^```.*?^```",
+                lambda m: "\n" * m[0].count("\n"),
+                path.read_text("utf-8"),
+                flags=re.S | re.M,
+            )
+            line = 1
+            for block in re.split(r"(\n\s*\n)", text):
+                kind = "heading" if block.startswith("#") else "paragraph"
+                if WORDS.search(block) and not block.startswith(("|", "<", "!")):
+                    yield Text(kind, _place(path, line), block.lstrip("# "))
+                line += block.count("\n")
+
+
+def _strings(kind: str, path: Path, node: ast.AST) -> Iterator[Text]:
+    """Yield the texts in an expression, with {...} for values."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        pieces = node.value
+    elif isinstance(node, ast.JoinedStr):
+        parts = (v.value if isinstance(v, ast.Constant) else "{...}" for v in node.values)
+        pieces = "".join(map(str, parts))
+    elif isinstance(node, ast.IfExp | ast.BinOp):
+        for child in ast.iter_child_nodes(node):
+            yield from _strings(kind, path, child)
+        return
+    else:
+        return
+    if len(WORDS.findall(pieces)) > 1 and " " in pieces:
+        yield Text(kind, _place(path, node.lineno), pieces)
+
+
+def _place(path: Path, line: int) -> str:
+    return f"{path.relative_to(ROOT).as_posix()}:{line}"
+
+
+def main() -> None:
+    """Print the texts, or a sample of them."""
+    words = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    words.add_argument("folder", nargs="?", type=Path, help="Folder or file of the source.")
+    words.add_argument("--sample", type=int, help="Number of texts to draw.")
+    words.add_argument("--seed", type=int, default=0, help="Seed of the draw.")
+    given = words.parse_args()
+    found = list(texts(given.folder.resolve() if given.folder else SOURCE))
+    found += [] if given.folder else list(pages())
+    if given.sample:
+        found = random.Random(given.seed).sample(found, given.sample)
+    for text in found:
+        print(f"{text.place}: {text.kind}: {text.text.strip()}\n")
+
+
+if __name__ == "__main__":
+    main()
