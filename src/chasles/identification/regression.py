@@ -49,7 +49,8 @@ class Factors:
 
     def residuals(self, x: np.ndarray) -> np.ndarray:
         """Return the sum of squared residuals of each row."""
-        return np.sum((self.R @ np.append(x, -1.0)) ** 2, axis=-1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(np.sum((self.R @ np.append(x, -1.0)) ** 2, axis=-1))
 
     def joined(self, noise: np.ndarray) -> np.ndarray:
         """Return one factor (k + 1, k + 1) of all rows, each divided by its noise.
@@ -101,10 +102,10 @@ def fitted(factors: Factors, columns: np.ndarray) -> Fit:
     few = Factors(_triangle(factors.R[:, :, [*columns, -1]]), factors.counts)
     b, rows = len(columns), len(factors.counts)
     dof = np.maximum(factors.counts - b / rows, 1.0)
-    largest = np.sqrt(np.max(np.sum(few.R[:, :, -1] ** 2, axis=1) / dof, initial=0.0))
-    least = 1e-12 * (largest or 1.0)
     noise, x = np.ones(rows), np.zeros(b)
     R = few.joined(noise)
+    largest = np.sqrt(np.max(np.sum(few.R[:, :, -1] ** 2, axis=1) / dof, initial=0.0))
+    least = 1e-12 * (largest or 1.0)
     for _ in range(ROUNDS):
         x = np.linalg.lstsq(R[:b, :b], R[:b, b], rcond=None)[0]
         before, noise = noise, np.maximum(np.sqrt(few.residuals(x) / dof), least)

@@ -21,7 +21,7 @@ NUMBERS = {
     "torque": (0, 1),
     "force_torque": (0, 1),
 }
-"""How many numbers sensors of a kind may have; any, of kinds that do not use them."""
+"""Counts of numbers that sensors of a kind may have; any, of kinds that do not use them."""
 
 
 def checked(model: Model, sensor: SensorData) -> SensorData:

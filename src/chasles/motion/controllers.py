@@ -374,7 +374,7 @@ def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[...
 
 
 def checked_parameters(parameters: Any, control: Any) -> int:
-    """How many parameters a controller is given; only a function takes any."""
+    """Return the number of parameters of a controller; only a function takes any."""
     count = parameter_count(parameters)
     if count and (control is None or isinstance(control, BUILT_IN)):
         problem = "parameters were given, but tau is not a controller"
