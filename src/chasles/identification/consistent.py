@@ -15,6 +15,7 @@ import numpy as np
 from chasles.errors import InputError, ModelError
 from chasles.identification.linear import JOINT_TERMS
 from chasles.model.given import a_name, a_number
+from chasles.model.ranges import LARGEST
 
 LEAST = 1e-6
 """Smallest eigenvalue of 1 + Z: no body loses more than this share of its prior."""
@@ -213,6 +214,8 @@ def _entropic(problem: Problem) -> np.ndarray:
     data = data + 1e-13 * np.trace(data) / max(n, 1) * np.eye(n)
 
     def objective(z: np.ndarray) -> float:
+        if not np.all(np.abs(z) < LARGEST):
+            return np.inf
         W, signed = matrices(z, bodies), z[problem.signs]
         if np.linalg.eigvalsh(W).min(initial=1.0) <= 0.0 or signed.min(initial=1.0) <= 0.0:
             return np.inf
@@ -236,8 +239,10 @@ def _entropic(problem: Problem) -> np.ndarray:
         if decrement < DONE:
             break
         share, before = 1.0, objective(z)
-        while objective(z + share * step) > before - 0.1 * share * decrement and share > 1e-14:
+        while share > 1e-14 and not objective(z + share * step) <= before - 0.1 * share * decrement:
             share *= 0.5
+        if share <= 1e-14:
+            break
         z = z + share * step
     return z
 
