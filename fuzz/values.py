@@ -105,6 +105,11 @@ def thing(rng: random.Random) -> Any:
     return rng.choice((*rng.choice((COUNTS, NUMBERS, TEXTS)), Bomb(), Liar(2, 1.0), lambda: 1))
 
 
+def passive(value: Any) -> Any:
+    """Something that cannot be called: errors of a user's own function are his."""
+    return None if callable(value) else value
+
+
 SAME: dict[str, Callable[[np.ndarray], Any]] = {
     "itself": lambda a: a,
     "copy": np.copy,

@@ -13,7 +13,7 @@ from chasles import contact
 from chasles.motion.steps.traced import STEPS
 from fuzz.guarded import guarded
 from fuzz.target import Case, allowed
-from fuzz.values import COUNTS, NUMBERS, TEXTS, hostile, thing
+from fuzz.values import COUNTS, NUMBERS, TEXTS, hostile, passive, thing
 
 ROBOTS = {
     "planar": lambda: chasles.robots.planar(2),
@@ -51,12 +51,6 @@ def case(rng: random.Random, folder: Path) -> None:
 def _start(found: chasles.Robot, lead: tuple[int, ...], draw: Any) -> tuple[np.ndarray, np.ndarray]:
     q = np.asarray(found.random(draw, size=lead))
     return q, draw.normal(size=(*lead, found.nv))
-
-
-def _passive(rng: random.Random) -> Any:
-    """Something that cannot be called: errors of a user's own function are his."""
-    found = thing(rng)
-    return None if callable(found) else found
 
 
 def _control(q: Any, qd: Any) -> Any:
@@ -149,8 +143,8 @@ def odd(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
         "start": lambda: rng.choice(NUMBERS),
         "integrator": lambda: rng.choice((*STEPS, *TEXTS)),
         "dissipation": lambda: rng.choice((True, thing(rng))),
-        "control": lambda: rng.choice((_control, lambda t, q, qd: -qd, _passive(rng))),
-        "tau": lambda: hostile(rng, np.ones((*lead, found.nv))),
+        "control": lambda: rng.choice((_control, lambda t, q, qd: -qd, passive(thing(rng)))),
+        "tau": lambda: passive(hostile(rng, np.ones((*lead, found.nv)))),
         "parameters": lambda: hostile(rng, np.ones(2)),
         "contact_states": lambda: hostile(rng, np.ones(3)),
     }

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from support import raises
 
 import chasles
 from chasles import contact
@@ -244,3 +245,19 @@ def test_an_asymmetric_body_that_spins_fast_gains_no_energy(robot):
     run = stepped(made, posed((0, 0, 0)), [], 4.0, np.array([50.0, 60.0, -40.0, 0, 0, 0]), dt=0.004)
     energy = made.kinetic_energy(run.q, run.qd)
     assert energy.max() <= energy[0] * (1.0 + 1e-9)
+
+
+def test_parameters_need_a_function_that_takes_them():
+    """They are refused, and do not change the step that later calls share."""
+    arm = chasles.robots.planar(2)
+    state, rest = np.array([0.3, 0.2]), {"integrator": "time-stepping", "duration": 0.01, "dt": DT}
+    for control in ({}, {"tau": np.ones(2)}):
+        with raises("E-MOTION-018"):
+            arm.simulate(state, state, parameters=np.ones(2), **control, **rest)
+    assert np.all(np.isfinite(arm.simulate(state, state, **rest).q))
+
+    def remembers(t, q, qd, p):
+        return np.linalg.solve(np.eye(2), np.array([float(x) for x in qd])) * float(p[0])
+
+    with raises("E-MOTION-141"):
+        arm.simulate(state, state, control=remembers, parameters=np.ones(1), **rest)

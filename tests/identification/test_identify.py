@@ -244,6 +244,19 @@ def test_refusals() -> None:
         chasles.identify(robot, **good, deviation=-1.0)
     with raises("E-IDENT-006"):
         chasles.identify(robot, **good, loss="cubes")  # type: ignore[arg-type]
+    for wrong in ("1", None, [1.0], 1e-300, np.inf):
+        with raises("E-IDENT-004|E-CALL-113|E-CALL-114"):
+            chasles.identify(robot, **good, deviation=wrong)  # type: ignore[arg-type]
+    with raises("E-CALL-115"):
+        chasles.identify(robot, **good, seed=-1)
+    with raises("E-CALL-111"):
+        chasles.identify(robot, **good, include=3)  # type: ignore[arg-type]
+    with raises("E-IDENT-009", "no samples"):
+        chasles.identify(robot, **{name: array[:0] for name, array in good.items()})
+    none = np.zeros((5, 0))
+    with raises("E-IDENT-009", "no joint"):
+        locked = chasles.robots.planar(1).lock({"joint1": 0.3})
+        chasles.identify(locked, q=none, qd=none, qdd=none, tau=none)
     with raises("E-ROBOT-061", "mass"):
         robot.with_parameters({"link1.mass": -1.0})
     with raises("E-ROBOT-060", "link1.center"):
@@ -252,3 +265,37 @@ def test_refusals() -> None:
         robot.with_parameters({"link1.inertia": np.diag([1.0, 1.0, 9.0])})
     with raises("E-MODEL-038"):
         robot.with_parameters({"link9.mass": 1.0})
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e155, 1e300])
+def test_numbers_that_cannot_be_squared_end_in_an_error(scale: float) -> None:
+    """LAPACK's least squares do not end on numbers that are not finite."""
+    robot, rng = chasles.robots.planar(2), np.random.default_rng(0)
+    q, qd, qdd, tau = rng.normal(size=(4, 30, 2))
+    with pytest.raises(chasles.ChaslesError) as caught:
+        chasles.identify(robot, q=q, qd=qd, qdd=scale * qdd, tau=tau / scale)
+    assert caught.value.code in ("E-IDENT-010", "E-CALL-001")
+
+
+def test_torques_without_noise_outweigh_the_prior() -> None:
+    """Weights of 1e24 beside those of the prior: the parameters that matter are the true ones."""
+    robot, rng = chasles.robots.planar(2), np.random.default_rng(0)
+    truth = robot.with_parameters({"link2.mass": 1.3})
+    q, qd, qdd = rng.normal(size=(3, 50, 2))
+    tau = truth.inverse_dynamics(q, qd, qdd)
+    found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau, include=["inertia"])
+    assert np.all(found.validate(q, qd, qdd, tau) < 1e-6 * np.abs(tau).max())
+
+
+def test_predictions_take_states_that_fit() -> None:
+    robot, rng = chasles.robots.planar(2), np.random.default_rng(0)
+    q, qd, qdd = rng.normal(size=(3, 50, 2))
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau, include=["inertia"])
+    np.testing.assert_allclose(found.predict(q[0], qd[0], qdd[0])[0], tau[0], rtol=1e-6)
+    with raises("E-IDENT-008"):
+        found.predict(q, qd[:1], qdd)
+    with raises("E-IDENT-008"):
+        found.validate(q, qd, qdd, tau[:3])
+    with raises("E-CALL-113"):
+        found.predict({}, qd, qdd)

@@ -100,8 +100,56 @@ def test_refusals() -> None:
         env.step(np.full((2, 1), np.nan))
     with raises("E-LEARN-005"):
         env.step(np.zeros(3))
-    with raises("E-LEARN-003"):
-        env.reset(options={"reset_mask": [True]})
+    for mask in ([True], [2, 0], [[1, 0]], "ab", [None, 1]):
+        with raises("E-LEARN-003|E-CALL-113"):
+            env.reset(options={"reset_mask": mask})
+    with raises("E-CALL-112"):
+        env.reset(options=3)  # type: ignore[arg-type]
+    with raises("E-CALL-115"):
+        env.reset(seed=1.5)
+    for name in ("dt", "episode"):
+        for time in (0.0, -1.0, np.nan, "1", None):
+            with raises("E-LEARN-006|E-CALL-113"):
+                RobotVectorEnv(robot, Balance(), 2, control=push, **{name: time})
+    with raises("E-LEARN-007", "observations"):
+        RobotVectorEnv(robot, object(), 2, control=push)  # type: ignore[arg-type]
+    assert RobotVectorEnv(robot, Balance(), 2, control=push, episode=np.inf).longest == 2**53
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "code"),
+    [
+        ("start", lambda *_: np.zeros(3), "E-LEARN-009"),
+        (
+            "start",
+            lambda _, n: (np.zeros((n, 3)), np.zeros((n, 2)), np.zeros((n, 0))),
+            "E-LEARN-008",
+        ),
+        ("observe", lambda _: np.zeros((2, 3)), "E-LEARN-008"),
+        ("observe", lambda _: "seen", "E-CALL-113"),
+        ("control", lambda _: np.zeros(2), "E-LEARN-008"),
+        ("reward", lambda _: np.zeros((2, 1)), "E-LEARN-008"),
+        ("failed", lambda _: np.zeros((0, 2)), "E-LEARN-008"),
+    ],
+)
+def test_answers_of_a_task_have_their_shapes(method: str, answer: object, code: str) -> None:
+    task = Balance()
+    setattr(task, method, answer)
+    env = RobotVectorEnv(environment(1).robot, task, 2, control=push, dt=0.005)
+    with raises(code):
+        env.reset(seed=0)
+        env.step(np.zeros((2, 1)))
+
+
+def test_a_task_keeps_its_own_arrays() -> None:
+    task, first = Balance(), np.full((2, 2), 0.1)
+    task.start = lambda rng, count: (first, first, np.zeros((count, 0)))  # type: ignore[method-assign]
+    env = RobotVectorEnv(environment(1).robot, task, 2, control=push, dt=0.005)
+    env.reset(seed=0)
+    env.step(np.ones((2, 1)))
+    assert env.state is not None
+    env.state.q[:] = 7.0
+    assert np.all(first == 0.1)
 
 
 def test_a_policy_is_trained_and_acts() -> None:

@@ -301,6 +301,23 @@ def test_saving_refuses_what_is_not_finite(suffix: str, tmp_path: Path) -> None:
             formats.write(changed(key, math.nan), tmp_path / f"m{suffix}")
 
 
+def test_a_remedy_asks_for_numbers_of_the_range() -> None:
+    """Also where a field has several numbers, some of which may not be negative."""
+    with raises("E-MODEL-041", "give numbers that are not negative"):
+        chasles.Robot(changed("robot.boxes", -1.0))
+    with raises("E-MODEL-041", "give finite numbers"):
+        chasles.Robot(changed("joint.axis", math.inf))
+    with raises("E-MODEL-041", "give zero or a positive number"):
+        chasles.Robot(changed("joint.damping", -1.0))
+
+
+def test_integers_beyond_floats_are_outside() -> None:
+    with raises("E-MODEL-041"):
+        chasles.Robot(changed("joint.damping", 10**400))
+    with raises("E-CONTACT-028"):
+        chasles.contact.Sphere("a", 10**400)
+
+
 def test_limits_in_the_wrong_order() -> None:
     with raises("E-MODEL-054", "'first'"):
         chasles.Robot(changed("limits.lower", 5.0))

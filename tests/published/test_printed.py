@@ -18,7 +18,7 @@ from building.published.printed.counting import Live, skew_product, symmetric_pr
 from building.published.printed.lagrange import uicker_kahn
 from building.published.printed.mass_matrix import solve
 from building.published.printed.newton_euler import moment, rate_tensor
-from building.published.printed.slips import METHODS, ROWS
+from building.published.printed.slips import ALONE, METHODS, ROWS
 from building.published.tables import Twists, arm, links
 
 TWISTS: tuple[Twists, ...] = ("general", "right", "mixed")
@@ -192,6 +192,8 @@ def test_formulas_that_are_met(key: tuple[str, str]) -> None:
         (("5.3", "Waters"), (6, 0)),
         (("5.3", "Hollerbach, 4x4"), (20 * 6, 0)),
         (("5.3", "Hollerbach, 3x3"), (17 * 5 + 10, 0)),
+        (("5.3", "Luh, Walker, Paul"), (852 - 611, 738 - 462)),
+        (("5.3", "Featherstone"), (35, 28)),
         (("5.3", "algorithm 5.6"), (-3, 1)),
         (("5.3", "Vukobratovic, Li, Kircanski"), (-129, -121)),
         (("6.2", "Walker, Orin"), (115, 69)),
@@ -211,6 +213,25 @@ def test_print_less_program_for_six_joints(
     found = count(PROGRAMS[key], links(6)).whole()
     assert tuple(a - b for a, b in zip(printed, found, strict=True)) == difference
     assert METHODS[key[0]][key[1]]
+
+
+def test_algorithm_5_3_takes_what_another_count_of_it_has() -> None:
+    """117n-91 and 90n-78 by a count of the printed equations that shares no code with this one."""
+    found = fitted(PROGRAMS["5.3", "Luh, Walker, Paul"], GENERAL)
+    assert list(found) == [Polynomial.read("117n-91"), Polynomial.read("90n-78")]
+
+
+def test_algorithm_5_4_takes_the_printed_products_for_each_link() -> None:
+    products, sums = fitted(PROGRAMS["5.3", "Featherstone"], GENERAL)
+    assert products.coefficients[1] == Polynomial.read("130n-68").coefficients[1]
+    assert sums.coefficients[1] == Polynomial.read("101n-56").coefficients[1] + 1
+
+
+def test_every_row_has_a_program_or_the_reason_why_not() -> None:
+    for table in BY_METHOD:
+        for row in table.rows:
+            reason = ALONE.get(table.number, {}).get(row.author, "")
+            assert bool(reason) != ((table.number, row.author) in PROGRAMS), row.author
 
 
 def test_print_of_uicker_and_kahn_is_between_two_programs() -> None:

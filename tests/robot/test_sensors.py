@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from oracles.mujoco_sensors import EVERY_SENSOR, differences, states
+from support import raises
 
 import chasles
 from chasles import contact
@@ -253,6 +254,26 @@ def test_a_robot_that_is_locked_measures_the_same(robot: chasles.Robot) -> None:
         (SensorData("x", "gyroscope", "tool", cutoff=-1.0), "E-SENSE-012"),
         (SensorData("x", "gyroscope", "hand"), "E-MODEL-034"),
         ("gyroscope", "E-SENSE-004"),
+        (SensorData("x", "subtree_center_of_mass", "tool"), "E-SENSE-020"),
+        (SensorData("x", {}, "tool"), "E-CALL-110"),  # type: ignore[arg-type]
+        (SensorData(3, "gyroscope", "tool"), "E-CALL-110"),  # type: ignore[arg-type]
+        (SensorData("x", "gyroscope", "tool", cutoff=10**400), "E-SENSE-012"),
+        (SensorData("x", "gyroscope", "tool", pose=1.0), "E-SENSE-023"),  # type: ignore[arg-type]
+        (SensorData("x", "gyroscope", "tool", noise=0.1), "E-SENSE-024"),  # type: ignore[arg-type]
+        (SensorData("x", "gyroscope", "tool", noise=NoiseData(-1.0)), "E-SENSE-025"),
+        (
+            SensorData("x", "gyroscope", "tool", noise=NoiseData(correlation_time=0.0)),
+            "E-SENSE-026",
+        ),
+        (SensorData("x", "gyroscope", "tool", noise=NoiseData(offset=(1.0,))), "E-SENSE-027"),
+        (SensorData("x", "gyroscope", "tool", numbers=(np.nan,)), "E-SENSE-022"),
+        (SensorData("x", "force", "tool", numbers=(1.0, 2.0)), "E-SENSE-011"),
+        (SensorData("x", "range", "tool", seen=3), "E-SENSE-021"),  # type: ignore[arg-type]
+        (SensorData("x", "range", "tool", seen=("box",)), "E-SENSE-028"),  # type: ignore[arg-type]
+        (SensorData("x", "range", "tool", seen=(Surface("tool", "cone", ()),)), "E-SENSE-029"),
+        (SensorData("x", "range", "tool", seen=(Surface("tool", "box", (1.0,)),)), "E-SENSE-030"),
+        (SensorData("x", "range", "tool", seen=(Surface("tool", "mesh", ()),)), "E-SENSE-031"),
+        (SensorData("x", "touch", "tool", zone=Surface("tool", "sphere", 0.1)), "E-SENSE-032"),  # type: ignore[arg-type]
     ],
 )
 def test_sensors_that_are_wrong_are_refused(sensor: object, code: str) -> None:
@@ -262,6 +283,29 @@ def test_sensors_that_are_wrong_are_refused(sensor: object, code: str) -> None:
     with pytest.raises(chasles.ChaslesError) as refused:
         robot.with_sensors(sensor)  # type: ignore[arg-type]
     assert refused.value.code == code
+
+
+def test_a_sensor_on_a_frame_does_not_need_its_joint() -> None:
+    """It is kept whatever `joint` says, which its kind does not use."""
+    robot = chasles.robots.puma560()
+    made = robot.with_sensors(SensorData("x", "gyroscope", "tool", joint="none"))
+    assert made.sensors == ("x",)
+
+
+def test_motions_forces_and_times_that_do_not_fit_are_refused() -> None:
+    robot = chasles.robots.puma560().with_sensors(SensorData("t", "clock"))
+    still = robot.neutral(), np.zeros(6), np.zeros(6)
+    for t, code in ((np.ones(3), "E-SENSE-018"), (None, "E-CALL-113"), (10**400, "E-CALL-113")):
+        with raises(code):
+            robot.sense(*still, t=t)
+    with raises("E-SENSE-019"):
+        robot.sense(*still, 2.0)  # type: ignore[arg-type]
+    for point, code in ((np.ones(4), "E-CALL-056"), (np.ones((2, 3)), "E-CALL-057")):
+        with raises(code):
+            robot.sense(*still, [contact.ContactForce("link6", point, np.ones((3, 3)))])
+    for names in (2.0, [["t"]]):
+        with raises("E-CALL-110|E-CALL-111"):
+            robot.sense(*still, sensors=names)  # type: ignore[arg-type]
 
 
 def test_a_range_sensor_by_api_sees_what_it_is_given() -> None:

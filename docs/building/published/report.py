@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from building.published.balafoutis_patel import ONE_BODY
 from building.published.forms import ByEquation, ByMethod
 from building.published.polynomial import Polynomial
+from building.published.printed.slips import ALONE
 from building.published.tables import Counts, Entry, Line, entries, lines, one_body, total
 
 
@@ -22,8 +23,12 @@ def equations(table: ByEquation) -> str:
 
 
 def _reasons(what: str, rows: Iterable[tuple[str, str]]) -> str:
+    return _listed(f"where {what} differ", rows)
+
+
+def _listed(what: str, rows: Iterable[tuple[str, str]]) -> str:
     shown = "\n".join(f"  {name}: {reason}" for name, reason in rows if reason)
-    return f"where {what} differ:\n{shown}\n" if shown else ""
+    return f"{what}:\n{shown}\n" if shown else ""
 
 
 def methods(table: ByMethod) -> str:
@@ -35,7 +40,9 @@ def methods(table: ByMethod) -> str:
     slips = [(e.formula.author, e.slip) for e in found]
     whys = [(e.formula.author, e.formula.why) for e in found if e.six]
     title = f"Table {table.number}. {table.title}\n\n{_table([head, *rows])}\n"
-    return title + _reasons("program and print", slips) + _reasons("trace and print", whys)
+    alone = _listed("without a program as printed", ALONE.get(table.number, {}).items())
+    reasons = _reasons("program and print", slips) + _reasons("trace and print", whys)
+    return title + alone + reasons
 
 
 def body() -> str:

@@ -14,12 +14,17 @@ import numpy as np
 
 from chasles.errors import InputError, ModelError
 from chasles.identification.linear import JOINT_TERMS
+from chasles.model.given import a_name, a_number
+from chasles.model.ranges import LARGEST
 
 LEAST = 1e-6
 """Smallest eigenvalue of 1 + Z: no body loses more than this share of its prior."""
 
 STEPS, DONE = 100, 1e-10
 """Newton steps of the entropic prior at most, and its decrement at the end."""
+
+DEVIATIONS = (1e-9, 1e9)
+"""Least and largest deviation of the prior; beyond them it, or the data, would not count."""
 
 PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
 """Upper triangle of a 4x4 matrix, column by column."""
@@ -113,13 +118,24 @@ class Problem:
     deviation: float
     signs: np.ndarray
 
+    def weights(self) -> np.ndarray:
+        """Return the weights of the squares of z: the prior's, and tiny ones where it has none."""
+        n, own = self.A.shape[1], 10 * self.bodies
+        size = np.sum(self.A**2) + own * self.deviation**-2
+        return np.append(np.full(own, self.deviation**-2), np.full(n - own, 1e-13 * size / n))
+
     def hessian(self) -> np.ndarray:
         """Return the second derivative of the objective, without an entropic prior."""
-        weight = np.zeros(self.A.shape[1])
-        weight[: 10 * self.bodies] = self.deviation**-2
-        H = self.A.T @ self.A + np.diag(weight)
-        tiny = 1e-13 * np.trace(H) / max(len(H), 1)
-        return H + np.diag(np.where(weight == 0.0, tiny, 0.0))
+        return np.asarray(self.A.T @ self.A + np.diag(self.weights()))
+
+    def unbounded(self) -> np.ndarray:
+        """Return z of least objective, consistent or not.
+
+        By orthogonal factors, since data without noise may outweigh the prior by 1e26.
+        """
+        whole = np.vstack([self.A, np.diag(np.sqrt(self.weights()))])
+        Q, R = np.linalg.qr(whole)
+        return np.linalg.solve(R, Q[: len(self.b)].T @ self.b)
 
     def feasible(self, z: np.ndarray) -> bool:
         """Return True if every body and every term is possible."""
@@ -132,9 +148,8 @@ def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarr
     """Return z of least objective with consistent parameters."""
     if kind == "entropic":
         return _entropic(problem)
-    H = problem.hessian()
-    z = np.linalg.solve(H, problem.A.T @ problem.b)
-    return z if problem.feasible(z) else _conic(problem, H)
+    z = problem.unbounded()
+    return z if problem.feasible(z) else _conic(problem, problem.hessian())
 
 
 def _conic(problem: Problem, H: np.ndarray) -> np.ndarray:
@@ -199,6 +214,8 @@ def _entropic(problem: Problem) -> np.ndarray:
     data = data + 1e-13 * np.trace(data) / max(n, 1) * np.eye(n)
 
     def objective(z: np.ndarray) -> float:
+        if not np.all(np.abs(z) < LARGEST):
+            return np.inf
         W, signed = matrices(z, bodies), z[problem.signs]
         if np.linalg.eigvalsh(W).min(initial=1.0) <= 0.0 or signed.min(initial=1.0) <= 0.0:
             return np.inf
@@ -222,20 +239,25 @@ def _entropic(problem: Problem) -> np.ndarray:
         if decrement < DONE:
             break
         share, before = 1.0, objective(z)
-        while objective(z + share * step) > before - 0.1 * share * decrement and share > 1e-14:
+        while share > 1e-14 and not objective(z + share * step) <= before - 0.1 * share * decrement:
             share *= 0.5
+        if share <= 1e-14:
+            break
         z = z + share * step
     return z
 
 
-def checked_prior(prior: str, deviation: float) -> None:
-    """Raise an error for a prior that is not known."""
-    if prior not in ("pull-back", "entropic"):
-        problem = f"prior must be 'pull-back' or 'entropic', not {prior!r}"
+def checked_prior(prior: str, deviation: Any) -> float:
+    """Return the deviation; raise an error for a prior that is not known."""
+    if a_name("prior", prior, "identify") not in ("pull-back", "entropic"):
+        problem = f"prior must be 'pull-back' or 'entropic', not {prior!r:.60}"
         raise InputError("E-IDENT-003", problem, part="identify")
-    if not (np.isfinite(deviation) and deviation > 0.0):
-        problem = f"deviation must be a positive number, not {deviation!r}"
+    low, high = DEVIATIONS
+    found = a_number("deviation", deviation, "identify")
+    if not low <= found <= high:
+        problem = f"deviation must be a number from {low:g} to {high:g}, not {deviation!r:.60}"
         raise InputError("E-IDENT-004", problem, part="identify")
+    return found
 
 
 def link_values(names: Mapping[str, list[str]], p: np.ndarray) -> dict[str, Any]:

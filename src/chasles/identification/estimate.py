@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from chasles.errors import InputError
-from chasles.functions.doors import check_robot, numbers
+from chasles.functions.doors import check_robot
 from chasles.identification.consistent import (
     Prior,
     Problem,
@@ -17,10 +17,11 @@ from chasles.identification.consistent import (
     prior,
     solved,
 )
-from chasles.identification.linear import CHUNK, Base, LinearModel, base, checked_terms
+from chasles.identification.linear import CHUNK, Base, LinearModel, base, checked_terms, samples
 from chasles.identification.regression import HUBER, Factors, Fit, compressed, fitted
 from chasles.identification.result import Identified
 from chasles.model.description import freedom_names
+from chasles.model.given import a_generator, a_name, some_names
 from chasles.model.spaces import size
 from chasles.robot import Robot
 
@@ -114,14 +115,16 @@ def identify(
     True
     """
     check_robot("identify", robot)
-    checked_prior(prior, deviation)
-    if loss not in ("squares", "huber"):
-        problem = f"loss must be 'squares' or 'huber', not {loss!r}"
+    deviation = checked_prior(prior, deviation)
+    if a_name("loss", loss, "identify") not in ("squares", "huber"):
+        problem = f"loss must be 'squares' or 'huber', not {loss!r:.60}"
         raise InputError("E-IDENT-006", problem, part="identify")
-    states, measured = _checked(robot, (q, qd, qdd), tau)
+    *given, measured = samples(robot, "identify", q, qd, qdd, tau)
+    states = (given[0], given[1], given[2])
+    rng = a_generator(seed, "identify")
     model = LinearModel(_driven(robot, measured, actuated), checked_terms(include))
     measured = measured - model.known(*states, f_ext)
-    chosen = base(model, np.random.default_rng(seed), states)
+    chosen = base(model, rng, states)
     factors = _compressed(model, states, measured)
     fit = fitted(factors, chosen.columns)
     if loss == "huber":
@@ -131,27 +134,6 @@ def identify(
     return _result(model, chosen, fit, start, z, len(measured), notes)
 
 
-def _checked(robot: Robot, states: tuple[Any, ...], tau: Any) -> tuple[States, np.ndarray]:
-    """Return states and torques as arrays with one row for each sample."""
-    sizes = {"q": robot.nq, "qd": robot.nv, "qdd": robot.nv, "tau": robot.nv}
-    found = {}
-    for (name, width), given in zip(sizes.items(), (*states, tau), strict=True):
-        array = numbers(f"identify: {name}", given, width).reshape(-1, width)
-        bad = np.argwhere(~np.isfinite(array))
-        if len(bad):
-            problem = f"{name} is not finite at row {bad[0][0]}, column {bad[0][1]}"
-            remedy = "remove or replace these samples"
-            raise InputError("E-IDENT-007", problem, remedy, part="identify")
-        found[name] = array
-    counts = {name: len(array) for name, array in found.items()}
-    if len(set(counts.values())) > 1 or not counts["q"]:
-        problem = (
-            f"numbers of samples differ: {', '.join(f'{n} has {c}' for n, c in counts.items())}"
-        )
-        raise InputError("E-IDENT-008", problem, "give one row per sample", part="identify")
-    return (found["q"], found["qd"], found["qdd"]), found["tau"]
-
-
 def _driven(robot: Robot, tau: np.ndarray, actuated: Sequence[str] | None) -> Robot:
     """Return the robot with its motors as independent coordinates, where it has closed loops.
 
@@ -159,7 +141,9 @@ def _driven(robot: Robot, tau: np.ndarray, actuated: Sequence[str] | None) -> Ro
     """
     if len(robot.independent) == robot.nv:
         return robot
-    if actuated is None:
+    if actuated is not None:
+        actuated = some_names("actuated", actuated, "identify")
+    else:
         counts = {joint: _count(robot, joint) for joint in robot.joints}
         names = [name for joint, n in counts.items() for name in freedom_names(joint, n)]
         actuated = [name for name, used in zip(names, np.any(tau, axis=0), strict=True) if used]

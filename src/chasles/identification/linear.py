@@ -1,5 +1,6 @@
 """The linear model of identification: joint torques are a matrix times unknown parameters."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,8 @@ from scipy.linalg import qr, solve_triangular
 
 from chasles.errors import InputError
 from chasles.functions import numeric
+from chasles.functions.doors import numbers
+from chasles.model.given import some_names
 from chasles.robot import Robot
 
 ENTRIES = ("mass", "hx", "hy", "hz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
@@ -165,9 +168,35 @@ def base(model: LinearModel, rng: np.random.Generator, states: Sequence[np.ndarr
     return Base(columns[ascending], combination[ascending])
 
 
+def samples(robot: Robot, function: str, *arrays: Any) -> list[np.ndarray]:
+    """Return q, qd, qdd, and tau if it is given, as finite arrays with one row for each sample."""
+    names = ("q", "qd", "qdd", "tau")
+    found = {}
+    for name, given in zip(names, arrays, strict=False):
+        width = robot.nq if name == "q" else robot.nv
+        array = numbers(f"{function}: {name}", given, width)
+        array = array.astype(float).reshape(math.prod(array.shape[:-1]), width)
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            problem = f"{name} is not finite at row {bad[0][0]}, column {bad[0][1]}"
+            remedy = "remove or replace these samples"
+            raise InputError("E-IDENT-007", problem, remedy, part=function)
+        found[name] = array
+    counts = {name: len(array) for name, array in found.items()}
+    if len(set(counts.values())) > 1:
+        each = ", ".join(f"{n} has {c}" for n, c in counts.items())
+        problem = f"numbers of samples differ: {each}"
+        raise InputError("E-IDENT-008", problem, "give one row per sample", part=function)
+    if not counts["q"] or not robot.nv:
+        problem = "there are no samples" if robot.nv else "the robot has no joint that moves"
+        raise InputError("E-IDENT-009", problem, part=function)
+    return list(found.values())
+
+
 def checked_terms(include: Sequence[str]) -> tuple[str, ...]:
     """Return the joint terms of `include`, in their order."""
     known = ("inertia", *JOINT_TERMS)
+    include = some_names("include", include, "identify")
     for name in include:
         if name not in known:
             problem = f"{name!r} cannot be identified"

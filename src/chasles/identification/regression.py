@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chasles.errors import InputError
+from chasles.model.ranges import LARGEST
+
 ROUNDS = 20
 """Iterations of weights, at most; they end when no weight changes by more than `CHANGE`."""
 
@@ -46,11 +49,22 @@ class Factors:
 
     def residuals(self, x: np.ndarray) -> np.ndarray:
         """Return the sum of squared residuals of each row."""
-        return np.sum((self.R @ np.append(x, -1.0)) ** 2, axis=-1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(np.sum((self.R @ np.append(x, -1.0)) ** 2, axis=-1))
 
     def joined(self, noise: np.ndarray) -> np.ndarray:
-        """Return one factor (k + 1, k + 1) of all rows, each divided by its noise."""
-        return _triangle((self.R / noise[:, None, None]).reshape(-1, self.R.shape[-1]))
+        """Return one factor (k + 1, k + 1) of all rows, each divided by its noise.
+
+        Raises an error where states and torques differ so much in size that it is not finite; the
+        linear algebra that follows may not end on such numbers.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            weighted = self.R / noise[:, None, None]
+        if not (np.all(np.abs(weighted) < LARGEST) and np.all(np.isfinite(noise))):
+            problem = "states and torques are so large or so small that they cannot be squared"
+            remedy = "check the units: rad, m, s, N m, N"
+            raise InputError("E-IDENT-010", problem, remedy, part="identify")
+        return _triangle(weighted.reshape(-1, self.R.shape[-1]))
 
 
 def _triangle(rows: np.ndarray) -> np.ndarray:
@@ -88,10 +102,10 @@ def fitted(factors: Factors, columns: np.ndarray) -> Fit:
     few = Factors(_triangle(factors.R[:, :, [*columns, -1]]), factors.counts)
     b, rows = len(columns), len(factors.counts)
     dof = np.maximum(factors.counts - b / rows, 1.0)
-    largest = np.sqrt(np.max(np.sum(few.R[:, :, -1] ** 2, axis=1) / dof, initial=0.0))
-    least = 1e-12 * max(largest, 1e-300)
     noise, x = np.ones(rows), np.zeros(b)
     R = few.joined(noise)
+    largest = np.sqrt(np.max(np.sum(few.R[:, :, -1] ** 2, axis=1) / dof, initial=0.0))
+    least = 1e-12 * (largest or 1.0)
     for _ in range(ROUNDS):
         x = np.linalg.lstsq(R[:b, :b], R[:b, b], rcond=None)[0]
         before, noise = noise, np.maximum(np.sqrt(few.residuals(x) / dof), least)

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from chasles.errors import InputError
-from chasles.identification.linear import LinearModel
+from chasles.identification.linear import LinearModel, samples
+from chasles.model.given import a_flag
 from chasles.robot import Robot
 
 SURE = 0.1
@@ -78,11 +78,11 @@ class Identified:
         consistent: by the consistent parameters; False uses the base parameters of least squares.
         Rows are joint torques, or with closed loops those of the independent coordinates.
         """
-        states = [np.atleast_2d(np.asarray(x, float)) for x in (q, qd, qdd)]
         model = self.model
-        A = model.rows(states[0], model.matrix(*states))
-        known = model.rows(states[0], model.known(states[0], states[1], states[2], f_ext))
-        if consistent:
+        q, qd, qdd = samples(model.robot, "predict", q, qd, qdd)
+        A = model.rows(q, model.matrix(q, qd, qdd))
+        known = model.rows(q, model.known(q, qd, qdd, f_ext))
+        if a_flag("consistent", consistent, "predict"):
             return np.asarray(A @ self.vector + known)
         return np.asarray(A[..., self.columns] @ self.base + known)
 
@@ -90,12 +90,9 @@ class Identified:
         self, q: Any, qd: Any, qdd: Any, tau: Any, *, consistent: bool = True
     ) -> np.ndarray:
         """Return the rms error (rows,) of predicted torques on other measurements."""
+        q, qd, qdd, tau = samples(self.model.robot, "validate", q, qd, qdd, tau)
         found = self.predict(q, qd, qdd, consistent=consistent)
-        q = np.atleast_2d(np.asarray(q, float))
-        measured = self.model.rows(q, np.atleast_2d(np.asarray(tau, float)))
-        if measured.shape != found.shape:
-            problem = f"tau has shape {np.shape(tau)}, which does not fit the states"
-            raise InputError("E-IDENT-005", problem, part="validate")
+        measured = self.model.rows(q, tau)
         return np.asarray(np.sqrt(np.mean((found - measured) ** 2, axis=0)))
 
     def report(self) -> str:

@@ -1,14 +1,16 @@
 """A Gymnasium vector environment of one robot, many times."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from chasles.backends.arrays import checked_count
+from chasles.backends.arrays import LARGEST, checked_count
 from chasles.errors import InputError, ModelError
 from chasles.functions.doors import check_robot
-from chasles.learning.task import State, Task
+from chasles.learning.task import State, Task, answered, begun, sizes
+from chasles.model.given import a_generator, a_mapping, a_number, some_numbers
 from chasles.robot import Robot
 
 try:
@@ -22,6 +24,9 @@ except ImportError:
 MODES = {"same-step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLED}
 
 Controller = Callable[[Any, Any, Any, Any], Any]
+
+MOST = 10**7
+"""Environments, and entries of an observation or an action."""
 
 
 class RobotVectorEnv(VectorEnv):
@@ -75,18 +80,21 @@ class RobotVectorEnv(VectorEnv):
         **options: Any,
     ) -> None:
         check_robot("RobotVectorEnv", robot)
-        if autoreset not in MODES:
-            problem = f"autoreset must be 'same-step' or 'disabled', not {autoreset!r}"
+        if not isinstance(autoreset, str) or autoreset not in MODES:
+            problem = f"autoreset must be 'same-step' or 'disabled', not {autoreset!r:.60}"
             raise InputError("E-LEARN-002", problem, part="RobotVectorEnv")
         self.robot, self.task = robot, task
-        self.num_envs = checked_count("RobotVectorEnv: num_envs", num_envs, least=1)
-        self.substeps = checked_count("RobotVectorEnv: substeps", substeps, least=1)
-        self.dt, self.longest = float(dt), max(1, round(episode / (dt * substeps)))
+        self.num_envs = checked_count("RobotVectorEnv: num_envs", num_envs, most=MOST)
+        self.substeps = checked_count("RobotVectorEnv: substeps", substeps)
+        self.dt = _time("dt", dt)
+        steps = _time("episode", episode, endless=True) / self.dt / self.substeps
+        self.longest = max(1, round(min(steps, LARGEST)))
+        self._sizes = observations, actions = sizes(task, MOST)
         self.metadata = {"autoreset_mode": MODES[autoreset]}
         self._control, self._contacts = control, contacts
         self._options = {"integrator": "time-stepping", "threads": threads, **options}
-        self.single_observation_space = spaces.Box(-np.inf, np.inf, (task.observations,))
-        self.single_action_space = spaces.Box(-1.0, 1.0, (task.actions,))
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, (observations,))
+        self.single_action_space = spaces.Box(-1.0, 1.0, (actions,))
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.state: State | None = None
@@ -101,19 +109,22 @@ class RobotVectorEnv(VectorEnv):
         Returns observations (num_envs, observations) and an empty dictionary.
         """
         if seed is not None:
-            self._rng = np.random.default_rng(seed)
-        mask = np.ones(self.num_envs, bool)
-        if options and "reset_mask" in options:
-            mask = np.asarray(options["reset_mask"], bool)
-            if mask.shape != (self.num_envs,):
-                problem = f"reset_mask must have shape ({self.num_envs},), not {mask.shape}"
-                raise InputError("E-LEARN-003", problem, part="reset")
+            self._rng = a_generator(seed, "reset")
+        mask = self._mask(a_mapping("options", {} if options is None else options, "reset"))
         if self.state is None:
-            mask = np.ones(self.num_envs, bool)
             self.state = self._started(self.num_envs)
         else:
             self.state[mask] = self._started(int(mask.sum()))
         return self._seen(self.state), {}
+
+    def _mask(self, options: Mapping[str, Any]) -> np.ndarray:
+        """Return True (num_envs,) where an episode begins."""
+        given = options.get("reset_mask", np.ones(self.num_envs, bool))
+        mask = some_numbers("reset_mask", given, "reset")
+        if mask.shape != (self.num_envs,) or not np.all((mask == 0.0) | (mask == 1.0)):
+            problem = f"reset_mask must be ({self.num_envs},) of True and False"
+            raise InputError("E-LEARN-003", problem, part="reset")
+        return mask == 1.0
 
     def step(
         self, actions: Any
@@ -125,7 +136,7 @@ class RobotVectorEnv(VectorEnv):
         state = self.state
         if state is None:
             raise InputError("E-LEARN-004", "no episode has begun", "call reset first", part="step")
-        given = np.asarray(actions, float)
+        given = some_numbers("actions", actions, "step")
         if given.shape != state.action.shape or not np.all(np.isfinite(given)):
             problem = f"actions must be finite numbers of shape {state.action.shape}"
             raise InputError("E-LEARN-005", problem, part="step")
@@ -136,7 +147,7 @@ class RobotVectorEnv(VectorEnv):
             duration=self.dt * self.substeps,
             dt=self.dt,
             control=self._control,
-            parameters=np.ascontiguousarray(self.task.control(state), float),
+            parameters=answered("control", self.task.control(state), (self.num_envs, None)),
             contacts=self._contacts,
             every=self.substeps,
             **self._options,
@@ -144,8 +155,9 @@ class RobotVectorEnv(VectorEnv):
         state.q, state.qd = run.q[..., -1, :].copy(), run.qd[..., -1, :].copy()
         state.steps += 1
         state.time = state.steps * (self.dt * self.substeps)
-        terminated = np.asarray(self.task.failed(state), bool)
-        rewards = np.asarray(self.task.reward(state), float)
+        failed = answered("failed", self.task.failed(state), (self.num_envs,))
+        rewards = answered("reward", self.task.reward(state), (self.num_envs,))
+        terminated = failed != 0.0
         truncated = (state.steps >= self.longest) & ~terminated
         return self._ended(state, rewards, terminated, truncated)
 
@@ -162,11 +174,22 @@ class RobotVectorEnv(VectorEnv):
         return seen, rewards, terminated, truncated, info
 
     def _seen(self, state: State) -> np.ndarray:
-        return np.asarray(self.task.observe(state), np.float32)
+        shape = (len(state.q), self._sizes[0])
+        return answered("observe", self.task.observe(state), shape).astype(np.float32)
 
     def _started(self, count: int) -> State:
         """Return states at the start of an episode."""
-        q, qd, command = self.task.start(self._rng, count)
-        still = np.zeros((count, self.task.actions))
+        widths = (self.robot.nq, self.robot.nv, None)
+        q, qd, command = begun(self.task.start(self._rng, count), count, widths)
+        still = np.zeros((count, self._sizes[1]))
         zero = np.zeros(count)
         return State(q, qd, still, still.copy(), command, zero.astype(int), zero)
+
+
+def _time(name: str, value: Any, *, endless: bool = False) -> float:
+    """Return a positive time in s."""
+    found = a_number(name, value, "RobotVectorEnv")
+    if not found > 0.0 or not (math.isfinite(found) or (endless and found == math.inf)):
+        problem = f"{name} must be a positive time in s, not {found!r}"
+        raise InputError("E-LEARN-006", problem, part="RobotVectorEnv")
+    return found

@@ -5,6 +5,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from chasles.backends.arrays import checked_count
+from chasles.errors import InputError
+from chasles.model.given import some_numbers
+
+Shape = tuple[int | None, ...]
+"""The shape of an answer; None where any length is right."""
+
 
 @dataclass
 class State:
@@ -66,3 +73,35 @@ class Task(Protocol):
     def failed(self, state: State) -> np.ndarray:
         """Return True (n,) where the episode ends, because the robot fell or left its bounds."""
         ...
+
+
+def sizes(task: Any, most: int) -> tuple[int, int]:
+    """Return the sizes of observations and actions of a task, checked."""
+    for name in ("observations", "actions", "start", "control", "observe", "reward", "failed"):
+        if not hasattr(task, name):
+            problem = f"the task, {type(task).__name__}, has no {name}"
+            remedy = "give what chasles.learning.Task lists"
+            raise InputError("E-LEARN-007", problem, remedy, part="RobotVectorEnv")
+    counts = (task.observations, task.actions)
+    seen, done = (checked_count("RobotVectorEnv: sizes of a task", n, most=most) for n in counts)
+    return seen, done
+
+
+def answered(name: str, value: Any, shape: Shape) -> np.ndarray:
+    """Return what a method of a task gives, as an array of its shape."""
+    found = some_numbers(f"what the task's {name} returns", value, "RobotVectorEnv")
+    right = len(found.shape) == len(shape)
+    if not right or any(n not in (None, m) for n, m in zip(shape, found.shape, strict=True)):
+        words = ", ".join("any" if n is None else str(n) for n in shape)
+        problem = f"the task's {name} must return an array ({words}), not {found.shape}"
+        raise InputError("E-LEARN-008", problem, part="RobotVectorEnv")
+    return np.ascontiguousarray(found, float)
+
+
+def begun(value: Any, count: int, widths: Shape) -> list[np.ndarray]:
+    """Return q, qd and commands of new episodes, as arrays of their own."""
+    if not isinstance(value, tuple | list) or len(value) != len(widths):
+        problem = f"the task's start must return q, qd and commands, not {type(value).__name__}"
+        raise InputError("E-LEARN-009", problem, part="RobotVectorEnv")
+    pairs = zip(value, widths, strict=True)
+    return [answered("start", part, (count, width)).copy() for part, width in pairs]

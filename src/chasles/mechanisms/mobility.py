@@ -13,7 +13,7 @@ from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.ranks import RANK, rank_of, spans
 from chasles.mechanisms.reports import LoopError, Mobility, finite
 from chasles.model import LOOP_JOINTS, Model
-from chasles.model.build import connected
+from chasles.model.build import with_loop
 from chasles.model.spaces import loop_rows
 
 STATES = 8
@@ -96,33 +96,35 @@ def weaker_joints(
     """
     if not any(spare.values()):
         return {}
-    model = model.at(t)
-    rank, offered = _rank(model, q, share), {}
+    model, scales, offered = model.at(t), column_scales(model), {}
+    loops = [replace(model, loops=(loop,), couplings=()) for loop in model.loops]
+    blocks = [_block(part, q) * scales for part in (*loops, replace(model, loops=()))]
+    rank = rank_of(np.concatenate(blocks), share=share)[0]
     for k in reversed(range(len(model.loops))):
         loop = model.loops[k].data
         for kind in _OFFERED if spare[loop.name] else ():
             if LOOP_JOINTS[kind].nv <= model.loops[k].joint.nv:
                 break
-            loops = list(model.source.loops)
-            loops[k] = replace(loop, kind=kind, custom=None)
-            source = replace(model.source, loops=tuple(loops))
-            trial = connected(source, mimic=model.mimics).at(t)
-            if _within(trial, model, k, q) and _rank(trial, q, share) == rank:
-                model, offered[loop.name] = trial, kind
+            trial = with_loop(model, replace(loop, kind=kind, custom=None))
+            if not _within(trial, loops[k], q):
+                continue
+            others = [*blocks[:k], _block(trial, q) * scales, *blocks[k + 1 :]]
+            if rank_of(np.concatenate(others), share=share)[0] == rank:
+                blocks, offered[loop.name] = others, kind
                 break
     return offered
 
 
-def _within(trial: Model, model: Model, k: int, q: np.ndarray) -> bool:
-    """Return True if the forces that loop k transmits in one model are among the other's."""
-    some, all_of = _transmitted(trial, k, q), _transmitted(model, k, q)
+def _within(trial: Model, model: Model, q: np.ndarray) -> bool:
+    """Return True if the forces that the loop of one model transmits are among the other's."""
+    some, all_of = _transmitted(trial, q), _transmitted(model, q)
     left = some - all_of @ np.linalg.lstsq(all_of, some, rcond=None)[0]
     return bool(np.max(np.abs(left), initial=0.0) < 1e-9 * max(1.0, np.max(np.abs(all_of))))
 
 
-def _transmitted(model: Model, k: int, q: np.ndarray) -> np.ndarray:
-    """T of loop k, its columns in coordinates of the successor body: (6, rows)."""
-    loop = model.loops[k]
+def _transmitted(model: Model, q: np.ndarray) -> np.ndarray:
+    """T of the only loop, its columns in coordinates of the successor body: (6, rows)."""
+    (loop,) = model.loops
     T = loop.joint.constraint(
         loop_coordinates(loop, around(model, loop, model.positions(q.tolist())))
     )
@@ -130,11 +132,11 @@ def _transmitted(model: Model, k: int, q: np.ndarray) -> np.ndarray:
     return np.array(columns, dtype=float).reshape(len(columns), 6).T
 
 
-def _rank(model: Model, q: np.ndarray, share: float) -> int:
-    """The rank of the dimensionless matrix of all loops and couplings."""
+def _block(model: Model, q: np.ndarray) -> np.ndarray:
+    """The matrix of a model's loops and couplings, its rows without dimension."""
     K = loop_rows(model, loop_matrix(model, model.positions(q.tolist())), model.movers)
     A = np.array(K, dtype=float).reshape(model.loop_rows, model.nv)
-    return rank_of(row_scales(model)[:, None] * A * column_scales(model), share=share)[0]
+    return np.asarray(row_scales(model)[:, None] * A)
 
 
 # Comparison ---------------------------------------------------------------------------------------

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.doors import wrench_arguments
+from chasles.functions.doors import leading_shape, numbers, wrench_arguments
 from chasles.functions.sensors import checked_sensors
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.model import Model
-from chasles.model.given import a_generator, some_numbers
-from chasles.model.model import suggest
-from chasles.model.sensors import CLOCK, SENSORS, SensorData, slices
+from chasles.model.given import a_generator, some_names, some_numbers
+from chasles.model.sensors import CLOCK, SensorData, slices
 
 _FORCES = ("force", "torque", "force_torque")
 """Kinds that feel the forces of loop joints."""
@@ -45,7 +44,7 @@ def chosen(model: Model, names: str | Sequence[str] | None) -> tuple[SensorData,
     """Sensors by name, in the order given; all if names are None."""
     if names is None:
         return model.source.sensors
-    some = [names] if isinstance(names, str) else list(names)
+    some = some_names("sensors", names, "sense")
     known = {s.name: s for s in model.source.sensors}
     checked_sensors(model, "sense", [name for name in some if name not in known])
     return tuple(known[name] for name in dict.fromkeys(some))
@@ -77,8 +76,18 @@ def sense(
     found = {name: flat[..., place] for name, place in slices(traced).items()}
     if driven := tuple(sensor for sensor in sensors if sensor.traits.of == "control"):
         found |= _driven(mechanism, arrays[:2], controls, driven, threads)
-    clock = np.broadcast_to(t, flat.shape[:-1])[..., None] + 0.0
+    clock = _times(t, flat.shape[:-1])
     return {s.name: clock if s.kind == CLOCK else found[s.name] for s in sensors}
+
+
+def _times(t: Any, lead: tuple[int, ...]) -> np.ndarray:
+    """Return the time (..., 1) of each state."""
+    times = some_numbers("t", t, "sense")
+    try:
+        return np.broadcast_to(times, lead)[..., None] + 0.0
+    except ValueError:
+        problem = f"t has shape {times.shape}, the states have {lead}"
+        raise InputError("E-SENSE-018", problem, part="sense") from None
 
 
 def _driven(
@@ -105,34 +114,36 @@ def exerted(
         forces, f_ext = None, forces
     keys, values = wrench_arguments(model, f_ext)
     named, arrays, counts = list(keys), list(values), dict[str, int]()
+    if forces is not None and not isinstance(forces, list | tuple):
+        problem = f"forces must be {{frame: Wrench}} or ContactForce, not {type(forces).__name__}"
+        raise ArgumentError("E-SENSE-019", problem, part="sense")
     for contact in forces or ():
         if not isinstance(contact, ContactForce):
             problem = f"forces must be {{frame: Wrench}} or ContactForce, not {contact!r:.60}"
             raise ArgumentError("E-SENSE-005", problem, part="sense")
         name = model.frame(contact.link).name
-        point, normal = (
-            some_numbers(f"{word} of a contact", getattr(contact, word), "sense")
-            for word in ("point", "normal")
-        )
-        for at, array in _contact(contact, point, normal):
+        for at, array in _contact(contact):
             counts[name] = counts.get(name, 0) + 1
             named.append(WrenchKey(name, "world", at, counts[name]))
             arrays.append(array)
     return tuple(named), arrays
 
 
-def _contact(contact: ContactForce, point: Any, normal: Any) -> Any:
+def _contact(contact: ContactForce) -> Any:
     """The normal force of a contact, and a wrench about the world's origin for the rest of it."""
-    point, normal = np.broadcast_arrays(point, normal)
+    none = np.zeros(3)
+    parts = {
+        "point": contact.point,
+        "normal": contact.normal,
+        "friction": none if contact.friction is None else contact.friction,
+        "moment": none if contact.moment is None else contact.moment,
+    }
+    found = {word: numbers(f"sense: {word} of a contact", x, 3) for word, x in parts.items()}
+    leading_shape("sense", **found)
+    point, normal, along, turn = np.broadcast_arrays(*found.values())
     yield "contact", np.concatenate([point, normal], axis=-1)
     if contact.friction is None and contact.moment is None:
         return
-    none = np.zeros(3)
-    along, turn = (
-        none if part is None else some_numbers("friction of a contact", part, "sense")
-        for part in (contact.friction, contact.moment)
-    )
-    point, along, turn = np.broadcast_arrays(point, along, turn)
     yield "world", np.concatenate([np.cross(point, along) + turn, along], axis=-1)
 
 
@@ -171,49 +182,3 @@ def _wander(
             keeps * steps[..., k - 1, :] + math.sqrt(1.0 - keeps * keeps) * steps[..., k, :]
         )
     return steps
-
-
-def checked(model: Model, sensor: SensorData) -> SensorData:
-    """A sensor that a user gives, each of its frames and its joint found."""
-    part = f"sensor {sensor.name!r}"
-    if sensor.kind not in SENSORS:
-        problem = f"unknown sensor kind {sensor.kind!r}"
-        raise InputError("E-SENSE-006", problem, suggest(sensor.kind, SENSORS), part=part)
-    on = sensor.traits.on
-    for name in sensor.frames:
-        model.frame(name)
-    if on in ("frame", "link") and not sensor.frame:
-        raise InputError("E-SENSE-007", f"a {sensor.kind} needs frame=", part=part)
-    if on in ("tendon", "actuator"):
-        parts = model.source.rotors if on == "tendon" else model.source.actuators
-        names = {each.name: each for each in parts}
-        if sensor.joint not in names:
-            problem = f"no {on} {sensor.joint!r}"
-            raise InputError("E-SENSE-017", problem, suggest(sensor.joint, names), part=part)
-    if on == "joint":
-        joints = {body.data.name: body.joint for body in model.bodies}
-        if sensor.joint not in joints:
-            problem = f"there is no moving joint {sensor.joint!r}"
-            raise InputError("E-SENSE-008", problem, suggest(sensor.joint, joints), part=part)
-        _check_joint(sensor, joints[sensor.joint])
-    if sensor.kind in ("touch", "inside") and sensor.zone is None:
-        raise InputError("E-SENSE-010", f"a {sensor.kind} sensor needs zone=", part=part)
-    wanted = {"magnetometer": 3, "camera_projection": 4}.get(sensor.kind)
-    if wanted is not None and len(sensor.numbers) != wanted:
-        problem = f"a {sensor.kind} needs {wanted} numbers, not {len(sensor.numbers)}"
-        raise InputError("E-SENSE-011", problem, part=part)
-    if not (sensor.cutoff >= 0.0 and math.isfinite(sensor.cutoff)):
-        raise InputError(
-            "E-SENSE-012", f"cutoff must be non-negative, not {sensor.cutoff}", part=part
-        )
-    return sensor
-
-
-def _check_joint(sensor: SensorData, joint: Any) -> None:
-    """Refuse a sensor of one number unless its joint has one degree of freedom, or is spherical."""
-    ball = sensor.kind in ("joint_quaternion", "joint_angular_velocity")
-    fits = joint.units == ("1",) * 4 if ball else joint.nq == joint.nv == 1
-    if not fits:
-        wanted = "a spherical joint" if ball else "a joint with one degree of freedom"
-        problem = f"a {sensor.kind} needs {wanted}; {sensor.joint!r} is {joint.kind}"
-        raise InputError("E-SENSE-009", problem, part=f"sensor {sensor.name!r}")

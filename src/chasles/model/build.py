@@ -127,6 +127,11 @@ def connected(source: Description, *, mimic: bool) -> Model:
     )
 
 
+def with_loop(model: Model, data: LoopData) -> Model:
+    """The tree of a model with one loop alone, and no coupling."""
+    return replace(model, loops=(_closed(model, data),), couplings=())
+
+
 def _turned(E: Matrix) -> Transform:
     return Transform(Rotation.of(E), Vector.zero())
 

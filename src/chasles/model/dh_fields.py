@@ -139,6 +139,9 @@ TABLE: dict[str, Field] = {
 
 def checked(known: dict[str, Field], key: str, value: Any) -> Any:
     """Return a field's value in its own form, or raise an error that describes valid values."""
+    if key not in known:
+        problem = f"there is no {_cut(key)} here"
+        raise ModelError("E-DH-090", problem, f"give one of {', '.join(known)}")
     try:
         return known[key].convert(value)
     except (TypeError, ValueError, OverflowError):

@@ -59,7 +59,16 @@ class Range(NamedTuple):
         given = f"a {given}" if given.startswith("positive") else given
         return f"{given}, or inf" if self.endless else given
 
-    def fits(self, x: float) -> bool:
+    @property
+    def all_wanted(self) -> str:
+        """The numbers that fit an entry of several, in words."""
+        if self.most < math.inf:
+            return f"numbers from {self.least:g} to {self.most:g}"
+        if self.least < 0.0:
+            return "finite numbers, or inf" if self.endless else "finite numbers"
+        return "positive numbers" if self.positive else "numbers that are not negative"
+
+    def fits(self, x: Any) -> bool:
         """Return True if a number is in the range."""
         if not (self.least < x if self.positive else self.least <= x) or not x <= self.most:
             return False
@@ -230,7 +239,7 @@ class Entry(NamedTuple):
 
 
 def _plain(x: Any, row: Range) -> bool:
-    return isinstance(x, Real) and not isinstance(x, bool) and row.fits(float(x))
+    return isinstance(x, Real) and not isinstance(x, bool) and row.fits(x)
 
 
 def entries(source: Description) -> Iterator[Entry]:
@@ -317,10 +326,9 @@ def check_numbers(source: Description) -> None:
 def _outside(entry: Entry) -> ModelError:
     wrong = next(x for x in entry.numbers if not isinstance(x, Scalar) and not _plain(x, entry.row))
     has = "is" if len(entry.numbers) == 1 else "has the entry"
-    problem, remedy = f"its {entry.name} {has} {wrong!r:.60}", f"give {entry.row.wanted}"
-    if len(entry.numbers) > 1:
-        remedy = "give finite numbers"
-    return faulty("E-MODEL-041", entry.part, problem, remedy)
+    wanted = entry.row.wanted if len(entry.numbers) == 1 else entry.row.all_wanted
+    problem = f"its {entry.name} {has} {wrong!r:.60}"
+    return faulty("E-MODEL-041", entry.part, problem, f"give {wanted}")
 
 
 def reversed_limits(joint: JointData) -> bool:

@@ -370,6 +370,16 @@ def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[...
     return backends.fast_entry(kernel, fallback=fallback, **facts)
 
 
+def checked_parameters(parameters: Any, control: Any) -> int:
+    """Return the number of parameters of a controller; only a function takes any."""
+    count = parameter_count(parameters)
+    if count and (control is None or isinstance(control, BUILT_IN)):
+        problem = "parameters were given, but tau is not a controller"
+        remedy = "give tau as a function of t, q, qd and p"
+        raise ModelError("E-MOTION-018", problem, remedy, part="rollout")
+    return count
+
+
 def parameter_count(parameters: Any) -> int:
     """Return the number of parameters of a controller, from (m,) or (..., m); None for none."""
     if parameters is None:

@@ -304,9 +304,12 @@ def _traced_step(
             if compiled:
                 raise
             why = str(error)
+    if why and plan.parameters is not None:
+        problem = f"a controller with parameters must be compiled, and cannot: {why}"
+        raise ModelError("E-MOTION-161", problem, part="simulate")
     if why:
         rows = Controls() if isinstance(control, Controls) else None
-        made = stepping.prepared(robot, replace(plan, parameters=None), dt, rows)
+        made = stepping.prepared(robot, plan, dt, rows)
     return made, why
 
 

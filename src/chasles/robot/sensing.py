@@ -6,7 +6,8 @@ from typing import Any, Self
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
-from chasles.mechanisms.sensing import ContactForce, checked, chosen, sense, with_errors
+from chasles.mechanisms.given_sensors import checked
+from chasles.mechanisms.sensing import ContactForce, chosen, sense, with_errors
 from chasles.model.given import a_name
 from chasles.model.model import suggest
 from chasles.model.sensors import SensorData
@@ -141,7 +142,8 @@ class Sensing(Editing):
             if not isinstance(sensor, SensorData):
                 problem = f"give SensorData(...), not {type(sensor).__name__}"
                 raise ArgumentError("E-SENSE-004", problem, part="with_sensors")
-            known[sensor.name] = checked(self.model, sensor)
+            made = checked(self.model, sensor)
+            known[made.name] = made
         return self._changed(sensors=tuple(known.values()))
 
     def without_sensors(self, *names: str) -> Self:

@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import Any
 
 from building.published.polynomial import Polynomial
-from building.published.printed import closed_form, lagrange, mass_matrix, newton_euler
+from building.published.printed import closed_form, lagrange, mass_matrix, newton_euler, vectors
 from building.published.printed.counting import Counts, Link, Number, Sheet
 from building.published.printed.newton_euler import State
 from building.published.printed.sensitivities import algorithm_7_1
@@ -45,6 +45,8 @@ BY_METHOD: dict[tuple[str, str], Program] = {
     ("5.3", "Hollerbach, 4x4"): lagrange.algorithm_5_1,
     ("5.3", "Hollerbach, 3x3"): lagrange.algorithm_5_2,
     ("5.3", "Vukobratovic, Li, Kircanski"): closed_form.vukobratovic,
+    ("5.3", "Luh, Walker, Paul"): vectors.algorithm_5_3,
+    ("5.3", "Featherstone"): vectors.algorithm_5_4,
     ("5.3", "algorithm 5.6"): newton_euler.algorithm_5_6,
     ("5.3", "algorithm 5.7"): BY_TABLE["5.1"],
     ("5.3", "the same, optimised"): BY_TABLE["5.2"],

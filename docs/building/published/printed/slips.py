@@ -1,4 +1,4 @@
-"""Where a program written as printed counts otherwise than the book: how much, and why.
+"""Where a program written as printed counts otherwise than the book, or there is none, and why.
 
 All other rows of tables 5.1, 5.2, 6.1, 7.1 and 7.2 are met as printed, in both columns.
 """
@@ -97,6 +97,12 @@ METHODS: dict[str, dict[str, str]] = {
         "where two symbols (4 and 3 each) and the two terms that they make take 10 and 8; print "
         "does not say how, and contradicts itself (992 and 776); with twists of 90 degrees the "
         "program takes 908 and 800",
+        "Luh, Walker, Paul": "the program is algorithm 5.3, which the book prints; print is of the "
+        "recursion of 1980, whose rotations, frames and centres are others, and is cited without "
+        "its equations",
+        "Featherstone": "the program is algorithm 5.4, carried by two screws: its products for "
+        "each link are those of print; print has one sum less for each link, and does not say "
+        "which zeros of the first link it keeps",
         "algorithm 5.6": "print leaves out the three products of gravity that table 5.1 counts, "
         "and has one sum more",
         "the same, optimised": "table 5.2",
@@ -120,3 +126,14 @@ METHODS: dict[str, dict[str, str]] = {
     },
 }
 """Rows of the tables by method, by table and author."""
+
+_CITED = "the formula is cited; the book does not print the equations"
+_FIGURES = "figures for six joints are cited, without a formula and without equations"
+
+_SIX = ("Kazerounian, Gupta", "Wang, Ravani", "Featherstone, articulated bodies")
+
+ALONE: dict[str, dict[str, str]] = {
+    "5.3": dict.fromkeys(("Craig", "Khosla, Neuman", "Li", "Khalil", "Angeles, Ma, Rojas"), _CITED),
+    "6.3": dict.fromkeys(_SIX, _FIGURES),
+}
+"""Rows without a program as printed, and why there is none, by table and author."""

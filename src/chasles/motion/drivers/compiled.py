@@ -10,7 +10,7 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import COMPILING, checked_count
-from chasles.errors import ArgumentError, InputError, ModelError, NotFiniteError
+from chasles.errors import ArgumentError, InputError, NotFiniteError
 from chasles.expr import Program, Variable
 from chasles.functions.doors import leading_shape, refuse
 from chasles.functions.numeric import checked_step
@@ -20,7 +20,7 @@ from chasles.model.given import check_hash, is_finite
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
-from chasles.motion.controllers import BUILT_IN, parameter_count, traced
+from chasles.motion.controllers import checked_parameters, traced
 from chasles.motion.controls import Controls
 from chasles.motion.drivers.places import Place, place_of
 from chasles.motion.options import MOST_STEPS, check_resolution
@@ -100,10 +100,6 @@ class Rollout:
         require_tree(model, "rollout", "use chasles.simulate")
         if dissipation:
             check_tendons(model)
-        if parameters and (control is None or isinstance(control, BUILT_IN)):
-            problem = "parameters were given, but tau is not a controller"
-            remedy = "give tau as a function of t, q, qd and p"
-            raise ModelError("E-MOTION-018", problem, remedy, part="rollout")
         self.model, self.contacts, self.parameters = model, contacts, parameters
         self.control = None if control is None else traced(model, control, parameters)
         self._touching: Program | None = None
@@ -324,7 +320,8 @@ def prepared(
 ) -> Rollout:
     """A compiled step, kept for the next call; again: the controller may have changed, trace it."""
     known_law = callable(control) or isinstance(control, Controls)
-    control, count = control if known_law else None, parameter_count(parameters)
+    control = control if known_law else None
+    count = checked_parameters(parameters, control)
     check_hash("rollout", "dissipation", dissipation)
     pairs = None if contacts is None else given_pairs("rollout", contacts)
     constant, known = None if pairs is None else dt, robot.mechanism.kept

@@ -21,7 +21,7 @@ from chasles.model import Description, Model
 from chasles.model.given import check_hash
 from chasles.motion.contact.pairs import Compliant, Pair, Rigid, given_pairs
 from chasles.motion.contract import Machine
-from chasles.motion.controllers import parameter_count, traced
+from chasles.motion.controllers import checked_parameters, traced
 from chasles.motion.controls import Controls
 from chasles.motion.drivers.compiled import (
     DONE,
@@ -267,8 +267,8 @@ def prepared(
 ) -> Stepped:
     """A compiled step, kept for the next call; again: the controller may have changed, trace it."""
     scene, known = scene_of(robot, plan), robot.mechanism.kept
-    count = parameter_count(plan.parameters)
     control = control if callable(control) or isinstance(control, Controls) else None
+    count = checked_parameters(plan.parameters, control)
     own = (scene.pairs, scene.limits, scene.dissipation, scene.stopped)
     key: Any = (TIME_STEPPING, *own, dt, control, count)
     try:

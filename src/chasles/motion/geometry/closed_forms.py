@@ -23,6 +23,7 @@ from chasles import backends, expr
 from chasles.backends.arrays import call
 from chasles.errors import InputError, said
 from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, is_number, jacobian
+from chasles.model.ranges import LARGEST
 
 Value = Any
 """A float, an array of them, or a symbol: laws and shapes take and give any of the three."""
@@ -140,8 +141,9 @@ def check_places(shape: Any, *names: str) -> None:
 
 def _check(what: str, *lengths: float) -> None:
     """Refuse shapes without extent."""
-    if not all(isinstance(length, Real) and 0.0 < length < math.inf for length in lengths):
-        problem = f"{what} must be positive and finite, not {', '.join(map(str, lengths))}"
+    if not all(isinstance(length, Real) and 0.0 < length <= LARGEST for length in lengths):
+        given = ", ".join(f"{length!r:.60}" for length in lengths)
+        problem = f"{what} must be positive and at most {LARGEST:g}, not {given}"
         raise InputError("E-CONTACT-028", problem)
 
 

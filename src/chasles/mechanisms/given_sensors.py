@@ -1,0 +1,159 @@
+"""Sensors that a user gives, checked: their parts alone, and their places on a mechanism."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from chasles.errors import InputError
+from chasles.mathematics.spatial import Transform
+from chasles.model.given import a_name, a_number, is_finite, some_numbers
+from chasles.model.model import Model, suggest
+from chasles.model.sensors import SENSORS, SURFACES, NoiseData, SensorData, Surface
+
+NUMBERS = {
+    "magnetometer": (3,),
+    "camera_projection": (4,),
+    "frame_quaternion": (0, 4),
+    "joint_limit_position": (0, 1),
+    "joint_limit_velocity": (0, 1),
+    "range": (0, 1),
+    "force": (0, 1),
+    "torque": (0, 1),
+    "force_torque": (0, 1),
+}
+"""Counts of numbers that sensors of a kind may have; any, of kinds that do not use them."""
+
+
+def checked(model: Model, sensor: SensorData) -> SensorData:
+    """Check a sensor that a user gives: its parts, its frames and its joint."""
+    sensor = _with_parts(sensor)
+    part = f"sensor {sensor.name!r:.60}"
+    on = sensor.traits.on
+    for name in sensor.frames:
+        model.frame(name)
+    if on in ("frame", "link") and not sensor.frame:
+        raise InputError("E-SENSE-007", f"a {sensor.kind} needs frame=", part=part)
+    links = {link.name: link for link in model.source.links}
+    if on == "link" and sensor.frame not in links:
+        problem = f"a {sensor.kind} is on a link, and {sensor.frame!r:.60} is not one"
+        raise InputError("E-SENSE-020", problem, suggest(sensor.frame, links), part=part)
+    if on in ("tendon", "actuator"):
+        parts = model.source.rotors if on == "tendon" else model.source.actuators
+        names = {each.name: each for each in parts}
+        if sensor.joint not in names:
+            problem = f"no {on} {sensor.joint!r}"
+            raise InputError("E-SENSE-017", problem, suggest(sensor.joint, names), part=part)
+    if on == "joint":
+        joints = {body.data.name: body.joint for body in model.bodies}
+        if sensor.joint not in joints:
+            problem = f"there is no moving joint {sensor.joint!r}"
+            raise InputError("E-SENSE-008", problem, suggest(sensor.joint, joints), part=part)
+        _check_joint(sensor, joints[sensor.joint])
+    if sensor.kind in ("touch", "inside") and sensor.zone is None:
+        raise InputError("E-SENSE-010", f"a {sensor.kind} sensor needs zone=", part=part)
+    return sensor if on in ("joint", "tendon", "actuator") else replace(sensor, joint="")
+
+
+def _check_joint(sensor: SensorData, joint: Any) -> None:
+    """Refuse a sensor of one number unless its joint has one degree of freedom, or is spherical."""
+    ball = sensor.kind in ("joint_quaternion", "joint_angular_velocity")
+    fits = joint.units == ("1",) * 4 if ball else joint.nq == joint.nv == 1
+    if not fits:
+        wanted = "a spherical joint" if ball else "a joint with one degree of freedom"
+        problem = f"a {sensor.kind} needs {wanted}; {sensor.joint!r} is {joint.kind}"
+        raise InputError("E-SENSE-009", problem, part=f"sensor {sensor.name!r}")
+
+
+def _with_parts(sensor: SensorData) -> SensorData:
+    """Return a sensor whose parts have their types, its numbers floats."""
+    part = f"sensor {a_name('a sensor', sensor.name, 'with_sensors')!r:.60}"
+    for name in ("kind", "frame", "reference", "joint"):
+        a_name(name, getattr(sensor, name), part)
+    if sensor.kind not in SENSORS:
+        problem = f"unknown sensor kind {sensor.kind!r:.60}"
+        raise InputError("E-SENSE-006", problem, suggest(sensor.kind, SENSORS), part=part)
+    for name in ("pose", "reference_pose"):
+        _check_pose(name, getattr(sensor, name), part)
+    if not (sensor.cutoff == 0.0 or (is_finite(sensor.cutoff) and sensor.cutoff > 0.0)):
+        problem = f"cutoff must be non-negative, not {sensor.cutoff!r:.60}"
+        raise InputError("E-SENSE-012", problem, part=part)
+    _check_noise(sensor.noise, sensor.traits.size, part)
+    given = _row("numbers", sensor.numbers, part)
+    wanted = NUMBERS.get(sensor.kind, (len(given),))
+    if len(given) not in wanted:
+        counts = " or ".join(map(str, wanted))
+        problem = f"a {sensor.kind} needs {counts} numbers, not {len(given)}"
+        raise InputError("E-SENSE-011", problem, part=part)
+    seen = sensor.seen
+    if not isinstance(seen, tuple | list):
+        problem = f"seen must be a tuple of Surface(...), not {type(seen).__name__}"
+        raise InputError("E-SENSE-021", problem, part=part)
+    surfaces = tuple(_with_numbers(each, part) for each in seen)
+    zone = None if sensor.zone is None else _with_numbers(sensor.zone, part)
+    return replace(sensor, numbers=given, seen=surfaces, zone=zone, cutoff=float(sensor.cutoff))
+
+
+def _row(name: str, given: Any, part: str) -> tuple[float, ...]:
+    """Return finite numbers as a tuple."""
+    found = some_numbers(name, given, part)
+    if found.ndim != 1 or not all(map(math.isfinite, found.tolist())):
+        problem = f"{name} must be a tuple of finite numbers, not {given!r:.60}"
+        raise InputError("E-SENSE-022", problem, part=part)
+    return tuple(map(float, found.tolist()))
+
+
+def _check_pose(name: str, pose: Any, part: str) -> None:
+    """Refuse anything but a transform of finite numbers."""
+    known = isinstance(pose, Transform)
+    if not known or not all(map(is_finite, (*pose.r, *(x for row in pose.R.rows for x in row)))):
+        problem = f"{name} must be a Transform of finite numbers, not {pose!r:.60}"
+        raise InputError("E-SENSE-023", problem, part=part)
+
+
+def _check_noise(noise: Any, size: int, part: str) -> None:
+    """Refuse negative deviations, a correlation time of zero, and offsets of another size."""
+    if not isinstance(noise, NoiseData):
+        problem = f"noise must be NoiseData(...), not {type(noise).__name__}"
+        raise InputError("E-SENSE-024", problem, part=part)
+    for name in ("deviation", "bias", "drift"):
+        value = getattr(noise, name)
+        if not (is_finite(value) and value >= 0.0):
+            problem = f"{name} of the noise must be non-negative, not {value!r:.60}"
+            raise InputError("E-SENSE-025", problem, part=part)
+    if not a_number("correlation_time", noise.correlation_time, part) > 0.0:
+        problem = f"correlation_time must be positive, not {noise.correlation_time!r:.60}"
+        raise InputError("E-SENSE-026", problem, part=part)
+    if len(_row("offset", noise.offset, part)) not in (0, size):
+        problem = f"offset must have {size} numbers, not {len(noise.offset)}"
+        raise InputError("E-SENSE-027", problem, part=part)
+
+
+def _with_numbers(surface: Any, part: str) -> Surface:
+    """Return a shape whose sizes fit its kind, its numbers floats."""
+    if not isinstance(surface, Surface):
+        problem = f"zone and seen must be Surface(...), not {type(surface).__name__}"
+        raise InputError("E-SENSE-028", problem, part=part)
+    a_name("frame of a surface", surface.frame, part)
+    if a_name("kind of a surface", surface.kind, part) not in SURFACES:
+        problem = f"there is no surface {surface.kind!r:.60}"
+        raise InputError("E-SENSE-029", problem, suggest(surface.kind, SURFACES), part=part)
+    _check_pose("pose of a surface", surface.pose, part)
+    size = [a_number("size of a surface", x, part) for x in _several(surface.size, part)]
+    most = math.inf if surface.kind == "plane" else math.nextafter(math.inf, 0.0)
+    if len(size) != SURFACES[surface.kind] or not all(0.0 < x <= most for x in size):
+        wanted = f"{SURFACES[surface.kind]} positive numbers"
+        problem = f"size of a {surface.kind} must be {wanted}, not {surface.size!r:.60}"
+        raise InputError("E-SENSE-030", problem, part=part)
+    rows = [_row("triangle", each, part) for each in _several(surface.triangles, part)]
+    if any(len(row) != 9 for row in rows) or bool(rows) != (surface.kind == "mesh"):
+        problem = "a mesh has triangles of nine numbers each, and other shapes have none"
+        raise InputError("E-SENSE-031", problem, part=part)
+    return surface._replace(size=tuple(size), triangles=tuple(rows))
+
+
+def _several(given: Any, part: str) -> Any:
+    """Return a tuple or list as it is; refuse anything else."""
+    if not isinstance(given, tuple | list):
+        problem = f"numbers of a surface must be in a tuple, not {type(given).__name__}"
+        raise InputError("E-SENSE-032", problem, part=part)
+    return given
