@@ -44,6 +44,7 @@ EXAMPLES = {
     "bench": ["planar:1", "--batch", "2", "-o", "bench.svg"],
     "convert": ["planar:2", "planar.xml"],
     "reach": ["planar:2", "--pose", "0.5,0,1", "-o", "reach.csv"],
+    "excite": ["planar:1", "--velocity=1", "--effort=9", "--steps=5", "-o", "excited.csv"],
     "trajectory": ["planar:1", "--to", "1", "-o", "move.csv", "--plot", "move.png"],
     "motion": ["planar:1", "swing.csv", "--plot", "swing.png", "-o", "table.csv"],
     "simulate": ["planar:1", "--duration", "0.01", "--overwrite"],

@@ -9,6 +9,7 @@ from chasles.cli.commands.compare import compare
 from chasles.cli.commands.convert import convert
 from chasles.cli.commands.cost import cost
 from chasles.cli.commands.demo import demo
+from chasles.cli.commands.excite import excite
 from chasles.cli.commands.explain import explain
 from chasles.cli.commands.export import export
 from chasles.cli.commands.info import info
@@ -36,6 +37,7 @@ COMMANDS: tuple[Callable[..., Answer], ...] = (
     reach,
     trajectory,
     motion,
+    excite,
     simulate,
     export,
     cache,
