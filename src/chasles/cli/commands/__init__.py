@@ -12,6 +12,7 @@ from chasles.cli.commands.demo import demo
 from chasles.cli.commands.excite import excite
 from chasles.cli.commands.explain import explain
 from chasles.cli.commands.export import export
+from chasles.cli.commands.identify import identify
 from chasles.cli.commands.info import info
 from chasles.cli.commands.lint import lint
 from chasles.cli.commands.motion import motion
@@ -38,6 +39,7 @@ COMMANDS: tuple[Callable[..., Answer], ...] = (
     trajectory,
     motion,
     excite,
+    identify,
     simulate,
     export,
     cache,
