@@ -47,6 +47,7 @@ AREAS = {
     "PEER": "Comparison with other libraries",
     "VERIFY": "Verify",
     "IDENT": "Identification",
+    "LOG": "Logs of measurements",
     "LEARN": "Learning",
     "LINT": "Lint",
     "PLOT": "Plots",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # the names of PUBLIC, for editors and type checkers
     from chasles.errors import ChaslesError, ModelError
     from chasles.exporting import export
     from chasles.functions.doors import Wrench
-    from chasles.identification import Identified, identify
+    from chasles.identification import Excitation, Identified, excite, identify
     from chasles.lint import Finding, lint
     from chasles.mechanisms.reports import (
         ImpossiblePosition,
@@ -46,6 +46,7 @@ __all__ = [
     "DHRow",
     "DHTable",
     "Event",
+    "Excitation",
     "Finding",
     "Identified",
     "ImpossiblePosition",
@@ -69,6 +70,7 @@ __all__ = [
     "conventions",
     "cost",
     "errors",
+    "excite",
     "export",
     "from_dh",
     "homogeneous",
@@ -96,7 +98,7 @@ PUBLIC = {
         "chasles.checks.verify": ("Verification", "verify"),
         "chasles.functions.doors": ("Wrench",),
         "chasles.exporting": ("export",),
-        "chasles.identification": ("Identified", "identify"),
+        "chasles.identification": ("Excitation", "Identified", "excite", "identify"),
         "chasles.lint": ("Finding", "lint"),
         "chasles.mechanisms.reports": (
             "ImpossiblePosition",

@@ -44,6 +44,8 @@ EXAMPLES = {
     "bench": ["planar:1", "--batch", "2", "-o", "bench.svg"],
     "convert": ["planar:2", "planar.xml"],
     "reach": ["planar:2", "--pose", "0.5,0,1", "-o", "reach.csv"],
+    "identify": ["planar:1", "log.csv", "-o", "found.toml", "--report", "found.html"],
+    "excite": ["planar:1", "--velocity=1", "--effort=9", "--steps=5", "-o", "excited.csv"],
     "trajectory": ["planar:1", "--to", "1", "-o", "move.csv", "--plot", "move.png"],
     "motion": ["planar:1", "swing.csv", "--plot", "swing.png", "-o", "table.csv"],
     "simulate": ["planar:1", "--duration", "0.01", "--overwrite"],
@@ -76,6 +78,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(import_module("chasles.cli.commands.view"), "wait", lambda ended: None)
     (tmp_path / "arm.urdf").write_text('<robot name="arm"><link name="base"/></robot>')
     (tmp_path / "swing.csv").write_text("t,joint1.q,joint1.qd,joint1.qdd\n0,0,1,0\n1,1,1,0\n")
+    rows = "".join(f"{k},{k % 3},{k % 2},{k % 5},{k % 7}\n" for k in range(20))
+    (tmp_path / "log.csv").write_text("t,joint1.q,joint1.qd,joint1.qdd,joint1.tau\n" + rows)
     return tmp_path
 
 

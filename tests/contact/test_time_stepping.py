@@ -259,5 +259,5 @@ def test_parameters_need_a_function_that_takes_them():
     def remembers(t, q, qd, p):
         return np.linalg.solve(np.eye(2), np.array([float(x) for x in qd])) * float(p[0])
 
-    with raises("E-MOTION-141"):
+    with raises("E-MOTION-161"):
         arm.simulate(state, state, control=remembers, parameters=np.ones(1), **rest)

@@ -6,6 +6,7 @@ found.report()   # what was found, how surely, and how well it predicts
 """
 
 from chasles.identification.estimate import identify
+from chasles.identification.excitation import Excitation, excite
 from chasles.identification.result import Identified
 
-__all__ = ["Identified", "identify"]
+__all__ = ["Excitation", "Identified", "excite", "identify"]

@@ -1,7 +1,7 @@
 """`chasles.identify`: from measured motions and torques to a robot."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +17,12 @@ from chasles.identification.consistent import (
     prior,
     solved,
 )
+from chasles.identification.equations import Equations
+from chasles.identification.filtering import Smoothing
 from chasles.identification.linear import CHUNK, Base, LinearModel, base, checked_terms, samples
+from chasles.identification.logs import Reader
+from chasles.identification.measured import Measured
+from chasles.identification.measured import arrays as from_positions
 from chasles.identification.regression import HUBER, Factors, Fit, compressed, fitted
 from chasles.identification.result import Identified
 from chasles.model.description import freedom_names
@@ -39,11 +44,19 @@ States = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def identify(
     robot: Robot,
+    data: Any = None,
     *,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tau: Any,
+    q: Any = None,
+    qd: Any = None,
+    qdd: Any = None,
+    tau: Any = None,
+    t: Any = None,
+    smoothing: Smoothing = "low-pass",
+    cutoff: float | None = None,
+    delay: float | Literal["estimate"] = 0.0,
+    columns: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+    skip_bad: bool = False,
     include: Sequence[str] = ("inertia", "damping", "friction"),
     f_ext: Any = None,
     actuated: Sequence[str] | None = None,
@@ -63,13 +76,33 @@ def identify(
     ----------
     robot : Robot
         The robot with its present numbers, which are the prior.
+    data : path, sequence of paths, or table, optional
+        Logs in place of arrays: .csv, .parquet and .arrow files, folders of such, or a table of
+        pandas, xarray or pyarrow. Columns are t, and J.q, J.qd, J.qdd, J.tau of every joint J.
+        Memory stays bounded where velocities and accelerations are in the logs.
     q : array_like, (n, nq)
         Joint positions (rad or m).
-    qd, qdd : array_like, (n, nv)
-        Joint velocities and accelerations.
+    qd, qdd : array_like, (n, nv), optional
+        Joint velocities and accelerations. Without them, give t: they are found from q.
     tau : array_like, (n, nv)
         Joint torques or forces (N m or N). Torques of passive joints, and of a free-floating base,
         are zero. With closed loops, torques of the motors stand at their joints.
+    t : array_like, (n,), optional
+        Times (s).
+    smoothing : {"low-pass", "savitzky-golay", "spline"}
+        Method for velocities and accelerations from positions: a zero-phase low-pass of fourth
+        order and differences, local polynomials, or a smoothing spline.
+    cutoff : float, optional
+        Its cut-off (Hz). By default 1.5 times the highest frequency of the positions with more
+        power than their noise.
+    delay : float or "estimate"
+        Seconds by which logged torques lag behind positions; "estimate" finds them by correlation
+        with the robot's own torques.
+    columns, units : dict, optional
+        Names of the log's columns ({"elbow.q": "pos3"}), and units by quantity or column
+        ({"q": "deg", "t": "ms"}).
+    skip_bad : bool
+        Leave out bad rows and unreadable files of logs; `notes` counts them.
     include : sequence of str
         Terms to identify: "inertia" always; "armature", "damping", "friction" (Coulomb), "offset"
         at joints of one degree of freedom.
@@ -119,19 +152,56 @@ def identify(
     if a_name("loss", loss, "identify") not in ("squares", "huber"):
         problem = f"loss must be 'squares' or 'huber', not {loss!r:.60}"
         raise InputError("E-IDENT-006", problem, part="identify")
+    rng = a_generator(seed, "identify")
+    terms, notes = checked_terms(include), tuple[str, ...]()
+    if data is not None:
+        lag = None if delay == "estimate" else float(delay)
+        reader = Reader(robot, columns or {}, units or {}, skip_bad)
+        logs = Measured(reader, smoothing, cutoff, lag)
+        if len(robot.independent) == robot.nv and loss == "squares" and f_ext is None:
+            return _streamed(robot, terms, logs, data, prior, deviation, rng)
+        parts = list(logs.samples(data))
+        q, qd, qdd, tau = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        notes = logs.notes()
+    elif qd is None or qdd is None:
+        (q, qd, qdd, tau), chosen_cutoff = from_positions(robot, t, q, tau, smoothing, cutoff)
+        notes = (f"velocities and accelerations by {smoothing}, cut-off {chosen_cutoff:.3g} Hz",)
     *given, measured = samples(robot, "identify", q, qd, qdd, tau)
     states = (given[0], given[1], given[2])
-    rng = a_generator(seed, "identify")
-    model = LinearModel(_driven(robot, measured, actuated), checked_terms(include))
+    model = LinearModel(_driven(robot, measured, actuated), terms)
     measured = measured - model.known(*states, f_ext)
     chosen = base(model, rng, states)
     factors = _compressed(model, states, measured)
     fit = fitted(factors, chosen.columns)
     if loss == "huber":
         factors, fit = _robust(model, states, measured, chosen, fit)
-    notes = _notes(model, chosen, fit, len(measured))
+    notes = (*notes, *_notes(model, chosen, fit, len(measured)))
     start, z = _consistent(model, factors, fit, prior, deviation)
     return _result(model, chosen, fit, start, z, len(measured), notes)
+
+
+def _streamed(
+    robot: Robot,
+    terms: tuple[str, ...],
+    logs: Measured,
+    data: Any,
+    kind: Any,
+    deviation: float,
+    rng: np.random.Generator,
+) -> Identified:
+    """Identify from logs of any length: their Gram matrices are all that is kept."""
+    model = LinearModel(robot, terms)
+    none = np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
+    chosen = base(model, rng, none)
+    grams = Equations(model, chosen).total(logs.samples(data))
+    if not grams.count:
+        problem = "there are no samples in the logs"
+        raise InputError("E-IDENT-020", problem, "give logs with rows", part="identify")
+    factors = grams.factors(chosen, model.nominal)
+    fit = fitted(factors, chosen.columns)
+    notes = (*logs.notes(), *_notes(model, chosen, fit, grams.count))
+    start, z = _consistent(model, factors, fit, kind, deviation)
+    return _result(model, chosen, fit, start, z, grams.count, notes)
 
 
 def _driven(robot: Robot, tau: np.ndarray, actuated: Sequence[str] | None) -> Robot:

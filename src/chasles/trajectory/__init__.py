@@ -10,12 +10,14 @@ q, qd, qdd = move(t)                  # t of any shape; move(t, order=3) gives t
 | `spline` | through points, rotations or poses |
 | `trapezoid`, `s_curve` | the fastest within limits of velocity, acceleration and jerk |
 | `line`, `arc` | a frame on straight lines with blends, or on an arc |
+| `fourier` | a Fourier series, as `chasles.excite` chooses it |
 | `time_optimal` | the fastest along a path within limits, those of joint torques included |
 | `join` | one after the other |
 | `load` | from a motion file; `move.save` writes one |
 """
 
 from chasles.trajectory.files import load
+from chasles.trajectory.fourier import fourier
 from chasles.trajectory.joining import join
 from chasles.trajectory.lines import arc, line
 from chasles.trajectory.moves import Move
@@ -28,6 +30,7 @@ __all__ = [
     "Move",
     "arc",
     "cubic",
+    "fourier",
     "join",
     "line",
     "load",

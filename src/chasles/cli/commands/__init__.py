@@ -9,8 +9,10 @@ from chasles.cli.commands.compare import compare
 from chasles.cli.commands.convert import convert
 from chasles.cli.commands.cost import cost
 from chasles.cli.commands.demo import demo
+from chasles.cli.commands.excite import excite
 from chasles.cli.commands.explain import explain
 from chasles.cli.commands.export import export
+from chasles.cli.commands.identify import identify
 from chasles.cli.commands.info import info
 from chasles.cli.commands.lint import lint
 from chasles.cli.commands.motion import motion
@@ -36,6 +38,8 @@ COMMANDS: tuple[Callable[..., Answer], ...] = (
     reach,
     trajectory,
     motion,
+    excite,
+    identify,
     simulate,
     export,
     cache,

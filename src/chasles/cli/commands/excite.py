@@ -1,0 +1,104 @@
+"""The command `chasles excite`."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from rich.console import Console
+from rich.markup import escape
+
+from chasles.cli import command
+from chasles.cli.options import Asked, Overwrite, option
+from chasles.cli.simulate import gains
+from chasles.identification.excitation import Excitation
+from chasles.identification.excitation import excite as found
+from chasles.identification.linear import JOINT_TERMS
+from chasles.plots import move as draw
+from chasles.plots.paper import sheet
+from chasles.robot import Robot
+from chasles.writing import check_target
+
+
+def excite(
+    asked: Asked,
+    output: Annotated[Path, option("The motion file to write (.csv).", "--output", "-o")],
+    duration: Annotated[float, option("Seconds.")] = 10.0,
+    harmonics: Annotated[int, option("Terms of the Fourier series.", min=2)] = 5,
+    include: Annotated[
+        str, option(f"Terms to identify: inertia, {', '.join(JOINT_TERMS)}.", metavar="NAME,...")
+    ] = "inertia,damping,friction",
+    velocity: Annotated[
+        str | None, option("Largest joint velocities (rad/s, m/s). Default: the robot's.")
+    ] = None,
+    acceleration: Annotated[
+        str | None, option("Largest joint accelerations (rad/s², m/s²).")
+    ] = None,
+    effort: Annotated[
+        str | None, option("Largest joint torques (N m, N). Default: the robot's.")
+    ] = None,
+    clearance: Annotated[float, option("Least distance between links, in m.")] = 0.0,
+    ignore_collisions: Annotated[bool, option("Do not check distances between links.")] = False,
+    steps: Annotated[int, option("Steps of improvement.", min=1)] = 400,
+    seed: Annotated[int, option("Seed of random motions.")] = 0,
+    step: Annotated[float, option("Seconds between instants of the file.")] = 0.01,
+    plot: Annotated[Path | None, option("A picture to draw (.png, .svg, .pdf).")] = None,
+    overwrite: Overwrite = False,
+) -> command.Answer:
+    """Find a motion for identification, and write it as a motion file.
+
+    A Fourier series, at rest at both ends, within all limits of the robot.
+
+    Run it on the robot, measure torques, then call `chasles identify`.
+
+    Examples:
+        chasles excite puma560 --velocity 2 --effort 100 -o motion.csv
+        chasles excite robot.urdf --duration 20 --clearance 0.05 -o motion.csv
+    """
+    command.check_new_table(output, overwrite=overwrite)
+    if plot is not None:
+        command.check_new_picture(plot, overwrite=overwrite)
+    robot = asked.robot()
+    check_target(output, overwrite=overwrite)
+    excitation = found(
+        robot,
+        duration=duration,
+        harmonics=harmonics,
+        include=[name.strip() for name in include.split(",")],
+        velocity=gains("--velocity", velocity),
+        acceleration=gains("--acceleration", acceleration),
+        effort=gains("--effort", effort),
+        clearance=None if ignore_collisions else clearance,
+        steps=steps,
+        seed=seed,
+    )
+    excitation.move.save(output, step=step, overwrite=overwrite)
+    files = {"motion": output}
+    if plot is not None:
+        figure, axes = sheet(4, (14.0, 3.3))
+        draw(excitation.move, axes)
+        command.write_picture(figure, plot, overwrite=overwrite)
+        files["plot"] = plot
+    data = {
+        "robot": robot.name,
+        "duration": duration,
+        "condition": excitation.condition,
+        "margins": excitation.margins,
+        "files": files,
+    }
+    return command.Answer(data, partial(_show, robot, excitation, files))
+
+
+def _show(robot: Robot, excitation: Excitation, files: dict[str, Path], console: Console) -> None:
+    """Print the condition number, and what is left of the limits."""
+    console.print(
+        f"[bold]{escape(robot.name)}[/]: {excitation.move.duration:g} s, condition number "
+        f"{excitation.condition:.4g}"
+    )
+    rows = command.table(["limit"], ["left", "unit"])
+    for name, left in excitation.margins.items():
+        metres = name.startswith(("distance", "workspace"))
+        rows.add_row(
+            escape(name), f"{left:.4g}" if metres else f"{left:.1%}", "m" if metres else ""
+        )
+    console.print(rows)
+    command.write_saved(console, files)

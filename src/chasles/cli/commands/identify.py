@@ -1,0 +1,170 @@
+"""The command `chasles identify`."""
+
+import itertools
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from chasles.api import save
+from chasles.cli import command
+from chasles.cli.options import Asked, Overwrite, among, listed, option, repeatable
+from chasles.errors import InputError
+from chasles.identification import Identified
+from chasles.identification import identify as found
+from chasles.identification.equations import Sample
+from chasles.identification.linear import JOINT_TERMS
+from chasles.identification.logs import Reader, files
+from chasles.identification.measured import Measured
+from chasles.identification.report import SHOWN, page
+from chasles.robot import Robot
+from chasles.writing import check_target, store
+
+SMOOTHING = ("low-pass", "savitzky-golay", "spline")
+
+
+def identify(
+    asked: Asked,
+    logs: Annotated[
+        list[Path], typer.Argument(metavar="LOGS...", help=".csv, .parquet, .arrow, or folders.")
+    ],
+    validate: Annotated[
+        list[Path], repeatable("A log that is only predicted; repeatable.", metavar="LOG")
+    ],
+    column: Annotated[
+        list[str], repeatable("A column's name in the logs: elbow.q=pos3.", metavar="NAME=COLUMN")
+    ],
+    unit: Annotated[
+        list[str], repeatable("A unit: q=deg, t=ms, elbow.qd=deg/s.", metavar="NAME=UNIT")
+    ],
+    include: Annotated[
+        str, option(f"Terms to identify: inertia, {', '.join(JOINT_TERMS)}.", metavar="NAME,...")
+    ] = "inertia,damping,friction",
+    output: Annotated[
+        Path | None, option("The robot file to write (.urdf, .xml, .sdf, .toml).", "--output", "-o")
+    ] = None,
+    report: Annotated[Path | None, option("A page with plots to write (.html).")] = None,
+    smoothing: Annotated[
+        str,
+        option(
+            "Rates from positions: low-pass, savitzky-golay, spline.",
+            autocompletion=among(SMOOTHING),
+        ),
+    ] = "low-pass",
+    cutoff: Annotated[float | None, option("Its cut-off in Hz. Default: chosen.")] = None,
+    delay: Annotated[str, option("Seconds that torques lag, or 'estimate'.")] = "0",
+    loss: Annotated[str, option("squares, or huber against outliers.")] = "squares",
+    skip_bad: Annotated[bool, option("Leave out and count bad rows and files.")] = False,
+    overwrite: Overwrite = False,
+) -> command.Answer:
+    """Identify a robot's parameters from logs of motions and torques.
+
+    Columns are t, and J.q, J.qd, J.qdd, J.tau of every joint J (qd, qdd optional).
+
+    Writes a robot file with physically consistent parameters, and a report.
+
+    Examples:
+        chasles identify robot.urdf logs/ -o new.urdf --report report.html
+        chasles identify robot.urdf run.csv --unit q=deg --skip-bad
+    """
+    for path in (output, report):
+        if path is not None:
+            read = [file for log in logs for file in files(log)]
+            check_target(path, overwrite=overwrite, inputs=read)
+    robot = asked.robot()
+    options = {"columns": _pairs("--column", column), "units": _pairs("--unit", unit)}
+    reading: dict[str, Any] = {"smoothing": smoothing, "cutoff": cutoff, "delay": _delay(delay)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # notes say the same
+        paths = [str(path) for path in logs]
+        reading |= {"include": listed([include]), "loss": loss, "skip_bad": skip_bad}
+        result = found(robot, paths, **reading, **options)
+    reader = Reader(robot, options["columns"], options["units"], skip_bad)
+    lag = None if reading["delay"] == "estimate" else reading["delay"]
+    measured = Measured(reader, reading["smoothing"], cutoff, lag)
+    samples = _some(measured, validate or logs)
+    error = _errors(result, samples)
+    written = {}
+    if output is not None:
+        save(result.robot, output, overwrite=overwrite)
+        written["robot"] = output
+    if report is not None:
+        store(report, page(result, samples, validated=bool(validate)), overwrite=overwrite)
+        written["report"] = report
+    data = _data(robot, result, error, written)
+    return command.Answer(data, partial(_show, robot, result, error, written))
+
+
+def _pairs(flag: str, words: list[str]) -> dict[str, str]:
+    """NAME=VALUE pairs."""
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not (name and equals and value):
+            raise InputError("E-CLI-260", f"{word!r} has no =", "give NAME=VALUE", part=flag)
+        found[name] = value
+    return found
+
+
+def _delay(text: str) -> Any:
+    """A number of seconds, or the word that asks for an estimate."""
+    if text == "estimate":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        problem, remedy = f"{text!r} is not a number", "give seconds, or estimate"
+        raise InputError("E-CLI-261", problem, remedy, part="--delay") from None
+
+
+def _some(measured: Measured, logs: list[Path]) -> list[Sample]:
+    """The first samples of logs, as many as a report draws."""
+    taken: list[Sample] = []
+    for sample in itertools.islice(measured.samples([str(path) for path in logs]), 100):
+        taken.append(sample)
+        if sum(len(each[0]) for each in taken) >= SHOWN:
+            break
+    return taken
+
+
+def _errors(result: Identified, samples: list[Sample]) -> list[float]:
+    """The rms error of each torque that the new robot predicts."""
+    q, qd, qdd, tau = (np.concatenate(arrays) for arrays in zip(*samples, strict=True))
+    return [float(x) for x in result.validate(q, qd, qdd, tau)]
+
+
+def _data(
+    robot: Robot, result: Identified, error: list[float], written: dict[str, Path]
+) -> dict[str, Any]:
+    rows = zip(result.names, result.base, result.deviations, strict=True)
+    return {
+        "robot": robot.name,
+        "states": result.samples,
+        "condition": result.condition,
+        "base": [{"name": n, "value": v, "deviation": d} for n, v, d in rows],
+        "noise": dict(zip(robot.independent, result.noise, strict=True)),
+        "error": dict(zip(robot.independent, error, strict=True)),
+        "notes": result.notes,
+        "files": written,
+    }
+
+
+def _show(
+    robot: Robot, result: Identified, error: list[float], written: dict[str, Path], console: Console
+) -> None:
+    """Print how well torques are predicted, notes, and where files are."""
+    console.print(
+        f"[bold]{escape(robot.name)}[/]: {len(result.base)} base parameters from {result.samples} "
+        f"states, condition number {result.condition:.3g}"
+    )
+    rows = command.table(["torque"], ["noise", "error of the new robot"])
+    for name, noise, wrong in zip(robot.independent, result.noise, error, strict=True):
+        rows.add_row(f"[cyan]{escape(name)}[/]", f"{noise:.4g}", f"{wrong:.4g}")
+    console.print(rows)
+    command.write(console, *(f"note: {note}" for note in result.notes))
+    command.write_saved(console, written)

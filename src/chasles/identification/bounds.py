@@ -1,0 +1,166 @@
+"""Limits that a motion must keep: values above zero violate them, with exact gradients.
+
+Every limit gives, at states q, qd, qdd (..., n), violations (..., k): how far a value is beyond its
+limit, as a share of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.functions.doors import numbers
+from chasles.robot import Robot
+
+States = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+ALWAYS = 64
+"""Postures on which pairs of links whose enclosing shapes always overlap are left out."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Limits of a robot's motion.
+
+    lower, upper: positions; velocity, acceleration, effort: largest absolute values (n,), some of
+    them infinite. clearance: least distance (m) between links, and from obstacles; None to ignore
+    them. workspace: boxes (2, 3) of the world in which origins of frames stay.
+    """
+
+    robot: Robot
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    effort: np.ndarray
+    clearance: float | None
+    obstacles: Any
+    workspace: Mapping[str, np.ndarray]
+
+    @property
+    def half(self) -> np.ndarray:
+        """Half ranges of positions, 1 where they are infinite."""
+        width = 0.5 * (self.upper - self.lower)
+        return np.where(np.isfinite(width) & (width > 0.0), width, 1.0)
+
+    def penalty(self, at: States, margin: float) -> tuple[np.ndarray, States]:
+        """Return the sum of squared violations beyond -margin of each motion, and its gradient.
+
+        at: (S, N, n); the sum (S,) is divided by N; its gradient is by q, qd, qdd.
+        """
+        q, qd, qdd = at
+        bars = [np.zeros_like(x) for x in at]
+        total = np.zeros(len(q))
+        bounded = np.isfinite(self.lower) & np.isfinite(self.upper)
+        middle = 0.5 * (np.where(bounded, self.lower, 0.0) + np.where(bounded, self.upper, 0.0))
+        half = np.where(bounded, self.half * (1.0 - margin), np.inf)
+        for k, offset, size in (
+            (0, middle, half),
+            (1, 0.0, self.velocity * (1.0 - margin)),
+            (2, 0.0, self.acceleration * (1.0 - margin)),
+        ):
+            share = (at[k] - offset) / size
+            over = np.maximum(np.abs(share) - 1.0, 0.0)
+            total += np.sum(over**2, axis=(1, 2))
+            bars[k] += 2.0 * over * np.sign(share) / size
+        if np.any(np.isfinite(self.effort)):
+            size = self.effort * (1.0 - margin)
+            share = self.robot.inverse_dynamics(q, qd, qdd) / size
+            over = np.maximum(np.abs(share) - 1.0, 0.0)
+            total += np.sum(over**2, axis=(1, 2))
+            pulled = self._dynamics(q, qd, qdd, 2.0 * over * np.sign(share) / size)
+            bars = [bar + more for bar, more in zip(bars, pulled, strict=True)]
+        for value, by_q in self._places(q, margin):
+            total += value
+            bars[0] += by_q
+        N = q.shape[1]
+        return total / N, (bars[0] / N, bars[1] / N, bars[2] / N)
+
+    @cached_property
+    def _dynamics(self) -> Any:
+        function = self.robot.mechanism.function("inverse_dynamics")
+        return function.pullback(("q", "qd", "qdd"))
+
+    def _places(self, q: np.ndarray, margin: float) -> Any:
+        """Yield squared violations (S,) and gradients by q, of distances and of the workspace."""
+        if self.clearance is not None and len(self._enclosed):
+            scale = 0.1
+            found = self.robot.distance(q, self._enclosed, **self._scene)
+            least = self.clearance + margin * scale
+            over = np.maximum(least - found.distance, 0.0) / scale
+            bad = np.any(over > 0.0, axis=-1)
+            gradient = np.zeros_like(q)
+            if np.any(bad):
+                some = self.robot.distance(q[bad], self._enclosed, **self._scene)
+                gradient[bad] = -np.einsum("rp,rpn->rn", 2.0 * over[bad] / scale, some.gradient)
+            yield np.sum(over**2, axis=(1, 2)), gradient
+        for frame, box in self.workspace.items():
+            place = self.robot.forward_kinematics(q, frame=frame)[..., :3, 3]
+            size = np.maximum(0.5 * (box[1] - box[0]), 1e-3)
+            inside = margin * np.minimum(size, 0.5)
+            low = np.maximum(box[0] + inside - place, 0.0) / size
+            high = np.maximum(place - box[1] + inside, 0.0) / size
+            J = self.robot.jacobian(q, frame=frame)[..., 3:, :]
+            pull = 2.0 * np.einsum("...i,...in->...n", (high - low) / size, J)
+            yield np.sum(low**2 + high**2, axis=(1, 2)), pull
+
+    @cached_property
+    def _scene(self) -> dict[str, Any]:
+        """Options of distances between enclosing shapes, which are compiled."""
+        return {"shapes": self.robot.enclosing_shapes("capsules"), "obstacles": self.obstacles}
+
+    @cached_property
+    def _enclosed(self) -> list[tuple[str, str]]:
+        """Pairs whose enclosing shapes are apart somewhere."""
+        q = self.robot.random(0, size=ALWAYS)
+        found = self.robot.distance(q, **self._scene)
+        apart = np.any(found.distance > self.clearance, axis=0)
+        return [pair for pair, some in zip(found.pairs, apart, strict=True) if some]
+
+    def margins(self, at: States) -> dict[str, float]:
+        """Return by limit what is left of it at states (N, n), as a share; negative: violated.
+
+        That of distances and of the workspace is in m. Distances are those of the file's shapes.
+        """
+        q, qd, qdd = at
+        shares = {
+            "position": np.minimum(q - self.lower, self.upper - q) / self.half,
+            "velocity": 1.0 - np.abs(qd) / self.velocity,
+            "acceleration": 1.0 - np.abs(qdd) / self.acceleration,
+            "torque": 1.0 - np.abs(self.robot.inverse_dynamics(q, qd, qdd)) / self.effort,
+        }
+        found = {name: float(np.min(share)) for name, share in shares.items()}
+        found = {name: least for name, least in found.items() if least < np.inf}
+        if self.clearance is not None:
+            found["distance"] = self._distance(q) - self.clearance
+        for frame, box in self.workspace.items():
+            place = self.robot.forward_kinematics(q, frame=frame)[..., :3, 3]
+            left = np.minimum(place - box[0], box[1] - place)
+            found[f"workspace of {frame}"] = float(np.min(left))
+        return found
+
+    def _distance(self, q: np.ndarray) -> float:
+        """Return the least distance; the file's shapes are asked where enclosing ones touch."""
+        enclosing = self.robot.distance(q, **self._scene).least
+        near = enclosing < self.clearance
+        far = float(np.min(enclosing[~near], initial=np.inf))
+        if not np.any(near):
+            return far
+        exact = self.robot.distance(q[near], obstacles=self.obstacles)
+        return min(far, float(np.min(exact.least)))
+
+
+def checked_workspace(robot: Robot, workspace: Any) -> dict[str, np.ndarray]:
+    """Return boxes (2, 3) by frame."""
+    found = {}
+    for frame, box in (workspace or {}).items():
+        robot.model.frame(frame)
+        corners = numbers(f"excite: workspace[{frame!r}]", box, 3)
+        if corners.shape != (2, 3) or not np.all(corners[0] < corners[1]):
+            problem = f"the workspace of {frame!r} must be two corners, the lower one first"
+            raise InputError("E-IDENT-022", problem, "give (x, y, z), (x, y, z)", part="excite")
+        found[frame] = corners
+    return found

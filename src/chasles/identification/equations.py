@@ -1,0 +1,148 @@
+"""The equations of identification as one compiled program, and their Gram matrices.
+
+Row j of the equations is W_j (beta - beta_0) = e_j: the base regressor's columns that are not zero
+in that row, and the torque beyond that of the robot as it is. The Gram matrix of [W_j, e_j] holds
+all that least squares needs of any number of samples, for any weights of the rows.
+"""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.arrays import Kernel, call
+from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, less, select
+from chasles.functions.programs import program
+from chasles.identification.linear import Base, LinearModel
+from chasles.identification.regression import Factors
+
+BLOCK = 1024
+"""States whose equations are in the processor's cache at once."""
+
+Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""q, qd, qdd and tau of some states."""
+
+
+@dataclass(frozen=True)
+class Grams:
+    """Sums of [W_j, e_j]' [W_j, e_j] over samples (rows, b + 1, b + 1), and how many samples."""
+
+    sums: np.ndarray
+    count: int
+
+    def __add__(self, other: "Grams") -> "Grams":
+        return Grams(self.sums + other.sums, self.count + other.count)
+
+    def factors(self, base: Base, nominal: np.ndarray) -> Factors:
+        """Return triangular factors of [A_j, b_j] for the parameters themselves.
+
+        A_j = W_j K and b_j = e_j + W_j K nominal, with the base's combination K.
+        """
+        rows, size, _ = self.sums.shape
+        lengths = np.sqrt(np.maximum(np.einsum("rii->ri", self.sums), 0.0))
+        lengths[lengths == 0.0] = 1.0
+        unit = self.sums / (lengths[:, :, None] * lengths[:, None, :])
+        values, V = np.linalg.eigh(unit)
+        root = np.sqrt(np.maximum(values, 0.0))[:, :, None] * np.swapaxes(V, 1, 2)
+        R = root * lengths[:, None, :]
+        k = base.combination.shape[1]
+        full = np.zeros((rows, max(size, k + 1), k + 1))
+        full[:, :size, :k] = R[:, :, :-1] @ base.combination
+        full[:, :size, k] = R[:, :, -1] + full[:, :size, :k] @ nominal
+        return Factors(full, np.full(rows, float(self.count)))
+
+
+@dataclass(frozen=True)
+class Equations:
+    """The equations of a tree's linear model on its base parameters."""
+
+    model: LinearModel
+    base: Base
+
+    def _traced(self) -> tuple[Program, list[list[int]]]:
+        """Return the program q, qd, qdd, tau -> [W_j, e_j] of each row, and columns of W_j."""
+        model, arena = self.model.bare.model, Arena(RULES)
+        nq, nv = model.nq, model.nv
+        shapes = {"q": nq, "qd": nv, "qdd": nv, "tau": nv}
+        inputs = [Variable(name, (size,)) for name, size in shapes.items()]
+        given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
+
+        def of(function: str) -> list[Number]:
+            made = program(model, function)
+            return made.applied({v.name: given[v.name] for v in made.inputs}, arena)[0]
+
+        Y, tau = of("regressor"), of("inverse_dynamics")
+        known = self.model.nominal[10 * len(self.model.links) :]
+        count, outputs, places = len(Y) // nv, [], []
+        for j in range(nv):
+            terms = self._terms(j, given)
+            entries = [*Y[count * j : count * (j + 1)], *terms]
+            kept = [k for k, c in enumerate(self.base.columns) if _acts(entries[c])]
+            rest: Number = given["tau"][j] - tau[j]
+            for term, value in zip(terms, known, strict=True):
+                if value and _acts(term):
+                    rest = rest - value * term
+            row = [entries[self.base.columns[k]] for k in kept]
+            outputs.append((Variable(f"row{j}", (len(row) + 1,)), [*row, rest]))
+            places.append(kept)
+        return Program.from_outputs("equations", inputs, outputs), places
+
+    def _terms(self, j: int, given: dict[str, list[Scalar]]) -> list[Number]:
+        """Return row j of the columns of the joints' terms."""
+        qd, found = given["qd"][j], []
+        sign = select(less(0.0, qd), 1.0, select(less(qd, 0.0), -1.0, 0.0))
+        made = {"armature": given["qdd"][j], "damping": qd, "friction": sign, "offset": 1.0}
+        for term in self.model.terms:
+            found += [made[term] if row == j else 0.0 for row in self.model.columns]
+        return found
+
+    @cached_property
+    def _made(self) -> tuple[Kernel, list[np.ndarray]]:
+        traced, places = self._traced()
+        recipe = ("equations", traced.hash)
+        kernel = backends.known(recipe, lambda: traced, backends.USUAL, "float64")
+        kernel = kernel or backends.compile(traced, backends.USUAL, "float64", recipe)
+        return kernel, [np.array([*kept, len(self.base)]) for kept in places]
+
+    def grams(self, sample: Sample) -> Grams:
+        """Return the Gram matrices of samples, on one thread."""
+        kernel, places = self._made
+        nv, size = len(places), len(self.base) + 1
+        own = [np.zeros((len(place), len(place))) for place in places]
+        out = tuple(np.empty((BLOCK, len(place))) for place in places)
+        count = len(sample[0])
+        for first in range(0, count, BLOCK):
+            part = tuple(x[first : first + BLOCK] for x in sample)
+            some = out if len(part[0]) == BLOCK else tuple(each[: len(part[0])] for each in out)
+            call(kernel, "equations", part, some if nv > 1 else some[0], threads=1)
+            for gram, W in zip(own, some, strict=True):
+                gram += W.T @ W
+        sums = np.zeros((nv, size, size))
+        for j, (place, gram) in enumerate(zip(places, own, strict=True)):
+            sums[j, place[:, None], place] = gram
+        return Grams(sums, count)
+
+    def total(self, samples: Iterable[Sample], threads: int = 2) -> Grams:
+        """Return the sum over all samples, which are read one after the other.
+
+        At most one sample for each thread, and one that is read ahead, is in memory.
+        """
+        size = len(self.base) + 1
+        found = Grams(np.zeros((self.model.robot.nv, size, size)), 0)
+        with ThreadPoolExecutor(threads) as pool:
+            waiting = []
+            for sample in samples:
+                waiting.append(pool.submit(self.grams, sample))
+                if len(waiting) > threads:
+                    found = found + waiting.pop(0).result()
+            for each in waiting:
+                found = found + each.result()
+        return found
+
+
+def _acts(entry: Number) -> bool:
+    """Return True if an entry is not always zero."""
+    return isinstance(entry, Scalar) or entry != 0.0

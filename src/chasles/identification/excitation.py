@@ -1,0 +1,397 @@
+"""`chasles.excite`: motions on which parameters can be identified well.
+
+A motion is a Fourier series at rest at both ends. Many random ones are tried at once, the best are
+improved together by gradient steps through the compiled regressor's own derivatives, and the best
+one that keeps all limits on a finer grid is the result (Swevers et al. 1997).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import null_space
+
+from chasles.errors import InputError
+from chasles.functions.doors import check_robot, numbers
+from chasles.identification.bounds import Bounds, States, checked_workspace
+from chasles.identification.linear import Base, LinearModel, base, checked_terms
+from chasles.robot import Robot
+from chasles.trajectory.fourier import Fourier
+from chasles.trajectory.moves import Move
+
+PER_HARMONIC = 20
+"""Samples of a motion in the shortest period of its series."""
+
+FINE = 10
+"""Samples on which limits are checked at the end, for each of those that are optimized."""
+
+BATCH = 64
+"""Motions that are evaluated at once."""
+
+POWERS = (6.0, 40.0)
+"""Sums of powers of eigenvalues stand for the largest and the smallest: at the first step, and at
+the last."""
+
+MARGIN = 0.02
+"""Share of every limit that the search keeps in reserve for instants between its samples."""
+
+TURNING = 0.05
+"""Share of the largest velocity over which the gradient sees the sign of a velocity change."""
+
+INSIDE = 1.0 - 1e-3
+"""Share of limits that a motion on the fine grid may use."""
+
+WEIGHTS = (3.0, 3000.0)
+"""Weight of violated limits, at the first step and at the last."""
+
+RATE, RATE_END, FIRST, SECOND = 0.05, 0.005, 0.9, 0.99
+"""Adam's step at the start and at the end, and its averages (Kingma and Ba 2015)."""
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """A motion on which a robot's parameters can be identified.
+
+    Attributes
+    ----------
+    move : Move
+        The Fourier series, at rest at both ends: `move(t)`, `move.save("motion.csv")`.
+    condition : float
+        Condition number of the base regressor on the motion, columns scaled to unit length.
+    margins : dict
+        By limit, the share of it that is left, at least; of distances and workspaces in m.
+    random : float
+        The least condition number of the random motions that were tried first, which keep limits
+        of positions, velocities and accelerations, and may break the others.
+    """
+
+    move: Move
+    condition: float
+    margins: dict[str, float]
+    random: float
+
+    def __repr__(self) -> str:
+        return f"<Excitation of {self.move.duration:g} s: condition number {self.condition:.4g}>"
+
+
+def excite(
+    robot: Robot,
+    *,
+    duration: float = 10.0,
+    harmonics: int = 5,
+    include: Sequence[str] = ("inertia", "damping", "friction"),
+    velocity: Any = None,
+    acceleration: Any = None,
+    effort: Any = None,
+    clearance: float | None = 0.0,
+    obstacles: Any = None,
+    workspace: Mapping[str, Any] | None = None,
+    starts: int = 1000,
+    improved: int = 16,
+    steps: int = 400,
+    seed: int = 0,
+) -> Excitation:
+    """Find a motion on which the robot's parameters can be identified well.
+
+    A Fourier series, at rest at its ends, that minimizes the condition number of the base
+    parameters' regressor (columns scaled to unit length) within the limits.
+
+    Parameters
+    ----------
+    robot : Robot
+        A robot whose joints have one coordinate each, without loops; its parameters matter for
+        torques only. Positions keep `robot.limits`.
+    duration : float
+        Seconds.
+    harmonics : int
+        Terms of the series.
+    include : sequence of str
+        Terms to identify, as in `chasles.identify`.
+    velocity, acceleration, effort : float or array_like, (nv,), optional
+        Largest absolute joint velocities, accelerations and torques (rad/s, rad/s², N m; m/s, m/s²,
+        N). By default velocities and torques of `robot.limits`, and no limit of accelerations.
+    clearance : float, optional
+        Least distance in m between links, and between links and obstacles; None ignores both.
+    obstacles : dict, optional
+        Obstacles, as in `robot.distance`.
+    workspace : dict, optional
+        {frame: (lower, upper)}: corners of a box of the world in which the frame's origin stays.
+    starts, improved, steps : int
+        Random motions, how many of them are improved, and by how many steps.
+    seed : int
+        Seed of the random motions.
+
+    Returns
+    -------
+    Excitation
+        `move`, `condition`, `margins`.
+
+    Raises
+    ------
+    chasles.errors.InputError
+        If no motion keeps the limits.
+
+    Notes
+    -----
+    Between samples, limits are checked on a grid ten times as fine as that of the search. During
+    the search links are spheres with cylinders around them (`robot.enclosing_shapes`); the file's
+    shapes decide at the end.
+
+    Examples
+    --------
+    >>> found = chasles.excite(chasles.robots.planar(2), velocity=2.0, effort=50.0, steps=50)
+    >>> found.condition < found.random
+    True
+    """
+    check_robot("excite", robot)
+    if robot.nq != robot.nv or len(robot.independent) < robot.nv:
+        problem = "its joints must have one coordinate each, without loops or a floating base"
+        remedy = "excite the open chain, or give measured motions to identify"
+        raise InputError("E-IDENT-021", problem, remedy, part="excite")
+    for name, count in (("harmonics", harmonics), ("starts", starts), ("improved", improved)):
+        if count < (2 if name == "harmonics" else 1):
+            problem = f"{name} is {count}"
+            raise InputError("E-IDENT-011", problem, "give a larger number", part="excite")
+    bounds = _bounds(robot, velocity, acceleration, effort, clearance, obstacles, workspace)
+    model, rng = LinearModel(robot, checked_terms(include)), np.random.default_rng(seed)
+    search = Search(model, base(model, rng, _none(robot)), bounds, harmonics, float(duration))
+    random = search.random(rng, starts)
+    conditions = search.conditions(random)
+    chosen = random[np.argsort(conditions)[:improved]]
+    return search.best(search.improve(chosen, steps), float(np.min(conditions)))
+
+
+def _none(robot: Robot) -> States:
+    """No states: base parameters of a tree are decided on random ones."""
+    return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
+
+
+def _bounds(
+    robot: Robot, velocity: Any, acceleration: Any, effort: Any, clearance: Any, *rest: Any
+) -> Bounds:
+    """Return the limits, checked."""
+    limits, found = robot.limits, {}
+    standard = {
+        "velocity": limits.velocity,
+        "acceleration": np.full(robot.nv, np.inf),
+        "effort": limits.effort,
+    }
+    given = {"velocity": velocity, "acceleration": acceleration, "effort": effort}
+    for name, value in given.items():
+        whole = standard[name] if value is None else np.broadcast_to(value, (robot.nv,))
+        found[name] = numbers(f"excite: {name}", whole, robot.nv).astype(float)
+        if np.any(~(found[name] > 0.0)):
+            problem = f"{name} must be positive"
+            raise InputError("E-IDENT-012", problem, f"give {name}=", part="excite")
+    if not np.all(np.isfinite(found["velocity"])):
+        problem = "some joints have no limit of velocity"
+        raise InputError("E-IDENT-013", problem, "give velocity=", part="excite")
+    obstacles, workspace = rest
+    if clearance is not None and not obstacles and not robot.collision_pairs():
+        clearance = None
+    boxes = checked_workspace(robot, workspace)
+    return Bounds(
+        robot, limits.lower, limits.upper, **found,
+        clearance=clearance, obstacles=obstacles, workspace=boxes,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search among Fourier series; motions are coefficients (S, P, n) of a basis."""
+
+    model: LinearModel
+    base: Base
+    bounds: Bounds
+    harmonics: int
+    duration: float
+
+    @cached_property
+    def modes(self) -> np.ndarray:
+        """Sines, then cosines (2 harmonics, P - 1) of series at rest without acceleration at 0.
+
+        Harmonic k has 1/k of the first one's coefficients, so that velocities are of one size.
+        """
+        k = np.arange(1, self.harmonics + 1)
+        fall, none = 1.0 / k, np.zeros(self.harmonics)
+        free = null_space([np.append(k * fall, none), np.append(none, k**2 * fall)])
+        return np.asarray(np.append(fall, fall)[:, None] * free)
+
+    def shapes(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the basis (N, P) at times, and its first and second rates; the last is 1."""
+        w = 2.0 * np.pi / self.duration * np.arange(1, self.harmonics + 1)
+        s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
+        parts = [np.hstack([s, c]), np.hstack([w * c, -w * s]), -np.hstack([w**2 * s, w**2 * c])]
+        constant = np.ones((len(t), 1))
+        return tuple(  # type: ignore[return-value]
+            np.hstack([part @ self.modes, constant * (k == 0)]) for k, part in enumerate(parts)
+        )
+
+    @cached_property
+    def basis(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The basis at the samples of the search."""
+        count = PER_HARMONIC * self.harmonics
+        return self.shapes(np.arange(count) * (self.duration / count))
+
+    def states(self, theta: np.ndarray) -> States:
+        """Return q, qd, qdd (S, N, n) of motions."""
+        q, qd, qdd = (part @ theta for part in self.basis)
+        return q, qd, qdd
+
+    def random(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Return random motions within limits of positions, velocities and accelerations."""
+        n, bounds = self.model.robot.nv, self.bounds
+        theta = rng.normal(size=(count, self.basis[0].shape[1], n))
+        theta[:, -1] = 0.0
+        q, qd, qdd = self.states(theta)
+        low, high = q.min(axis=1), q.max(axis=1)
+        shares = [
+            (high - low) / (bounds.upper - bounds.lower),
+            np.abs(qd).max(axis=1) / bounds.velocity,
+            np.abs(qdd).max(axis=1) / bounds.acceleration,
+        ]
+        size = np.maximum.reduce(shares)
+        scale = rng.uniform(0.3, 1.0 - MARGIN, size=(count, n)) / size
+        theta *= scale[:, None]
+        lower, upper = bounds.lower - low * scale, bounds.upper - high * scale
+        lower, upper = (
+            np.where(np.isfinite(x), x, s) for x, s in ((lower, -np.pi), (upper, np.pi))
+        )
+        theta[:, -1] = rng.uniform(lower, upper)
+        return theta
+
+    def _columns(self, at: States) -> np.ndarray:
+        """Return the base regressor (S, N nv, b) of motions."""
+        S, (q, qd, qdd) = len(at[0]), (x.reshape(-1, x.shape[-1]) for x in at)
+        A = self.model.matrix(q, qd, qdd)[..., self.base.columns]
+        return A.reshape(S, -1, len(self.base))
+
+    def conditions(self, theta: np.ndarray) -> np.ndarray:
+        """Return the condition number (S,) of each motion."""
+        found = []
+        for first in range(0, len(theta), BATCH):
+            W = self._columns(self.states(theta[first : first + BATCH]))
+            W = W / np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)
+            values = np.linalg.eigvalsh(np.swapaxes(W, 1, 2) @ W)
+            found.append(np.sqrt(values[:, -1] / np.maximum(values[:, 0], 1e-300)))
+        return np.concatenate(found)
+
+    def objective(
+        self, theta: np.ndarray, weight: float, power: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return log condition numbers, made smooth, with penalties (S,), and their gradient."""
+        at = self.states(theta)
+        value, bars = self._excitation(at, power)
+        penalty, more = self.bounds.penalty(at, MARGIN)
+        gradient = sum(
+            part.T @ (bar + weight * other)
+            for part, bar, other in zip(self.basis, bars, more, strict=True)
+        )
+        return value + weight * penalty, np.asarray(gradient)
+
+    def _excitation(self, at: States, p: float) -> tuple[np.ndarray, States]:
+        """Return 1/(2p) log (sum l^p sum l^-p) of the eigenvalues l of W'W, and its gradient.
+
+        With the eigenvectors V, the gradient by W is W V diag(dl) V', through the scaling of its
+        columns; the regressor's compiled pullback carries it on to q, qd and qdd.
+        """
+        W = self._columns(at)
+        length = np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)
+        unit = W / length
+        values, V = np.linalg.eigh(np.swapaxes(unit, 1, 2) @ unit)
+        values = np.maximum(values, 1e-12)
+        top, low = values / values[:, -1:], values[:, :1] / values
+        up, down = np.sum(top**p, axis=1), np.sum(low**p, axis=1)
+        value = 0.5 * (np.log(values[:, -1] / values[:, 0]) + np.log(up * down) / p)
+        share = (top**p / up[:, None] - low**p / down[:, None]) / values
+        P = unit @ (V * share[:, None]) @ np.swapaxes(V, 1, 2)
+        P = (P - unit * np.sum(unit * P, axis=1, keepdims=True)) / length
+        return value, self._pulled(at, P)
+
+    def _pulled(self, at: States, P: np.ndarray) -> States:
+        """Return the gradient by q, qd, qdd of what has the gradient P by the base regressor."""
+        S, N, n = at[0].shape
+        count = 10 * len(self.model.links)
+        full = np.zeros((S * N, n, len(self.model.names)))
+        full[..., self.base.columns] = P.reshape(S * N, n, -1)
+        flat = [np.ascontiguousarray(x.reshape(-1, n)) for x in at]
+        pull = self.model.robot.mechanism.function("regressor").pullback(("q", "qd", "qdd"))
+        bars = list(pull(*flat, np.ascontiguousarray(full[..., :count])))
+        rows = self.model.columns
+        for k, term in enumerate(self.model.terms):
+            first = count + k * len(rows)
+            own = full[:, rows, first + np.arange(len(rows))]
+            if term == "armature":
+                bars[2][:, rows] += own
+            elif term == "damping":
+                bars[1][:, rows] += own
+            elif term == "friction":
+                width = TURNING * self.bounds.velocity[rows]
+                slope = 1.0 / (width * np.cosh(np.clip(flat[1][:, rows] / width, -50, 50)) ** 2)
+                bars[1][:, rows] += own * slope
+        q, qd, qdd = (bar.reshape(S, N, n) for bar in bars)
+        return q, qd, qdd
+
+    def improve(self, theta: np.ndarray, steps: int) -> np.ndarray:
+        """Return motions after gradient steps (Adam), the weight of limits growing."""
+        theta, mean, square = theta.copy(), np.zeros_like(theta), np.zeros_like(theta)
+        scale = np.maximum(np.abs(theta).max(axis=1, keepdims=True), 1e-3)
+        for k in range(steps):
+            part = k / max(steps - 1, 1)
+            weight = WEIGHTS[0] * (WEIGHTS[1] / WEIGHTS[0]) ** part
+            power = POWERS[0] * (POWERS[1] / POWERS[0]) ** part
+            _, gradient = self.objective(theta, weight, power)
+            gradient = gradient * scale
+            mean = FIRST * mean + (1.0 - FIRST) * gradient
+            square = SECOND * square + (1.0 - SECOND) * gradient**2
+            ahead = mean / (1.0 - FIRST ** (k + 1))
+            spread = np.sqrt(square / (1.0 - SECOND ** (k + 1))) + 1e-12
+            rate = RATE * (RATE_END / RATE) ** part
+            theta = theta - rate * scale * ahead / spread
+        return theta
+
+    def within(self, theta: np.ndarray, fine: Sequence[np.ndarray]) -> np.ndarray:
+        """Return motions scaled and moved into limits of positions, velocities, accelerations."""
+        bounds, motion = self.bounds, theta.copy()
+        motion[:, -1] = 0.0
+        q, qd, qdd = (part @ motion for part in fine)
+        low, high = q.min(axis=1), q.max(axis=1)
+        shares = [
+            (high - low) / (bounds.upper - bounds.lower),
+            np.abs(qd).max(axis=1) / bounds.velocity,
+            np.abs(qdd).max(axis=1) / bounds.acceleration,
+        ]
+        scale = INSIDE / np.maximum(np.maximum.reduce(shares), INSIDE)
+        motion *= scale[:, None]
+        motion[:, -1] = np.clip(
+            theta[:, -1], bounds.lower - low * scale, bounds.upper - high * scale
+        )
+        return motion
+
+    def best(self, theta: np.ndarray, random: float) -> Excitation:
+        """Return the best motion that keeps the limits on a finer grid."""
+        count = FINE * PER_HARMONIC * self.harmonics
+        fine = self.shapes(np.arange(count + 1) * (self.duration / count))
+        broken: dict[str, float] = {}
+        theta = self.within(theta, fine)
+        conditions = self.conditions(theta)
+        for k in np.argsort(conditions):
+            q, qd, qdd = (part @ theta[k] for part in fine)
+            margins = self.bounds.margins((q, qd, qdd))
+            broken = {name: left for name, left in margins.items() if left < 0.0}
+            if not broken:
+                return Excitation(self.move(theta[k]), float(conditions[k]), margins, random)
+        worst = min(broken, key=lambda name: broken[name])
+        problem = (
+            f"no motion was found within the limits; {worst} is exceeded by {-broken[worst]:.2g}"
+        )
+        remedy = "give a longer duration, wider limits, or more steps"
+        raise InputError("E-IDENT-014", problem, remedy, part="excite")
+
+    def move(self, theta: np.ndarray) -> Move:
+        """Return the trajectory of coefficients (P, n)."""
+        rows = self.modes @ theta[:-1]
+        sines, cosines = rows[: self.harmonics], rows[self.harmonics :]
+        return Fourier(theta[-1], sines, cosines, self.duration, self.model.robot)

@@ -1,0 +1,164 @@
+"""Velocities and accelerations from measured positions, and the delay of torques.
+
+Positions are smoothed without a shift in time. Torques pass the same low-pass, so that both sides
+of the equations have one bandwidth; samples are then thinned to twice the cut-off, which makes the
+noise of those that are left independent (Gautier 1997).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from scipy.interpolate import make_smoothing_spline
+from scipy.signal import butter, savgol_filter, sosfiltfilt
+
+from chasles.errors import InputError
+
+Smoothing = Literal["low-pass", "savitzky-golay", "spline"]
+
+ORDER, DEGREE = 4, 4
+"""Order of the low-pass in each direction; degree of Savitzky and Golay's polynomials."""
+
+ABOVE = 20.0
+"""Power over that of the noise, from which a frequency counts as motion."""
+
+ROOM = 1.5
+"""Cut-off as a multiple of the highest frequency of the motion."""
+
+LEAST = 20
+"""Samples of a motion, at least."""
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """A motion with its rates, thinned; cutoff in Hz. t (n,), the others (n, nv)."""
+
+    t: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    qdd: np.ndarray
+    tau: np.ndarray
+    cutoff: float
+
+
+def smoothed(
+    t: np.ndarray,
+    q: np.ndarray,
+    tau: np.ndarray,
+    smoothing: Smoothing = "low-pass",
+    cutoff: float | None = None,
+) -> Smoothed:
+    """Return a motion's velocities and accelerations from positions at equal time steps."""
+    if smoothing not in get_args(Smoothing):
+        problem = f"smoothing must be one of {', '.join(get_args(Smoothing))}, not {smoothing!r}"
+        raise InputError("E-IDENT-015", problem, part="identify")
+    if len(t) < LEAST:
+        problem = f"{len(t)} samples are too few for velocities and accelerations"
+        remedy = f"give {LEAST} or more in each motion, or qd and qdd"
+        raise InputError("E-IDENT-016", problem, remedy, part="identify")
+    step = (t[-1] - t[0]) / (len(t) - 1)
+    if np.abs(np.diff(t) - step).max() > 0.2 * step:
+        even = np.linspace(t[0], t[-1], len(t))
+        q, tau, t = _resampled(t, q, even), _resampled(t, tau, even), even
+    nyquist = 0.5 / step
+    chosen = chosen_cutoff(q, step) if cutoff is None else float(cutoff)
+    if not 0.0 < chosen < nyquist:
+        problem = f"the cut-off must lie between 0 and {nyquist:.4g} Hz, not {chosen:.4g}"
+        raise InputError("E-IDENT-017", problem, "give cutoff=", part="identify")
+    place, velocity, acceleration = _METHODS[smoothing](q, step, chosen)
+    ends = min(int(np.ceil(0.5 / (chosen * step))) + 2, len(t) // 8)
+    kept = slice(ends, len(t) - ends, max(int(nyquist / chosen), 1))
+    passed = _low_pass(tau, step, chosen)
+    return Smoothed(t[kept], place[kept], velocity[kept], acceleration[kept], passed[kept], chosen)
+
+
+def _resampled(t: np.ndarray, x: np.ndarray, even: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.interp(even, t, column) for column in x.T])
+
+
+def chosen_cutoff(q: np.ndarray, step: float) -> float:
+    """Return a cut-off in Hz: 1.5 times the highest frequency with more power than the noise.
+
+    The noise is the median of the upper half of the spectrum, in which a motion has no part.
+    """
+    n = len(q)
+    window = np.hanning(n)[:, None]
+    line = np.linspace(0.0, 1.0, n)[:, None]
+    level = q - (q[0] + (q[-1] - q[0]) * line)  # a jump from end to start would look like noise
+    power = np.abs(np.fft.rfft(level * window, axis=0)) ** 2
+    frequency = np.fft.rfftfreq(n, step)
+    noise = np.median(power[len(power) // 2 :], axis=0) / np.log(2.0)
+    moving = np.any(power > ABOVE * np.maximum(noise, 1e-30 * power.max()), axis=1)
+    highest = frequency[np.flatnonzero(moving)[-1]] if np.any(moving) else frequency[1]
+    return float(min(max(ROOM * highest, 4.0 / (n * step)), 0.8 * frequency[-1]))
+
+
+def _low_pass(x: np.ndarray, step: float, cutoff: float) -> np.ndarray:
+    """Butterworth's low-pass, forwards and backwards."""
+    sections = butter(ORDER, cutoff, fs=1.0 / step, output="sos")
+    pad = min(len(x) - 1, int(3.0 / (cutoff * step)) + 10)
+    return np.asarray(sosfiltfilt(sections, x, axis=0, padlen=pad))
+
+
+Rates = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _by_low_pass(q: np.ndarray, step: float, cutoff: float) -> Rates:
+    """Low-pass, then central differences of fourth order."""
+    place = _low_pass(q, step, cutoff)
+    velocity = _difference(place, step)
+    return place, velocity, _difference(velocity, step)
+
+
+def _difference(x: np.ndarray, step: float) -> np.ndarray:
+    """Return rates: of fourth order, at the ends of second order."""
+    rate = np.gradient(x, step, axis=0, edge_order=2)
+    rate[2:-2] = (8.0 * (x[3:-1] - x[1:-3]) - (x[4:] - x[:-4])) / (12.0 * step)
+    return rate
+
+
+def _by_polynomials(q: np.ndarray, step: float, cutoff: float) -> Rates:
+    """Savitzky and Golay, with the window whose cut-off (3 dB) is the one given (Schafer 2011)."""
+    half = int(np.ceil(((DEGREE + 1) / (2.0 * cutoff * step) + 4.6) / 3.2))
+    window = min(max(2 * half + 1, DEGREE + 3), len(q) - 1 + len(q) % 2)
+    made = [savgol_filter(q, window, DEGREE, deriv=k, delta=step, axis=0) for k in range(3)]
+    return made[0], made[1], made[2]
+
+
+def _by_spline(q: np.ndarray, step: float, cutoff: float) -> Rates:
+    """The cubic smoothing spline that halves what has the cut-off's frequency."""
+    t = step * np.arange(len(q))
+    curve = make_smoothing_spline(t, q, lam=1.0 / (step * (2.0 * np.pi * cutoff) ** 4))
+    return curve(t), curve(t, 1), curve(t, 2)
+
+
+_METHODS: dict[str, Callable[[np.ndarray, float, float], Rates]] = {
+    "low-pass": _by_low_pass,
+    "savitzky-golay": _by_polynomials,
+    "spline": _by_spline,
+}
+
+
+def delay(t: np.ndarray, tau: np.ndarray, predicted: np.ndarray, longest: float = 0.1) -> float:
+    """Return by how many seconds measured torques lag behind those that a robot predicts.
+
+    The lag of the largest correlation, summed over joints, between samples by a parabola.
+    """
+    step = (t[-1] - t[0]) / (len(t) - 1)
+    most = max(min(int(longest / step), len(t) // 4), 1)
+    lags = np.arange(-most, most + 1)
+    inside = slice(most, len(t) - most)
+    a = predicted[inside] - predicted[inside].mean(axis=0)
+    size, found = np.maximum(np.linalg.norm(a, axis=0), 1e-300), []
+    for lag in lags:
+        moved = tau[most + lag : len(t) - most + lag]
+        moved = moved - moved.mean(axis=0)
+        length = np.maximum(np.linalg.norm(moved, axis=0), 1e-300)
+        found.append(float(np.sum(np.sum(a * moved, axis=0) / (size * length))))
+    best = int(np.argmax(found))
+    if not 0 < best < len(found) - 1:
+        return float(lags[best] * step)
+    low, here, high = found[best - 1 : best + 2]
+    bend = low - 2.0 * here + high
+    return float((lags[best] + (0.5 * (low - high) / bend if bend else 0.0)) * step)

@@ -1,0 +1,297 @@
+"""Logs of motions and torques: files, folders of files, and tables in memory.
+
+Columns are those of motion files: t (s), and for a joint J J.q, J.qd, J.qdd and J.tau (J.q0, ... of
+joints with several coordinates). `columns=` maps them to other names, `units=` to other units. What
+is wrong with a log is an error that names its file and row, or with skip_bad a count.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import InputError, ModelError, said
+from chasles.formats import motion
+from chasles.model.model import suggest
+from chasles.robot import Robot
+
+SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
+"""Kinds of files by suffix, as pyarrow names them."""
+
+UNITS = {
+    "rad": 1.0,
+    "m": 1.0,
+    "s": 1.0,
+    "N m": 1.0,
+    "N": 1.0,
+    "rad/s": 1.0,
+    "m/s": 1.0,
+    "deg": np.pi / 180.0,
+    "deg/s": np.pi / 180.0,
+    "deg/s2": np.pi / 180.0,
+    "rpm": np.pi / 30.0,
+    "mm": 1e-3,
+    "cm": 1e-2,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "ns": 1e-9,
+    "N mm": 1e-3,
+    "mN m": 1e-3,
+}
+"""Factors to SI units."""
+
+ROWS = 131_072
+"""Rows that are read at once."""
+
+GAP = 5.0
+"""Time steps, in medians, that count as a gap."""
+
+OFTEN = 3.0
+"""Range of a joint, in half ranges from its middle, beyond which its units are doubted."""
+
+
+@dataclass
+class Skipped:
+    """What was left out of logs, by reason."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, reason: str, rows: int) -> None:
+        """Count rows."""
+        self.counts[reason] = self.counts.get(reason, 0) + rows
+
+    def __str__(self) -> str:
+        return ", ".join(f"{reason}: {count}" for reason, count in self.counts.items())
+
+
+@dataclass(frozen=True)
+class Log:
+    """Consecutive samples of one log; first: the number of its first row, from 1."""
+
+    file: str
+    first: int
+    t: np.ndarray | None
+    q: np.ndarray
+    qd: np.ndarray | None
+    qdd: np.ndarray | None
+    tau: np.ndarray
+
+
+def column_names(robot: Robot) -> dict[str, list[str]]:
+    """Return names of columns by quantity: q, qd, qdd, tau."""
+    names = motion.columns(robot.model)
+    return {**names, "tau": [name[: -len("qd")] + "tau" if name.endswith(".qd") else
+                             name.replace(".qd", ".tau") for name in names["qd"]]}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How logs of a robot are read.
+
+    columns: {our name: the log's}. units: {quantity or our name: unit}.
+    """
+
+    robot: Robot
+    columns: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    skip_bad: bool = False
+    skipped: Skipped = field(default_factory=Skipped)
+
+    def __post_init__(self) -> None:
+        names = column_names(self.robot)
+        known = {"t", *names, *(name for some in names.values() for name in some)}
+        for name in (*self.columns, *self.units):
+            if name not in known:
+                raise InputError("E-LOG-001", f"unknown column {name!r}",
+                                 suggest(name, dict.fromkeys(known)), part="logs")  # fmt: skip
+        for unit in self.units.values():
+            if unit not in UNITS:
+                problem = f"unknown unit {unit!r}"
+                raise InputError("E-LOG-002", problem, f"use {', '.join(UNITS)}", part="logs")
+
+    def read(self, data: Any) -> Iterator[Log]:
+        """Yield logs of paths, or of a table of pandas, xarray or pyarrow, block by block."""
+        if isinstance(data, str | os.PathLike):
+            data = [data]
+        if isinstance(data, Sequence):
+            for path in data:
+                for file in files(path):
+                    yield from self._guarded(file)
+            return
+        yield from self._blocks("table", iter([_table(data)]))
+
+    def _guarded(self, file: str) -> Iterator[Log]:
+        """Yield the logs of a file; with skip_bad, a file that cannot be read is counted."""
+        try:
+            yield from self._blocks(file, batches(file))
+        except ModelError:
+            if not self.skip_bad:
+                raise
+            self.skipped.add("unreadable files", 1)
+
+    def _blocks(self, file: str, tables: Iterator[Any]) -> Iterator[Log]:
+        first, last = 1, -np.inf
+        for table in tables:
+            values = self._values(file, table)
+            good = self._good(file, first, last, values)
+            first += len(values["q"])
+            values = {name: array[good] for name, array in values.items()}
+            if not len(values["q"]):
+                continue
+            self._check_units(file, values)
+            t = values["t"][:, 0] if "t" in values else None
+            last = last if t is None else t[-1]
+            rest = {name: values.get(name) for name in ("qd", "qdd")}
+            for part in self._pieces(file, first - len(good), t):
+                some = {name: x if x is None else x[part] for name, x in rest.items()}
+                yield Log(file, first - len(good) + part.start, None if t is None else t[part],
+                          values["q"][part], **some, tau=values["tau"][part])  # fmt: skip
+
+    def _values(self, file: str, table: Any) -> dict[str, np.ndarray]:
+        """Return the quantities of a table in SI units."""
+        there, found = set(table.schema.names), {}
+        for quantity, names in {"t": ["t"], **column_names(self.robot)}.items():
+            wanted = [self.columns.get(name, name) for name in names]
+            missing = [name for name in wanted if name not in there]
+            if missing and (quantity in ("q", "tau") or len(missing) < len(wanted)):
+                remedy = f"add it, or name the log's own with columns={{{names[0]!r}: ...}}"
+                raise ModelError("E-LOG-003", f"there is no column {missing[0]!r}", remedy,
+                                 file=file, line=1)  # fmt: skip
+            if missing:
+                continue
+            found[quantity] = np.column_stack([_numbers(file, table, name) for name in wanted])
+            scale = [UNITS[self.units.get(name, self.units.get(quantity, "rad"))] for name in names]
+            if any(x != 1.0 for x in scale):
+                found[quantity] = found[quantity] * np.array(scale)
+        return found
+
+    def _good(
+        self, file: str, first: int, last: float, values: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """Return which rows can be used; without skip_bad, one that cannot is an error."""
+        good = np.ones(len(values["q"]), bool)
+        for name, array in values.items():
+            bad = ~np.all(np.isfinite(array), axis=1)
+            self._tell(file, first, bad & good, "E-LOG-004", f"{name} is not a finite number",
+                       "remove the row, or fill it", "values that are not finite")  # fmt: skip
+            good &= ~bad
+        if "t" in values:
+            t = np.where(good, values["t"][:, 0], -np.inf)
+            before = np.maximum.accumulate(np.append(last, t))[:-1]
+            for bad, code, problem, reason in (
+                (good & (t == before), "E-LOG-005", "the time is repeated", "repeated times"),
+                (good & (t < before), "E-LOG-006", "the time decreases", "unsorted times"),
+            ):
+                remedy = "sort the rows by time, and keep one of each"
+                self._tell(file, first, bad, code, problem, remedy, reason)
+                good &= ~bad
+        return good
+
+    def _tell(
+        self, file: str, first: int, bad: np.ndarray, code: str, problem: str, remedy: str,
+        reason: str,
+    ) -> None:  # fmt: skip
+        if not np.any(bad):
+            return
+        if not self.skip_bad:
+            row = first + int(np.argmax(bad))
+            raise ModelError(code, problem, f"{remedy}, or give --skip-bad", file=file, line=row)
+        self.skipped.add(reason, int(bad.sum()))
+
+    def _check_units(self, file: str, values: Mapping[str, np.ndarray]) -> None:
+        """Doubt the units of a joint whose positions are far beyond its limits."""
+        limits, q = self.robot.limits, values["q"]
+        bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
+        low, high = np.where(bounded, limits.lower, -1.0), np.where(bounded, limits.upper, 1.0)
+        half = np.where(bounded, np.maximum(0.5 * (high - low), 1e-9), np.inf)
+        share = np.abs(q - 0.5 * (low + high)) / half
+        worst = share.max(axis=0)
+        if worst.max(initial=0.0) > OFTEN:
+            k = int(np.argmax(worst))
+            row = int(np.argmax(share[:, k]))
+            name = column_names(self.robot)["q"][k]
+            problem = f"{name} is {q[row, k]:.4g}, far beyond the joint's limits"
+            remedy = f"give its unit: units={{{name!r}: 'deg'}}"
+            raise ModelError("E-LOG-007", problem, remedy, file=file, line=row + 1)
+
+    def _pieces(self, file: str, first: int, t: np.ndarray | None) -> Iterator[slice]:
+        """Yield the parts of a block between gaps in time."""
+        count = 0 if t is None else len(t)
+        if t is None or count < 3:
+            yield slice(0, None if t is None else count)
+            return
+        steps = np.diff(t)
+        gaps = np.flatnonzero(steps > GAP * np.median(steps)) + 1
+        if len(gaps) and not self.skip_bad:
+            problem = f"there is a gap of {steps[gaps[0] - 1]:.4g} s before this row"
+            remedy = "split the log there, or give --skip-bad"
+            raise ModelError("E-LOG-008", problem, remedy, file=file, line=first + int(gaps[0]))
+        if len(gaps):
+            self.skipped.add("gaps", len(gaps))
+        for low, high in zip([0, *gaps], [*gaps, count], strict=True):
+            yield slice(int(low), int(high))
+
+
+def files(path: str | os.PathLike[str]) -> list[str]:
+    """Return the log files of a path: itself, or all below a folder, in order."""
+    place = Path(path)
+    if not place.is_dir():
+        if place.suffix.lower() not in SUFFIXES:
+            remedy = f"give {', '.join(SUFFIXES)} or a folder of such"
+            raise ModelError("E-LOG-009", "unknown kind of log", remedy, file=path)
+        return [os.fspath(place)]
+    found = sorted(p for p in place.rglob("*") if p.suffix.lower() in SUFFIXES)
+    if not found:
+        raise ModelError("E-LOG-010", "there are no logs in this folder",
+                         f"give a folder with {', '.join(SUFFIXES)}", file=path)  # fmt: skip
+    return [os.fspath(p) for p in found]
+
+
+def batches(file: str) -> Iterator[Any]:
+    """Yield record batches of a file, at most `ROWS` rows each, with bounded memory."""
+    try:
+        import pyarrow
+        from pyarrow import dataset
+    except ImportError:
+        remedy = "pip install 'chasles[data]', or give arrays"
+        raise ModelError("E-LOG-011", "logs need pyarrow", remedy, file=file) from None
+    kind = SUFFIXES[Path(file).suffix.lower()]
+    try:
+        opened = dataset.dataset(file, format=kind)
+        options = {"batch_size": ROWS, "batch_readahead": 2, "fragment_readahead": 1}
+        yield from opened.scanner(**options).to_batches()
+    except (pyarrow.ArrowException, OSError) as error:
+        problem = f"the file is truncated, or is not a {kind} table ({said(error)})"
+        raise ModelError("E-LOG-012", problem, "write it again, or give --skip-bad",
+                         file=file) from None  # fmt: skip
+
+
+def _table(data: Any) -> Any:
+    """Return a table of pyarrow: of itself, a data frame, a data set of xarray or a mapping."""
+    import pyarrow
+
+    if isinstance(data, pyarrow.Table):
+        return data.combine_chunks()
+    if hasattr(data, "to_dataframe"):  # xarray
+        data = data.to_dataframe().reset_index()
+    if hasattr(data, "columns") and hasattr(data, "dtypes"):  # pandas
+        return pyarrow.Table.from_pandas(data, preserve_index=False).combine_chunks()
+    if isinstance(data, Mapping):
+        return pyarrow.table({name: np.asarray(x, float) for name, x in data.items()})
+    problem = f"logs must be paths or a table, not {type(data).__name__}"
+    raise InputError("E-LOG-013", problem, "give a data frame, or files", part="identify")
+
+
+def _numbers(file: str, table: Any, name: str) -> np.ndarray:
+    """Return a column as doubles; what is missing is NaN."""
+    column = table.column(name)
+    try:
+        return np.asarray(column.to_numpy(zero_copy_only=False), float)
+    except TypeError:
+        return np.asarray(column.to_numpy(), float)
+    except ValueError:
+        problem = f"column {name!r} does not have numbers"
+        raise ModelError("E-LOG-014", problem, "write numbers", file=file, line=1) from None

@@ -1,0 +1,102 @@
+"""An identification as one HTML page: torques, residuals, parameters, validation."""
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import escaped
+from chasles.identification.equations import Sample
+from chasles.identification.result import Identified
+
+SHOWN = 2000
+"""Samples that are drawn, at most."""
+
+STYLE = (
+    "body{font:15px sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"
+    "table{border-collapse:collapse}td,th{padding:.2em .8em;text-align:right;"
+    "border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}img{max-width:100%}"
+)
+
+
+def page(found: Identified, samples: Sequence[Sample], *, validated: bool) -> str:
+    """Return the page; samples: of the logs, or with `validated` of logs that were left out."""
+    robot = found.model.robot
+    what = "Validation on logs that were left out" if validated else "Torques of the logs"
+    q, qd, qdd, tau = (np.concatenate(x)[:SHOWN] for x in zip(*samples, strict=True))
+    predicted, measured = found.predict(q, qd, qdd), found.model.rows(q, tau)
+    error = np.sqrt(np.mean((predicted - measured) ** 2, axis=0))
+    names = robot.independent
+    parts = [
+        f"<h1>Identification of {_text(robot.name)}</h1>",
+        f"<p>{len(found.base)} base parameters from {found.samples} states; condition number "
+        f"{found.condition:.3g}.</p>",
+        *(f"<p>Note: {_text(note)}.</p>" for note in found.notes),
+        f"<h2>{what}</h2>",
+        _table(
+            ("torque", "noise of the fit", "rms error of the new robot"),
+            [
+                (name, f"{a:.4g}", f"{b:.4g}")
+                for name, a, b in zip(names, found.noise, error, strict=True)
+            ],
+        ),
+        _picture(names, predicted, measured),
+        "<h2>Base parameters</h2>",
+        _parameters(found),
+    ]
+    body = "\n".join(parts)
+    title = f"Identification of {_text(robot.name)}"
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+    )
+
+
+def _text(value: str) -> str:
+    return html.escape(escaped(value))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["<table><tr>" + "".join(f"<th>{_text(cell)}</th>" for cell in head) + "</tr>"]
+    lines += ["<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in rows]
+    return "\n".join([*lines, "</table>"])
+
+
+def _parameters(found: Identified) -> str:
+    """Return base parameters before and after, with intervals of three standard deviations."""
+    before = found.combination @ found.model.nominal
+    rows = [
+        (name, f"{old:.4g}", f"{value:.4g}", f"{value - 3 * d:.4g} to {value + 3 * d:.4g}")
+        for name, old, value, d in zip(
+            found.names, before, found.base, found.deviations, strict=True
+        )
+    ]
+    return _table(("parameter", "before", "after", "99.7 % interval"), rows)
+
+
+def _picture(names: Sequence[str], predicted: np.ndarray, measured: np.ndarray) -> str:
+    """Return plots of measured and predicted torques, and residuals, as an image in the page."""
+    from matplotlib.figure import Figure
+
+    count = len(names)
+    figure = Figure(figsize=(11.0, 2.2 * count), layout="constrained")
+    axes: Any = figure.subplots(count, 2, squeeze=False, sharex=True)
+    for k, name in enumerate(names):
+        left, right = axes[k]
+        left.plot(measured[:, k], "0.6", label="measured")
+        left.plot(predicted[:, k], "C0", linewidth=0.9, label="predicted")
+        left.set_ylabel(name)
+        right.plot(measured[:, k] - predicted[:, k], "C3", linewidth=0.7)
+    axes[0, 0].legend(loc="upper right")
+    axes[0, 0].set_title("torque (N m or N)")
+    axes[0, 1].set_title("residual (N m or N)")
+    for axis in axes[-1]:
+        axis.set_xlabel("sample")
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=80)
+    coded = base64.b64encode(stream.getvalue()).decode()
+    alt = "measured and predicted torques, and their differences"
+    return f'<img alt="{alt}" src="data:image/png;base64,{coded}">'

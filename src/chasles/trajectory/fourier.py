@@ -1,0 +1,98 @@
+"""Fourier series of time: periodic motions that excite a robot's dynamics."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.functions.doors import check_robot
+from chasles.model.given import some_numbers
+from chasles.robot import Robot
+from chasles.trajectory.given import all_finite, finite, positive
+from chasles.trajectory.moves import Array, Move
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fourier(Move):
+    """center + sum over k of sines[k-1] sin(k w t) + cosines[k-1] cos(k w t), w = 2 pi / duration.
+
+    center (n,); sines, cosines (harmonics, n).
+    """
+
+    center: np.ndarray
+    sines: np.ndarray
+    cosines: np.ndarray
+    duration: float
+    robot: Robot | None = None
+    periodic: bool = False
+
+    def inside(self, t: np.ndarray, order: int) -> tuple[np.ndarray, ...]:
+        w = 2.0 * np.pi / self.duration * np.arange(1, len(self.sines) + 1)
+        angle = t[..., None] * w
+        s, c, found = np.sin(angle), np.cos(angle), []
+        for _ in range(order + 1):
+            found.append(s @ self.sines + c @ self.cosines)
+            s, c = w * c, -w * s
+        found[0] = found[0] + self.center
+        return tuple(found)
+
+
+def fourier(
+    center: Array,
+    sines: Array,
+    cosines: Array,
+    *,
+    duration: float,
+    robot: Robot | None = None,
+    periodic: bool = False,
+) -> Move:
+    """Return a Fourier series: center + sum of sines_k sin(k w t) + cosines_k cos(k w t).
+
+    Parameters
+    ----------
+    center
+        The constant term (n,).
+    sines, cosines
+        Coefficients (harmonics, n) of the harmonics k = 1, 2, ... of w = 2 pi / duration.
+    duration
+        The period, in s.
+    robot
+        The robot that moves; its joints have one coordinate each, and no loops.
+    periodic
+        True lets the motion go on after its end.
+
+    Returns
+    -------
+    Move
+        `move(t)` gives positions, velocities and accelerations.
+
+    Notes
+    -----
+    It is at rest at its ends if the sum of k sines_k is zero; its accelerations are zero there if
+    the sum of k² cosines_k is. `chasles.excite` chooses the coefficients (Swevers et al. 1997).
+
+    Examples
+    --------
+    >>> move = chasles.trajectory.fourier([0.0], [[2.0], [-1.0]], [[0.0], [0.0]], duration=1.0)
+    >>> move(0.0)[1]
+    array([0.])
+    """
+    part = "fourier"
+    middle = finite("center", center, None if robot is None else robot.nq, part)
+    if robot is not None:
+        check_robot(part, robot)
+        if robot.nq != robot.nv or len(robot.independent) < robot.nv:
+            problem = "a Fourier series needs joints with one coordinate each, and no loops"
+            raise InputError("E-PATH-055", problem, "use spline", part=part)
+    rows = []
+    for what, given in (("sines", sines), ("cosines", cosines)):
+        found = all_finite(what, some_numbers(what, given, part).astype(float), part)
+        if found.ndim != 2 or found.shape[1] != len(middle):
+            problem = f"{what} must have shape (harmonics, {len(middle)}), not {found.shape}"
+            raise InputError("E-PATH-056", problem, part=part)
+        rows.append(found)
+    if len(rows[0]) != len(rows[1]):
+        problem = f"{len(rows[0])} sines and {len(rows[1])} cosines"
+        raise InputError("E-PATH-057", problem, "give as many of each", part=part)
+    period = positive("duration", duration, part)
+    return Fourier(middle, rows[0], rows[1], period, robot, periodic)

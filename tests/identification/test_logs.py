@@ -1,0 +1,284 @@
+"""Identification from logs: files, tables, missing rates, delays, and bad logs."""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.csv
+import pytest
+from pyarrow import parquet
+from support import raises
+
+import chasles
+from chasles.identification import filtering
+from chasles.identification.logs import column_names
+
+STEP = 0.002
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
+def fourier(seed: int, n: int, count: int = 4000) -> tuple[np.ndarray, ...]:
+    """Times, and positions with their exact rates."""
+    rng, t = np.random.default_rng(seed), STEP * np.arange(count)
+    sines, cosines = 0.6 * rng.normal(size=(2, 5, n)) / np.arange(1, 6)[:, None]
+    period = STEP * count
+    move = chasles.trajectory.fourier(np.zeros(n), sines, cosines, duration=period, periodic=True)
+    return (t, *move(t))
+
+
+def table(robot: chasles.Robot, seed: int = 0, count: int = 4000) -> dict[str, np.ndarray]:
+    """A log of a robot: its true motion and torques with noise."""
+    t, q, qd, qdd = fourier(seed, robot.nv, count)
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    tau = tau + 0.01 * tau.std(axis=0) * np.random.default_rng(seed + 1).normal(size=tau.shape)
+    names, found = column_names(robot), {"t": t}
+    for quantity, array in (("q", q), ("qd", qd), ("qdd", qdd), ("tau", tau)):
+        found |= dict(zip(names[quantity], array.T, strict=True))
+    return found
+
+
+def write(path: Path, log: dict[str, Any]) -> Path:
+    made = pyarrow.table(log)
+    if path.suffix == ".parquet":
+        parquet.write_table(made, path)
+    elif path.suffix == ".arrow":
+        with pyarrow.ipc.new_file(path, made.schema) as writer:
+            writer.write_table(made)
+    else:
+        pyarrow.csv.write_csv(made, path)
+    return path
+
+
+ROBOT = chasles.robots.planar(3)
+
+
+def direct(log: dict[str, np.ndarray], **options: Any) -> Any:
+    names = column_names(ROBOT)
+    arrays = {x: np.column_stack([log[name] for name in names[x]]) for x in names}
+    return chasles.identify(ROBOT, **arrays, **options)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+def test_files_give_what_arrays_give(suffix: str, tmp_path: Path) -> None:
+    """Gram matrices of a compiled program beside triangular factors of the regressor."""
+    logs = [table(ROBOT, seed) for seed in (0, 5)]
+    folder = tmp_path / "logs"
+    (folder / "day=1").mkdir(parents=True)
+    write(folder / f"a{suffix}", logs[0])
+    write(folder / "day=1" / f"b{suffix}", logs[1])
+    both = {name: np.concatenate([log[name] for log in logs]) for name in logs[0]}
+    terms = ["inertia", "armature", "damping", "friction", "offset"]
+    found, expected = chasles.identify(ROBOT, folder, include=terms), direct(both, include=terms)
+    assert found.samples == expected.samples == 8000
+    np.testing.assert_allclose(found.base, expected.base, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found.noise, expected.noise, rtol=1e-6)
+    np.testing.assert_allclose(found.deviations, expected.deviations, rtol=1e-6)
+    np.testing.assert_allclose(found.vector, expected.vector, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", ["low-pass", "savitzky-golay", "spline"])
+def test_positions_alone(smoothing: Any) -> None:
+    """Noisy positions without rates: torques of new motions are predicted."""
+    t, q, qd, qdd = fourier(3, ROBOT.nv)
+    rng = np.random.default_rng(4)
+    tau = ROBOT.inverse_dynamics(q, qd, qdd)
+    size = tau.std(axis=0)
+    tau = tau + 0.01 * size * rng.normal(size=tau.shape)
+    noisy = q + 1e-5 * rng.normal(size=q.shape)
+    options: dict[str, Any] = {"include": ["inertia"], "smoothing": smoothing}
+    found = chasles.identify(ROBOT, q=noisy, tau=tau, t=t, **options)
+    _, *new = fourier(9, ROBOT.nv)
+    exact = ROBOT.inverse_dynamics(*new)
+    assert np.all(found.validate(*new, exact) < 0.02 * exact.std(axis=0))
+    assert "cut-off" in found.notes[0]
+
+
+def test_the_cut_off_lies_above_the_motion() -> None:
+    """Its fastest term has 5 / 8 s = 0.625 Hz; noise begins far above."""
+    _, q, *_ = fourier(3, 3)
+    noisy = q + 1e-5 * np.random.default_rng(0).normal(size=q.shape)
+    assert 0.6 < filtering.chosen_cutoff(noisy, STEP) < 5.0
+
+
+def test_a_delay_is_found() -> None:
+    log = table(ROBOT)
+    for name in column_names(ROBOT)["tau"]:
+        log[name] = np.interp(log["t"] - 0.013, log["t"], log[name])
+    found = chasles.identify(ROBOT, log, delay="estimate", include=["inertia"])
+    lag = float(next(note for note in found.notes if "lag" in note).split()[3])
+    np.testing.assert_allclose(lag, 13.0, atol=0.3)
+    assert np.all(found.noise < 0.5 * chasles.identify(ROBOT, log, include=["inertia"]).noise)
+
+
+def test_names_and_units_of_a_log(tmp_path: Path) -> None:
+    log = table(ROBOT)
+    names = column_names(ROBOT)
+    other = {"t": 1e3 * log["t"]}
+    for quantity in names:
+        for k, name in enumerate(names[quantity]):
+            other[f"{quantity}_{k}"] = log[name] * (1.0 if quantity == "tau" else 180.0 / np.pi)
+    columns = {name: f"{x}_{k}" for x in names for k, name in enumerate(names[x])}
+    units = {"t": "ms", "q": "deg", "qd": "deg/s", "qdd": "deg/s2"}
+    path = write(tmp_path / "log.parquet", other)
+    found = chasles.identify(ROBOT, path, columns=columns, units=units)
+    np.testing.assert_allclose(found.base, direct(log).base, rtol=1e-6, atol=1e-9)
+
+
+def spoiled(kind: str, log: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    log = {name: array.copy() for name, array in log.items()}
+    one, two = ROBOT.joints[:2]
+    if kind == "missing":
+        del log[f"{one}.tau"]
+    elif kind == "nan":
+        log[f"{one}.q"][17] = np.nan
+    elif kind == "repeated":
+        log["t"][21] = log["t"][20]
+    elif kind == "unsorted":
+        log["t"][[30, 31]] = log["t"][[31, 30]]
+    elif kind == "gap":
+        log["t"][40:] += 1.0
+    elif kind == "units":
+        log[f"{one}.qd"] *= 180.0 / np.pi
+    else:
+        quantity = {"swapped torques": "tau", "swapped rates": "qd"}[kind]
+        a, b = f"{one}.{quantity}", f"{two}.{quantity}"
+        log[a], log[b] = log[b], log[a]
+    return log
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "line"),
+    [
+        ("missing", "E-LOG-003", 1),
+        ("nan", "E-LOG-004", 18),
+        ("repeated", "E-LOG-005", 22),
+        ("unsorted", "E-LOG-006", 32),
+        ("gap", "E-LOG-008", 41),
+        ("units", "E-LOG-018", 1),
+        ("swapped rates", "E-LOG-017", 1),
+    ],
+)
+def test_bad_logs_are_named(kind: str, code: str, line: int, tmp_path: Path) -> None:
+    path = write(tmp_path / "bad.parquet", spoiled(kind, table(ROBOT)))
+    with raises(code, "bad.parquet") as caught:
+        chasles.identify(ROBOT, path)
+    assert caught.value.line == line
+    assert caught.value.remedy
+
+
+def test_swapped_torques(tmp_path: Path) -> None:
+    """On an arm whose joints have torques that do not resemble each other."""
+    robot = chasles.robots.puma560()
+    log = table(robot)
+    log["joint2.tau"], log["joint3.tau"] = log["joint3.tau"], log["joint2.tau"]
+    log["joint1.tau"], log["joint2.tau"] = log["joint2.tau"], log["joint1.tau"]
+    _, q, qd, qdd = fourier(0, 6)
+    found = robot.inverse_dynamics(q, qd, qdd)
+    from chasles.identification import measured
+
+    assert measured._swapped(found, found) is None
+    assert measured._swapped(found, found[:, [2, 1, 0, 3, 4, 5]]) == (0, 2)
+
+
+def test_positions_in_degrees_are_doubted() -> None:
+    robot = chasles.robots.puma560()
+    if not np.all(np.isfinite(robot.limits.upper)):
+        pytest.skip("the robot has no limits")
+    log = table(robot)
+    log["joint1.q"] = np.degrees(log["joint1.q"])
+    with raises("E-LOG-007", "joint1.q"):
+        chasles.identify(robot, log)
+
+
+def test_bad_rows_and_files_are_counted(tmp_path: Path) -> None:
+    log = table(ROBOT)
+    for kind in ("nan", "repeated", "gap"):
+        log = spoiled(kind, log)
+    write(tmp_path / "a.parquet", log)
+    whole = write(tmp_path / "b.parquet", table(ROBOT, 5)).read_bytes()
+    (tmp_path / "b.parquet").write_bytes(whole[: len(whole) // 2])
+    with raises("E-LOG-012", "b.parquet", "truncated"):
+        chasles.identify(ROBOT, tmp_path / "b.parquet")
+    found = chasles.identify(ROBOT, tmp_path, skip_bad=True)
+    assert found.samples == 3998
+    note = next(note for note in found.notes if note.startswith("left out"))
+    for part in ("not finite: 1", "repeated times: 1", "gaps: 1", "unreadable files: 1"):
+        assert part in note
+
+
+def test_refusals(tmp_path: Path) -> None:
+    with raises("E-LOG-009", "log.txt"):
+        chasles.identify(ROBOT, tmp_path / "log.txt")
+    with raises("E-LOG-010"):
+        chasles.identify(ROBOT, tmp_path)
+    with raises("E-LOG-013"):
+        chasles.identify(ROBOT, 3)
+    with raises("E-LOG-001", "jonit1.q"):
+        chasles.identify(ROBOT, tmp_path, columns={"jonit1.q": "x"})
+    with raises("E-LOG-002", "turns"):
+        chasles.identify(ROBOT, tmp_path, units={"q": "turns"})
+    t, q, *_ = fourier(0, 3)
+    with raises("E-IDENT-018"):
+        chasles.identify(ROBOT, q=q, tau=q)
+    with raises("E-IDENT-017", "250"):
+        chasles.identify(ROBOT, q=q, tau=q, t=t, cutoff=300.0)
+    with raises("E-IDENT-016", "10"):
+        chasles.identify(ROBOT, q=q[:10], tau=q[:10], t=t[:10])
+    with raises("E-IDENT-015", "boxes"):
+        chasles.identify(ROBOT, q=q, tau=q, t=t, smoothing="boxes")  # type: ignore[arg-type]
+    log = {name: x for name, x in table(ROBOT).items() if name != "t" and not name.endswith("qdd")}
+    with raises("E-LOG-015", "times"):
+        chasles.identify(ROBOT, log)
+    empty = {name: x[:0] for name, x in table(ROBOT).items()}
+    with raises("E-IDENT-020"):
+        chasles.identify(ROBOT, empty)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """From a folder of logs to a robot file that predicts, and a page."""
+    from typer.testing import CliRunner
+
+    from chasles.cli.app import app
+
+    truth = chasles.robots.puma560()
+    heavy = {f"link{k}.mass": 1.3 * truth.model.source.links[k].inertia.m for k in range(2, 7)}
+    chasles.save(truth.with_parameters(heavy), tmp_path / "old.toml")
+    old = chasles.load(tmp_path / "old.toml")
+    (tmp_path / "logs").mkdir()
+    for seed in range(2):
+        write(tmp_path / "logs" / f"{seed}.parquet", table(truth, seed))
+    write(tmp_path / "other.parquet", table(truth, 7))
+    given = ["identify", "old.toml", "logs", "-o", "new.toml", "--report", "report.html"]
+    given += ["--validate", "other.parquet", "--include", "inertia"]
+    given = [str(tmp_path / x) if "." in x or x == "logs" else x for x in given]
+    answer = CliRunner().invoke(app, given)
+    assert answer.exit_code == 0, answer.output
+    new = chasles.load(tmp_path / "new.toml")
+    _, *at = fourier(11, 6)
+    exact = truth.inverse_dynamics(*at)
+    before, after = (np.abs(r.inverse_dynamics(*at) - exact).max() for r in (old, new))
+    assert after < 0.02 * before
+    page = (tmp_path / "report.html").read_text("utf-8")
+    for part in ("Validation on logs that were left out", "data:image/png", "99.7 % interval"):
+        assert part in page
+
+
+def test_data_frames() -> None:
+    """Of pandas and xarray, where they are installed."""
+    pandas = pytest.importorskip("pandas")
+    log = table(ROBOT)
+    frame = pandas.DataFrame(log)
+    expected = direct(log).base
+    np.testing.assert_allclose(chasles.identify(ROBOT, frame).base, expected, rtol=1e-6, atol=1e-9)
+    xarray = pytest.importorskip("xarray")
+    set_of = xarray.Dataset({name: ("row", x) for name, x in log.items()})
+    np.testing.assert_allclose(chasles.identify(ROBOT, set_of).base, expected, rtol=1e-6, atol=1e-9)
