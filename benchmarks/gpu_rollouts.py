@@ -100,7 +100,7 @@ def _on_ground(robot: chasles.Robot) -> dict[str, Any]:
 
 
 def _on_rigid_ground(robot: chasles.Robot) -> dict[str, Any]:
-    """Stiffer legs, with which it stands; the four feet are balls on rigid ground, with friction."""
+    """Stiffer legs, so that it stands; the four feet are balls on rigid ground with friction."""
     law, control = Rigid(friction=0.7), _held(robot, (20.0, 0.5))["tau"]
     pairs = [Pair(Sphere(foot, 0.01), Plane(), law) for foot in FEET]
     return {"control": control, "contacts": pairs, "integrator": "time-stepping"}

@@ -1,5 +1,7 @@
 """Models for control: a frame's own dynamics and its sensitivities, and computed torque.
 
+Long because its docstrings have all sections.
+
 from chasles import control
 Lambda, bias = control.operational_dynamics(robot, q, qd, frame="hand")
 

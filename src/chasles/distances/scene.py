@@ -2,6 +2,7 @@
 
 Pairs of spheres and capsules, of these and planes, and of spheres and boxes of the world are one
 compiled program (`functions.rounds`). Coal (extra `contact`) has all others.
+Long because a scene answers for every kind of pair.
 """
 
 from collections.abc import Sequence

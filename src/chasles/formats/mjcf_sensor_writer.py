@@ -44,7 +44,7 @@ def add_sensors(
 
 
 class _Writer:
-    """Where sensors may be: sites of frames, made where there is none."""
+    """Places of sensors: sites of frames, new where a frame has none."""
 
     def __init__(
         self, root: etree._Element, source: Description, bodies: Bodies, joints: list[str]
@@ -108,7 +108,7 @@ class _Writer:
         return found
 
     def _site(self, name: str, frame: str, pose: Transform) -> str:
-        """The site of a frame, or a new one beside it."""
+        """Return the site of a frame; a new one if it has none."""
         if frame in self.frames and pose.is_identity:
             return frame
         return self._made(name, frame, pose)

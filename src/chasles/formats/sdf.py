@@ -1,6 +1,7 @@
 """SDF files (sdformat.org, versions 1.0 to 1.12): models, nested, included, in a world or alone.
 
 Plugins and engines' own numbers are ignored. Only `<include>` opens other files, by their path.
+Long because it reads one format from its elements to a description.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""Check what callers give a function: options, wrenches, arrays by joint, array libraries."""
+"""Checks of the arguments of functions: options, wrenches, arrays by joint, array libraries.
+
+Long because every check raises its own error, with a remedy.
+"""
 
 import importlib
 import math

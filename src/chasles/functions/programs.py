@@ -2,6 +2,7 @@
 
 Derivatives with respect to a configuration q are along the configuration space: the derivative of
 f(integrate(q, d)) with respect to d at d = 0, so they have nv columns.
+Long because a program and its derivatives are chosen together.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

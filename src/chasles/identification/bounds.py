@@ -143,7 +143,7 @@ class Bounds:
         return found
 
     def _distance(self, q: np.ndarray) -> float:
-        """Return the least distance; the file's shapes are asked where enclosing ones touch."""
+        """Return the least distance; the file's shapes count where enclosing ones touch."""
         enclosing = self.robot.distance(q, **self._scene).least
         near = enclosing < self.clearance
         far = float(np.min(enclosing[~near], initial=np.inf))

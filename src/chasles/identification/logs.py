@@ -55,7 +55,7 @@ OFTEN = 3.0
 
 @dataclass
 class Skipped:
-    """What was left out of logs, by reason."""
+    """Rows and files that were ignored, by reason."""
 
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -89,7 +89,7 @@ def column_names(robot: Robot) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class Reader:
-    """How logs of a robot are read.
+    """Options for reading the logs of a robot.
 
     columns: {our name: the log's}. units: {quantity or our name: unit}.
     """

@@ -4,6 +4,7 @@ Every problem is tried from several starting postures (a low-discrepancy set wit
 those first that come nearest to its targets, until one leads to a solution. The steps are one
 compiled program (`functions.reaching`), the tries one piece of machine code
 (`backends.llvm.search`), so that a posture costs about a microsecond.
+Long because targets, tries and answers of one search are read together.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""Checks of a mechanism: its description, its physics, and joints of a user's own type."""
+"""Checks of a mechanism: its description, its physics, and joints of a user's own type.
+
+Long because every check raises its own error, with a remedy.
+"""
 
 import math
 import random

@@ -1,7 +1,7 @@
 """Controls of actuators along a motion: joint forces, and activations, which are states.
 
-The step has the activations beside q and qd. Each follows its control within the range that the
-file gives (mujoco.readthedocs.io, "Computation", actuation model).
+The step has the activations in addition to q and qd. Each follows its control within the range
+that the file gives (mujoco.readthedocs.io, "Computation", actuation model).
 """
 
 import inspect
@@ -22,7 +22,7 @@ from chasles.model import Model
 from chasles.motion.contract import Array, read_only
 
 OWN = ("parameters", "ctrl")
-"""Inputs of a controller's program beside time and state."""
+"""Inputs of a controller's program in addition to time and state."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _in_time(given: Callable[..., Any]) -> Callable[..., Any]:
 def called(
     function: Callable[..., Any], arguments: Sequence[Any], size: int, what: str
 ) -> list[Number]:
-    """What a function gives for symbols: so many numbers; what: as a message calls them."""
+    """Return the numbers that a function gives for symbols; what: their name in messages."""
     try:
         forces: Any = function(*arguments)
     except ModelError:

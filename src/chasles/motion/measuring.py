@@ -146,7 +146,7 @@ def _controls(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
 
 
 def _along(function: Any, size: int, run: Trajectory, plan: Plan) -> np.ndarray:
-    """What a function gives along a trajectory, (..., n, size)."""
+    """Values of a function along a trajectory, (..., n, size)."""
     extra = () if plan.parameters is None else (np.asarray(plan.parameters, dtype=float),)
     rows = [
         np.broadcast_to(function(float(t), run.q[..., k, :], run.qd[..., k, :], *extra), shape)

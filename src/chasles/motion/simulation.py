@@ -314,7 +314,7 @@ def _traced_step(
 
 
 def _asked(control: Any) -> Any:
-    """What a user gave as a controller, or as controls: a function or numbers."""
+    """Return the controller or controls that were given: a function or numbers."""
     return control.function if isinstance(control, Controls) else control
 
 

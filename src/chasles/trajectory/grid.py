@@ -13,14 +13,14 @@ import numpy as np
 from chasles.trajectory.reachable import NEWTON, PLACES, SLACK, kernel, loop
 
 MOST_ROUNDS = 60
-"""How often steps of Newton's method are repeated at most."""
+"""Largest number of Newton steps."""
 
 CUBIC = 1.0 / 24.0
 """A parabola through three places of an interval differs from a smooth curve by 1/31 of the change
 of its second difference from interval to interval at most, where that is a cubic's."""
 
 KEPT, LONGEST = 4, 4096
-"""How many grids are kept for further calls, and the most intervals of one that is."""
+"""Number of grids kept for further calls, and the largest number of intervals of a kept grid."""
 
 
 class Size(NamedTuple):
@@ -159,9 +159,9 @@ class Grid:
 
 
 def errors(second: np.ndarray) -> np.ndarray:
-    """How far curves may be from parabolas with these second differences (N, r).
+    """Return the largest deviation of curves from parabolas with these second differences (N, r).
 
-    The smaller one of the changes to the two neighbours counts: at a break of the path the other
+    The smaller one of the changes to the two neighbors counts: at a break of the path the other
     is not that of a smooth curve.
     """
     if len(second) == 1:

@@ -13,12 +13,12 @@ from chasles.view.solids import Solid, joined, solids
 
 
 class Figure:
-    """A robot and where it stands now.
+    """A robot in the scene, at its present configuration.
 
-    q: its configuration. t: the time (s) that it is asked at, if it depends on it. size: about how
+    q: its configuration. t: the time (s) of a robot that depends on time. size: about how
     large it is, in m. bounds: of what was drawn at the start, least and greatest (2, 3), in the
     world. nodes: of the scene, by body. shapes: nodes of what is drawn, with their opacity. notes:
-    what could not be drawn. overlays: what is drawn anew when it has moved, by their `draw`.
+    what could not be drawn. overlays: redrawn by their `draw` when the robot has moved.
     clicked: called with the name of a link when someone clicks on it.
     """
 

@@ -1,4 +1,4 @@
-"""What can be drawn over a robot: frames, center of mass, ellipsoids, forces, traces, a target."""
+"""Overlays of a robot: frames, center of mass, ellipsoids, forces, traces, a target."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar

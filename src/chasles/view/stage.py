@@ -40,7 +40,7 @@ DARK = Colors((40, 44, 50), (60, 66, 74), (88, 96, 106))
 
 
 class Camera(NamedTuple):
-    """Where a camera stands and the point that it looks at, in the world."""
+    """Position of a camera and the point that it looks at, in the world."""
 
     position: np.ndarray
     look_at: np.ndarray

@@ -181,7 +181,7 @@ def show(
     robot : Robot
         Robot to show.
     beside : Robot, optional
-        Second robot, shown beside the first.
+        Second robot, shown next to the first.
     motion : path or trajectory, optional
         Motion to play: a file, the folder of a simulation, or a trajectory. The second robot plays
         it too if its joints have the same names.
@@ -227,7 +227,7 @@ def show(
         remedy = "omit `host`, or give an address of this machine"
         raise InputError("E-VIEW-004", problem, remedy, part="show") from None
     if isinstance(triangles, bool) or not isinstance(triangles, int) or triangles < 1:
-        problem = f"a number of triangles is a whole number above 0, not {triangles!r}"
+        problem = f"a number of triangles is a positive integer, not {triangles!r}"
         raise InputError("E-VIEW-029", problem, part="show")
     robots = [robot] if beside is None else [robot, beside]
     look = Look(triangles, shadows)

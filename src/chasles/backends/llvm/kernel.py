@@ -8,6 +8,7 @@ arrays of numbers are never taken apart while somebody holds them. So no order i
 taken apart, no finalizer and no resurrection can leave an entry without its code; with the last
 entry and the last kernel the code is freed. The list of further ways may be emptied by the
 collector, and is then an empty list.
+Long because an entry and its code are made together.
 """
 
 import ctypes

@@ -105,7 +105,7 @@ class Loop:
     def _given(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int
     ) -> "_Given":
-        """What `blocks` is given for these arrays."""
+        """Arguments of `blocks` for these arrays."""
         at = _Tables(states, controls, records)
         near = [AT_ONCE * size for size in at.sizes[: len(records)]]
         taken = 8 * (len(at.ins) + len(at.records) + len(at.sizes))
@@ -151,7 +151,7 @@ class Loop:
 
 
 class _Given(NamedTuple):
-    """What `blocks` is given, and the tables that this points to."""
+    """Arguments of `blocks`, and the tables that they point to."""
 
     row: "standard.array[int]"
     tables: list["standard.array[int]"]

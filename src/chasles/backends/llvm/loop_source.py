@@ -10,7 +10,7 @@ AT_ONCE = 64
 side by side, those of a block's rows far apart."""
 
 NUMBERS, TABLES = 6, 10
-"""How many numbers `repeat` takes, and then how many addresses."""
+"""Number of numbers that `repeat` takes, and number of addresses after them."""
 
 GIVEN = (
     *((name, "i64") for name in ("steps", "every", "inputs", "outputs", "kept", "size", "space")),
@@ -18,7 +18,7 @@ GIVEN = (
     *((name, "ptr") for name in ("records", "record_rows", "record_steps")),
     *((name, "ptr") for name in ("fresh_places", "near_places", "near_rows")),
 )
-"""What `blocks` is given: numbers of steps, and between records; of inputs, outputs and records;
+"""Arguments of `blocks`: numbers of steps, and between records; of inputs, outputs and records;
 bytes of memory, and where in it the workspace is; tables of the inputs and records of the first
 state, as `repeat` takes them, and where in the memory results and records are collected."""
 

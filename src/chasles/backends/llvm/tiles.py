@@ -1,5 +1,6 @@
-"""Tiles of states, one in each lane: the code of a program on a tile, in LLVM's language, and the
-register transposes between rows in memory and tiles. A tile of one lane is the row itself.
+"""Tiles of states, one state per lane: the code of a program on a tile, and its transposes.
+
+Register transposes lead from rows in memory to tiles and back. A tile of one lane is the row.
 """
 
 from collections.abc import Callable, Mapping, Sequence

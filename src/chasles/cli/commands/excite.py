@@ -21,8 +21,8 @@ from chasles.writing import check_target
 
 def excite(
     asked: Asked,
-    output: Annotated[Path, option("The motion file to write (.csv).", "--output", "-o")],
-    duration: Annotated[float, option("Seconds.")] = 10.0,
+    output: Annotated[Path, option("Motion file to write (.csv).", "--output", "-o")],
+    duration: Annotated[float, option("Length of the motion, s.")] = 10.0,
     harmonics: Annotated[int, option("Terms of the Fourier series.", min=2)] = 5,
     include: Annotated[
         str, option(f"Terms to identify: inertia, {', '.join(JOINT_TERMS)}.", metavar="NAME,...")
@@ -40,8 +40,8 @@ def excite(
     ignore_collisions: Annotated[bool, option("Do not check distances between links.")] = False,
     steps: Annotated[int, option("Steps of improvement.", min=1)] = 400,
     seed: Annotated[int, option("Seed of random motions.")] = 0,
-    step: Annotated[float, option("Seconds between instants of the file.")] = 0.01,
-    plot: Annotated[Path | None, option("A picture to draw (.png, .svg, .pdf).")] = None,
+    step: Annotated[float, option("Time between rows of the file, s.")] = 0.01,
+    plot: Annotated[Path | None, option("Plot to draw (.png, .svg, .pdf).")] = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
     """Find a motion for identification, and write it as a motion file.

@@ -34,21 +34,24 @@ def identify(
         list[Path], typer.Argument(metavar="LOGS...", help=".csv, .parquet, .arrow, or folders.")
     ],
     validate: Annotated[
-        list[Path], repeatable("A log that is only predicted; repeatable.", metavar="LOG")
+        list[Path], repeatable("Log to validate the result with; repeatable.", metavar="LOG")
     ],
     column: Annotated[
-        list[str], repeatable("A column's name in the logs: elbow.q=pos3.", metavar="NAME=COLUMN")
+        list[str], repeatable("Name of a column in the logs: elbow.q=pos3.", metavar="NAME=COLUMN")
     ],
     unit: Annotated[
-        list[str], repeatable("A unit: q=deg, t=ms, elbow.qd=deg/s.", metavar="NAME=UNIT")
+        list[str],
+        repeatable(
+            "Unit of a quantity or column: q=deg, t=ms, elbow.qd=deg/s.", metavar="NAME=UNIT"
+        ),
     ],
     include: Annotated[
         str, option(f"Terms to identify: inertia, {', '.join(JOINT_TERMS)}.", metavar="NAME,...")
     ] = "inertia,damping,friction",
     output: Annotated[
-        Path | None, option("The robot file to write (.urdf, .xml, .sdf, .toml).", "--output", "-o")
+        Path | None, option("Robot file to write (.urdf, .xml, .sdf, .toml).", "--output", "-o")
     ] = None,
-    report: Annotated[Path | None, option("A page with plots to write (.html).")] = None,
+    report: Annotated[Path | None, option("Report with plots to write (.html).")] = None,
     smoothing: Annotated[
         str,
         option(
@@ -56,9 +59,12 @@ def identify(
             autocompletion=among(SMOOTHING),
         ),
     ] = "low-pass",
-    cutoff: Annotated[float | None, option("Its cut-off in Hz. Default: chosen.")] = None,
+    cutoff: Annotated[
+        float | None,
+        option("Cut-off frequency of the smoothing, Hz. Default: chosen from the data."),
+    ] = None,
     delay: Annotated[str, option("Seconds that torques lag, or 'estimate'.")] = "0",
-    loss: Annotated[str, option("squares, or huber against outliers.")] = "squares",
+    loss: Annotated[str, option("Loss: squares, or huber against outliers.")] = "squares",
     skip_bad: Annotated[bool, option("Leave out and count bad rows and files.")] = False,
     overwrite: Overwrite = False,
 ) -> command.Answer:
@@ -83,7 +89,7 @@ def identify(
         warnings.simplefilter("ignore", UserWarning)  # notes say the same
         paths = [str(path) for path in logs]
         reading |= {"include": listed([include]), "loss": loss, "skip_bad": skip_bad}
-        result = found(robot, paths, **reading, **options)
+        result = found(robot, paths, columns=options["columns"], units=options["units"], **reading)
     reader = Reader(robot, options["columns"], options["units"], skip_bad)
     lag = None if reading["delay"] == "estimate" else reading["delay"]
     measured = Measured(reader, reading["smoothing"], cutoff, lag)

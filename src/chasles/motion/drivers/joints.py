@@ -60,7 +60,7 @@ class Stops:
         return Moves(*(np.concatenate(pair) for pair in parts))
 
     def _lines(self, at: State) -> Moves:
-        """Those of tendons and ball joints, whose directions change with the position."""
+        """Stops of tendons and ball joints, whose directions change with the position."""
         assert self._motion is not None
         nv, (sign, limit) = self._mechanism.nv, self._ends.T
         every = self._motion(at.q, at.qd).reshape(-1, nv + 2)[self._line] * sign[:, None]

@@ -19,7 +19,7 @@ from chasles.motion.steps.lines import Drawn, speed_along, stiffen
 
 
 class Passive:
-    """What acts without a command at a state.
+    """Passive forces at a state: springs, tendons, damping, fluid.
 
     stiffness, damping (nv, nv): minus derivatives of joint forces by position and velocity, not
     negative. losses (nv,): joint forces of dampers and fluid.

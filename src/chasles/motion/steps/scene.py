@@ -1,4 +1,4 @@
-"""What acts on a robot in a time step: pairs that touch, stops of joints, dry friction, damping."""
+"""Scene of a time step: contact pairs, joint stops, dry friction and damping of a robot."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from chasles.motion.steps.slots import Spot, meeting
 
 @dataclass(frozen=True)
 class Scene:
-    """What acts on a robot in a step: pairs that touch, stops of joints, dry friction, damping.
+    """Contact pairs, joint stops, dry friction and damping that act on a robot in a step.
 
     limits: (velocity, lower, upper) of joints of one degree of freedom that stop there. stopped:
     tendons and ball joints stop at their limits, too.

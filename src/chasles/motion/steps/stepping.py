@@ -72,7 +72,7 @@ and 1 in every other iteration.
 Status: 0 while it goes on, 1 solved, 2 not solved."""
 
 EFFORT = ("iterations", "unsolved", "residual", "work", "excess")
-"""What a motion adds up in its steps: iterations and steps that did not converge; the largest
+"""Sums over the steps of a motion: iterations and steps that did not converge; the largest
 residual; the work of impulses (J), and the largest that they did in a step beyond what overlaps
 and restitution released."""
 
