@@ -35,9 +35,9 @@ def main() -> int:
 
     if given.list or given.target is None:
         for name, target in TARGETS.items():
-            print(f"{name:10}{target.what}")
-        print(f"{SOAK:10}One process for the whole time: robots used and dropped, memory watched.")
-        print(f"{DROPS:10}Bodies and robots dropped on random ground by time stepping.")
+            print(f"{name:12}{target.what}")
+        print(f"{SOAK:12}One process for the whole time: robots used and dropped, memory watched.")
+        print(f"{DROPS:12}Bodies and robots dropped on random ground by time stepping.")
         return 0
     if given.target == SOAK:
         from fuzz.soak import soak

@@ -328,7 +328,7 @@ def test_command(tmp_path: Path) -> None:
     assert bytes_of(tmp_path / "puma") == bytes_of(puma(tmp_path / "b", dtype="float", frame=frame))
     again = command("puma560", "-f", "jacobian", "--at", "0,0,0.1", "--axes", "frame", "-o", out)
     assert again.exit_code == 2
-    assert "exists already" in again.output
+    assert "already exists" in again.output
     more = ("--at", "0,0,0.1", "--axes", "frame", "--overwrite", "--own-sine", "--prefix", "arm")
     assert command("puma560", "-f", "jacobian", *more, "-o", out).exit_code == 0
     options = {"at": (0, 0, 0.1), "axes": "frame", "own_sine": True, "prefix": "arm"}
@@ -340,7 +340,7 @@ def test_command(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (("-f", "nothing"), "unknown function 'nothing'"),
-        (("-f", "jacobian", "--at", "here"), "--at here: give frame, world, or x,y,z"),
+        (("-f", "jacobian", "--at", "here"), "--at here: use frame, world, or x,y,z"),
         (("-f", "jacobian", "--frame", "E-MODEL-034|E-MODEL-038"), "E-MODEL-034|E-MODEL-038"),
         (("-f", "mass_matrix", "--axes", "world"), "none of mass_matrix takes axes"),
     ],

@@ -366,10 +366,10 @@ def test_cache_that_is_not_there_or_not_used_says_so(folder: Path) -> None:
     (folder / "mine.code").unlink()
     folder.rmdir()
     folder.symlink_to(folder.parent)
-    assert "a link or no folder" in run_wide("cache")
+    assert "a link or not a folder" in run_wide("cache")
     folder.unlink()
     folder.write_text("a file")
-    assert "a link or no folder" in run_wide("cache", "--clear")
+    assert "a link or not a folder" in run_wide("cache", "--clear")
 
 
 def test_cache_words() -> None:

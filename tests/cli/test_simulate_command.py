@@ -597,7 +597,7 @@ def test_a_full_disk_loses_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) 
         how = ["--resume"] if Path("a").exists() else ["planar:2", "--duration", "0.5"]
         text = refused(*how, "--save", "0", "-o", "a")
         assert f"a: No space left on device; the motion up to t = {kept} s is saved; free" in text
-        assert "go on with: chasles simulate --output a --resume [E-CLI-" in text
+        assert "continue with: chasles simulate --output a --resume [E-CLI-" in text
         monkeypatch.setattr(os, "fsync", synced)
     call("--resume", "-o", "a")
     assert (here / "a/motion.npz").read_bytes() == (here / "whole/motion.npz").read_bytes()

@@ -140,7 +140,7 @@ def test_fourier_series() -> None:
         chasles.trajectory.fourier([0.0], sines, cosines, duration=1.0)
     with raises("E-PATH-057", "3 sines and 2"):
         chasles.trajectory.fourier([0.0, 0.0], sines, cosines[:2], duration=1.0)
-    with raises("E-PATH-055", "loops"):
+    with raises("E-PATH-058", "loops"):
         robot = chasles.robots.four_bar()
         zero = np.zeros((1, robot.nq))
         chasles.trajectory.fourier(robot.neutral(), zero, zero, duration=1.0, robot=robot)

@@ -117,7 +117,9 @@ def linear(s: State) -> None:
 
 
 def mass_inverse(s: State) -> None:
-    refused(lambda s: ROBOT.mass_matrix_inverse(s.q), 'coordinates="independent", or "tree"')(s)
+    refused(
+        lambda s: ROBOT.mass_matrix_inverse(s.q), 'coordinates="independent" or coordinates="tree"'
+    )(s)
     found = ROBOT.mass_matrix_inverse(s.q, coordinates="independent")
     close(found, np.linalg.inv(s.G.T @ s.M @ s.G), 1e-10)
     np.testing.assert_array_equal(
@@ -176,7 +178,7 @@ def mixed(s: State) -> None:
 
 def driving(s: State) -> None:
     """Beside the forces of the loops, which must be said; `test_time_in_loops` has them."""
-    refused(lambda s: ROBOT.driving_forces(s.q, s.qd, s.qdd), "give multipliers, the second")(s)
+    refused(lambda s: ROBOT.driving_forces(s.q, s.qd, s.qdd), "pass multipliers, the second")(s)
     assert ROBOT.driving_forces(s.q, s.qd, s.qdd, np.zeros(ROBOT.model.loop_rows)).shape == (0,)
 
 
@@ -700,7 +702,7 @@ FUNCTIONS_OF_THE_ROBOT: dict[str, Check] = {
     "pullback": refused(
         lambda s: ROBOT.pullback("mass_matrix_inverse", s.q, covector=s.M), "and invert it"
     ),
-    "function": refused(lambda s: ROBOT.function("linearize"), "call robot.linearize itself"),
+    "function": refused(lambda s: ROBOT.function("linearize"), "call robot.linearize directly"),
 }
 
 FUNCTIONS_OF_CHASLES: dict[str, Check] = {
@@ -712,6 +714,7 @@ FUNCTIONS_OF_CHASLES: dict[str, Check] = {
         "export: robot 'five_bar' has loops .* \"constrained_dynamics\"",
     ),
     "compare": compared,
+    "excite": refused(lambda s: chasles.excite(ROBOT), "loop"),
     "from_dh": from_rows,
     "identify": identified,
     "lint": kept,

@@ -220,7 +220,9 @@ def test_passive_joints_close_loops() -> None:
     assert geared.loops[0].name in ("crank", "rocker")
     every = from_graph("b", parts, joints, base="base", actuated=[j.name for j in joints])
     (note,) = every.notes
-    assert note.startswith(f"joint {every.loops[0].name!r} closes a loop of joints that all need")
+    assert note.startswith(
+        f"joint {every.loops[0].name!r} closes a loop in which every joint needs"
+    )
     mimic = [replace(j, mimic=Mimic("crank")) if j.name == "pin" else j for j in joints]
     assert from_graph("b", parts, mimic, base="base").loops[0].name not in ("crank", "pin")
 
@@ -233,7 +235,7 @@ def test_parts_that_float() -> None:
         ("a_free", "free", None, "a"),
         ("c_free", "free", None, "c"),
     ]
-    assert made.notes[0] == "link 'a' is not connected; free joint 'a_free' carries it"
+    assert made.notes[0] == "link 'a' is not connected; free joint 'a_free' was added"
     assert Robot(made).nv == 13
     welded = from_graph("w", links("a", "b"), [JointData("b_free", "fixed", "b", "a")], base="a")
     assert Robot(welded).nv == 0

@@ -104,7 +104,7 @@ def test_controllers_that_remember_are_called() -> None:
 
 GROUND = contact.Plane()
 OBSTACLES: dict[str, tuple[Callable[[], chasles.Trajectory], str]] = {
-    "dopri5": (lambda: go(integrator="dopri5"), "chooses its steps"),
+    "dopri5": (lambda: go(integrator="dopri5"), "implicit or adaptive"),
     "sdirk2": (lambda: go(integrator="sdirk2"), "implicit"),
     "mixed": (lambda: go(integrator="semi-implicit", free="mixed"), "free='mixed'"),
     "events": (lambda: go(events=chasles.Event(lambda t, q, qd: q[0])), "events"),
@@ -113,7 +113,7 @@ OBSTACLES: dict[str, tuple[Callable[[], chasles.Trajectory], str]] = {
     "f_ext": (lambda: go(f_ext={"tool": np.ones(6)}), "f_ext"),
     "sine": (lambda: go(control=lambda t, q, qd: np.sin(q)), "failed on symbols"),
     "noise": (lambda: go(control=noisy), "does not depend only on t, q and qd"),
-    "generator": (lambda: go(control=lambda t, q, qd: RNG.normal(size=6)), "'RNG', Generator"),
+    "generator": (lambda: go(control=lambda t, q, qd: RNG.normal(size=6)), "'RNG' (Generator)"),
 }
 
 
@@ -182,7 +182,7 @@ def test_the_verb_costs_little_more_than_the_rollout() -> None:
     for run in runs:
         run()
     old, new = map(calls, runs)
-    assert 0 < new <= old + 50
+    assert 0 < new <= old + 60
 
 
 def test_compiled_or_an_error() -> None:
@@ -190,7 +190,7 @@ def test_compiled_or_an_error() -> None:
         go(integrator="dopri5", compiled=True)
     bars = four_bar()
     q = bars.assemble([0.5])
-    with pytest.raises(chasles.ModelError, match="cannot be compiled: the robot has loops"):
+    with pytest.raises(chasles.ModelError, match="cannot be compiled: the robot has closed loops"):
         bars.simulate(q, np.zeros(bars.nv), duration=1e-3, compiled=True)
     with pytest.raises(ValueError, match="unknown integrator 'leapfrog'; known are 'euler'"):
         go(integrator="leapfrog")
@@ -202,7 +202,7 @@ def test_steps_fill_the_duration() -> None:
     close(run.t, 1e-3 * np.arange(8), 1e-15)
     assert run.end is not None
     assert run.end.over
-    with pytest.raises(TypeError, match="give duration="):
+    with pytest.raises(TypeError, match="give `duration`"):
         go(duration=None)
 
 

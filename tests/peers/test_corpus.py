@@ -79,7 +79,7 @@ def test_tables(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     lines = capsys.readouterr().out.splitlines()
     assert "| URDF | 4 | 3 | 3 | 2 | 1 | 0 | 0 | 0 |" in lines
     assert "| arms | MJCF | 1 | 1 | 1 | 1 | 0 | 0 | 0 | 0 |" in lines
-    assert any("short.urdf" in line and "inertia has no iyz; taken as 0" in line for line in lines)
+    assert any("short.urdf" in line and "inertia has no iyz; 0 is used" in line for line in lines)
     assert len(record.read_text().splitlines()) == 5
     assert command_corpus.run(parser.parse_args([*words, "--page", str(page)])) == 0
     assert page.read_text().startswith("Before\n\n<!-- corpus -->\n\n| format | files |")

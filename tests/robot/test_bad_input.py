@@ -189,7 +189,7 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
     "frame by number": (
         lambda r: r.jacobian(Q, frame=3),
         TypeError,
-        "E-MODEL-033 frame is given",
+        "E-MODEL-033 must be a name",
     ),
     "several frames": (lambda r: r.jacobian(Q, frame=["tool"]), TypeError, "E-MODEL-033"),
     "axes": (

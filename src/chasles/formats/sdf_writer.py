@@ -177,7 +177,7 @@ def _check_free(joint: JointData) -> None:
     """Refuse a free joint whose coordinates are not the pose in the world."""
     here = joint.pose.is_identity and joint.child_pose.is_identity
     if joint.parent is not None or not here or joint.resists or joint.reversed:
-        problem = "starts away from the world's origin, or has damping, friction or a spring"
+        problem = "is free and starts away from the world's origin, or has damping or friction"
         raise refusal("E-SDF-037", joint, problem, f"{_ELSE}, or let it start at the origin")
 
 

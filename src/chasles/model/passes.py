@@ -350,7 +350,7 @@ PASSES: dict[str, Pass] = {
         partial(equivalent, choice=by_moments),
     ),
     "products": Pass(
-        "Move inertia that a joint does not feel to the parent; the zz integral becomes zero.",
+        "Move inertia that a joint does not feel to its parent, so that Izz becomes 0.",
         partial(equivalent, choice=by_products),
     ),
     "rotors": Pass(

@@ -83,7 +83,7 @@ def fourier(
         check_robot(part, robot)
         if robot.nq != robot.nv or len(robot.independent) < robot.nv:
             problem = "a Fourier series needs joints with one coordinate each, and no loops"
-            raise InputError("E-PATH-055", problem, "use spline", part=part)
+            raise InputError("E-PATH-058", problem, "use spline", part=part)
     rows = []
     for what, given in (("sines", sines), ("cosines", cosines)):
         found = all_finite(what, some_numbers(what, given, part).astype(float), part)

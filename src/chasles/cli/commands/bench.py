@@ -158,13 +158,12 @@ def bench(
     One call from Python, and batches on one core, on all cores and in float32,
     are compared with the limits of the machine's arithmetic and memory.
 
-    Pinocchio is timed too for .urdf files, if it is installed; results must agree.
+    Pinocchio is timed too for .urdf files, if it is installed; results must
+    agree.
 
     Examples:
-
-    chasles bench panda
-
-    chasles bench robot.urdf --floating --output bench.png
+        chasles bench panda
+        chasles bench robot.urdf --floating --output bench.png
     """
     check_new_picture(output, overwrite=overwrite)
     robot, target = asked.robot(), str(asked.file or asked.target)

@@ -70,7 +70,8 @@ def identify(
 ) -> command.Answer:
     """Identify a robot's parameters from logs of motions and torques.
 
-    Columns are t, and J.q, J.qd, J.qdd, J.tau of every joint J (qd, qdd optional).
+    Columns are t, and J.q, J.qd, J.qdd, J.tau of every joint J (qd and qdd may
+    be missing).
 
     Writes a robot file with physically consistent parameters, and a report.
 
