@@ -108,6 +108,7 @@ WORDS = {
     "formats/mjcf_machine.py": "MuJoCo's words: springs and gears of its free and ball joints",
     "formats/mjcf_machine_writer.py": "the same",
     "formats/mjcf_sensors.py": "the same, of its sensors",
+    "trajectory/lines.py": "an orientation that a path leaves free",
     "numeric/handles.py": "the two types that its chains may have; others are refused",
 }
 """Files where such a word is no joint type to decide by, and why."""

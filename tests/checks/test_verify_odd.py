@@ -146,7 +146,7 @@ UNCHECKED = {
     "a massless link between": "times its own inertia",
     "limits far away": "times its own inertia",
     "a feather that carries a rock": "times its own inertia",
-    "a rock that carries a feather": "the mass matrix has a condition of",
+    "a rock that carries a feather": "the mass matrix has condition number",
 }
 """Where digits are lost whatever the method, and what is said about it."""
 

@@ -24,6 +24,14 @@ from chasles.cli.simulate import Task, run
 
 ENV = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 
+ANT = """<mujoco model="ant"><worldbody><body><freejoint/><geom size="0.25"/>
+<body pos="0.25 0 0"><joint name="hip_1"/><geom type="capsule" size="0.08" fromto="0 0 0 0.2 0 0"/>
+<body pos="0.2 0 0"><joint name="ankle_1" axis="0 1 0"/>
+<geom type="capsule" size="0.08" fromto="0 0 0 0.4 0 0"/></body></body></body></worldbody>
+<actuator><motor name="hip_1" joint="hip_1"/><motor name="ankle_1" joint="ankle_1"/></actuator>
+</mujoco>"""
+"""A leg of an ant, with its two motors."""
+
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -58,7 +66,8 @@ def motion(folder: str | Path) -> dict[str, np.ndarray]:
 def test_examples_of_the_help_work(here: Path) -> None:
     """All of them, one after the other, in a new folder."""
     examples = re.findall(r"^ *chasles (simulate .*)$", command.__doc__ or "", re.MULTILINE)
-    assert len(examples) == 5
+    assert len(examples) == 6
+    (here / "ant.xml").write_text(ANT)
     for line in examples:
         result = CliRunner().invoke(app, line.split(), env=ENV)
         assert result.exit_code == 0, (line, result.output)
@@ -426,7 +435,7 @@ def test_joints_stop_at_their_limits(here: Path) -> None:
     call("s.toml", "-o", "b", "--plots")
     assert np.array_equal(motion("a")["q"], motion("b")["q"])
     text = refused(*flags, "--foot", "ball:0.1", "--ground", SOFT, "--q", "0.2", "-o", "c")
-    assert "--foot: a soft law does not go with joint limits" in text
+    assert "--foot: soft contact laws cannot be combined with joint limits" in text
 
 
 @pytest.mark.parametrize("ground", [SOFT, "rigid,restitution=0.4"])
@@ -507,7 +516,7 @@ def test_ctrl_c_keeps_what_was_computed(here: Path) -> None:
     found = json.loads(output)
     assert found["finished"] is False
     assert 0.0 < found["t"] < 25.0
-    line = re.search(r"Go on with: chasles (simulate .*)", said)
+    line = re.search(r"Continue with: chasles (simulate .*)", said)
     assert line, said
     assert CliRunner().invoke(app, line[1].split(), env=ENV).exit_code == 0
     assert (here / "stopped/motion.npz").read_bytes() == (here / "whole/motion.npz").read_bytes()
@@ -554,7 +563,7 @@ def test_damaged_parts_are_computed_again(here: Path) -> None:
     (here / "foreign" / stranger.name).write_bytes(stranger.read_bytes())
     for folder, left in (("last", 1), ("early", 3), ("gone", 1), ("foreign", 1)):
         text = call("--resume", "-o", folder)
-        assert text.count("damaged, or after a damaged part; computed again") == left, text
+        assert text.count("damaged, or written after a damaged part; computed again") == left, text
         found = (here / folder / "motion.npz").read_bytes()
         assert found == (here / "whole/motion.npz").read_bytes()
     assert (here / "foreign" / stranger.name).read_bytes() == stranger.read_bytes()
@@ -564,8 +573,8 @@ def test_a_folder_is_of_one_scenario_and_one_robot(here: Path) -> None:
     chasles.save(chasles.robots.planar(2), "arm.toml")
     stopped("a", "arm.toml", "--duration", "0.7")
     before = {path.name: path.read_bytes() for path in (here / "a").iterdir()}
-    assert "of another scenario" in refused("arm.toml", "--duration", "0.8", "--resume", "-o", "a")
-    assert "of another scenario" in refused("--dt", "0.002", "--resume", "-o", "a")
+    assert "another scenario" in refused("arm.toml", "--duration", "0.8", "--resume", "-o", "a")
+    assert "another scenario" in refused("--dt", "0.002", "--resume", "-o", "a")
     other = refused("planar:3", "--duration", "0.7", "--resume", "-o", "a")
     assert "of another robot" in other
     assert "the folder already contains a simulation; go on with it by --resume" in refused(

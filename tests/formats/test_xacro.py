@@ -93,7 +93,7 @@ WRONG = {
         "arm.urdf.xacro:13: in macro 'leg', in macro 'legs', xacro: Undefined block \"place\";",
     ),
     "bytes": (ARM.replace("</robot>", "\udcff"), "arm.urdf.xacro:14: not readable XML"),
-    "endless": (ARM.replace("${k &lt; n}", "1"), "files call each other without end"),
+    "endless": (ARM.replace("${k &lt; n}", "1"), "files call each other endlessly"),
     "elements": (
         ARM.replace("</robot>", "<a/>" * 500_000 + "</robot>"),
         "arm.urdf.xacro: the file has 500",

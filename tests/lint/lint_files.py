@@ -178,7 +178,9 @@ EXAMPLES: dict[str, Example] = {
         6,
         "from -2 to 1, and its limits are -1 to 2",
     ),
-    "loop": Example(FOUR_BAR.format(length=5.0), "loops 'd'", 0, "no position was found", ".toml"),
+    "loop": Example(
+        FOUR_BAR.format(length=5.0), "loops 'd'", 0, "no configuration was found", ".toml"
+    ),
     "loop-start": Example(
         FOUR_BAR.format(length=0.6), "robot 'four_bar'", 0, "open by 0.1", ".toml"
     ),
@@ -216,7 +218,7 @@ EXAMPLES: dict[str, Example] = {
         "gear ratio of 100 but no armature: the rotor inertia counts 10000 times",
     ),
     "left-right": Example(
-        TWINS.format(mass=1.2, lower=-1), "link 'right_foot'", 4, "1.2 kg for 1 kg"
+        TWINS.format(mass=1.2, lower=-1), "link 'right_foot'", 4, "1.2 kg instead of 1 kg"
     ),
     "left-right-limits": Example(
         TWINS.format(mass=1, lower=-1.5), "joint 'right_ankle'", 6, "-1.5 to 2"

@@ -116,7 +116,7 @@ def test_robots_land_and_stand(name, dt):
     weight = 9.81 * robot.mass_matrix(q)[3, 3]  # along the base, of all bodies
     assert run.touching.forces[-1, :, 2].sum() == pytest.approx(weight, rel=1e-3)
     assert run.excess <= 1e-6 * abs(run.work)
-    assert run.unsolved <= 0.001 * len(run.t)
+    assert run.unsolved <= 0.002 * len(run.t)
 
 
 def test_a_humanoid_without_ankles_falls_and_rests_without_jitter():

@@ -343,7 +343,7 @@ def test_a_rebound_name_is_refused(chromium: Any) -> None:
         for path in ("", urlsplit(viewer.url).path):
             answer = tab.goto(f"http://rebind.test:{viewer.server.get_port()}/{path.strip('/')}")
             assert answer.status == 403
-            assert "not served" in tab.inner_text("body")
+            assert "not allowed" in tab.inner_text("body")
         tab.close()
 
 

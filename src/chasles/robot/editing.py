@@ -336,10 +336,10 @@ class Editing(Deriving):
         Parameters
         ----------
         *couplings : CouplingData
-            Equations made by `chasles.model.gear` or `chasles.model.coupling`. `gear("drive",
-            "wheel", {"motor": 0.01})` is wheel = 0.01 motor; `coupling("cam", ["lever", "shaft"],
-            function)` is function(lever, shaft) = 0, written with `chasles.expr`, or
-            function(lever, shaft, t) = 0.
+            Equations made by `chasles.model.gear` or `chasles.model.coupling`:
+            `gear("drive", "wheel", {"motor": 0.01})` is wheel = 0.01 motor, and
+            `coupling("cam", ["lever", "shaft"], function)` is function(lever, shaft) = 0, written
+            with `chasles.expr`, or function(lever, shaft, t) = 0.
 
         Returns
         -------

@@ -160,7 +160,7 @@ def simulate(
         chasles simulate puma560 --random 1 --duration 2
         chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
         chasles simulate puma560 --control gravity --write-scenario hold.toml
-        chasles simulate ant.xml --ctrl hip_1=0.5 --ctrl ankle_1=-0.2
+        chasles simulate ant.xml --ctrl hip_1=0.5 --ctrl ankle_1=-0.2 -o ant
         chasles simulate hold.toml --duration 2 --output hold --table hold.csv
         chasles simulate --output hold --resume
     """
