@@ -184,8 +184,8 @@ class HuntCrossley(_Stateless):
     """Spring and damper that both grow with depth: f = K d^n (1 + a ddot), d = -gap.
 
     stiffness: K (N/m^n). damping: a (s/m); slow impacts have a restitution of about 1 - 2 a v / 3.
-    exponent: n, a multiple of 0.5 and at least 1; 3/2 is Hertz's law for spheres. There is no
-    state, and no jump of the force at first contact. Hunt and Crossley (1975), Marhefka and Orin
+    exponent: n, a multiple of 0.5 and at least 1; 3/2 is Hertz's law for spheres. The law has no
+    state, and its force does not jump at first contact. Hunt and Crossley (1975), Marhefka and Orin
     (1999), whose alpha is 2 a / 3.
     """
 
