@@ -210,7 +210,7 @@ class Search:
 
     @cached_property
     def modes(self) -> np.ndarray:
-        """Sines, then cosines (2 harmonics, P - 1) of series with zero rates at time 0.
+        """Sines, then cosines (2 harmonics, P - 1) of series with zero qd and qdd at time 0.
 
         Harmonic k has 1/k of the coefficients of the first one, so that velocities are of equal
         size.

@@ -47,12 +47,12 @@ class Freedoms(Equations):
 
     @cached_property
     def reference_matrix(self) -> np.ndarray:
-        """A of the loops in the references: (states, rows, nv)."""
+        """Matrix A of the loops in the references: (states, rows, nv)."""
         return self.raw_matrix(self.references)
 
     @cached_property
     def reference_equations(self) -> np.ndarray:
-        """A of the loops in the references, in dimensionless form."""
+        """Matrix A of the loops in the references, in dimensionless form."""
         return self.scaled(self.reference_matrix)
 
     @cached_property

@@ -97,7 +97,8 @@ class ResolvedRate:
 
         q (..., nq): positions. qd (..., nv): the last commanded velocities, relative to which
         accelerations are limited. rates (..., rows): the desired velocities, in the order of
-        `rows`. preferred (..., nv): joint velocities in the null space of the tasks. Default: 0.
+        `rows`. preferred (..., nv): preferred joint velocities for motions that the tasks leave
+        free. Default: 0.
         """
         rest = self._rest if preferred is None else preferred
         limits = (self.lower, self.upper, self.velocity, self.acceleration, self.dt)

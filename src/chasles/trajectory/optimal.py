@@ -48,7 +48,7 @@ def time_optimal(
         The robot, whose full dynamics bounds the motion: joint torques are those of
         `robot.inverse_dynamics`, with loops closed.
     path
-        A trajectory whose time is any parameter s of the path, such as `spline` or `line`; it must
+        A trajectory whose time is any path parameter s, such as `spline` or `line`; it must
         not stand still. Only the path of a motion timed by `line`, `arc` or this function counts.
     velocity, acceleration, effort
         Largest absolute values, one number or (nv,), in rad/s, rad/s2 and N m (m/s, m/s2 and N). By

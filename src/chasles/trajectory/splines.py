@@ -41,12 +41,12 @@ def spline(
     times
         Times (m,) of the points in s, increasing from 0.
     through
-        Postures (m, n); or rotations (m, 3, 3) or poses (m, 4, 4), whose velocities are along the
-        body's axes: angular, then linear.
+        Configurations (m, n); or rotations (m, 3, 3) or poses (m, 4, 4), whose velocities are along
+        the body axes: angular, then linear.
     ends
-        "natural": zero accelerations at both ends (of degree 5 and 7 the derivatives from the
-        third and fourth on); "clamped": at rest there (of degree 5 with zero accelerations, of 7
-        with zero jerks too); "periodic": the last point is the first one again.
+        "natural": zero accelerations at both ends (for degree 5 and 7, zero derivatives from
+        the third and fourth); "clamped": at rest there (for degree 5 with zero accelerations, for
+        7 also with zero jerks); "periodic": the last point equals the first one.
     degree
         3; or 5 and 7 for vectors and one-coordinate joints. With ends="clamped", 5 is the motion
         through the points with the least integral of squared jerk, and 7 of squared snap.

@@ -1,15 +1,15 @@
 """Rigid contact in time: Featherstone's procedure of current and active sets (2008, table 11.1).
 
 1  steps follow the motion in which active contacts are held        `RigidContact.accelerate`
-2  after each, look for what ends the mode: a gap that closes,
+2  after each, check for the end of the mode: a closing gap,
    features that are no longer nearest, a force that pulls,
    friction at its bound, slip that ends                            `_margins`
 3  go back to the earliest of these                                 `RigidContact.__call__`
-4  apply impulses where points approach                             `_struck`
-5  points that part are no longer held,                             `changed`
-6  and the complementarity problem of all that touches says
-   which stay, stick and slide                                      `next_mode`
-7  go on
+4  apply impulses at approaching points                             `_struck`
+5  separating points are no longer held,                            `changed`
+6  and the complementarity problem of all touching points
+   decides which stay, stick, slide                                 `next_mode`
+7  continue
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -33,7 +33,7 @@ class Scene:
         return len(self.spots(arena, symbols(arena, "q", (self.model.nq,))))
 
     def spots(self, arena: Arena, q: np.ndarray) -> list[tuple[Pair, Spot]]:
-        """Return all slots in a posture, each with its pair."""
+        """Return all slots in a configuration, each with its pair."""
         places = placed(self.model, arena, q, self.pairs)
         found = []
         for pair in self.pairs:
