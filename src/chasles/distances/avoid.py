@@ -22,17 +22,17 @@ from chasles.motion.geometry.closed_forms import Sphere
 PART = "avoid"
 
 FINE, MANY = 0.01, 64
-"""The excess in m, and the largest number, of spheres that stand for an obstacle."""
+"""Largest excess (m) and largest number of spheres that enclose an obstacle."""
 
 POSTURES = 256
-"""Random postures among which one must keep a pair of links apart."""
+"""Number of random configurations, of which one must separate a pair of links."""
 
 
 class Posing(Machine, Protocol):
-    """A robot that has random postures within its limits."""
+    """Robot with random configurations within its limits."""
 
     def random(self, rng: Any = None, size: Any = ()) -> np.ndarray:
-        """Postures (*size, nq)."""
+        """Return configurations (*size, nq)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class Avoid:
 
 
 def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
-    """Targets of inverse kinematics, and that of keeping apart. avoid: an `Avoid`, or obstacles."""
+    """Return targets of inverse kinematics with clearance; avoid: an `Avoid`, or obstacles."""
     if isinstance(avoid, Mapping):
         avoid = Avoid(avoid)
     if not isinstance(avoid, Avoid):
@@ -89,7 +89,7 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
         )
         raise ArgumentError("E-DIST-051", problem, part="inverse_kinematics")
     given = dict(a_mapping("targets", targets, "inverse_kinematics"))
-    frame = robot.model.source.links[0].name  # that of a target that is not of one frame
+    frame = robot.model.source.links[0].name  # the frame of a target without one
     before = given.get(frame)
     if before is None:
         others = []
@@ -102,7 +102,7 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
 
 
 def clearance(robot: Posing, avoid: Avoid) -> Clearance:
-    """The target of keeping apart."""
+    """Return the clearance target."""
     plain, batched = _sorted(avoid.obstacles)
     shapes = enclosing_shapes(robot) if avoid.shapes is None else avoid.shapes
     scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
@@ -124,7 +124,7 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
 
 
 def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """Obstacles that a scene has, and numbers of those that differ from problem to problem."""
+    """Return the obstacles of a scene, and the numbers of those that differ between problems."""
     if obstacles is None:
         return None, {}
     plain: dict[str, Any] = {}
@@ -149,14 +149,14 @@ def _balls(name: str, given: np.ndarray) -> np.ndarray:
 
 
 def _round(element: Element) -> list[Any]:
-    """An obstacle as it is, or spheres around it."""
+    """Return an obstacle itself, or spheres around it."""
     if element.kind in OBSTACLES:
         return [element]
     return list(enclosed(element, "spheres", FINE, MANY))
 
 
 def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[int, int], ...]]:
-    """Groups of pairs, without those of links that random postures never keep apart."""
+    """Return groups of pairs, without links that no random configuration separates."""
     names = {e.owner for e in scene.closed_obstacles}
     inner = [p for p, pair in enumerate(scene.pairs) if not names & {*pair}]
     kept = dict(scene.groups)

@@ -1,4 +1,4 @@
-"""The distances of a robot, as its method."""
+"""Distances of a robot, as its method."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from chasles.functions.doors import check_robot
 from chasles.motion.contract import Array, Machine
 
 KEPT = 8
-"""Scenes that are kept for a robot."""
+"""Number of scenes that are cached for a robot."""
 
 
 def distance(
@@ -21,13 +21,13 @@ def distance(
     meshes: str = "hull",
     threads: int | None = None,
 ) -> Distances:
-    """The distances of pairs; see `Robot.distance`."""
+    """Return the distances of pairs; see `Robot.distance`."""
     check_robot(PART, robot)
     return _prepared(robot, pairs, obstacles, shapes, meshes)(q, threads=threads)
 
 
 def _prepared(robot: Machine, pairs: Any, obstacles: Any, shapes: Any, meshes: str) -> Scene:
-    """A scene, kept with the robot where it has the same shapes as before."""
+    """Return a scene, cached with the robot for the same shapes."""
 
     def make() -> Scene:
         return Scene(robot, pairs, obstacles=obstacles, shapes=shapes, meshes=meshes)

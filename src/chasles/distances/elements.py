@@ -22,7 +22,7 @@ from chasles.motion.solvers import optional
 PART = "distance"
 
 ROUND = ("sphere", "capsule")
-"""Kinds of shapes that `functions.rounds` has closed forms of."""
+"""Kinds of shapes with closed forms in `functions.rounds`."""
 
 MESHES = ("hull", "triangles")
 """Forms of a mesh: its convex hull, or the surface of its triangles."""
@@ -32,10 +32,10 @@ Shape = Sphere | Capsule | Box | Cylinder | ConvexMesh | Plane | ShapeData
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """One shape. owner: its link or obstacle. frame: None in the world; R, r: its axes and origin.
+    """Shape of a link or obstacle (`owner`); frame: None is the world; R, r: axes and origin.
 
-    kind and size as of `ShapeData`, and "plane" (below its z = 0), "hull" and "triangles", which
-    have vertices (n, 3) and faces (m, 3) in its own axes.
+    kind and size as in `ShapeData`, and also "plane" (below its z = 0), "hull" and "triangles",
+    which have vertices (n, 3) and faces (m, 3) in its own axes.
     """
 
     owner: str
@@ -50,12 +50,12 @@ class Element:
 
     @cached_property
     def round(self) -> Round:
-        """A sphere or capsule, with its ends in the frame."""
+        """Sphere or capsule, with its ends in the frame."""
         half = 0.5 * self.size[1] * self.R[:, 2] if self.kind == "capsule" else np.zeros(3)
         return Round(self.frame, self.size[0], place(self.r - half), place(self.r + half))
 
     def numbers(self) -> np.ndarray:
-        """The numbers of an obstacle, as `functions.rounds.OBSTACLES` has them."""
+        """Return the numbers of an obstacle, as in `functions.rounds.OBSTACLES`."""
         if self.kind == "box":
             half = 0.5 * np.array(self.size)
             return np.concatenate([self.R.ravel(), self.r, half])
@@ -66,7 +66,7 @@ class Element:
 
     @cached_property
     def solid(self) -> Any:
-        """The shape as a geometry of coal, in its own axes."""
+        """Shape as a coal geometry, in its own axes."""
         coal = optional("coal")
         if self.kind in ("hull", "triangles"):
             assert self.vertices is not None
@@ -76,9 +76,9 @@ class Element:
         return getattr(coal, self.kind.capitalize())(*self.size)
 
     def points(self) -> np.ndarray:
-        """Points (n, 3) in the frame whose convex hull contains the shape; spheres have none.
+        """Return points (n, 3) in the frame whose convex hull contains the shape; not for spheres.
 
-        Round sides are those of a prism around them, ellipsoids of a polyhedron.
+        Cylinders are enclosed in a prism, and ellipsoids in a polyhedron.
         """
         return np.asarray(self._points() @ self.R.T + self.r)
 
@@ -99,13 +99,13 @@ class Element:
 
 
 SIDES = 24
-"""Sides of the prism that stands for a cylinder where it is enclosed in other shapes."""
+"""Number of sides of the prism that encloses a cylinder."""
 
 CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
 
 
 def _around_ball() -> np.ndarray:
-    """Corners of a polyhedron that contains the unit ball: a grown icosahedron, divided once."""
+    """Return the corners of a polyhedron around the unit ball: an icosahedron, divided once."""
     g = 0.5 * (1.0 + np.sqrt(5.0))
     base = np.array([[0, a, b * g] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
     corners = np.concatenate([np.roll(base, k, axis=1) for k in range(3)])
@@ -145,7 +145,7 @@ def _triangles(vertices: np.ndarray, faces: np.ndarray | None) -> Any:
 
 
 def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Element]:
-    """Collision shapes of a robot's file, of some links or of all that have any."""
+    """Return the collision shapes of a robot's file, of some links or all that have any."""
     wanted = None if links is None else set(links)
     chosen = [s for s in model.source.shapes if s.collides and (wanted is None or s.link in wanted)]
     missing = [s for s in chosen if s.kind == "mesh" and _path(model, s.file) is None]
@@ -155,7 +155,7 @@ def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Elem
 
 
 def planes_of_file(model: Model, links: Iterable[str] | None) -> list[Element]:
-    """Planes of a robot's file, of some links or of all: in the world, if their link is at rest."""
+    """Return the planes of a robot's file, of some links or all; in the world if at rest."""
     wanted = None if links is None else set(links)
     found = []
     for shape in model.source.planes:
@@ -186,7 +186,7 @@ def _absent(model: Model, missing: Sequence[ShapeData]) -> ModelError:
 
 
 def of_data(shape: ShapeData, owner: str, frame: str | None, file: str, meshes: str) -> Element:
-    """The element of a shape of a file."""
+    """Return the element of a shape of a file."""
     R, r = np.array(shape.pose.R.rows, dtype=float), np.array([*shape.pose.r], dtype=float)
     size = tuple(map(float, shape.size))
     if shape.kind != "mesh":
@@ -200,14 +200,14 @@ def of_data(shape: ShapeData, owner: str, frame: str | None, file: str, meshes: 
 
 
 def _solid(vertices: np.ndarray) -> bool:
-    """Return True if points are not all in one plane."""
+    """Return True if the points are not coplanar."""
     spread = vertices - vertices.mean(axis=0)
     values = np.linalg.svd(spread, compute_uv=False)
     return bool(values[-1] > 1e-9 * values[0])
 
 
 def _mesh(shape: ShapeData, file: str) -> tuple[np.ndarray, np.ndarray]:
-    """All vertices and faces of a mesh file."""
+    """Return all vertices and faces of a mesh file."""
     path = mesh_file(shape.file, file)
     if path is None:
         problem = f"mesh file {shape.file!r} was not found"
@@ -216,7 +216,7 @@ def _mesh(shape: ShapeData, file: str) -> tuple[np.ndarray, np.ndarray]:
         found = mesh_files.loaded(path)
     except MissingPackageError:
         raise
-    except Exception as error:  # the readers of mesh files raise whatever a bad file makes them
+    except Exception as error:  # mesh readers raise arbitrary exceptions for invalid files
         problem = f"the mesh cannot be read: {said(error)}"
         raise ModelError("E-DIST-003", problem, "export the mesh again", file=path) from None
     if not found:
@@ -235,7 +235,7 @@ def _mesh(shape: ShapeData, file: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def of_shape(shape: Any, owner: str, frame: str | None, pose: np.ndarray) -> Element:
-    """The element of a shape of `chasles.contact` or `chasles.model`, in a frame with a pose."""
+    """Return the element of a shape of `chasles.contact` or `chasles.model`, in a frame."""
     if isinstance(shape, ShapeData):
         made = of_data(shape, owner, frame, "", "hull")
         kind, size, R, r = made.kind, made.size, made.R, made.r
@@ -250,7 +250,7 @@ def of_shape(shape: Any, owner: str, frame: str | None, pose: np.ndarray) -> Ele
 def _plain(
     shape: Any,
 ) -> tuple[str, tuple[float, ...], np.ndarray, np.ndarray, np.ndarray | None]:
-    """Kind, size, axes, origin and vertices of a shape of `chasles.contact`."""
+    """Return kind, size, axes, origin and vertices of a shape of `chasles.contact`."""
     if isinstance(shape, Sphere):
         return "sphere", (shape.radius,), np.eye(3), np.array(shape.center), None
     if isinstance(shape, Box):
@@ -271,7 +271,7 @@ def _plain(
 
 
 def of_user(model: Model, shapes: Any) -> list[Element]:
-    """Elements of shapes that a user gives to links, each with the name of its link or frame."""
+    """Return the elements of user-defined shapes on links, each with its link or frame name."""
     if not isinstance(shapes, Iterable) or isinstance(shapes, str | bytes | Mapping):
         problem = f"shapes must be a sequence of shapes, not {type(shapes).__name__}"
         raise ArgumentError("E-DIST-006", problem, part=PART)
@@ -290,7 +290,7 @@ def of_user(model: Model, shapes: Any) -> list[Element]:
 
 
 def of_world(obstacles: Any) -> Iterator[Element]:
-    """Obstacles by name: a shape, (shape, pose), or a list of such."""
+    """Yield obstacles by name: a shape, (shape, pose), or a list of these."""
     if obstacles is None:
         return
     if not isinstance(obstacles, Mapping):

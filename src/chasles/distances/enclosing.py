@@ -24,10 +24,10 @@ from chasles.motion.geometry.shapes import place
 PART = "enclosing_shapes"
 
 ROUNDING = 1e-12
-"""The part by which radii are larger than computed, so that rounding leaves no corner outside."""
+"""Relative increase of computed radii, so that rounding leaves no corner outside."""
 
 CENTERED = 200
-"""Steps towards the center of the smallest sphere around points."""
+"""Number of steps towards the center of the smallest sphere around points."""
 
 
 def enclosing_shapes(
@@ -37,7 +37,7 @@ def enclosing_shapes(
     excess: float = 0.05,
     count: int = 16,
 ) -> tuple[Sphere | Capsule, ...]:
-    """Shapes around all links; see `Robot.enclosing_shapes`."""
+    """Return shapes around all links; see `Robot.enclosing_shapes`."""
     if kind not in ("spheres", "capsules"):
         problem = f"kind must be 'spheres' or 'capsules', not {kind!r}"
         raise InputError("E-DIST-040", problem, part=PART)
@@ -58,7 +58,7 @@ def enclosing_shapes(
 
 
 def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
-    """Shapes that contain an element."""
+    """Yield shapes that contain an element."""
     frame = element.frame
     if element.kind == "plane":
         return
@@ -86,7 +86,7 @@ def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator
 
 
 def _capsule(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
-    """A capsule as itself, or as spheres around parts of its length."""
+    """Yield a capsule as itself, or as spheres around parts of its length."""
     radius, length = element.size
     start, end = np.array(element.round.start), np.array(element.round.end)
     if kind == "capsules":
@@ -95,7 +95,7 @@ def _capsule(element: Element, kind: str, excess: float, count: int) -> Iterator
     reach = np.sqrt((radius + excess) ** 2 - radius**2)
     parts = min(max(int(np.ceil(0.5 * length / reach)), 1), count)
     wide = float(np.hypot(radius, 0.5 * length / parts)) * (1.0 + ROUNDING)
-    for k in range(parts):  # a slice of the tube, and a cap at an end, are within the sphere
+    for k in range(parts):  # the sphere contains a slice of the tube and a cap at an end
         share = (k + 0.5) / parts
         yield Sphere(element.frame, wide, place(start + share * (end - start)))
     if parts > 1 or length > 0.0:
@@ -109,13 +109,13 @@ Fit = tuple[np.ndarray, np.ndarray, float]
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A convex polyhedron: the hull of points (n, 3)."""
+    """Convex polyhedron: the hull of points (n, 3)."""
 
     points: np.ndarray
 
     @cached_property
     def hull(self) -> Any:
-        """Its convex hull; None if all points are in one plane."""
+        """Convex hull; None if all points are coplanar."""
         try:
             return scipy.spatial.ConvexHull(self.points)
         except (scipy.spatial.QhullError, ValueError):
@@ -123,13 +123,13 @@ class Cell:
 
     @cached_property
     def corners(self) -> np.ndarray:
-        """The corners of the hull."""
+        """Corners of the hull."""
         return self.points if self.hull is None else self.points[self.hull.vertices]
 
     def beyond(self, fit: Fit) -> float:
-        """The distance by which a shape reaches beyond the faces of this polyhedron, at most.
+        """Return the largest distance by which a shape extends beyond the faces of this polyhedron.
 
-        Of a shape whose axis leaves the polyhedron, the farthest end counts.
+        If the axis of the shape leaves the polyhedron, the farthest end counts.
         """
         start, end, radius = fit
         if self.hull is None:
@@ -139,7 +139,7 @@ class Cell:
         return radius + max(depths)
 
     def halves(self) -> list["Cell"]:
-        """The two parts on both sides of a plane through the middle, across the longest axis."""
+        """Return the parts on both sides of a plane through the middle, across the longest axis."""
         corners = self.corners
         middle = corners.mean(axis=0)
         axes = np.linalg.svd(corners - middle, full_matrices=False)[2]
@@ -160,7 +160,7 @@ class Cell:
 
 
 def ball(cell: Cell) -> Fit:
-    """A sphere around a cell, nearly the smallest (Badoiu and Clarkson 2003)."""
+    """Return a sphere around a cell, nearly the smallest (Badoiu and Clarkson 2003)."""
     center = 0.5 * (cell.corners.min(axis=0) + cell.corners.max(axis=0))
     best, radius = center, np.inf
     for k in range(CENTERED):
@@ -173,7 +173,7 @@ def ball(cell: Cell) -> Fit:
 
 
 def rod(cell: Cell) -> Fit:
-    """A capsule around a cell, of nearly the least volume among those along principal axes."""
+    """Return a capsule around a cell, of nearly the least volume among principal axes."""
     middle = 0.5 * (cell.corners.min(axis=0) + cell.corners.max(axis=0))
     axes = np.linalg.svd(cell.corners - cell.corners.mean(axis=0), full_matrices=False)[2]
     tried = [ball(cell)]
@@ -199,7 +199,7 @@ def _disc(points: np.ndarray) -> np.ndarray:
 
 
 def _along(corners: np.ndarray, center: np.ndarray, axis: np.ndarray) -> Fit:
-    """The shortest capsule around points with a given axis and the least radius."""
+    """Return the shortest capsule around points with a given axis and the smallest radius."""
     r = corners - center
     t = r @ axis
     across = np.linalg.norm(r - t[:, None] * axis, axis=1)
@@ -214,7 +214,7 @@ def _along(corners: np.ndarray, center: np.ndarray, axis: np.ndarray) -> Fit:
 
 
 def _away(points: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """The distances (n,) of points from a segment."""
+    """Return the distances (n,) of points from a segment."""
     along = end - start
     square = max(float(along @ along), 1e-300)
     part = np.clip((points - start) @ along / square, 0.0, 1.0)

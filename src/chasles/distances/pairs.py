@@ -1,4 +1,4 @@
-"""Pairs of links between which a robot may collide with itself."""
+"""Pairs of links for self-collision."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ Pair = tuple[str, str]
 
 
 def collision_pairs(robot: Machine, *, srdf: Any = None) -> tuple[Pair, ...]:
-    """Pairs of links that may touch; see `Robot.collision_pairs`."""
+    """Return pairs of links that may touch; see `Robot.collision_pairs`."""
     model = robot.model
     touching: dict[str, list[ShapeData]] = {}
     for shape in model.source.shapes:
@@ -28,8 +28,11 @@ def collision_pairs(robot: Machine, *, srdf: Any = None) -> tuple[Pair, ...]:
 
 
 def pairs_among(model: Model, names: Iterable[str], srdf: Any = None) -> list[Pair]:
-    """Pairs of links that move relative to each other, that no one joint connects, and that the
-    file does not exclude."""
+    """Return pairs of links that may collide.
+
+    They move relative to each other, are not connected by a single joint, and are not excluded by
+    the file.
+    """
     body = {name: model.frame(name).body for name in names}
     near = _adjacent(model)
     without = {frozenset(pair) for pair in (*model.source.excluded, *_disabled(model, srdf))}
@@ -43,12 +46,12 @@ def pairs_among(model: Model, names: Iterable[str], srdf: Any = None) -> list[Pa
 
 
 def _meet(first: Iterable[ShapeData], second: Iterable[ShapeData]) -> bool:
-    """Return True if some shapes of two links touch by their bits; those without bits do."""
+    """Return True if the bits of two links let some shapes touch; shapes without bits do."""
     return any(may_touch(a, b) for a in first for b in second)
 
 
 def may_touch(first: Any, second: Any) -> bool:
-    """Return True if the bits of two shapes do not exclude that they touch; some have none.
+    """Return True if the bits of two shapes let them touch; shapes without bits do.
 
     MuJoCo's rule: contype of one and conaffinity of the other have a bit in common.
     """
@@ -57,7 +60,7 @@ def may_touch(first: Any, second: Any) -> bool:
 
 
 def _adjacent(model: Model) -> set[frozenset[int]]:
-    """Bodies that a joint connects, in the tree or closing a loop.
+    """Return pairs of bodies that a joint connects, in the tree or closing a loop.
 
     Massless links between several joints of one body do not count as bodies.
     """
@@ -89,7 +92,7 @@ def _disabled(model: Model, srdf: Any) -> list[Pair]:
 
 
 def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
-    """Pairs of names as a caller gives them. known: links with shapes, and obstacles."""
+    """Return the checked pairs of names; known: links with shapes, and obstacles."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         problem = f"pairs must be a sequence of pairs of names, not {given!r:.60}"
         raise ArgumentError("E-DIST-021", problem, part="distance")

@@ -1,8 +1,8 @@
-"""Scenes: shapes of a robot, obstacles, pairs of them, and their distances at postures.
+"""Scenes: shapes of a robot, obstacles, pairs of them, and their distances.
 
 Pairs of spheres and capsules, of these and planes, and of spheres and boxes of the world are one
-compiled program (`functions.rounds`). Coal (extra `contact`) has all others.
-Long because a scene answers for every kind of pair.
+compiled program (`functions.rounds`). Coal (extra `contact`) computes all others. Long because a
+scene answers for every kind of pair.
 """
 
 from collections.abc import Sequence
@@ -23,26 +23,26 @@ from chasles.motion.contract import Array, Machine
 from chasles.motion.solvers import optional
 
 PRECISION = 1e-10
-"""The tolerance of coal's distances, in m. That of its penetrations stays at 1e-6: with less, its
-iterations fail for ellipsoids."""
+"""Tolerance (m) of coal's distances. The tolerance of penetrations remains 1e-6: its iterations
+fail for ellipsoids with a smaller one."""
 
 ITERATIONS = 512
-"""Coal's, at most."""
+"""Largest number of coal's iterations."""
 
 TOUCHING = 1e-9
-"""Distances, in m, below which nearest points do not give a direction."""
+"""Distance (m) below which nearest points do not define a direction."""
 
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Distances of pairs at postures q (..., nq): P pairs, in m.
+    """Distances (m) of P pairs in configurations q (..., nq).
 
     Attributes
     ----------
     pairs : tuple of (str, str)
-        The names of links and obstacles of each pair.
+        Names of the links and obstacles of each pair.
     distance : (..., P)
-        The least distance of the shapes of each pair; where they overlap, minus the length of the
+        Smallest distance between the shapes of each pair; if they overlap, minus the length of the
         shortest translation that separates them.
     """
 
@@ -65,15 +65,15 @@ class Distances:
 
     @property
     def normals(self) -> np.ndarray:
-        """Unit vectors (..., P, 3) from the first to the second shape, along the world's axes.
+        """Unit vectors (..., P, 3) from the first to the second shape, along the world axes.
 
-        points[1] - points[0] = distance * normal, whether the distance is positive or negative.
+        points[1] - points[0] = distance * normal, for positive and negative distances.
         """
         return self._nearest[1]
 
     @property
     def least(self) -> np.ndarray:
-        """The least distance (...) of all pairs; infinite if there are none."""
+        """Smallest distance (...) of all pairs; infinite if there are none."""
         if not self.pairs:
             return np.full(self.distance.shape[:-1], np.inf)[()]
         least: np.ndarray = self.distance.min(axis=-1)
@@ -81,7 +81,7 @@ class Distances:
 
     @property
     def nearest(self) -> Any:
-        """The pair of the least distance; for a batch its number in `pairs`, an array (...)."""
+        """Pair with the smallest distance; for a batch its index in `pairs`, an array (...)."""
         if not self.pairs:
             raise InputError(
                 "E-DIST-030",
@@ -94,7 +94,7 @@ class Distances:
 
     @cached_property
     def gradient(self) -> np.ndarray:
-        """The derivative of each distance by the joint velocities' coordinates: (..., P, nv).
+        """Derivative of each distance by the velocity coordinates: (..., P, nv).
 
         d distance / dt = gradient @ qd, where the nearest points are unique.
         """
@@ -108,7 +108,7 @@ class Distances:
 
 
 class _Casting(NamedTuple):
-    """A pair of elements for coal: the number of its pair, and the elements, first and second."""
+    """Pair of elements for coal: the index of its pair, and the first and second element."""
 
     pair: int
     first: int
@@ -117,7 +117,7 @@ class _Casting(NamedTuple):
 
 
 class Scene:
-    """The shapes of a robot, obstacles of the world, and pairs of them, prepared for distances.
+    """Shapes of a robot, obstacles of the world, and pairs of them, prepared for distances.
 
     `scene(q)` is `robot.distance(q, ...)` with the same options.
     """
@@ -155,7 +155,7 @@ class Scene:
                 raise InputError("E-DIST-032", problem, "rename it", part=PART)
 
     def _arrange(self, count: int) -> None:
-        """Give each pair of elements to the compiled program or to coal."""
+        """Assign each pair of elements to the compiled program or to coal."""
         owned: dict[str, list[int]] = {}
         for k, element in enumerate(self.elements):
             owned.setdefault(element.owner, []).append(k)
@@ -172,7 +172,7 @@ class Scene:
             if min(first) >= count and min(second) >= count:
                 problem = f"{a!r} and {b!r} are both obstacles"
                 raise InputError("E-DIST-033", problem, "name a link of the robot", part=PART)
-            self.swapped[p] = max(first) >= count  # of the world, or a link at rest with a plane
+            self.swapped[p] = max(first) >= count  # in the world, or a link at rest with a plane
             if self.swapped[p]:
                 first, second = second, first
             group = []
@@ -203,12 +203,12 @@ class Scene:
         )
 
     def _touching(self, first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
-        """Pairs of elements, without those whose bits exclude each other, unless all do."""
+        """Return pairs of elements, without those excluded by their bits, unless all are."""
         every, known = [(i, j) for i in first for j in second], self.elements
         return [(i, j) for i, j in every if may_touch(known[i], known[j])] or every
 
     def _closed(self, i: int, j: int, count: int) -> bool:
-        """Return True if `functions.rounds` has the distance of element i of the robot from j."""
+        """Return True if `functions.rounds` has the distance of the robot's element i from j."""
         a, b = self.elements[i].kind, self.elements[j].kind
         if a not in ROUND:
             return False
@@ -222,7 +222,7 @@ class Scene:
 
     @property
     def uses_coal(self) -> bool:
-        """Return True if some pairs have no closed form here."""
+        """True if some pairs have no closed form here."""
         return bool(self._cast)
 
     @property
@@ -233,7 +233,7 @@ class Scene:
     # Evaluation -------------------------------------------------------------------------------
 
     def __call__(self, q: Array, *, threads: int | None = None) -> Distances:
-        """The distances of all pairs at q (..., nq); threads: of the compiled program."""
+        """Return the distances of all pairs at q (..., nq); threads: for the compiled program."""
         library = library_of(q)
         if library is not None and library.package == "cupy":
             return Distances(self.pairs, self._resident(q, points=False)[0], q, self)
@@ -248,7 +248,7 @@ class Scene:
     def evaluated(
         self, q: np.ndarray, threads: int | None, *, points: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Distances, and with `points` nearest points and normals, of rows q (..., nq)."""
+        """Return distances, and with `points` nearest points and normals, at q (..., nq)."""
         if not isinstance(q, np.ndarray):
             return self._resident(q, points=points)
         lead, n = q.shape[:-1], len(self.pairs)
@@ -272,7 +272,7 @@ class Scene:
         return far, places, ways
 
     def _resident(self, q: Any, *, points: bool) -> Any:
-        """The same of CuPy's arrays, on their GPU: in float32 if q is."""
+        """Return the same for CuPy arrays, on their GPU: in float32 if q is."""
         if self._cast or len(self.groups) != len(self.pairs):
             problem = "distances on a GPU support only spheres and capsules"
             remedy = "pass shapes=robot.enclosing_shapes(), or q as a NumPy array"
@@ -294,7 +294,7 @@ class Scene:
     def _by_coal(
         self, q: np.ndarray, far: np.ndarray, places: np.ndarray, ways: np.ndarray
     ) -> None:
-        """Fill in what is nearest of the pairs that coal has, where it is nearer than before."""
+        """Update distances, points and normals with coal's pairs where these are nearer."""
         coal, n = optional("coal"), len(self.pairs)
         request, result = coal.DistanceRequest(), coal.DistanceResult()
         request.gjk_tolerance = PRECISION
@@ -318,7 +318,7 @@ class Scene:
         _align(far, places, ways)
 
     def _pose(self, element: Element, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Axes (n, 3, 3) and origins (n, 3) of an element in the world."""
+        """Return axes (n, 3, 3) and origins (n, 3) of an element in the world."""
         if element.frame is None:
             R, r = (
                 np.broadcast_to(element.R, (len(q), 3, 3)),
@@ -329,7 +329,7 @@ class Scene:
         return T[:, :3, :3] @ element.R, T[:, :3, :3] @ element.r + T[:, :3, 3]
 
     def gradient(self, q: np.ndarray, points: np.ndarray, normals: np.ndarray) -> np.ndarray:
-        """n . (velocity of the second point - velocity of the first), by joint velocities."""
+        """Return n . (velocity of the second point - that of the first), by joint velocities."""
         found = np.zeros_like(normals, shape=(*normals.shape[:-1], self.model.nv))
         frames = {element.owner: element.frame for element in self.elements}
         bodies: dict[str, tuple[np.ndarray, np.ndarray]] = {}
@@ -349,7 +349,7 @@ class Scene:
 
 
 def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
-    """Take normals from nearest points that are apart: coal's own are not of triangles."""
+    """Compute normals from separate nearest points, because coal's are not those of triangles."""
     apart = np.abs(far) > TOUCHING
     way = places[..., 1, :] - places[..., 0, :]
     length = np.linalg.norm(way, axis=-1)
@@ -360,9 +360,9 @@ def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
 def _own(
     robot: Machine, shapes: Any, meshes: str, pairs: Any, world: set[str]
 ) -> tuple[list[Element], list[Element]]:
-    """The elements of the robot: given ones, or those of its file that pairs ask for.
+    """Return the elements of the robot: given ones, or those of its file that pairs need.
 
-    And the planes of its file that are at rest.
+    Also returns the planes of its file that are at rest.
     """
     if shapes is not None:
         return elements.of_user(robot.model, shapes), []
@@ -387,7 +387,7 @@ def _own(
 def _all(
     robot: Machine, own: Sequence[Element], world: Sequence[Element], given: bool
 ) -> list[Pair]:
-    """Pairs that may collide: of links, and of every link that moves with every obstacle."""
+    """Return pairs that may collide: of links, and of every moving link with every obstacle."""
     model = robot.model
     owned: dict[str, list[Element]] = {}
     for element in own:

@@ -2,7 +2,7 @@
 
 found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau)
 found.robot      # a new robot with physically consistent parameters
-found.report()   # what was found, how surely, and how well it predicts
+found.report()   # parameters, their uncertainty and prediction errors
 """
 
 from chasles.identification.estimate import identify

@@ -1,7 +1,7 @@
-"""Limits that a motion must keep: values above zero violate them, with exact gradients.
+"""Limits of a motion: positive values violate them, with exact gradients.
 
-Every limit gives, at states q, qd, qdd (..., n), violations (..., k): how far a value is beyond its
-limit, as a share of it.
+Every limit returns, at states q, qd, qdd (..., n), violations (..., k): the amount by which a value
+exceeds its limit, relative to the limit.
 """
 
 from collections.abc import Mapping
@@ -18,16 +18,17 @@ from chasles.robot import Robot
 States = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 ALWAYS = 64
-"""Postures on which pairs of links whose enclosing shapes always overlap are left out."""
+"""Number of configurations with which pairs of links whose enclosing shapes always overlap are
+found and ignored."""
 
 
 @dataclass(frozen=True)
 class Bounds:
     """Limits of a robot's motion.
 
-    lower, upper: positions; velocity, acceleration, effort: largest absolute values (n,), some of
-    them infinite. clearance: least distance (m) between links, and from obstacles; None to ignore
-    them. workspace: boxes (2, 3) of the world in which origins of frames stay.
+    lower, upper: positions; velocity, acceleration, effort: largest absolute values (n,), possibly
+    infinite. clearance: smallest distance (m) between links and from obstacles; None to ignore
+    them. workspace: boxes (2, 3) in the world in which the origins of frames must stay.
     """
 
     robot: Robot
@@ -49,7 +50,7 @@ class Bounds:
     def penalty(self, at: States, margin: float) -> tuple[np.ndarray, States]:
         """Return the sum of squared violations beyond -margin of each motion, and its gradient.
 
-        at: (S, N, n); the sum (S,) is divided by N; its gradient is by q, qd, qdd.
+        at: (S, N, n); the sum (S,) is divided by N; the gradient is by q, qd, qdd.
         """
         q, qd, qdd = at
         bars = [np.zeros_like(x) for x in at]
@@ -114,16 +115,17 @@ class Bounds:
 
     @cached_property
     def _enclosed(self) -> list[tuple[str, str]]:
-        """Pairs whose enclosing shapes are apart somewhere."""
+        """Pairs whose enclosing shapes are separated in some configuration."""
         q = self.robot.random(0, size=ALWAYS)
         found = self.robot.distance(q, **self._scene)
         apart = np.any(found.distance > self.clearance, axis=0)
         return [pair for pair, some in zip(found.pairs, apart, strict=True) if some]
 
     def margins(self, at: States) -> dict[str, float]:
-        """Return by limit what is left of it at states (N, n), as a share; negative: violated.
+        """Return the relative margin of each limit at states (N, n); negative if violated.
 
-        That of distances and of the workspace is in m. Distances are those of the file's shapes.
+        Margins of distances and of the workspace are in m. Distances are those of the file's
+        shapes.
         """
         q, qd, qdd = at
         shares = {
@@ -143,7 +145,7 @@ class Bounds:
         return found
 
     def _distance(self, q: np.ndarray) -> float:
-        """Return the least distance; the file's shapes count where enclosing ones touch."""
+        """Return the smallest distance; the file's shapes are used where enclosing ones touch."""
         enclosing = self.robot.distance(q, **self._scene).least
         near = enclosing < self.clearance
         far = float(np.min(enclosing[~near], initial=np.inf))

@@ -1,9 +1,9 @@
 """Physically consistent parameters: every body's pseudo-inertia is positive definite.
 
 The pseudo-inertia of a body is P = [[S, h], [h', m]] with the second moments S of its mass
-distribution, S = tr(I)/2 1 - I, first moment h and mass m. A rigid body can have these numbers if
-P is positive definite (Wensing, Kim and Slotine 2018). P = L (1 + Z) L' with the factor L of the
-prior's P turns the constant pull-back metric into the length of Z (Lee, Wensing and Park 2020).
+distribution, S = tr(I)/2 1 - I, first moment h and mass m. A rigid body can have these parameters
+if P is positive definite (Wensing, Kim and Slotine 2018). P = L (1 + Z) L' with the factor L of the
+prior's P turns the constant pull-back metric into the norm of Z (Lee, Wensing and Park 2020).
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ from chasles.model.given import a_name, a_number
 from chasles.model.ranges import LARGEST
 
 LEAST = 1e-6
-"""Smallest eigenvalue of 1 + Z: no body loses more than this share of its prior."""
+"""Smallest eigenvalue of 1 + Z, which limits the reduction of a body relative to its prior."""
 
 STEPS, DONE = 100, 1e-10
-"""Newton steps of the entropic prior at most, and its decrement at the end."""
+"""Largest number of Newton steps of the entropic prior, and its final decrement."""
 
 DEVIATIONS = (1e-9, 1e9)
-"""Least and largest deviation of the prior; beyond them it, or the data, would not count."""
+"""Smallest and largest deviation of the prior; beyond them data or prior have no effect."""
 
 PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
 """Upper triangle of a 4x4 matrix, column by column."""
@@ -50,10 +50,10 @@ def parameters(P: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Prior:
-    """A mechanism's own inertias as a starting point: p = nominal + map z, body by body.
+    """Inertias of a mechanism as a starting point: p = nominal + map z, body by body.
 
-    z (10 n + joints' terms): svec(Z) of each body, then the joints' terms themselves. raised:
-    bodies whose pseudo-inertia was not positive definite, and was raised.
+    z (10 n + joint terms): svec(Z) of each body, followed by the joint terms themselves. raised:
+    bodies whose pseudo-inertia was not positive definite and was increased.
     """
 
     nominal: np.ndarray
@@ -88,7 +88,7 @@ def prior(nominal: np.ndarray, bodies: int, mass: float, length: float) -> Prior
 
 
 def _units() -> list[np.ndarray]:
-    """Symmetric matrices of length 1, in the order of `PLACES`."""
+    """Return symmetric matrices of unit norm, in the order of `PLACES`."""
     found = []
     for i, j in PLACES:
         e = np.zeros((4, 4))
@@ -107,9 +107,9 @@ def matrices(z: np.ndarray, bodies: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Problem:
-    """Least squares 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2 on consistent parameters.
+    """Least squares 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2 over consistent parameters.
 
-    signs: entries of z from 10 * bodies on that must not be negative.
+    signs: indices of entries of z, from 10 * bodies, that must be non-negative.
     """
 
     A: np.ndarray
@@ -119,7 +119,7 @@ class Problem:
     signs: np.ndarray
 
     def weights(self) -> np.ndarray:
-        """Return the weights of the squares of z: the prior's, and tiny ones where it has none."""
+        """Return the weights of the squares of z: the prior's, and tiny ones for other entries."""
         n, own = self.A.shape[1], 10 * self.bodies
         size = np.sum(self.A**2) + own * self.deviation**-2
         return np.append(np.full(own, self.deviation**-2), np.full(n - own, 1e-13 * size / n))
@@ -129,23 +129,23 @@ class Problem:
         return np.asarray(self.A.T @ self.A + np.diag(self.weights()))
 
     def unbounded(self) -> np.ndarray:
-        """Return z of least objective, consistent or not.
+        """Return z with the smallest objective, consistent or not.
 
-        By orthogonal factors, since data without noise may outweigh the prior by 1e26.
+        Uses orthogonal factors, since data without noise may outweigh the prior by 1e26.
         """
         whole = np.vstack([self.A, np.diag(np.sqrt(self.weights()))])
         Q, R = np.linalg.qr(whole)
         return np.linalg.solve(R, Q[: len(self.b)].T @ self.b)
 
     def feasible(self, z: np.ndarray) -> bool:
-        """Return True if every body and every term is possible."""
+        """Return True if every body and every term is physically possible."""
         signed = z[self.signs]
         least = np.linalg.eigvalsh(matrices(z, self.bodies)).min(initial=np.inf)
         return bool(least >= LEAST and np.all(signed >= 0.0))
 
 
 def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarray:
-    """Return z of least objective with consistent parameters."""
+    """Return z with the smallest objective among consistent parameters."""
     if kind == "entropic":
         return _entropic(problem)
     z = problem.unbounded()
@@ -153,7 +153,7 @@ def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarr
 
 
 def _conic(problem: Problem, H: np.ndarray) -> np.ndarray:
-    """Solve the program with linear matrix inequalities, by Clarabel's interior point method."""
+    """Solve the program with linear matrix inequalities by Clarabel's interior-point method."""
     try:
         import clarabel
     except ImportError:
@@ -189,7 +189,7 @@ def _conic(problem: Problem, H: np.ndarray) -> np.ndarray:
 
 
 def _inside(problem: Problem, z: np.ndarray) -> np.ndarray:
-    """Return a solution whose rounding outside the cone is taken back towards the prior."""
+    """Return a solution whose rounding outside the cone is moved back towards the prior."""
     z = z.copy()
     z[problem.signs] = np.maximum(z[problem.signs], 0.0)
     for k in range(problem.bodies):
@@ -201,11 +201,11 @@ def _inside(problem: Problem, z: np.ndarray) -> np.ndarray:
 
 
 def _entropic(problem: Problem) -> np.ndarray:
-    """Minimise with the prior (tr Z - log det(1 + Z)) / deviation^2, by damped Newton steps.
+    """Minimize with the prior (tr Z - log det(1 + Z)) / deviation^2, by damped Newton steps.
 
-    The prior is the log-determinant (entropic) divergence of pseudo-inertias; it grows without
-    bound at the edge of consistency, so that every step stays inside. Terms of joints that must
-    not be negative have a barrier of the same kind.
+    The prior is the log-determinant (entropic) divergence of pseudo-inertias. It grows without
+    bound at the edge of consistency, so that every step stays inside. Joint terms that must be
+    non-negative have a barrier of the same kind.
     """
     n, bodies, weight = problem.A.shape[1], problem.bodies, problem.deviation**-2
     z = np.zeros(n)
@@ -248,7 +248,7 @@ def _entropic(problem: Problem) -> np.ndarray:
 
 
 def checked_prior(prior: str, deviation: Any) -> float:
-    """Return the deviation; raise an error for a prior that is not known."""
+    """Return the deviation; raise an error for an unknown prior."""
     if a_name("prior", prior, "identify") not in ("pull-back", "entropic"):
         problem = f"prior must be 'pull-back' or 'entropic', not {prior!r:.60}"
         raise InputError("E-IDENT-003", problem, part="identify")
@@ -263,7 +263,7 @@ def checked_prior(prior: str, deviation: Any) -> float:
 def link_values(names: Mapping[str, list[str]], p: np.ndarray) -> dict[str, Any]:
     """Return mass, center and inertia of links by name; a body's other links become massless.
 
-    names: by link, the links that move with it.
+    names: maps each link to the links that move with it.
     """
     found: dict[str, Any] = {}
     for k, (link, others) in enumerate(names.items()):

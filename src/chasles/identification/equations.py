@@ -1,8 +1,9 @@
-"""The equations of identification as one compiled program, and their Gram matrices.
+"""Equations of identification as one compiled program, and their Gram matrices.
 
-Row j of the equations is W_j (beta - beta_0) = e_j: the base regressor's columns that are not zero
-in that row, and the torque beyond that of the robot as it is. The Gram matrix of [W_j, e_j] holds
-all that least squares needs of any number of samples, for any weights of the rows.
+Row j of the equations is W_j (beta - beta_0) = e_j: the columns of the base regressor that are not
+zero in that row, and the difference between the measured torque and that of the given robot. The
+Gram matrix of [W_j, e_j] contains all that least squares needs from any number of samples, for any
+weights of the rows.
 """
 
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ from chasles.identification.linear import Base, LinearModel
 from chasles.identification.regression import Factors
 
 BLOCK = 1024
-"""States whose equations are in the processor's cache at once."""
+"""Number of states whose equations fit into the processor's cache."""
 
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """q, qd, qdd and tau of some states."""
@@ -28,7 +29,7 @@ Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Grams:
-    """Sums of [W_j, e_j]' [W_j, e_j] over samples (rows, b + 1, b + 1), and how many samples."""
+    """Sums of [W_j, e_j]' [W_j, e_j] over samples (rows, b + 1, b + 1), and the sample count."""
 
     sums: np.ndarray
     count: int
@@ -39,7 +40,7 @@ class Grams:
     def factors(self, base: Base, nominal: np.ndarray) -> Factors:
         """Return triangular factors of [A_j, b_j] for the parameters themselves.
 
-        A_j = W_j K and b_j = e_j + W_j K nominal, with the base's combination K.
+        A_j = W_j K and b_j = e_j + W_j K nominal, with the combination K of the base parameters.
         """
         rows, size, _ = self.sums.shape
         lengths = np.sqrt(np.maximum(np.einsum("rii->ri", self.sums), 0.0))
@@ -57,13 +58,13 @@ class Grams:
 
 @dataclass(frozen=True)
 class Equations:
-    """The equations of a tree's linear model on its base parameters."""
+    """Equations of a tree's linear model for its base parameters."""
 
     model: LinearModel
     base: Base
 
     def _traced(self) -> tuple[Program, list[list[int]]]:
-        """Return the program q, qd, qdd, tau -> [W_j, e_j] of each row, and columns of W_j."""
+        """Return the program q, qd, qdd, tau -> [W_j, e_j] of each row, and the columns of W_j."""
         model, arena = self.model.bare.model, Arena(RULES)
         nq, nv = model.nq, model.nv
         shapes = {"q": nq, "qd": nv, "qdd": nv, "tau": nv}
@@ -91,7 +92,7 @@ class Equations:
         return Program.from_outputs("equations", inputs, outputs), places
 
     def _terms(self, j: int, given: dict[str, list[Scalar]]) -> list[Number]:
-        """Return row j of the columns of the joints' terms."""
+        """Return row j of the columns of the joint terms."""
         qd, found = given["qd"][j], []
         sign = select(less(0.0, qd), 1.0, select(less(qd, 0.0), -1.0, 0.0))
         made = {"armature": given["qdd"][j], "damping": qd, "friction": sign, "offset": 1.0}
@@ -128,7 +129,7 @@ class Equations:
     def total(self, samples: Iterable[Sample], threads: int = 2) -> Grams:
         """Return the sum over all samples, which are read one after the other.
 
-        At most one sample for each thread, and one that is read ahead, is in memory.
+        At most one sample per thread, and one that is read ahead, is in memory.
         """
         size = len(self.base) + 1
         found = Grams(np.zeros((self.model.robot.nv, size, size)), 0)

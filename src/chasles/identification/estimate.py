@@ -1,4 +1,4 @@
-"""`chasles.identify`: from measured motions and torques to a robot."""
+"""`chasles.identify`: parameters of a robot from measured motions and torques."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,10 +31,10 @@ from chasles.model.spaces import size
 from chasles.robot import Robot
 
 POOR = 100.0
-"""Condition number above which the result says that the motion excites too little."""
+"""Condition number above which a note reports insufficient excitation."""
 
 ROBUST_ROUNDS = 10
-"""Iterations of the robust loss."""
+"""Number of iterations of the robust loss."""
 
 UNLIKELY = 20.0
 """Ratio of fitted to prior torques that suggests wrong units."""
@@ -75,7 +75,7 @@ def identify(
     Parameters
     ----------
     robot : Robot
-        The robot with its present numbers, which are the prior.
+        The robot with its current parameters, which are the prior.
     data : path, sequence of paths, or table, optional
         Logs in place of arrays: .csv, .parquet and .arrow files, folders of such, or a table of
         pandas, xarray or pyarrow. Columns are t, and J.q, J.qd, J.qdd, J.tau of every joint J.
@@ -83,17 +83,17 @@ def identify(
     q : array_like, (n, nq)
         Joint positions (rad or m).
     qd, qdd : array_like, (n, nv), optional
-        Joint velocities and accelerations. Without them, give t: they are found from q.
+        Joint velocities and accelerations. Default: computed from q and t.
     tau : array_like, (n, nv)
         Joint torques or forces (N m or N). Torques of passive joints, and of a free-floating base,
-        are zero. With closed loops, torques of the motors stand at their joints.
+        are zero. With closed loops, motor torques are entries of their joints.
     t : array_like, (n,), optional
         Times (s).
     smoothing : {"low-pass", "savitzky-golay", "spline"}
         Method for velocities and accelerations from positions: a zero-phase low-pass of fourth
         order and differences, local polynomials, or a smoothing spline.
     cutoff : float, optional
-        Its cut-off (Hz). By default 1.5 times the highest frequency of the positions with more
+        Its cut-off (Hz). Default: 1.5 times the highest frequency of the positions with more
         power than their noise.
     delay : float or "estimate"
         Seconds by which logged torques lag behind positions; "estimate" finds them by correlation
@@ -102,15 +102,15 @@ def identify(
         Names of the log's columns ({"elbow.q": "pos3"}), and units by quantity or column
         ({"q": "deg", "t": "ms"}).
     skip_bad : bool
-        Leave out bad rows and unreadable files of logs; `notes` counts them.
+        Skip bad rows and unreadable files of logs; `notes` counts them.
     include : sequence of str
         Terms to identify: "inertia" always; "armature", "damping", "friction" (Coulomb), "offset"
         at joints of one degree of freedom.
     f_ext : dict, optional
         Known external wrenches, as in `robot.inverse_dynamics`.
     actuated : sequence of str, optional
-        With closed loops: the degrees of freedom that motors drive, as many as the loops leave.
-        By default, those whose torque is not always zero.
+        With closed loops: the actuated degrees of freedom, equal in number to the mobility.
+        Default: those whose torque is not always zero.
     loss : {"squares", "huber"}
         "huber" bounds the influence of outliers.
     prior : {"pull-back", "entropic"}
@@ -120,7 +120,7 @@ def identify(
         Standard deviation of the prior, as a share of each body's inertia. Larger values trust the
         data more.
     seed : int
-        Seed of the random states on which base parameters are decided.
+        Seed of the random states that determine the base parameters.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def _streamed(
     deviation: float,
     rng: np.random.Generator,
 ) -> Identified:
-    """Identify from logs of any length: their Gram matrices are all that is kept."""
+    """Identify from logs of any length; only their Gram matrices are kept."""
     model = LinearModel(robot, terms)
     none = np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
     chosen = base(model, rng, none)
@@ -205,9 +205,9 @@ def _streamed(
 
 
 def _driven(robot: Robot, tau: np.ndarray, actuated: Sequence[str] | None) -> Robot:
-    """Return the robot with its motors as independent coordinates, where it has closed loops.
+    """Return the robot with its motors as independent coordinates, if it has closed loops.
 
-    The power of motors is then that of their own torques, whose noise is theirs alone.
+    Each row is then the torque of one motor, with the noise of that torque alone.
     """
     if len(robot.independent) == robot.nv:
         return robot
@@ -230,7 +230,7 @@ def _count(robot: Robot, joint: str) -> int:
 def _blocks(
     model: LinearModel, states: States, tau: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the regression A x = b of some samples at a time."""
+    """Yield the regression A x = b of a block of samples at a time."""
     for first in range(0, len(tau), CHUNK):
         part = slice(first, first + CHUNK)
         q, qd, qdd = (x[part] for x in states)
@@ -265,7 +265,7 @@ def _robust(
 def _spread(
     model: LinearModel, states: States, tau: np.ndarray, chosen: Base, fit: Fit
 ) -> np.ndarray:
-    """Return a robust standard deviation of each row's residuals, by their median."""
+    """Return a robust standard deviation of each row's residuals, from their median."""
     found = [
         np.abs(b - A[..., chosen.columns] @ fit.values) for A, b in _blocks(model, states, tau)
     ]

@@ -1,8 +1,8 @@
-"""`chasles.excite`: motions on which parameters can be identified well.
+"""`chasles.excite`: motions with which parameters can be identified accurately.
 
-A motion is a Fourier series at rest at both ends. Many random ones are tried at once, the best are
-improved together by gradient steps through the compiled regressor's own derivatives, and the best
-one that keeps all limits on a finer grid is the result (Swevers et al. 1997).
+A motion is a Fourier series at rest at both ends. Many random motions are evaluated at once, the
+best are improved together by gradient steps through the derivatives of the compiled regressor, and
+the best one that satisfies all limits on a finer grid is returned (Swevers et al. 1997).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,37 +22,37 @@ from chasles.trajectory.fourier import Fourier
 from chasles.trajectory.moves import Move
 
 PER_HARMONIC = 20
-"""Samples of a motion in the shortest period of its series."""
+"""Number of samples of a motion in the shortest period of its series."""
 
 FINE = 10
-"""Samples on which limits are checked at the end, for each of those that are optimized."""
+"""Factor by which the grid of the final check of limits is finer than that of the search."""
 
 BATCH = 64
-"""Motions that are evaluated at once."""
+"""Number of motions that are evaluated at once."""
 
 POWERS = (6.0, 40.0)
-"""Sums of powers of eigenvalues stand for the largest and the smallest: at the first step, and at
-the last."""
+"""Initial and final exponent of the power sums of eigenvalues that approximate the largest and
+smallest one."""
 
 MARGIN = 0.02
-"""Share of every limit that the search keeps in reserve for instants between its samples."""
+"""Fraction of every limit that the search reserves for instants between its samples."""
 
 TURNING = 0.05
-"""Share of the largest velocity over which the gradient sees the sign of a velocity change."""
+"""Fraction of the largest velocity over which the gradient smooths the sign of a velocity."""
 
 INSIDE = 1.0 - 1e-3
-"""Share of limits that a motion on the fine grid may use."""
+"""Fraction of the limits that a motion on the fine grid may use."""
 
 WEIGHTS = (3.0, 3000.0)
-"""Weight of violated limits, at the first step and at the last."""
+"""Initial and final weight of violated limits."""
 
 RATE, RATE_END, FIRST, SECOND = 0.05, 0.005, 0.9, 0.99
-"""Adam's step at the start and at the end, and its averages (Kingma and Ba 2015)."""
+"""Initial and final step of Adam, and its averages (Kingma and Ba 2015)."""
 
 
 @dataclass(frozen=True)
 class Excitation:
-    """A motion on which a robot's parameters can be identified.
+    """Motion with which a robot's parameters can be identified.
 
     Attributes
     ----------
@@ -63,8 +63,8 @@ class Excitation:
     margins : dict
         By limit, the share of it that is left, at least; of distances and workspaces in m.
     random : float
-        The least condition number of the random motions that were tried first, which keep limits
-        of positions, velocities and accelerations, and may break the others.
+        The smallest condition number of the initial random motions, which satisfy the limits
+        of positions, velocities and accelerations, but maybe not the others.
     """
 
     move: Move
@@ -93,7 +93,7 @@ def excite(
     steps: int = 400,
     seed: int = 0,
 ) -> Excitation:
-    """Find a motion on which the robot's parameters can be identified well.
+    """Find a motion with which the robot's parameters can be identified accurately.
 
     A Fourier series, at rest at its ends, that minimizes the condition number of the base
     parameters' regressor (columns scaled to unit length) within the limits.
@@ -113,13 +113,13 @@ def excite(
         Largest absolute joint velocities, accelerations and torques (rad/s, rad/s², N m; m/s, m/s²,
         N). By default velocities and torques of `robot.limits`, and no limit of accelerations.
     clearance : float, optional
-        Least distance in m between links, and between links and obstacles; None ignores both.
+        Smallest distance (m) between links, and between links and obstacles; None ignores both.
     obstacles : dict, optional
         Obstacles, as in `robot.distance`.
     workspace : dict, optional
         {frame: (lower, upper)}: corners of a box of the world in which the frame's origin stays.
     starts, improved, steps : int
-        Random motions, how many of them are improved, and by how many steps.
+        Numbers of random motions, of improved ones, and of gradient steps.
     seed : int
         Seed of the random motions.
 
@@ -131,7 +131,7 @@ def excite(
     Raises
     ------
     chasles.errors.InputError
-        If no motion keeps the limits.
+        If no motion satisfies the limits.
 
     Notes
     -----
@@ -164,7 +164,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """No states: base parameters of a tree are decided on random ones."""
+    """Return empty states: base parameters of a tree are determined from random ones."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 
@@ -200,7 +200,7 @@ def _bounds(
 
 @dataclass(frozen=True)
 class Search:
-    """A search among Fourier series; motions are coefficients (S, P, n) of a basis."""
+    """Search among Fourier series; motions are coefficients (S, P, n) of a basis."""
 
     model: LinearModel
     base: Base
@@ -210,9 +210,10 @@ class Search:
 
     @cached_property
     def modes(self) -> np.ndarray:
-        """Sines, then cosines (2 harmonics, P - 1) of series at rest without acceleration at 0.
+        """Sines, then cosines (2 harmonics, P - 1) of series with zero qd and qdd at time 0.
 
-        Harmonic k has 1/k of the first one's coefficients, so that velocities are of one size.
+        Harmonic k has 1/k of the coefficients of the first one, so that velocities are of equal
+        size.
         """
         k = np.arange(1, self.harmonics + 1)
         fall, none = 1.0 / k, np.zeros(self.harmonics)
@@ -220,7 +221,7 @@ class Search:
         return np.asarray(np.append(fall, fall)[:, None] * free)
 
     def shapes(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the basis (N, P) at times, and its first and second rates; the last is 1."""
+        """Return the basis (N, P) at times, and its first and second rates; the last entry is 1."""
         w = 2.0 * np.pi / self.duration * np.arange(1, self.harmonics + 1)
         s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
         parts = [np.hstack([s, c]), np.hstack([w * c, -w * s]), -np.hstack([w**2 * s, w**2 * c])]
@@ -231,7 +232,7 @@ class Search:
 
     @cached_property
     def basis(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The basis at the samples of the search."""
+        """Basis at the samples of the search."""
         count = PER_HARMONIC * self.harmonics
         return self.shapes(np.arange(count) * (self.duration / count))
 
@@ -281,7 +282,7 @@ class Search:
     def objective(
         self, theta: np.ndarray, weight: float, power: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return log condition numbers, made smooth, with penalties (S,), and their gradient."""
+        """Return smoothed log condition numbers with penalties (S,), and their gradient."""
         at = self.states(theta)
         value, bars = self._excitation(at, power)
         penalty, more = self.bounds.penalty(at, MARGIN)
@@ -295,7 +296,7 @@ class Search:
         """Return 1/(2p) log (sum l^p sum l^-p) of the eigenvalues l of W'W, and its gradient.
 
         With the eigenvectors V, the gradient by W is W V diag(dl) V', through the scaling of its
-        columns; the regressor's compiled pullback carries it on to q, qd and qdd.
+        columns; the compiled pullback of the regressor propagates it to q, qd and qdd.
         """
         W = self._columns(at)
         length = np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)
@@ -311,7 +312,7 @@ class Search:
         return value, self._pulled(at, P)
 
     def _pulled(self, at: States, P: np.ndarray) -> States:
-        """Return the gradient by q, qd, qdd of what has the gradient P by the base regressor."""
+        """Return the gradient by q, qd, qdd from the gradient P by the base regressor."""
         S, N, n = at[0].shape
         count = 10 * len(self.model.links)
         full = np.zeros((S * N, n, len(self.model.names)))
@@ -335,7 +336,7 @@ class Search:
         return q, qd, qdd
 
     def improve(self, theta: np.ndarray, steps: int) -> np.ndarray:
-        """Return motions after gradient steps (Adam), the weight of limits growing."""
+        """Return motions after gradient steps (Adam) with a growing weight of the limits."""
         theta, mean, square = theta.copy(), np.zeros_like(theta), np.zeros_like(theta)
         scale = np.maximum(np.abs(theta).max(axis=1, keepdims=True), 1e-3)
         for k in range(steps):
@@ -353,7 +354,7 @@ class Search:
         return theta
 
     def within(self, theta: np.ndarray, fine: Sequence[np.ndarray]) -> np.ndarray:
-        """Return motions scaled and moved into limits of positions, velocities, accelerations."""
+        """Return motions scaled and shifted into limits of positions, velocities, accelerations."""
         bounds, motion = self.bounds, theta.copy()
         motion[:, -1] = 0.0
         q, qd, qdd = (part @ motion for part in fine)
@@ -371,7 +372,7 @@ class Search:
         return motion
 
     def best(self, theta: np.ndarray, random: float) -> Excitation:
-        """Return the best motion that keeps the limits on a finer grid."""
+        """Return the best motion that satisfies the limits on a finer grid."""
         count = FINE * PER_HARMONIC * self.harmonics
         fine = self.shapes(np.arange(count + 1) * (self.duration / count))
         broken: dict[str, float] = {}

@@ -1,8 +1,8 @@
 """Velocities and accelerations from measured positions, and the delay of torques.
 
-Positions are smoothed without a shift in time. Torques pass the same low-pass, so that both sides
-of the equations have one bandwidth; samples are then thinned to twice the cut-off, which makes the
-noise of those that are left independent (Gautier 1997).
+Positions are smoothed without a time shift. Torques pass the same low-pass filter, so that both
+sides of the equations have the same bandwidth. Samples are then decimated to twice the cut-off,
+which makes their noise independent (Gautier 1997).
 """
 
 from collections.abc import Callable
@@ -21,18 +21,18 @@ ORDER, DEGREE = 4, 4
 """Order of the low-pass in each direction; degree of Savitzky and Golay's polynomials."""
 
 ABOVE = 20.0
-"""Power over that of the noise, from which a frequency counts as motion."""
+"""Ratio of power to noise power above which a frequency counts as motion."""
 
 ROOM = 1.5
 """Cut-off as a multiple of the highest frequency of the motion."""
 
 LEAST = 20
-"""Samples of a motion, at least."""
+"""Smallest number of samples of a motion."""
 
 
 @dataclass(frozen=True)
 class Smoothed:
-    """A motion with its rates, thinned; cutoff in Hz. t (n,), the others (n, nv)."""
+    """Motion with its rates, decimated; cutoff in Hz. t (n,), the others (n, nv)."""
 
     t: np.ndarray
     q: np.ndarray
@@ -80,7 +80,7 @@ def _resampled(t: np.ndarray, x: np.ndarray, even: np.ndarray) -> np.ndarray:
 def chosen_cutoff(q: np.ndarray, step: float) -> float:
     """Return a cut-off in Hz: 1.5 times the highest frequency with more power than the noise.
 
-    The noise is the median of the upper half of the spectrum, in which a motion has no part.
+    The noise is the median of the upper half of the spectrum, which contains no motion.
     """
     n = len(q)
     window = np.hanning(n)[:, None]
@@ -95,7 +95,7 @@ def chosen_cutoff(q: np.ndarray, step: float) -> float:
 
 
 def _low_pass(x: np.ndarray, step: float, cutoff: float) -> np.ndarray:
-    """Butterworth's low-pass, forwards and backwards."""
+    """Apply a Butterworth low-pass filter, forwards and backwards."""
     sections = butter(ORDER, cutoff, fs=1.0 / step, output="sos")
     pad = min(len(x) - 1, int(3.0 / (cutoff * step)) + 10)
     return np.asarray(sosfiltfilt(sections, x, axis=0, padlen=pad))
@@ -105,21 +105,21 @@ Rates = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _by_low_pass(q: np.ndarray, step: float, cutoff: float) -> Rates:
-    """Low-pass, then central differences of fourth order."""
+    """Apply a low-pass filter, then central differences of fourth order."""
     place = _low_pass(q, step, cutoff)
     velocity = _difference(place, step)
     return place, velocity, _difference(velocity, step)
 
 
 def _difference(x: np.ndarray, step: float) -> np.ndarray:
-    """Return rates: of fourth order, at the ends of second order."""
+    """Return rates, of fourth order inside and of second order at the ends."""
     rate = np.gradient(x, step, axis=0, edge_order=2)
     rate[2:-2] = (8.0 * (x[3:-1] - x[1:-3]) - (x[4:] - x[:-4])) / (12.0 * step)
     return rate
 
 
 def _by_polynomials(q: np.ndarray, step: float, cutoff: float) -> Rates:
-    """Savitzky and Golay, with the window whose cut-off (3 dB) is the one given (Schafer 2011)."""
+    """Apply a Savitzky-Golay filter with the given 3 dB cut-off (Schafer 2011)."""
     half = int(np.ceil(((DEGREE + 1) / (2.0 * cutoff * step) + 4.6) / 3.2))
     window = min(max(2 * half + 1, DEGREE + 3), len(q) - 1 + len(q) % 2)
     made = [savgol_filter(q, window, DEGREE, deriv=k, delta=step, axis=0) for k in range(3)]
@@ -127,7 +127,7 @@ def _by_polynomials(q: np.ndarray, step: float, cutoff: float) -> Rates:
 
 
 def _by_spline(q: np.ndarray, step: float, cutoff: float) -> Rates:
-    """The cubic smoothing spline that halves what has the cut-off's frequency."""
+    """Apply the cubic smoothing spline with a gain of one half at the cut-off frequency."""
     t = step * np.arange(len(q))
     curve = make_smoothing_spline(t, q, lam=1.0 / (step * (2.0 * np.pi * cutoff) ** 4))
     return curve(t), curve(t, 1), curve(t, 2)
@@ -141,9 +141,9 @@ _METHODS: dict[str, Callable[[np.ndarray, float, float], Rates]] = {
 
 
 def delay(t: np.ndarray, tau: np.ndarray, predicted: np.ndarray, longest: float = 0.1) -> float:
-    """Return by how many seconds measured torques lag behind those that a robot predicts.
+    """Return the lag (s) of measured torques behind the torques that a robot predicts.
 
-    The lag of the largest correlation, summed over joints, between samples by a parabola.
+    It is the lag of the largest correlation, summed over joints, interpolated by a parabola.
     """
     step = (t[-1] - t[0]) / (len(t) - 1)
     most = max(min(int(longest / step), len(t) // 4), 1)

@@ -1,4 +1,4 @@
-"""The linear model of identification: joint torques are a matrix times unknown parameters."""
+"""Linear model of identification: joint torques are a matrix times unknown parameters."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from chasles.model.given import some_names
 from chasles.robot import Robot
 
 ENTRIES = ("mass", "hx", "hy", "hz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
-"""A body's ten parameters: mass, first moment, inertia about the origin of its link's frame."""
+"""Ten parameters of a body: mass, first moment, inertia about the origin of its link's frame."""
 
 JOINT_TERMS = ("armature", "damping", "friction", "offset")
 """Terms that may be identified at joints of one degree of freedom, in addition to the inertias.
@@ -25,22 +25,22 @@ armature * qdd + damping * qd + friction * sign(qd) + offset.
 """
 
 CHUNK = 2048
-"""States whose regressors are in memory at once."""
+"""Number of states whose regressors are in memory at once."""
 
 SAMPLE = 500
-"""States on which the base parameters of closed loops are decided."""
+"""Number of states that determine the base parameters of closed loops."""
 
 TOLERANCE = 1e-8
-"""Share of a column that must be new for its parameter to be a base parameter."""
+"""Fraction of a column that must be new for its parameter to be a base parameter."""
 
 
 @dataclass(frozen=True)
 class LinearModel:
-    """tau = A(q, qd, qdd) x + known, for a robot and the terms that are unknown.
+    """tau = A(q, qd, qdd) x + known, for a robot and its unknown terms.
 
-    Rows are the robot's velocity coordinates, or with closed loops its independent ones, on which
-    loop forces do no work. x has ten entries for each of `robot.moving_joints`, then one for each
-    joint and term.
+    Rows are the robot's velocity coordinates or, with closed loops, its independent ones, on which
+    loop forces do no work. x has ten entries for each of `robot.moving_joints`, followed by one for
+    each joint and term.
     """
 
     robot: Robot
@@ -48,14 +48,14 @@ class LinearModel:
 
     @cached_property
     def joints(self) -> tuple[str, ...]:
-        """Joints of one degree of freedom, which may have terms of their own."""
+        """Joints with one degree of freedom, which may have joint terms."""
         robot = self.robot
         places = {name: robot.velocity_slice(name) for name in robot.joints}
         return tuple(name for name, at in places.items() if at.stop - at.start == 1)
 
     @cached_property
     def links(self) -> tuple[str, ...]:
-        """The link in whose frame each body's parameters are."""
+        """Link in whose frame the parameters of each body are expressed."""
         robot = self.robot
         return tuple(robot.model.bodies[i].name for i in robot.model.in_file_order)
 
@@ -72,19 +72,19 @@ class LinearModel:
 
     @cached_property
     def free(self) -> int:
-        """Number of rows: degrees of freedom that closed loops leave."""
+        """Number of rows: degrees of freedom of the closed loops."""
         return len(self.robot.independent)
 
     @cached_property
     def bare(self) -> Robot:
-        """The robot without what is identified: no armature if that is a term."""
+        """Robot without the identified terms: no armature if that is a term."""
         if "armature" not in self.terms:
             return self.robot
         return self.robot.with_parameters({f"{joint}.armature": 0.0 for joint in self.joints})
 
     @property
     def nominal(self) -> np.ndarray:
-        """The entries of x in the robot as it is."""
+        """Entries of x in the given robot."""
         joints = [self.robot.joint(name) for name in self.joints]
         rest = [[getattr(joint, term, 0.0) for joint in joints] for term in self.terms]
         return np.concatenate([self.robot.inertial_parameters(), *rest])
@@ -110,14 +110,14 @@ class LinearModel:
         return np.asarray(whole - np.concatenate(parts))
 
     def _inertial(self, q: Any, qd: Any, qdd: Any) -> np.ndarray:
-        """Return the torques of the robot's own inertias."""
+        """Return the torques of the robot's inertias."""
         return np.asarray(self.robot.regressor(q, qd, qdd) @ self.robot.inertial_parameters())
 
     def rows(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return torques or their matrix (n, nv, ...) on the rows of the model.
 
-        With closed loops, row k is the power on unit independent velocity k, with the velocities of
-        the tree that go with it.
+        With closed loops, row k is the power at unit independent velocity k, with the corresponding
+        velocities of the tree.
         """
         if self.free == self.robot.nv:
             return values
@@ -140,7 +140,8 @@ class Base:
 def base(model: LinearModel, rng: np.random.Generator, states: Sequence[np.ndarray]) -> Base:
     """Find the base parameters of a linear model (Gautier 1991).
 
-    On random states; of a robot with closed loops, on at most `SAMPLE` of the states given.
+    They are determined from random states or, for a robot with closed loops, from at most `SAMPLE`
+    of the given states.
     """
     q, qd, qdd = states
     if model.free < model.robot.nv:
@@ -169,7 +170,7 @@ def base(model: LinearModel, rng: np.random.Generator, states: Sequence[np.ndarr
 
 
 def samples(robot: Robot, function: str, *arrays: Any) -> list[np.ndarray]:
-    """Return q, qd, qdd, and tau if it is given, as finite arrays with one row for each sample."""
+    """Return q, qd, qdd, and tau if given, as finite arrays with one row per sample."""
     names = ("q", "qd", "qdd", "tau")
     found = {}
     for name, given in zip(names, arrays, strict=False):

@@ -1,8 +1,8 @@
 """Logs of motions and torques: files, folders of files, and tables in memory.
 
-Columns are those of motion files: t (s), and for a joint J J.q, J.qd, J.qdd and J.tau (J.q0, ... of
-joints with several coordinates). `columns=` maps them to other names, `units=` to other units. What
-is wrong with a log is an error that names its file and row, or with skip_bad a count.
+Columns are those of motion files: t (s), and for a joint J the columns J.q, J.qd, J.qdd and J.tau
+(J.q0, ... for joints with several coordinates). `columns=` maps them to other names, `units=` to
+other units. A fault in a log is an error that names its file and row, or is counted with skip_bad.
 """
 
 import os
@@ -19,7 +19,7 @@ from chasles.model.model import suggest
 from chasles.robot import Robot
 
 SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
-"""Kinds of files by suffix, as pyarrow names them."""
+"""Kinds of files by suffix, as named by pyarrow."""
 
 UNITS = {
     "rad": 1.0,
@@ -44,23 +44,23 @@ UNITS = {
 """Factors to SI units."""
 
 ROWS = 131_072
-"""Rows that are read at once."""
+"""Number of rows that are read at once."""
 
 GAP = 5.0
-"""Time steps, in medians, that count as a gap."""
+"""Time step, relative to the median, above which there is a gap."""
 
 OFTEN = 3.0
-"""Range of a joint, in half ranges from its middle, beyond which its units are doubted."""
+"""Distance of a joint from its middle, in half ranges, beyond which its units are questioned."""
 
 
 @dataclass
 class Skipped:
-    """Rows and files that were ignored, by reason."""
+    """Skipped rows and files, by reason."""
 
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, reason: str, rows: int) -> None:
-        """Count rows."""
+        """Count skipped rows."""
         self.counts[reason] = self.counts.get(reason, 0) + rows
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ def column_names(robot: Robot) -> dict[str, list[str]]:
 class Reader:
     """Options for reading the logs of a robot.
 
-    columns: {our name: the log's}. units: {quantity or our name: unit}.
+    columns: {standard name: name in the log}. units: {quantity or standard name: unit}.
     """
 
     robot: Robot
@@ -113,7 +113,7 @@ class Reader:
                 raise InputError("E-LOG-002", problem, f"use {', '.join(UNITS)}", part="logs")
 
     def read(self, data: Any) -> Iterator[Log]:
-        """Yield logs of paths, or of a table of pandas, xarray or pyarrow, block by block."""
+        """Yield logs from paths, or from a table of pandas, xarray or pyarrow, block by block."""
         if isinstance(data, str | os.PathLike):
             data = [data]
         if isinstance(data, Sequence):
@@ -124,7 +124,7 @@ class Reader:
         yield from self._blocks("table", iter([_table(data)]))
 
     def _guarded(self, file: str) -> Iterator[Log]:
-        """Yield the logs of a file; with skip_bad, a file that cannot be read is counted."""
+        """Yield the logs of a file; with skip_bad, an unreadable file is counted."""
         try:
             yield from self._blocks(file, batches(file))
         except ModelError:
@@ -171,7 +171,7 @@ class Reader:
     def _good(
         self, file: str, first: int, last: float, values: Mapping[str, np.ndarray]
     ) -> np.ndarray:
-        """Return which rows can be used; without skip_bad, one that cannot is an error."""
+        """Return the mask of usable rows; without skip_bad, an unusable row raises an error."""
         good = np.ones(len(values["q"]), bool)
         for name, array in values.items():
             bad = ~np.all(np.isfinite(array), axis=1)
@@ -202,7 +202,7 @@ class Reader:
         self.skipped.add(reason, int(bad.sum()))
 
     def _check_units(self, file: str, values: Mapping[str, np.ndarray]) -> None:
-        """Doubt the units of a joint whose positions are far beyond its limits."""
+        """Raise an error if the positions of a joint are far beyond its limits."""
         limits, q = self.robot.limits, values["q"]
         bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
         low, high = np.where(bounded, limits.lower, -1.0), np.where(bounded, limits.upper, 1.0)
@@ -236,7 +236,7 @@ class Reader:
 
 
 def files(path: str | os.PathLike[str]) -> list[str]:
-    """Return the log files of a path: itself, or all below a folder, in order."""
+    """Return the log files of a path: the file itself, or all below a folder, in order."""
     place = Path(path)
     if not place.is_dir():
         if place.suffix.lower() not in SUFFIXES:
@@ -270,7 +270,7 @@ def batches(file: str) -> Iterator[Any]:
 
 
 def _table(data: Any) -> Any:
-    """Return a table of pyarrow: of itself, a data frame, a data set of xarray or a mapping."""
+    """Return a pyarrow table from a table, a data frame, an xarray data set or a mapping."""
     import pyarrow
 
     if isinstance(data, pyarrow.Table):
@@ -286,7 +286,7 @@ def _table(data: Any) -> Any:
 
 
 def _numbers(file: str, table: Any, name: str) -> np.ndarray:
-    """Return a column as doubles; what is missing is NaN."""
+    """Return a column as doubles; missing values are NaN."""
     column = table.column(name)
     try:
         return np.asarray(column.to_numpy(zero_copy_only=False), float)

@@ -1,4 +1,4 @@
-"""Samples for identification from logs: rates that are missing, units and joints that are wrong."""
+"""Samples for identification from logs: missing rates, wrong units and swapped joints."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,20 +13,20 @@ from chasles.identification.logs import Log, Reader, column_names
 from chasles.robot import Robot
 
 LOOKED_AT = 20_000
-"""Rows of a log whose joints and units are compared."""
+"""Number of rows of a log that are checked for swapped joints and wrong units."""
 
 ALIKE, UNLIKE = 0.9, 0.5
-"""Correlations that mean one joint, and that mean another."""
+"""Correlations above and below which columns belong to the same or to different joints."""
 
 UNIT = 0.2
-"""Relative difference of the slope of positions from velocities that means another unit."""
+"""Relative difference between velocities and rates of positions that indicates another unit."""
 
 
 @dataclass
 class Measured:
     """Samples of logs.
 
-    lag: seconds by which torques lag behind; None estimates them for each log.
+    lag: seconds by which torques lag behind; None estimates it for each log.
     """
 
     reader: Reader
@@ -46,7 +46,7 @@ class Measured:
             yield self._sample(log)
 
     def _whole(self, logs: Iterator[Log]) -> Iterator[Log]:
-        """Join blocks of one motion where rates are missing, which need all of it."""
+        """Join the blocks of one motion if rates are missing, which need all of it."""
         held: list[Log] = []
         for log in logs:
             if log.qd is not None and log.qdd is not None and self.lag == 0.0:
@@ -77,7 +77,7 @@ class Measured:
         return found.q, found.qd, found.qdd, found.tau
 
     def _estimated(self, log: Log, t: np.ndarray) -> float:
-        """Return the delay of a log's torques from those that the robot predicts."""
+        """Return the delay of a log's torques behind those that the robot predicts."""
         if log.qd is not None and log.qdd is not None:
             state = (log.q, log.qd, log.qdd)
             return delay(t, log.tau, self.reader.robot.inverse_dynamics(*state))
@@ -88,7 +88,7 @@ class Measured:
         return delay(t[inside], log.tau[inside], even[inside])
 
     def notes(self) -> tuple[str, ...]:
-        """Return remarks: cut-offs, delays, and what was left out."""
+        """Return remarks: cut-offs, delays, and skipped data."""
         found = []
         if self.cutoffs:
             how = "chosen from the spectrum" if self.cutoff is None else "given"
@@ -158,7 +158,7 @@ def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
-    """Return two columns that each fit the other's place, and not their own."""
+    """Return two columns that each fit the other's place, and not their own, or None."""
     found = _correlations(expected, given)
     n = len(found)
     for i in range(n):
@@ -172,7 +172,7 @@ def _swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
 def arrays(
     robot: Robot, t: Any, q: Any, tau: Any, smoothing: Smoothing, cutoff: float | None
 ) -> tuple[Sample, float]:
-    """Return samples, and the cut-off, of positions and torques at times."""
+    """Return samples, and the cut-off, from positions and torques at times."""
     if t is None:
         problem = "qd and qdd are missing, and t is too"
         raise InputError("E-IDENT-018", problem, "give qd and qdd, or t", part="identify")

@@ -1,4 +1,4 @@
-"""Weighted least squares on data compressed to one triangular factor for each row of the model."""
+"""Weighted least squares on data compressed to one triangular factor per row of the model."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from chasles.errors import InputError
 from chasles.model.ranges import LARGEST
 
 ROUNDS = 20
-"""Iterations of weights, at most; they end when no weight changes by more than `CHANGE`."""
+"""Largest number of iterations; they end when no weight changes by more than `CHANGE`."""
 
 CHANGE = 1e-3
 
 HUBER = 1.345
-"""Residual, in standard deviations, from which the robust loss grows linearly (Huber 1964)."""
+"""Residual, in standard deviations, above which the robust loss is linear (Huber 1964)."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Factors:
     def joined(self, noise: np.ndarray) -> np.ndarray:
         """Return one factor (k + 1, k + 1) of all rows, each divided by its noise.
 
-        Raises an error where states and torques differ so much in size that it is not finite; the
-        linear algebra that follows may not end on such numbers.
+        Raises an error if states and torques differ so much in size that the factor is not finite,
+        since the subsequent linear algebra may not terminate with such numbers.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             weighted = self.R / noise[:, None, None]
@@ -94,10 +94,10 @@ class Fit:
 
 
 def fitted(factors: Factors, columns: np.ndarray) -> Fit:
-    """Fit by least squares, with the noise of each row found from its own residuals.
+    """Fit by least squares, with the noise of each row estimated from its residuals.
 
-    The estimate is that of iteratively reweighted least squares; its covariance takes the noise of
-    a row as independent from sample to sample.
+    The estimate is that of iteratively reweighted least squares; its covariance assumes that the
+    noise of a row is independent between samples.
     """
     few = Factors(_triangle(factors.R[:, :, [*columns, -1]]), factors.counts)
     b, rows = len(columns), len(factors.counts)

@@ -1,4 +1,4 @@
-"""An identification as one HTML page: torques, residuals, parameters, validation."""
+"""Identification as one HTML page: torques, residuals, parameters, validation."""
 
 import base64
 import html
@@ -13,7 +13,7 @@ from chasles.identification.equations import Sample
 from chasles.identification.result import Identified
 
 SHOWN = 2000
-"""Samples that are drawn, at most."""
+"""Largest number of plotted samples."""
 
 STYLE = (
     "body{font:15px sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"
@@ -23,7 +23,7 @@ STYLE = (
 
 
 def page(found: Identified, samples: Sequence[Sample], *, validated: bool) -> str:
-    """Return the page; samples: of the logs, or with `validated` of logs that were left out."""
+    """Return the page; samples: of the logs, or with `validated` of held-out logs."""
     robot = found.model.robot
     what = "Validation on logs that were left out" if validated else "Torques of the logs"
     q, qd, qdd, tau = (np.concatenate(x)[:SHOWN] for x in zip(*samples, strict=True))
@@ -78,7 +78,7 @@ def _parameters(found: Identified) -> str:
 
 
 def _picture(names: Sequence[str], predicted: np.ndarray, measured: np.ndarray) -> str:
-    """Return plots of measured and predicted torques, and residuals, as an image in the page."""
+    """Return plots of measured and predicted torques, and residuals, as an embedded image."""
     from matplotlib.figure import Figure
 
     count = len(names)

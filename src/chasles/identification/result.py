@@ -1,4 +1,4 @@
-"""The result of an identification."""
+"""Result of an identification."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,15 +10,15 @@ from chasles.model.given import a_flag
 from chasles.robot import Robot
 
 SURE = 0.1
-"""Relative standard deviation below which a base parameter is called well known."""
+"""Relative standard deviation below which a base parameter counts as well known."""
 
 MOST_SHOWN = 60
-"""Base parameters that a report lists."""
+"""Largest number of base parameters in a report."""
 
 
 @dataclass(frozen=True)
 class Identified:
-    """Parameters of a robot that were found from measurements.
+    """Parameters of a robot, identified from measurements.
 
     Attributes
     ----------
@@ -37,9 +37,9 @@ class Identified:
         Condition number of the regression with columns scaled to unit length. Above 100 the motion
         excites some parameters poorly.
     parameters : dict
-        Consistent values by name, as `robot.with_parameters` takes them.
+        Consistent values by name, as `robot.with_parameters` accepts them.
     offset : dict
-        Torque offset of each joint, where offsets were identified (N m or N).
+        Torque offset of each joint, if offsets were identified (N m or N).
     vector : ndarray, (k,)
         Consistent values of all entries of the linear model.
     combination : ndarray, (b, k)
@@ -75,8 +75,8 @@ class Identified:
     ) -> np.ndarray:
         """Return torques (n, rows) at states (n, ...).
 
-        consistent: by the consistent parameters; False uses the base parameters of least squares.
-        Rows are joint torques, or with closed loops those of the independent coordinates.
+        consistent: True for the consistent parameters; False for the base parameters of least
+        squares. Rows are joint torques or, with closed loops, those of the independent coordinates.
         """
         model = self.model
         q, qd, qdd = samples(model.robot, "predict", q, qd, qdd)

@@ -1,4 +1,4 @@
-"""A Gymnasium vector environment of one robot, many times."""
+"""Gymnasium vector environment of many copies of one robot."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ MODES = {"same-step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLE
 Controller = Callable[[Any, Any, Any, Any], Any]
 
 MOST = 10**7
-"""Environments, and entries of an observation or an action."""
+"""Largest number of environments, and of entries of an observation or an action."""
 
 
 class RobotVectorEnv(VectorEnv):
@@ -48,7 +48,7 @@ class RobotVectorEnv(VectorEnv):
         Joint torques `tau(t, q, qd, p)`, written with arithmetic and the functions of
         `chasles.expr`; p are the numbers of `task.control`. It is traced once.
     contacts : sequence of contact pairs, or "file"
-        What touches what, as in `robot.simulate`.
+        Contact pairs, as in `robot.simulate`.
     dt : float
         Step size in s.
     substeps : int
@@ -105,8 +105,8 @@ class RobotVectorEnv(VectorEnv):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start new episodes.
 
-        seed: of all random numbers. options: {"reset_mask": (num_envs,) bool} starts only some.
-        Returns observations (num_envs, observations) and an empty dictionary.
+        seed: seed of all random numbers. options: {"reset_mask": (num_envs,) bool} starts only
+        some. Returns observations (num_envs, observations) and an empty dictionary.
         """
         if seed is not None:
             self._rng = a_generator(seed, "reset")
@@ -118,7 +118,7 @@ class RobotVectorEnv(VectorEnv):
         return self._seen(self.state), {}
 
     def _mask(self, options: Mapping[str, Any]) -> np.ndarray:
-        """Return True (num_envs,) where an episode begins."""
+        """Return a mask (num_envs,) of the episodes that begin."""
         given = options.get("reset_mask", np.ones(self.num_envs, bool))
         mask = some_numbers("reset_mask", given, "reset")
         if mask.shape != (self.num_envs,) or not np.all((mask == 0.0) | (mask == 1.0)):
@@ -164,7 +164,7 @@ class RobotVectorEnv(VectorEnv):
     def _ended(
         self, state: State, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return the results of a step, with new episodes where some are over."""
+        """Return the results of a step, with new episodes for those that are over."""
         seen, info = self._seen(state), {}
         over = terminated | truncated
         if np.any(over) and self.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP:

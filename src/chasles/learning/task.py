@@ -1,4 +1,4 @@
-"""Tasks: where robots start, what a policy sees and does, and how it is rewarded."""
+"""Tasks: initial states, observations, actions and rewards."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ from chasles.errors import InputError
 from chasles.model.given import some_numbers
 
 Shape = tuple[int | None, ...]
-"""The shape of an answer; None where any length is right."""
+"""Shape of a result; None for any length."""
 
 
 @dataclass
@@ -18,8 +18,8 @@ class State:
     """States of all environments, one row each.
 
     q (n, nq) and qd (n, nv): positions and velocities. action (n, a): the last action; previous:
-    the one before. command (n, c): what the task asks for, chosen at the start of an episode.
-    steps (n,): steps since the start of the episode. time (n,): the same in seconds.
+    the one before. command (n, c): the goal of the task, chosen at the start of an episode. steps
+    (n,): steps since the start of the episode. time (n,): the same in seconds.
     """
 
     q: np.ndarray
@@ -63,7 +63,7 @@ class Task(Protocol):
         ...
 
     def observe(self, state: State) -> np.ndarray:
-        """Return what a policy sees (n, observations)."""
+        """Return the observations of a policy (n, observations)."""
         ...
 
     def reward(self, state: State) -> np.ndarray:
@@ -88,7 +88,7 @@ def sizes(task: Any, most: int) -> tuple[int, int]:
 
 
 def answered(name: str, value: Any, shape: Shape) -> np.ndarray:
-    """Return what a method of a task gives, as an array of its shape."""
+    """Return the result of a task's method as an array, with its shape checked."""
     found = some_numbers(f"what the task's {name} returns", value, "RobotVectorEnv")
     right = len(found.shape) == len(shape)
     if not right or any(n not in (None, m) for n, m in zip(shape, found.shape, strict=True)):
@@ -99,7 +99,7 @@ def answered(name: str, value: Any, shape: Shape) -> np.ndarray:
 
 
 def begun(value: Any, count: int, widths: Shape) -> list[np.ndarray]:
-    """Return q, qd and commands of new episodes, as arrays of their own."""
+    """Return q, qd and commands of new episodes, as separate arrays."""
     if not isinstance(value, tuple | list) or len(value) != len(widths):
         problem = f"the task's start must return q, qd and commands, not {type(value).__name__}"
         raise InputError("E-LEARN-009", problem, part="RobotVectorEnv")

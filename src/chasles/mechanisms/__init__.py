@@ -1,4 +1,4 @@
-"""Mechanisms: trees, closed loops and motion in time behind one contract."""
+"""Mechanisms: trees, closed loops and time-dependent robots behind one interface."""
 
 from chasles.mechanisms.closed import Closed
 from chasles.mechanisms.closing import Chart, assemble
@@ -42,13 +42,13 @@ class TimedClosed(Timed, Closed):
 
 
 def of(model: Model) -> Mechanism:
-    """Return the mechanism of a model; no other place decides which kind it is."""
+    """Return the mechanism of a model; the only place that chooses its class."""
     still, moving = (Closed, TimedClosed) if model.loop_rows else (Mechanism, Timed)
     return (moving if model.timed else still)(model)
 
 
 def require_tree(model: Model, what: str, remedy: str, *, loops: bool = False) -> None:
-    """Refuse a model that has loops (unless they are allowed) or depends on time."""
+    """Raise an error for a model that has loops (unless allowed) or depends on time."""
     if model.timed or (model.loop_rows and not loops):
         problem = f"robot {model.name!r} has loops or depends on time"
         raise ModelError("E-LOOP-031", problem, remedy, part=what)

@@ -11,10 +11,10 @@ from chasles.mechanisms.branches import Branches
 
 
 class Beginning:
-    """The first configuration of a closed form, compiled.
+    """First configuration of a closed form, compiled.
 
-    It depends only on its pose and the seed. If the closed form has none within the limits, for the
-    positions of the given joint that are tried, it is the base configuration.
+    It depends only on its pose and the seed. If the closed form has no solution within the limits,
+    for the tried positions of the redundant joint, the result is the base configuration.
     """
 
     def __init__(self, closed: Branches, nq: int) -> None:
@@ -33,14 +33,14 @@ class Beginning:
     def __call__(
         self, goals: np.ndarray, base: np.ndarray, seed: int, threads: int | None
     ) -> np.ndarray:
-        """Postures (count, nq) for goals (count, 12); base (1, nq): the other coordinates."""
+        """Return configurations (count, nq) for goals (count, 12); base (1, nq): the others."""
         memories, none = self._memories(seed)[:1], np.zeros((len(goals), 0), np.int64)
         found = self._search([goals], base, none, base, 0, memories, threads)
         q: np.ndarray = found[0]
         return q
 
     def alone(self, base: np.ndarray, seed: int) -> "BeginOne":
-        """The posture of one pose at a time."""
+        """Return the function that computes the configuration of one pose at a time."""
         return BeginOne(self._kernel, base, self._memories(seed))
 
     def _memories(self, seed: int) -> np.ndarray:
@@ -54,7 +54,7 @@ class Beginning:
 
 
 class BeginOne:
-    """The first configuration of one pose at a time: all tries at once, same bits as a batch."""
+    """First configuration of one pose at a time: all tries at once, with the bits of a batch."""
 
     def __init__(self, kernel: Any, base: np.ndarray, memories: np.ndarray) -> None:
         rows = len(memories)
@@ -66,7 +66,7 @@ class BeginOne:
         self._run = kernel.prepared(given, [q, ends])
 
     def __call__(self, pose: np.ndarray) -> np.ndarray:
-        """The posture for a pose (4, 4)."""
+        """Return the configuration for a pose (4, 4)."""
         self._turn[...] = pose[:3, :3]
         self._place[...] = pose[:3, 3]
         self._run()

@@ -1,4 +1,4 @@
-"""Closed forms of inverse kinematics at work: compiled, on batches of poses, along redundancies."""
+"""Closed forms of inverse kinematics: compiled, on batches of poses, along redundancies."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,16 +18,15 @@ from chasles.mechanisms.distinct import Rows, sort
 from chasles.mechanisms.mechanism import Mechanism
 
 GRID, FINE = 64, 1024
-"""Number of tried positions of the given joint of a redundant arm, and of finer ones if these fail.
-"""
+"""Number of tried positions of the redundant joint of an arm, and of finer ones if these fail."""
 
 AT_ONCE = 1 << 12
-"""Poses times positions that are computed together."""
+"""Number of poses times positions that are computed together."""
 
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """The closed form of an arm, compiled: all joint configurations for poses of a frame."""
+    """Compiled closed form of an arm: all joint configurations for poses of a frame."""
 
     mechanism: Mechanism
     frame: str
@@ -37,23 +36,23 @@ class Branches:
     lower: np.ndarray
     upper: np.ndarray
     held: int | None = None
-    """Index in q of the given joint, if it does not move."""
+    """Index in q of the redundant joint, if it is fixed."""
 
     @cached_property
     def checking(self) -> Kernel:
-        """Return the program of all configurations of a pose, checked and ordered."""
+        """Program of all configurations of a pose, checked and ordered."""
         given = (self.mechanism.model, self.frame, self.chain, self.form, self.limits)
         known = (self.mechanism.model.source, self.mechanism.model.mimics, self.frame)
         return self.compiled(lambda: checked_branches(*given), "checked branches", *known)
 
     @property
     def redundant(self) -> bool:
-        """Return True if the position of one joint has to be given."""
+        """True if the position of one joint has to be given."""
         return self.form.given is not None
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The goal, and the position of the given joint, to all postures within the limits."""
+        """Program from the goal, and the position of the given joint, to all configurations."""
         return self.compiled(lambda: traced(self.chain, self.form, *self.limits), "branches")
 
     @property
@@ -62,7 +61,7 @@ class Branches:
         return self.lower, self.upper
 
     def compiled(self, trace: Callable[[], Program], *name: Any) -> Kernel:
-        """Return a program of the closed form, by its name and its other parameters."""
+        """Return a program of the closed form, by its name and other parameters."""
         recipe = (*name, self.chain, self.form, *(a.tolist() for a in self.limits))
         with COMPILING:
             return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
@@ -70,9 +69,9 @@ class Branches:
     def __call__(
         self, goals: np.ndarray, given: np.ndarray | None, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Postures (count, branches, joints), and True (count, branches) where there is one.
+        """Return configurations (count, branches, joints), and a mask (count, branches).
 
-        goals (count, 12): rotation by rows, then position; given (count,): a joint's position.
+        goals (count, 12): rotation by rows, then position; given (count,): position of a joint.
         """
         variables, count = self.kernel.interface.outputs, len(goals)
         q, found = (np.empty((count, v.size)) for v in variables)
@@ -83,10 +82,10 @@ class Branches:
     def postures(
         self, goals: np.ndarray, base: np.ndarray, count: int, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return indices of poses (m,), ascending, and configurations (m, nq) on all branches.
+        """Return ascending indices of poses (m,), and configurations (m, nq) on all branches.
 
-        Other coordinates are as in base (count or 1, nq). A redundant arm has at most `count` for
-        each pose, evenly distributed over positions of the given joint.
+        Other coordinates are as in base (count or 1, nq). A redundant arm has at most `count`
+        configurations for each pose, evenly distributed over positions of the redundant joint.
         """
         if self.redundant and self.held is None:
             who, q = self._sampled(goals, count, threads)
@@ -115,7 +114,7 @@ class Branches:
     def _on_grid(
         self, goals: np.ndarray, poses: np.ndarray, count: int, grid: int, threads: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of poses and postures of their chain, at most `count` each, from a grid."""
+        """Return indices of poses and configurations of the chain, at most `count`, from a grid."""
         values, step = self._values(grid), max(1, AT_ONCE // grid)
         who = [np.zeros(0, np.intp)]
         postures = [np.zeros((0, len(self.chain.joints)))]
@@ -130,13 +129,13 @@ class Branches:
         return np.concatenate(who), np.concatenate(postures)
 
     def _values(self, grid: int) -> np.ndarray:
-        """Positions of the given joint, evenly within its range."""
+        """Return positions of the redundant joint, evenly spaced within its range."""
         low, high = self.range
         return np.asarray(low + (high - low) * (np.arange(grid) + 0.5) / grid)
 
     @property
     def range(self) -> tuple[float, float]:
-        """Bounds of the positions of the given joint: its limits, and one turn at most."""
+        """Bounds of the positions of the redundant joint: its limits, and at most one turn."""
         if self.form.given is None:
             return (0.0, 0.0)
         low, high = (float(a[self.form.given]) for a in (self.lower, self.upper))
@@ -149,7 +148,7 @@ class Branches:
 
 
 def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """At most `count` places of each owner in an ascending list, evenly, and their owners."""
+    """Return at most `count` evenly spaced places of each owner in an ascending list."""
     total = np.bincount(who, minlength=owners)
     kept = np.minimum(total, count)
     owner = np.repeat(np.arange(owners), kept)
@@ -159,11 +158,11 @@ def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.nd
 
 
 TIGHT = 1e-3
-"""Tolerances (rad or m) of poses up to which closed forms are used: wider ones ask for less."""
+"""Largest tolerances (rad or m) of poses for which closed forms are used."""
 
 
 def tight(weights: np.ndarray, tolerances: np.ndarray) -> bool:
-    """Return True if the errors of a pose all count, and are to be small."""
+    """Return True if all errors of a pose have weight, and small tolerances."""
     return bool(tolerances.max() <= TIGHT and weights.min() > 0.0)
 
 
@@ -178,9 +177,10 @@ def checked(
     tolerances: np.ndarray,
     threads: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """All postures of poses: (n, count, nq), residuals (n, count, 2), how many (n,) there are.
+    """Return all configurations of poses (n, count, nq), checked against the tolerances.
 
-    And True (n,) for poses of which a posture is not within the tolerances.
+    Also returns residuals (n, count, 2), the number of configurations (n,), and a mask (n,) of
+    poses with a configuration outside the tolerances.
     """
     n, (many, nq) = len(goals), closed.checking.interface.outputs[0].shape
     wide = max(count, many)
@@ -202,11 +202,11 @@ def every(
     search: Callable[[np.ndarray, np.ndarray], Rows],
     threads: int | None,
 ) -> tuple[Rows, np.ndarray]:
-    """Solutions of poses by a closed form: postures (n, count, nq), memories, steps (n, 1).
+    """Return configurations (n, count, nq) of poses by a closed form, memories, steps (n, 1).
 
-    And True (n,) for poses of which all solutions are among them. search: from goals and postures
-    to solutions, memories and steps; it checks the branches, and corrects them where axes intersect
-    only nearly.
+    Also returns a mask (n,) of poses whose solutions are complete. search: maps goals and
+    configurations to solutions, memories and steps; it checks the branches, and corrects them if
+    axes intersect only approximately.
     """
     n = len(goals)
     q, ends = np.full((n, count, base.shape[1]), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -239,7 +239,7 @@ def rescue(
     search: Callable[[np.ndarray, np.ndarray], Rows],
     threads: int | None,
 ) -> None:
-    """Replace rows of poses that were missed (n,) by solutions that the closed form has for them.
+    """Replace rows of missed poses (n,) by solutions of the closed form.
 
     base (n or 1, nq), rows and search as in `every`.
     """
@@ -254,7 +254,7 @@ def rescue(
 
 
 def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Return the index of each row among those of its owner; owners ascend."""
+    """Return the index of each row among the rows of its owner; owners ascend."""
     return np.arange(len(who)) - np.repeat(np.cumsum(total) - total, total)
 
 
@@ -267,7 +267,7 @@ def _sift(
     q: np.ndarray,
     ends: np.ndarray,
 ) -> None:
-    """Fill the rows of some poses again: the search moved postures, and may have joined two."""
+    """Refill the rows of some poses whose configurations the search moved, and may have merged."""
     if not len(suspects):
         return
     mine = np.isin(who, suspects)
@@ -288,9 +288,9 @@ def _sift(
 def branches(
     mechanism: Mechanism, task: Task, lower: np.ndarray, upper: np.ndarray, fixed: Sequence[str]
 ) -> Branches | None:
-    """Return the closed form for one pose of a frame, made once; None where there is none.
+    """Return the closed form for one pose of a frame, cached; None if there is none.
 
-    fixed: names of joints that do not move; one of a chain of seven may be among them.
+    fixed: names of joints that do not move; one joint of a chain of seven may be among them.
     """
     if len(task.targets) != 1 or type(task.targets[0][1]) is not Pose or any(task.scales):
         return None

@@ -17,13 +17,13 @@ from chasles.mechanisms.reports import OverDetermined, UnderActuated, at_index, 
 from chasles.model import Model, ModelError
 
 AGREE = 1e-7
-"""Relative contradiction between known accelerations (or absolute below 1) that is allowed."""
+"""Allowed contradiction between known accelerations, relative (or absolute below 1)."""
 
 BY_MOTION = Derivative("jacobian", ("q", "qd"))
 
 
 class Closed(Constrained):
-    """A tree whose coordinates loops and couplings relate to each other."""
+    """Tree whose coordinates are related by loops and couplings."""
 
     # Some accelerations known, some forces ------------------------------------------------------
 
@@ -44,7 +44,7 @@ class Closed(Constrained):
         return run
 
     def _check_agree(self, given: np.ndarray, x: np.ndarray, left: np.ndarray) -> None:
-        """Known accelerations may be more than are free, if the loops allow them together."""
+        """Raise an error if known accelerations contradict the loops."""
         size = np.sqrt(np.sum(left * left, axis=-1))
         if np.all(size <= AGREE):
             return
@@ -96,7 +96,7 @@ class Closed(Constrained):
     def _weights(
         self, names: Sequence[str], weights: Mapping[str, float] | None
     ) -> tuple[float, ...]:
-        """Return the weight of each of these degrees of freedom."""
+        """Return the weights of the named degrees of freedom."""
         if not isinstance(weights or {}, Mapping):
             problem = f"weights must be {{degree of freedom: weight}}, not {type(weights).__name__}"
             raise ArgumentError("E-LOOP-014", problem, part="inverse_dynamics")
@@ -129,7 +129,7 @@ class Closed(Constrained):
         return self.closing.carried(np.asarray(q, dtype=float), self.loops.independent)[0], M
 
     def _mass(self, load: Load, *, method: str = "fastest", packed: bool = False, **_: Any) -> Run:
-        """The mass matrix of the independent coordinates."""
+        """Return the mass matrix of the independent coordinates."""
         if packed:
             problem = "the matrix of independent coordinates has no packed form"
             remedy = 'omit `packed`, or use coordinates="tree"'
@@ -139,7 +139,7 @@ class Closed(Constrained):
     def _mass_inverse(
         self, load: Load, *, coordinates: str | None = None, method: str = "fastest"
     ) -> Run:
-        """Return the inverse mass matrix of the independent coordinates, on request."""
+        """Return the inverse mass matrix of the independent coordinates, if requested."""
         if coordinates is None:
             problem = f"robot {self.model.name!r} has loops or couplings"
             remedy = 'use coordinates="independent" or coordinates="tree"'
@@ -148,7 +148,7 @@ class Closed(Constrained):
         return lambda q, threads=None: np.linalg.inv(M(q, threads=threads))
 
     def _operational(self, load: Load, *, frame: Any, method: str = "fastest", **view: Any) -> Run:
-        """J G (G' M G)^-1 G' J' of one frame or several."""
+        """Return J G (G' M G)^-1 G' J' of one frame or several."""
         name = "operational_inertia_inverse"
         self._refuse_method(name, method)
         frames = checked_frame(self.model, name, frame, True)
@@ -165,14 +165,14 @@ class Closed(Constrained):
     # Reactions and the linear system --------------------------------------------------------------
 
     def _reactions(self, load: Load) -> Run:
-        """Joint reactions of the tree under the forces of the loops."""
+        """Return the joint reactions of the tree under the forces of the loops."""
         here = self.function("closed_joint_reactions", wrenches=load.keys).at(self.t)
         return lambda *arrays, threads=None: here(*arrays, *load.forces, threads=threads)
 
     def _linear(
         self, load: Load, *, coordinates: str = "independent", dissipation: bool = False
     ) -> Run:
-        """A and B of the independent coordinates."""
+        """Return A and B of the independent coordinates."""
         if self.model.rolls:
             rolls = ", ".join(map(repr, self.model.rolls))
             problem = f"{rolls} constrain only velocities (nonholonomic)"
@@ -223,11 +223,11 @@ def linear_system(
     threads: int | None,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A (..., 2n, 2n) and B (..., 2n, nv) of xdot = A x + B u, x = (y, change of yd).
+    """Return A (..., 2n, 2n) and B (..., 2n, nv) of xdot = A x + B u, x = (y, change of yd).
 
-    motion: q, qd, qdd, multipliers. The step G y leads to a neighboring closed position. With e the
-    three parts of `loop_equations`, K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 = u
-    there; G' takes out the multipliers.
+    motion: q, qd, qdd, multipliers. The step G y leads to a neighboring closed configuration. With
+    e the three parts of `loop_equations`, K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 =
+    u there; G' eliminates the multipliers.
     """
     q, qd, _, _ = motion
     slopes = loops.function("loop_equations", derivative=BY_MOTION, **options)
@@ -235,7 +235,7 @@ def linear_system(
     H = loops.function("mass_matrix")(q, threads=threads)
     G, R = loops.carried(q, loops.independent)
     GT, n = np.swapaxes(G, -1, -2), len(loops.independent)
-    turning = -R @ e3_q @ G  # of qd, where y changes and yd does not
+    turning = -R @ e3_q @ G  # change of qd with y at constant yd
     dq, dqd = np.block([G, 0.0 * G]), np.block([turning, G])
     dqdd = -R @ (e2_q @ dq + e2_v @ dqd)
     by_state = -GT @ (e1_q @ dq + e1_v @ dqd + H @ dqdd)
@@ -247,7 +247,7 @@ def linear_system(
 
 
 def _brackets(model: Model) -> np.ndarray:
-    """The part of each velocity coordinate in -ad(qd), which is linear in qd: (nv, nv, nv)."""
+    """Return matrices (nv, nv, nv) of -ad(qd), linear in qd, one for each velocity coordinate."""
     found = np.zeros((model.nv,) * 3)
     for i, where in model.velocity_slices.items():
         joint = model.bodies[i].joint

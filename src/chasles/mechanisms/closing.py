@@ -1,4 +1,4 @@
-"""Closed configurations: from the independent coordinates, their rates, and charts around them."""
+"""Closed configurations: positions and rates from independent coordinates, and charts."""
 
 import math
 from collections.abc import Mapping
@@ -28,16 +28,17 @@ from chasles.mechanisms.ranks import (
 from chasles.model.description import Closure
 
 REGULAR = 1e-9
-"""Beyond this residual rates are refused."""
+"""Residual above which rates raise an error."""
 
 
 class Loops(Freedoms):
-    """The loops of a model at a time: velocities that keep them closed, and checks of both."""
+    """Loops of a model at a time: velocities that keep them closed, and checks of states."""
 
     @property
     def misfits(self) -> tuple[tuple[str, float], ...]:
-        """Loops and couplings with dropped equations, and their residuals (rad, and relative to the
-        size of the loop).
+        """Loops and couplings with dropped equations, and their residuals.
+
+        Residuals are in rad, and relative to the size of the loop.
         """
         found, first = [], 0
         for constraint in self.model.constraints:
@@ -49,8 +50,9 @@ class Loops(Freedoms):
 
     @property
     def counted(self) -> np.ndarray:
-        """Weights: 1 for equations that count; nearly zero for dropped ones, so that a residual of
-        ten times their tolerance counts as `CLOSED`.
+        """Weights of equations: 1 for active ones, and nearly zero for dropped ones.
+
+        A residual of a dropped equation of ten times its tolerance counts as `CLOSED`.
         """
         every = np.ones(self.model.loop_rows)
         with suppress(reports.ImpossiblePosition):
@@ -60,13 +62,13 @@ class Loops(Freedoms):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on equations that are dropped though they are off."""
-        with suppress(reports.ImpossiblePosition):  # which is said where a position is asked for
+        """Notes on dropped equations with a residual."""
+        with suppress(reports.ImpossiblePosition):  # reported where a configuration is requested
             return tuple(reports.misfit_note(self.model, *found) for found in self.misfits)
         return ()
 
     def among(self, given: np.ndarray) -> np.ndarray | None:
-        """Return independent coordinates among some, or None if these do not determine the rest."""
+        """Return independent coordinates among given ones, or None if these do not suffice."""
         A = self.reference_equations
         if not determine(A, given):
             return None
@@ -75,20 +77,21 @@ class Loops(Freedoms):
         return np.array([k for k in free if k in given], dtype=int)
 
     def confined(self, given: np.ndarray) -> np.ndarray:
-        """Return those of some coordinates that loops relate to each other."""
+        """Return those of the given coordinates that loops relate to each other."""
         left = beyond(self.reference_equations[0], given)
         return np.flatnonzero(np.max(np.abs(left), axis=0) > RANK)
 
     def suited(self, q: np.ndarray) -> np.ndarray:
-        """The independent coordinates from which a closed position (nq,) moves best."""
+        """Return the independent coordinates best suited to a closed configuration (nq,)."""
         A = self.matrix(q)[None]
         return independent_columns(A, len(self.dependent), self._last_first, share=0.5)
 
     def close(self, q: np.ndarray, columns: np.ndarray) -> numeric.Found:
-        """Solve for a closed configuration on the branch on which dropped equations hold within
-        twice their tolerance.
+        """Find a closed configuration near q, moved along the given columns.
 
-        All equations lead there; those that count close it. Residuals are those of all.
+        It is on the branch on which dropped equations hold within twice their tolerance: all
+        equations lead there, and the active ones close it. The residuals are those of all
+        equations.
         """
         if np.all(self.rows):
             return self.solve(q, columns)
@@ -115,9 +118,9 @@ class Loops(Freedoms):
         return qd, times(G, ydd) + times(R, self.function("loop_bias")(q, qd))
 
     def carried(self, q: np.ndarray, independent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """G (..., nv, n) and R (..., nv, rows) at closed positions: x = G y + R b has A x = b.
+        """Return G (..., nv, n) and R (..., nv, rows) in closed configurations: A (G y + R b) = b.
 
-        y are the entries of x at `independent`; A, b as in `loop_matrix`.
+        y are the entries of x = G y + R b at `independent`; A, b as in `loop_matrix`.
         """
         K = self.raw_matrix(q)
         A = self.scaled(K)
@@ -130,15 +133,13 @@ class Loops(Freedoms):
         return G, R
 
     def directions(self, q: Any) -> np.ndarray:
-        """Return G (..., nv, n) of qd = G yd + (terms of time), at closed configurations q (...,
-        nq).
-        """
+        """Return G (..., nv, n) of qd = G yd + (terms of time) at closed q (..., nq)."""
         q = reports.finite("complete", "q", q, self.model.nq)
         self.check_closed("complete", q, REGULAR)
         return self.carried(q, self.independent)[0]
 
     def accelerated(self, q: Any, qd: np.ndarray, ydd: np.ndarray, tolerance: float) -> np.ndarray:
-        """qdd = G ydd + g, at closed positions."""
+        """Return qdd = G ydd + g in closed configurations."""
         found: np.ndarray = self.complete(q, qd[..., self.independent], ydd, tolerance)[1]
         return found
 
@@ -149,7 +150,7 @@ class Loops(Freedoms):
         reports.check_position(function, self.model, q, self.scales * left, far, tolerance)
 
     def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
-        """qd, and qdd if given, keep the loops closed, to `tolerance` of their size (or of 1)."""
+        """Check that qd, and qdd if given, keep the loops closed, to `tolerance` of their size."""
         at, *given = (np.asarray(x, dtype=float) for x in (q, *rates))
         A, right, size = self.raw_matrix(at), self.function("loop_rate")(at), 0.0
         for name, x in zip(("qd", "qdd"), given, strict=False):
@@ -159,7 +160,7 @@ class Loops(Freedoms):
             right = self.function("loop_bias")(at, x)
 
     def check_regular(self, A: np.ndarray, independent: np.ndarray | None = None) -> None:
-        """Raise unless the equations A of every state determine the dependent coordinates."""
+        """Raise an error unless the equations A of every state determine the dependent ones."""
         given, lead = self.independent if independent is None else independent, A.shape[:-2]
         rest = np.delete(np.arange(self.model.nv), given)
         A = A.reshape(math.prod(lead), len(self.rows), self.model.nv)
@@ -181,7 +182,7 @@ class Loops(Freedoms):
         raise reports.SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
 
     def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
-        """Return the coordinates that the given ones do not determine, with A of `matrix`."""
+        """Describe the coordinates that the given ones do not determine, with A of `matrix`."""
         rest = np.delete(np.arange(self.model.nv), given)
         loose = np.abs(np.linalg.svd(A[:, rest])[2][-1])
         joints = rest[loose > 0.1 * np.max(loose)]
@@ -192,7 +193,7 @@ class Loops(Freedoms):
 
 
 def beyond(A: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return the equations between some coordinates that hold for any values of the others."""
+    """Return the equations between given coordinates that hold for any values of the others."""
     rest = np.delete(np.arange(A.shape[-1]), given)
     U, s, _ = np.linalg.svd(A[..., rest], full_matrices=False)
     kept = U * (s > RANK * np.max(s, axis=-1, initial=0.0, keepdims=True))[..., None, :]
@@ -205,7 +206,7 @@ def beyond(A: np.ndarray, given: np.ndarray) -> np.ndarray:
 
 
 def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
-    """Positions that close the loops."""
+    """Return configurations that close the loops."""
     if loops.time.ndim:
         return _at_each_time(loops, y, guess)
     loops.check_moves(y, loops.independent)
@@ -241,7 +242,7 @@ def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
 
 
 def coordinates(loops: Loops, q: np.ndarray) -> np.ndarray:
-    """Return the independent coordinates, as `assemble` takes them, that stay at q (nq,)."""
+    """Return the independent coordinates of q (nq,), as `assemble` expects them."""
     places = [loops.places[k] for k in loops.independent]
     return np.array([0.0 if place is None else float(q[place]) for place in places])
 
@@ -261,9 +262,7 @@ def _at_each_time(loops: Loops, y: Any, guess: Any) -> np.ndarray:
 
 
 def _placed(loops: Loops, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
-    """Return the guess with the independent coordinates at y, or moved by y where q has no such
-    entry.
-    """
+    """Return the guess with the independent coordinates set to y, or moved by y if not in q."""
     q, step = guess.copy(), np.zeros((len(y), loops.model.nv))
     for entry, k in zip(y.T, loops.independent, strict=True):
         place = loops.places[k]
@@ -275,7 +274,7 @@ def _placed(loops: Loops, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
 
 
 def _given(loops: Loops, y: np.ndarray) -> str:
-    """The coordinates that a position was requested with, in words."""
+    """Describe the coordinates with which a configuration was requested."""
     pairs = zip(loops.independent, y, strict=True)
     given = [f"{loops.freedoms[k]} = {value:.12g}" for k, value in pairs]
     given += [f"t = {float(loops.time):.12g} s"] if loops.model.timed else []
@@ -287,7 +286,7 @@ def _given(loops: Loops, y: np.ndarray) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A choice of independent coordinates, and `closing_step` compiled for it."""
+    """Choice of independent coordinates, and `closing_step` compiled for it."""
 
     closure: Closure
     independent: np.ndarray
@@ -296,20 +295,20 @@ class Chart:
     def closing(
         self, t: float, q: np.ndarray, v: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Newton's step, rates and health at a time, from q and the independent entries of v."""
+        """Return the Newton step, rates and health, from q and the independent entries of v."""
         found: tuple[np.ndarray, np.ndarray, np.ndarray] = self.compiled.at(t)(q, v)
         return found
 
 
 class Charts:
-    """The charts of one mechanism, by the functions of its model."""
+    """Charts of one mechanism, compiled with the functions of its model."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._known: dict[tuple[tuple[int, ...], ...], Chart] = {}
 
     def at(self, loops: Loops, q: np.ndarray) -> Chart:
-        """The chart in which a closed position (nq,) is far from singular, compiled once."""
+        """Return the chart in which a closed configuration (nq,) is far from singular, cached."""
         independent = loops.suited(q)
         loops.check_regular(loops.matrix(q), independent)
         K = np.concatenate([loops.raw_matrix(q)[None], loops.reference_matrix])
@@ -325,7 +324,7 @@ class Charts:
         return chart
 
     def memory(self) -> tuple[list[Chart], dict[str, np.ndarray]]:
-        """All charts in the order they were made, and arrays that `recall` makes them of again."""
+        """Return all charts in order of creation, and arrays from which `recall` restores them."""
         charts = list(self._known.values())
         closures = [{"independent": chart.independent, **vars(chart.closure)} for chart in charts]
         return charts, {
@@ -334,7 +333,7 @@ class Charts:
         }
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> list[Chart]:
-        """Return the charts of a memory, each with the pivots that it was made with."""
+        """Return the charts of stored arrays, each with its original pivots."""
         columns = [memory[f"chart_{field.name}"].tolist() for field in fields(Closure)]
         charts = []
         for independent, *row in zip(memory["chart_independent"], *columns, strict=True):

@@ -15,30 +15,30 @@ from chasles.model.spaces import freedom_units, rate_places, size
 PART = "inverse_kinematics"
 
 MIDDLE = "limits"
-"""The word for the middle between the limits."""
+"""Keyword for the middle between the limits."""
 
 SOFTEST = 1e-4
 """Smallest weight of a coordinate, relative to the largest."""
 
 LONGEST = 200.0
-"""Steps along the solutions, at most."""
+"""Largest number of steps along the solutions."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comfort:
-    """A posture (..., nq) and weights (nv,) of the squared distances from it."""
+    """Preferred configuration (..., nq), and weights (nv,) of the squared distances from it."""
 
     posture: np.ndarray
     weights: np.ndarray
 
     def away(self, mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
-        """The weighted sum of squared distances of postures (n, nq)."""
+        """Return the weighted sums of squared distances of configurations (n, nq)."""
         way = mechanism.difference(q, np.broadcast_to(self.posture, q.shape))
         return np.asarray(np.sum(self.weights * way * way, axis=-1))
 
 
 def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) -> Comfort | None:
-    """Return the checked request for comfort."""
+    """Return the checked request for comfort, or None."""
     if given is None:
         if weight is not None:
             problem = "comfort_weight was given without comfort"
@@ -65,7 +65,7 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
 
 
 def _middle(mechanism: Mechanism, bounds: Bounds) -> tuple[np.ndarray, np.ndarray]:
-    """The middle between the limits, and weights by the squared distance to them; 0 without."""
+    """Return the middle between the limits, and inverse squared half ranges as weights (or 0)."""
     model, posture = mechanism.model, mechanism.neutral()
     weights = np.zeros(mechanism.nv)
     for v, k in rate_places(model):
@@ -82,10 +82,10 @@ def settled(
     found: tuple[np.ndarray, np.ndarray, np.ndarray],
     threads: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Move solutions along the targets until they are as comfortable as these allow.
+    """Move solutions along the targets until they are as comfortable as possible.
 
     inputs: goals, weights, tolerances, movable coordinates. found: configurations, memories and
-    steps of the solutions; those that do not improve are kept.
+    steps of the solutions; a solution that does not improve is kept.
     """
     q, ends, steps = found
     if not comfort.weights.any():

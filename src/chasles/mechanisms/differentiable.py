@@ -1,8 +1,8 @@
-"""Inverse kinematics of targets in arrays of PyTorch or JAX, with derivatives of the postures.
+"""Inverse kinematics of PyTorch or JAX targets, with derivatives of the configurations.
 
-The search itself is that of NumPy's arrays. The numbers of the targets are made of the library's
-arrays by its own functions, and a module of `functions.libraries` records one operation from these
-numbers to the posture, whose derivative is `functions.sensitivity`.
+The search itself uses NumPy arrays. The numbers of the targets are computed from the library's
+arrays with its own functions, and a module of `functions.libraries` records one operation from
+these numbers to the configuration, whose derivative is `functions.sensitivity`.
 """
 
 from collections.abc import Mapping
@@ -35,11 +35,11 @@ from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import Bounds
 
 ORTHOGONAL = 1e-5
-"""Largest entry of R R' - 1 of a rotation above which a traced target is not solved."""
+"""Largest entry of R R' - 1 for which a traced rotation is solved."""
 
 
 def array_library(targets: Any) -> Library | None:
-    """Return the library other than NumPy that arrays of targets are of; None for NumPy's."""
+    """Return the array library of the targets, or None for NumPy."""
     if not isinstance(targets, Mapping):
         return None
     for value in targets.values():
@@ -52,7 +52,7 @@ def array_library(targets: Any) -> Library | None:
 
 
 def _arrays(value: Any) -> list[Any]:
-    """The arrays that state a target."""
+    """Return the arrays that define a target."""
     if not isinstance(value, Target):
         return list(value) if isinstance(value, tuple) else [value]
     found: list[Any] = []
@@ -69,7 +69,7 @@ def differentiable(
     library: Library,
     **options: Any,
 ) -> Solution:
-    """Return a solution in arrays of a library, whose q can be differentiated by the targets."""
+    """Return a solution in arrays of a library, whose q is differentiable by the targets."""
     if library.package not in ("torch", "jax"):
         problem = f"inverse kinematics does not support arrays of {library.name}"
         raise ArgumentError("E-CALL-386", problem, "use arrays of NumPy, PyTorch or JAX", part=PART)
@@ -132,7 +132,7 @@ def _grouped(pairs: list[tuple[str, Target]]) -> dict[str, list[Target]]:
 
 
 def _spread(postures: list[Any], given: list[np.ndarray]) -> list[np.ndarray | None]:
-    """Return given configurations broadcast to a shape, and None for missing ones."""
+    """Return the given configurations in place, and None for missing ones."""
     rest = iter(given)
     return [None if p is None else next(rest) for p in postures]
 
@@ -149,7 +149,7 @@ def _rates(
     goals = numbers if found.q.ndim == 2 else numbers[:, None]
     goals = np.broadcast_to(goals, (*found.q.shape[:-1], numbers.shape[-1]))
     rates = np.full((*found.q.shape, goals.shape[-1]), np.nan)
-    rates[np.isnan(found.q).any(axis=-1)] = 0.0  # no posture: q says so itself
+    rates[np.isnan(found.q).any(axis=-1)] = 0.0  # no configuration: q itself is NaN
     given = (found.q[solved], goals[solved], weights, movable, found.limits[solved])
     rates[solved] = solution_rates(task, *given)
     return rates
@@ -159,7 +159,7 @@ def _rates(
 
 
 def _with(target: Target, values: Any) -> Target:
-    """A target in NumPy's arrays; where a library's arrays have no values yet, of their shapes."""
+    """Return a target in NumPy arrays; traced arrays are replaced by examples of their shapes."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, tuple) and any(library_of(x) is not None for x in value):
@@ -184,9 +184,9 @@ def _example(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _numbers(arrays: Any, target: Target) -> Any:
-    """The numbers (..., size) of a target in the library's arrays, as `Target.numbers` has them.
+    """Return the numbers (..., size) of a target in the library's arrays, as `Target.numbers`.
 
-    arrays: the library's functions on arrays, of `functions.libraries`.
+    arrays: the library's array functions, of `functions.libraries`.
     """
     match target:
         case Position() | CenterOfMass():
@@ -237,9 +237,9 @@ def _turn(arrays: Any, value: Any) -> Any:
 
 
 def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of targets, with others instead of those that state none, and which are right.
+    """Return numbers with invalid targets replaced by valid ones, and a mask of the valid ones.
 
-    Values inside of `jax.jit` and the like cannot be refused at the door.
+    Values inside of `jax.jit` and similar transforms cannot raise an error on entry.
     """
     good, made = np.isfinite(numbers).all(axis=-1), numbers.copy()
     ends = np.cumsum([target.size for _, target in task.targets])
@@ -260,7 +260,7 @@ def _plain(size: int) -> np.ndarray:
 
 
 def _from_numbers(pairs: list[tuple[str, Target]], numbers: np.ndarray) -> dict[str, list[Target]]:
-    """The targets that numbers (..., size) state, one after the other."""
+    """Return the targets that numbers (..., size) define, one after the other."""
     made = []
     for frame, target in pairs:
         part, numbers = numbers[..., : target.size], numbers[..., target.size :]

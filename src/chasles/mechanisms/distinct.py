@@ -1,4 +1,4 @@
-"""Distances of postures, full turns apart, and tables of distinct ones."""
+"""Distances of configurations modulo full turns, and tables of distinct ones."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,16 +11,15 @@ from chasles.mechanisms.postures import TURN, Bounds
 from chasles.model.spaces import freedom_units
 
 AT_ONCE = 256
-"""Number of problems whose tries are made together when all solutions are searched."""
+"""Number of problems whose tries run together when all solutions are searched."""
 
 DISTINCT = 1e-4
-"""Difference in every coordinate (rad or m), modulo full turns, below which configurations are
-equal.
-"""
+"""Difference of every coordinate (rad or m), modulo full turns, below which configurations are
+equal."""
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Postures, memories and numbers of steps."""
+"""Configurations, memories and numbers of steps."""
 
 
 def listed(
@@ -31,10 +30,10 @@ def listed(
     count: int,
     search: Callable[[np.ndarray, np.ndarray], Rows],
 ) -> Rows:
-    """Distinct solutions (n, count, nq) of problems from starts (m, nq), and from guesses `rows`.
+    """Return distinct solutions (n, count, nq) of problems from starts (m, nq) and guesses `rows`.
 
-    Also their memories, and the numbers of steps (n, 1). search: from goals and postures to
-    solutions, memories and steps.
+    Also returns their memories and the numbers of steps (n, 1). search: maps goals and
+    configurations to solutions, memories and steps.
     """
     n, nq = len(goals), mechanism.nq
     q, ends = np.full((n, count, nq), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -78,7 +77,7 @@ def apart(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def distance(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the squared length of the step from a to b, NaN where b is."""
+    """Return the squared length of the step from a to b; NaN where b is NaN."""
     way, missing = _way(mechanism, a, b)
     return np.where(missing, np.nan, np.sum(way * way, axis=-1))
 
@@ -95,23 +94,23 @@ def _way(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray
 
 
 def angles(mechanism: Mechanism) -> list[int]:
-    """Places in q of angles that full turns do not change."""
+    """Return the indices in q of angles that are equivalent modulo full turns."""
     model = mechanism.model
     single = [i for i in model.movers if model.bodies[i].joint.units == ("rad",)]
     return [model.position_slices[i].start for i in single]
 
 
 def _turns(x: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the greatest number of full turns that keep an angle within its limits."""
+    """Return the smallest and largest number of full turns that keep an angle within its limits."""
     return np.ceil((lower - x) / TURN), np.floor((upper - x) / TURN)
 
 
 def full_turns(
     mechanism: Mechanism, way: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
-    """Full turns (..., nq) of single joints, within the limits, that make the way from q shortest.
+    """Return full turns (..., nq) of revolute joints, within the limits, that shorten the way most.
 
-    way (..., nq): from q to the posture that it is to be near to.
+    way (..., nq): the step from q to the configuration that it should be near.
     """
     turns = np.zeros(q.shape)
     for k in angles(mechanism):
@@ -123,14 +122,14 @@ def full_turns(
 # Nearer to a posture ----------------------------------------------------------------------------
 
 CLOSER = 200
-"""Moves towards a posture that a solution is to be near to, at most."""
+"""Largest number of moves of a solution towards a configuration that it should be near."""
 
 
 @dataclass(frozen=True, eq=False)
 class Approach:
-    """Moves of solutions towards postures, and back to their targets on the shortest way.
+    """Moves of solutions towards given configurations, and back to their targets.
 
-    movable (1, nv): 1 for velocities that may not be zero. search: as in `listed`.
+    movable (1, nv): 1 for velocities that may be nonzero. search: as in `listed`.
     """
 
     mechanism: Mechanism
@@ -147,7 +146,7 @@ class Approach:
         ends: np.ndarray,
         far: np.ndarray,
     ) -> None:
-        """Change q, memories and distances of the problems `moving` as long as these shrink."""
+        """Change q, memories and distances of the problems `moving` while distances shrink."""
         share = np.full(len(q), 0.5)
         for _ in range(CLOSER):
             if not len(moving):

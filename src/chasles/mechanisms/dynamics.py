@@ -1,4 +1,4 @@
-"""Accelerations of closed loops: a program for one choice of equations, checked state by state."""
+"""Accelerations of closed loops: one program per choice of equations, checked for each state."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -26,28 +26,28 @@ from chasles.model import Model, ModelError, build
 from chasles.model.given import a_name
 
 WEAK = 1e-4
-"""Margin below which the compiled equations lose digits (a pivot at a hundredth of its start, or of
-its neighbors); the state is then solved again by singular values.
-"""
+"""Margin below which the compiled equations lose accuracy (a pivot at a hundredth of its initial
+value, or of its neighbors); the state is then solved again by singular values."""
 
 TOLERANCE = 1e-6
-"""Closure error (rad, and relative to the size of a loop) above which dynamics is refused."""
+"""Closure error (rad, and relative to the size of a loop) above which dynamics raises an error."""
 
 STEP = 0.1
-"""Largest step of an independent coordinate (rad or m): the dependent ones then converge."""
+"""Largest step of an independent coordinate (rad or m) for which the dependent ones converge."""
 
 NO_LOAD = Load()
 
 Run = Callable[..., Any]
-"""Computes a function of closed loops: called with its arrays and `threads=`."""
+"""Computes a function of closed loops; called with its arrays and `threads=`."""
 
 
 @dataclass(frozen=True)
 class Solver:
-    """A program of closed loops, whose last result measures the quality of each state.
+    """Program of closed loops, whose last result measures the quality of each state.
 
-    again: its other results by singular values, for weak states. forces: wrenches, after the other
-    arrays. rates: how many arrays after q must keep the loops closed, to a tolerance.
+    again: computes its other results by singular values, for weak states. forces: wrenches, after
+    the other arrays. rates: number of arrays after q that must keep the loops closed, to a
+    tolerance.
     """
 
     mechanism: Mechanism
@@ -68,7 +68,7 @@ class Solver:
     def at(
         self, mechanism: Mechanism, arrays: Sequence[Any], threads: int | None = None
     ) -> tuple[np.ndarray, ...]:
-        """The results of a mechanism at its time, by the arrays of the program."""
+        """Return the results of a mechanism at its time, from the arrays of the program."""
         refuse(self.name, *arrays)
         here = self.compiled.at(mechanism.t)
         try:
@@ -90,7 +90,7 @@ class Solver:
     def _mend(
         self, loops: Loops, results: Sequence[np.ndarray], health: np.ndarray, arrays: Sequence[Any]
     ) -> None:
-        """Replace compiled results of weak states; others keep theirs."""
+        """Replace the compiled results of weak states."""
         weak = ~(health[..., 1] > WEAK)
         given = [np.asarray(a, dtype=float) for a in arrays]
         states = [np.broadcast_to(a, (*weak.shape, a.shape[-1])) for a in given]
@@ -98,7 +98,7 @@ class Solver:
         try:
             found = self.again(loops.at(times[weak]), [a[weak] for a in states])
         except SingularPosition:
-            every = self.again(loops.at(times), states)  # says which of all states it is
+            every = self.again(loops.at(times), states)  # reports the index among all states
             found = [part[weak] for part in every]
         for result, part in zip(results, found, strict=True):
             result[weak] = part
@@ -106,7 +106,7 @@ class Solver:
 
 @dataclass(frozen=True)
 class Closing:
-    """A function of closed loops, ready to be called with arrays."""
+    """Function of closed loops, ready to be called with arrays."""
 
     name: str
     run: Run
@@ -120,7 +120,7 @@ class Closing:
 
     @property
     def guarded(self) -> Guarded | None:
-        """The program behind it, if it only has to be checked state by state."""
+        """Underlying program, if it only has to be checked state by state."""
         solver = getattr(self.run, "__self__", self.run)
         if not isinstance(solver, Solver) or self.run not in (solver, solver.first):
             return None
@@ -134,11 +134,11 @@ _DIVIDING = ("constrained_dynamics", "constrained_hybrid_dynamics")
 """Programs that solve for accelerations."""
 
 MASSLESS = 1e-13
-"""Relative inertia below which a closed motion moves no inertia."""
+"""Relative inertia below which a closed motion is massless."""
 
 
 def check_inertia(loops: Loops) -> None:
-    """Raise unless every closed motion moves some inertia, at a generic configuration."""
+    """Raise an error unless every closed motion moves some inertia, in a generic configuration."""
     A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
     free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
     scaled = loops.columns[:, None] * H * loops.columns
@@ -158,7 +158,7 @@ def check_inertia(loops: Loops) -> None:
 
 
 class Constrained(Mechanism):
-    """A tree whose coordinates loops and couplings relate to each other, and its accelerations."""
+    """Tree whose coordinates are related by loops and couplings, and its accelerations."""
 
     traits = ("it has closed loops",)
 
@@ -207,9 +207,7 @@ class Constrained(Mechanism):
         return self.closed_by().model if a_name("a function", name) in CLOSED_LOOPS else self.model
 
     def closed_by(self, given: Sequence[int] | np.ndarray = ()) -> Functions:
-        """Return functions with given coordinates independent, or with the choice of fewest
-        operations.
-        """
+        """Return functions with the given coordinates independent, or with the cheapest choice."""
         key = tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops
@@ -234,7 +232,7 @@ class Constrained(Mechanism):
         dissipation: bool = False,
         **options: Any,
     ) -> Solver:
-        """Compile the program `runs` of a function, with some coordinates given."""
+        """Compile the program `runs` of a function, with the given independent coordinates."""
         shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
         again = partial(again, **shared)
         if self.model.idle and self.model.source.closure is None and runs in _DIVIDING:
@@ -254,7 +252,7 @@ class Constrained(Mechanism):
         tolerance: float = TOLERANCE,
         **options: Any,
     ) -> Solver:
-        """Return qdd and multipliers; name: the requested function, for messages."""
+        """Return the solver of qdd and multipliers; name: the requested function, for messages."""
         check_tolerance(name, tolerance)
         step = stabilization
         step = 0.0 if step is None else checked_step(step, f"{name}: stabilization")
@@ -263,7 +261,7 @@ class Constrained(Mechanism):
         return self._solver(name, "constrained_dynamics", again, (), load, **options)
 
     def _accelerated(self, load: Load, **options: Any) -> Run:
-        """Return qdd only."""
+        """Return the solver of qdd only."""
         return self._constrained(load, name="forward_dynamics", **options).first
 
     _own: ClassVar[dict[str, Callable[..., Run]]] = {
@@ -280,14 +278,14 @@ class Constrained(Mechanism):
             check_coordinates(name, options["coordinates"])
         if options.get("coordinates") == "tree" and name in OPEN:
             opened = self._opened.at(self.t).caller(name, f_ext, **options)
-            return partial(opened)  # which a plain call does not mean
+            return partial(opened)  # a plain call means the closed robot
         if name not in self._own or (name in self._trees and self._trees[name](**options)):
             return super().caller(name, f_ext, **options)
         return Closing(name, self._own[name](self, wrench_arguments(self.model, f_ext), **options))
 
     @cached_property
     def _opened(self) -> Mechanism:
-        """Return the tree without loops."""
+        """Tree without loops."""
         source = replace(self.model.source, loops=(), couplings=(), independent=(), closure=None)
         model = build(source, mimic=self.model.mimics)
         return Timed(model) if model.timed else Mechanism(model)
@@ -341,7 +339,7 @@ def _renamed(error: ChaslesError, name: str, runs: str) -> ChaslesError:
 
 
 def _worst(health: np.ndarray) -> tuple[float, float]:
-    """The largest distance from closed, squared, and the least margin, of all states."""
+    """Return the largest squared closure error and the smallest margin of all states."""
     if health.ndim == 1:
         gap, margin = health.tolist()
         return gap, margin

@@ -1,11 +1,12 @@
-"""Equations of closed loops: dimensionless, at closed positions, and which of them count.
+"""Equations of closed loops: dimensionless, in closed configurations, and the active ones.
 
 Lengths are divided by the size of their loop, which is the sum of the fixed distances around it.
 
-Loops of files are often closed only to the digits of the file. A plane four-bar whose axes are
+Loops of files are often closed only to the digits of the file. A planar four-bar whose axes are
 parallel to six digits has five equations for its three joints, of which two determine the motion;
 the others repeat them up to those digits. Solved to rounding, the five have no solution, or lock
-the mechanism. So equations that others imply, up to a tolerance, are dropped: once for all states.
+the mechanism. Therefore equations that others imply, up to a tolerance, are dropped, once for all
+states.
 """
 
 import math
@@ -28,27 +29,26 @@ SAMPLES = 16
 """Number of points at which the slope of a coupling is evaluated."""
 
 CLOSED = 1e-13
-"""Loops are solved to this residual, in rad and in sizes of the loop."""
+"""Residual to which loops are solved, in rad and relative to the size of the loop."""
 
 STARTS = 16
-"""Positions from which closed ones are looked for."""
+"""Number of configurations from which closed ones are searched."""
 
 STRIDE, STRIDES = 0.1, 30
-"""Steps (rad, and sizes of the largest loop) along each motion on which dropped equations are
-tried, and their number to each side."""
+"""Step size (rad, and sizes of the largest loop) along each motion on which dropped equations are
+tested, and the number of steps to each side."""
 
 BRANCHING = 0.2
-"""Part of the smallest singular value at the start of such a motion below which motions meet that
-the dropped equations distinguish.
-"""
+"""Fraction of the smallest initial singular value along such a motion, below which motions meet
+that the dropped equations distinguish."""
 
 
 class Agreement(NamedTuple):
-    """The equations that count, and closed positions.
+    """Active equations, and closed configurations.
 
-    rows: scales of the equations, 0 for those that are dropped. references: closed positions of
-    full rank (states, nq). misfit: the most that each dropped equation was off, dimensionless, in
-    these and along the motions from them; 0 for the others.
+    rows: scales of the equations, 0 for dropped ones. references: closed configurations of full
+    rank (states, nq). misfit: largest residual of each dropped equation, dimensionless, in these
+    and along the motions from them; 0 for the others.
     """
 
     rows: np.ndarray
@@ -57,7 +57,7 @@ class Agreement(NamedTuple):
 
 
 class Equations:
-    """The equations of loops and couplings at a time: decided at t = 0 for all times."""
+    """Equations of loops and couplings at a time; the active ones are chosen at t = 0."""
 
     def __init__(self, model: Model, function: Callable[..., Compiled]) -> None:
         self.model = model
@@ -67,7 +67,7 @@ class Equations:
 
     @cached_property
     def positions(self) -> Self:
-        """Return the same loops with only their equations of position."""
+        """Same loops with only their equations of position."""
         if self._whole is not None or all(self.model.holonomic_rows):
             return self
         found = type(self)(self.model, self._compile)
@@ -75,22 +75,22 @@ class Equations:
         return found
 
     def function(self, name: str, **options: Any) -> Compiled | AtTime:
-        """A compiled function of the robot at this time."""
+        """Return a compiled function of the robot at this time."""
         return self._compile(name, **options).at(self.time)
 
     @property
     def part(self) -> str:
-        """The robot, in messages."""
+        """Name of the robot in messages."""
         return f"robot {self.model.name!r}"
 
     @cached_property
     def owners(self) -> tuple[int, ...]:
-        """Return the body whose joint each velocity coordinate moves."""
+        """Body whose joint each velocity coordinate moves."""
         return tuple(i for i in self.model.movers for _ in range(self.model.bodies[i].joint.nv))
 
     @cached_property
     def neutral(self) -> np.ndarray:
-        """The configuration in which every joint's two frames coincide: (nq,)."""
+        """Configuration in which the two frames of every joint coincide: (nq,)."""
         joints = (self.model.bodies[i].joint for i in self.model.movers)
         return np.array([float(x) + 0.0 for joint in joints for x in joint.neutral()])
 
@@ -112,7 +112,7 @@ class Equations:
 
     @cached_property
     def agreed(self) -> Agreement:
-        """Return closed configurations, and the equations that count, with all of velocities."""
+        """Closed configurations, and the active equations, including all equations of velocity."""
         if self.positions is self:
             return _agreement(self)
         found = self.positions.agreed
@@ -120,30 +120,29 @@ class Equations:
 
     @property
     def rows(self) -> np.ndarray:
-        """Scales of the equations that count, 0 for the others."""
+        """Scales of the active equations, 0 for the others."""
         return self.agreed.rows
 
     @property
     def references(self) -> np.ndarray:
-        """Closed positions of full rank, found from neutral and from positions around it."""
+        """Closed configurations of full rank, found from neutral and from its surroundings."""
         return self.agreed.references
 
     def weights(self, tolerance: float) -> np.ndarray:
-        """Scales of residuals that may be as large as a tolerance: equations that are dropped may
-        be off by that of the loops."""
+        """Return scales of residuals for a tolerance; dropped equations have that of the loops."""
         share = min(1.0, tolerance / self.tolerance)
         return np.where(self.rows == 0.0, share * self.scales, self.rows)
 
     @cached_property
     def looped(self) -> np.ndarray:
-        """The velocity coordinates that loops or couplings are about."""
+        """Velocity coordinates that loops or couplings involve."""
         bodies = [i for each in self.model.constraints for i in each.bodies]
         movers = self.model.owners(bodies)
         return np.array([k for k, i in enumerate(self.owners) if i in movers], dtype=int)
 
     @cached_property
     def blocks(self) -> tuple[blocks.Blocks, ...]:
-        """Return rows and coordinates of each cluster of loops; empty for a single cluster."""
+        """Rows and coordinates of each cluster of loops; empty for a single cluster."""
         model, apart = self.model, clustered(self.model)
         if len(apart) < 2:
             return ()
@@ -164,15 +163,15 @@ class Equations:
         )
 
     def matrix(self, q: np.ndarray) -> np.ndarray:
-        """A of the loops, dimensionless: (..., rows, nv)."""
+        """Return A of the loops, dimensionless: (..., rows, nv)."""
         return self.scaled(self.raw_matrix(q))
 
     def scaled(self, A: np.ndarray) -> np.ndarray:
-        """A matrix of the loops, made dimensionless."""
+        """Return a matrix of the loops in dimensionless form."""
         return self.rows[:, None] * A * self.columns
 
     def raw_matrix(self, q: np.ndarray) -> np.ndarray:
-        """A of the loops: (..., rows, nv)."""
+        """Return A of the loops: (..., rows, nv)."""
         A = np.asarray(self.function("loop_matrix")(q))
         return A if self._whole is None else A * np.array(self.model.holonomic_rows)[:, None]
 
@@ -185,9 +184,9 @@ class Equations:
         tolerance: float = CLOSED,
         rank: float = RANK,
     ) -> numeric.Found:
-        """Closed positions by Newton's method from q, moved where a column's scale is not 0.
+        """Find closed configurations by Newton's method from q, along columns of nonzero scale.
 
-        Equations of velocity alone do not count.
+        Equations of velocity are ignored.
         """
         scales = self.rows if rows is None else rows
         residual, matrix = self.function("loop_residual"), self.function("loop_matrix")
@@ -200,9 +199,10 @@ class Equations:
 
 
 def clustered(model: Model) -> list[tuple[list[int], set[int]]]:
-    """The smallest sets of loops and couplings of which no two share a joint (Featherstone 8.9).
+    """Return the smallest sets of loops and couplings that share no joint (Featherstone 8.9).
 
-    By their numbers, with the bodies whose coordinates move them. K has no entries between them.
+    Each set consists of indices, with the bodies whose coordinates move them. K has no entries
+    between different sets.
     """
     found: list[tuple[list[int], set[int]]] = []
     for k, constraint in enumerate(model.constraints):
@@ -220,9 +220,9 @@ def clustered(model: Model) -> list[tuple[list[int], set[int]]]:
 
 
 def _agreement(loops: Equations) -> Agreement:
-    """All equations, if they have solutions and their rank does not hang on the last digits.
+    """Return all equations, if they have solutions and their rank does not depend on rounding.
 
-    If not, those that others imply up to the tolerance are dropped.
+    Otherwise, equations that others imply up to the tolerance are dropped.
     """
     starts, scales = _starts(loops), loops.scales
     found = _mixed(loops, loops.solve(starts, loops.columns, scales))
@@ -242,7 +242,7 @@ def _agreement(loops: Equations) -> Agreement:
 
 
 def _starts(loops: Equations) -> np.ndarray:
-    """Neutral, and positions around it: (STARTS, nq)."""
+    """Return the neutral configuration, and configurations around it: (STARTS, nq)."""
     nv = loops.model.nv
     inside = np.isin(np.arange(nv), loops.looped)
     spread = np.linspace(0.0, 3.0, STARTS)[:, None] * loops.columns * inside
@@ -251,9 +251,9 @@ def _starts(loops: Equations) -> np.ndarray:
 
 
 def _mixed(loops: Equations, found: numeric.Found) -> numeric.Found:
-    """Clusters that did not close in a state take positions in which they closed in another.
+    """Replace clusters that did not close in a state by configurations in which they closed.
 
-    With many clusters it is rare that all of them close from one start.
+    With many clusters, it is rare that all of them close from one start.
     """
     q, r = found.q.copy(), found.residual.copy()
     for each in loops.blocks:
@@ -270,10 +270,11 @@ def _mixed(loops: Equations, found: numeric.Found) -> numeric.Found:
 
 
 def _fewer(loops: Equations, starts: np.ndarray) -> Agreement | None:
-    """As few equations as imply the others up to the tolerance; None if all must count.
+    """Return the fewest equations that imply the others up to the tolerance; None if all.
 
-    The tolerance says how small a singular value may be that rounded numbers have made. A small one
-    may also belong to the mechanism, which then moves so that equations left out are opened.
+    The tolerance is the largest singular value that rounded numbers may cause. A small singular
+    value may also belong to the mechanism, which then moves such that dropped equations are
+    violated.
     """
     scales, most = loops.scales, loops.tolerance
     found = loops.solve(starts, loops.columns, scales, tolerance=most, rank=most)
@@ -301,9 +302,7 @@ def _fewer(loops: Equations, starts: np.ndarray) -> Agreement | None:
 
 
 def _walked(loops: Equations, q: np.ndarray, rows: np.ndarray, rank: int) -> np.ndarray:
-    """Return configurations q, and others along every motion of the loops that some equations
-    allow.
-    """
+    """Return configurations q, and others along every motion that some equations allow."""
     found, inside, integrate = [q], loops.looped, loops.function("integrate")
 
     def equations(at: np.ndarray) -> np.ndarray:
@@ -329,19 +328,19 @@ def _walked(loops: Equations, q: np.ndarray, rows: np.ndarray, rank: int) -> np.
 
 
 def _rank(loops: Equations, q: np.ndarray, share: float) -> int:
-    """The rank of all equations in most of some positions: singular values above a share count."""
+    """Return the largest rank of all equations at q; singular values above a share count."""
     A = loops.scales[:, None] * loops.raw_matrix(q) * loops.columns
     return max(rank_of(a, share=share)[0] for a in A)
 
 
 def _regular(loops: Equations, q: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the configurations where the equations have full rank."""
+    """Return the configurations in which the equations have full rank."""
     ranks = [rank_of(A)[0] for A in rows[:, None] * loops.raw_matrix(q) * loops.columns]
     return np.asarray(q[np.array(ranks) == max(ranks)])
 
 
 def _residual(loops: Equations, q: np.ndarray) -> np.ndarray:
-    """Residuals of all equations, dimensionless: (states, rows)."""
+    """Return the residuals of all equations, dimensionless: (states, rows)."""
     return np.asarray(loops.scales * loops.function("loop_residual")(q))
 
 
@@ -354,7 +353,7 @@ def _size(loops: Equations, q: np.ndarray, some: np.ndarray) -> np.ndarray:
 
 
 def row_scales(model: Model) -> np.ndarray:
-    """Scales of equations: 1 for rotations, 1/size for translations, 1/slope for couplings."""
+    """Return scales: 1 for rotations, 1/size for translations, 1/slope for couplings."""
     scales = []
     for loop in model.loops:
         T = loop.joint.constraint(loop.joint.neutral())
@@ -365,15 +364,13 @@ def row_scales(model: Model) -> np.ndarray:
 
 
 def column_scales(model: Model) -> np.ndarray:
-    """Return scales of the coordinates: 1 for rotations, the size of the largest loop for
-    translations.
-    """
+    """Return scales of coordinates: 1 for rotations, the largest loop size for translations."""
     largest = max((loop_size(model, loop) for loop in model.loops), default=1.0)
     return np.array(freedom_units(model, largest))
 
 
 def _slopes(model: Model, coupling: Coupling) -> list[float]:
-    """Return the steepest slope of each row near neutral, per rad or m; 1 if it has none."""
+    """Return the steepest slope of each row near neutral, per rad or m; 1 if it is zero."""
     rng = np.random.default_rng(0)
     found = [[0.0] for _ in range(coupling.rows)]
     for _ in range(SAMPLES):

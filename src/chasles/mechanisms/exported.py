@@ -1,4 +1,4 @@
-"""Inverse kinematics as C: one iteration, and the whole search with its stored postures."""
+"""Inverse kinematics as C: one iteration, and the whole search with its stored configurations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ TRIES = 32
 """Default number of stored configurations."""
 
 ENDS = 200
-"""Iterations of the last try, from the best configuration, which ends at the smallest error."""
+"""Number of iterations of the last try, from the best configuration to the smallest error."""
 
 STEP = (
     "One iteration of inverse kinematics: the next configuration and solver "
@@ -33,11 +33,11 @@ WHOLE = (
 )
 
 FINEST = {"float64": 0.0, "float32": 1e-5}
-"""The least tolerance (rad and m) that postures in this kind of number can meet."""
+"""Smallest tolerance (rad and m) that configurations of each number type can meet."""
 
 
 class Reaching:
-    """The programs and postures of inverse kinematics of one mechanism, for export."""
+    """Programs and configurations of inverse kinematics of one mechanism, for export."""
 
     def __init__(
         self, mechanism: Mechanism, bounds: Bounds, targets: Mapping[str, Any], dtype: str
@@ -63,18 +63,18 @@ class Reaching:
         return self.weights, self.tolerances, np.ones(self.mechanism.nv)
 
     def _postures(self, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Postures that fill the limits, and the numbers of targets that they meet."""
+        """Return configurations that fill the limits, and the numbers of targets that they meet."""
         q = spread(self.mechanism, self.bounds, count, seed)
         return q, self._met(q)
 
     def _met(self, q: np.ndarray) -> np.ndarray:
-        """Return the numbers of targets that configurations meet; the given ones if unknown."""
+        """Return the numbers of targets that configurations meet; the given ones if weightless."""
         met = np.empty((len(q), self.task.numbers))
         self.task.reached([np.ascontiguousarray(q)], [met])
         return np.where(self.task.weights() > 0.0, met, self._goals)
 
     def sample(self, states: int) -> tuple[np.ndarray, ...]:
-        """Inputs of the iteration for a test, as numbers that a float has exactly."""
+        """Return inputs of the iteration for a test, as numbers that float32 represents exactly."""
         q, _ = self._postures(states, 2)
         _, goals = self._postures(states, 3)
         memory = np.zeros((states, MEMORY))
@@ -83,7 +83,7 @@ class Reaching:
         return tuple(a.astype(np.float32).astype(float) for a in (q, memory, goals, *fixed))
 
     def search(self, name: str, step: Function, tries: Any, seed: Any) -> Search:
-        """The whole search, from a number of stored postures."""
+        """Return the whole search, from a number of stored configurations."""
         count, seed = checked_count("tries", tries), checked_count("seed", seed, least=0)
         starts, met = self._postures(count, seed)
         memories = np.zeros((2, MEMORY))

@@ -16,11 +16,11 @@ from chasles.model.given import some_names, some_numbers
 
 
 class Freedoms(Equations):
-    """Velocity coordinates, and which are independent: decided at t = 0 for all times."""
+    """Velocity coordinates, and the independent ones, which are chosen at t = 0 for all times."""
 
     def at(self, time: np.ndarray) -> Self:
         """Return the same loops, with their choices, at another time (...), in s."""
-        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # decided once
+        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # chosen once
         moved = copy(self)
         moved.__dict__.pop("positions", None)
         if self.positions is not self:
@@ -30,36 +30,36 @@ class Freedoms(Equations):
 
     @cached_property
     def freedoms(self) -> tuple[str, ...]:
-        """Return a name for each velocity coordinate: the joint's, with [k] for several."""
+        """Name of each velocity coordinate: the joint's, with [k] for several."""
         bodies = [self.model.bodies[i] for i in self.model.movers]
         return tuple(n for b in bodies for n in freedom_names(b.data.name, b.joint.nv))
 
     @cached_property
     def places(self) -> tuple[int | None, ...]:
-        """Return the coordinate of q whose rate each velocity coordinate is, if there is one."""
+        """Coordinate of q whose rate each velocity coordinate is, or None."""
         found: list[int | None] = []
         for i, where in self.model.position_slices.items():
             joint = self.model.bodies[i].joint
             found += range(where.start, where.stop) if joint.additive else [None] * joint.nv
         return tuple(found)
 
-    # Which freedoms are independent -----------------------------------------------------------
+    # Independent coordinates -------------------------------------------------------------------
 
     @cached_property
     def reference_matrix(self) -> np.ndarray:
-        """A of the loops in the references: (states, rows, nv)."""
+        """Matrix A of the loops in the references: (states, rows, nv)."""
         return self.raw_matrix(self.references)
 
     @cached_property
     def reference_equations(self) -> np.ndarray:
-        """Return the same in dimensionless form."""
+        """Matrix A of the loops in the references, in dimensionless form."""
         return self.scaled(self.reference_matrix)
 
     @cached_property
     def independent(self) -> np.ndarray:
-        """The velocity coordinates taken as independent, in increasing order.
+        """Independent velocity coordinates, in increasing order.
 
-        Those of positions are among them where some equations are of velocities alone.
+        They include those of the equations of position if some equations constrain only velocities.
         """
         if self._whole is not None:
             A = self.reference_equations.copy()
@@ -71,7 +71,7 @@ class Freedoms(Equations):
 
     @cached_property
     def automatic(self) -> np.ndarray:
-        """The library's choice of independent coordinates."""
+        """Automatic choice of independent coordinates."""
         A = self.reference_equations
         return independent_columns(A, rank_of(A[0])[0], self._last_first)
 
@@ -101,7 +101,7 @@ class Freedoms(Equations):
         return given
 
     def indices(self, names: Sequence[str], purpose: str) -> np.ndarray:
-        """The velocity coordinates with these names, in increasing order."""
+        """Return the velocity coordinates with the given names, in increasing order."""
         names = some_names("freedoms", names)
         for name in names:
             if name not in self.freedoms:
@@ -116,25 +116,23 @@ class Freedoms(Equations):
 
     @cached_property
     def _last_first(self) -> list[int]:
-        """Return the order in which coordinates become dependent: those not in q, then last joints
-        first.
-        """
+        """Order in which coordinates become dependent: those not in q, then last joints first."""
         return sorted(range(self.model.nv), key=lambda k: (self.places[k] is not None, -k))
 
     @cached_property
     def dependent(self) -> np.ndarray:
-        """The velocity coordinates that the loops determine."""
+        """Velocity coordinates that the loops determine."""
         return np.delete(np.arange(self.model.nv), self.independent)
 
     @cached_property
     def immobile(self) -> np.ndarray:
-        """The velocity coordinates that are zero in all closed motions."""
+        """Velocity coordinates that are zero in all closed motions."""
         rank = self.model.nv - len(self.automatic)
         lengths = [spans(A, rank) for A in self.reference_equations]
         return np.flatnonzero(np.max(lengths, axis=0) <= RANK)
 
     def check_moves(self, asked: Any, independent: np.ndarray) -> None:
-        """Raise if independent coordinates are required and there are none."""
+        """Raise an error if independent coordinates are required and there are none."""
         if not len(independent) and self.model.nv and some_numbers("y", asked).size:
             every = np.arange(self.model.nv)
             loose = f"{self.around(every)} leaves no degree of freedom to {self.names(every)}"
@@ -149,7 +147,7 @@ class Freedoms(Equations):
         return ", ".join(repr(self.freedoms[k]) for k in freedoms)
 
     def around(self, freedoms: np.ndarray) -> str:
-        """Return the loops and couplings that involve any of these coordinates."""
+        """Describe the loops and couplings that involve any of the given coordinates."""
         owners = {self.owners[k] for k in freedoms}
         found = []
         for what, among in (("loop", self.model.loops), ("coupling", self.model.couplings)):

@@ -1,4 +1,4 @@
-"""Sensors that a user gives, checked: their parts alone, and their places on a mechanism."""
+"""Checks of user-defined sensors: their parts, and their places on a mechanism."""
 
 import math
 from dataclasses import replace
@@ -21,11 +21,11 @@ NUMBERS = {
     "torque": (0, 1),
     "force_torque": (0, 1),
 }
-"""Counts of numbers that sensors of a kind may have; any, of kinds that do not use them."""
+"""Allowed counts of numbers of a sensor, by kind; other kinds allow any count."""
 
 
 def checked(model: Model, sensor: SensorData) -> SensorData:
-    """Check a sensor that a user gives: its parts, its frames and its joint."""
+    """Check a user-defined sensor: its parts, its frames and its joint."""
     sensor = _with_parts(sensor)
     part = f"sensor {sensor.name!r:.60}"
     on = sensor.traits.on
@@ -55,7 +55,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
 
 
 def _check_joint(sensor: SensorData, joint: Any) -> None:
-    """Refuse a sensor of one number unless its joint has one degree of freedom, or is spherical."""
+    """Raise an error unless the joint of a sensor has one degree of freedom, or is spherical."""
     ball = sensor.kind in ("joint_quaternion", "joint_angular_velocity")
     fits = joint.units == ("1",) * 4 if ball else joint.nq == joint.nv == 1
     if not fits:
@@ -65,7 +65,7 @@ def _check_joint(sensor: SensorData, joint: Any) -> None:
 
 
 def _with_parts(sensor: SensorData) -> SensorData:
-    """Return a sensor whose parts have their types, its numbers floats."""
+    """Return a sensor with checked types, and its numbers as floats."""
     part = f"sensor {a_name('a sensor', sensor.name, 'with_sensors')!r:.60}"
     for name in ("kind", "frame", "reference", "joint"):
         a_name(name, getattr(sensor, name), part)
@@ -103,7 +103,7 @@ def _row(name: str, given: Any, part: str) -> tuple[float, ...]:
 
 
 def _check_pose(name: str, pose: Any, part: str) -> None:
-    """Refuse anything but a transform of finite numbers."""
+    """Raise an error for anything but a transform of finite numbers."""
     known = isinstance(pose, Transform)
     if not known or not all(map(is_finite, (*pose.r, *(x for row in pose.R.rows for x in row)))):
         problem = f"{name} must be a Transform of finite numbers, not {pose!r:.60}"
@@ -111,7 +111,7 @@ def _check_pose(name: str, pose: Any, part: str) -> None:
 
 
 def _check_noise(noise: Any, size: int, part: str) -> None:
-    """Refuse negative deviations, a correlation time of zero, and offsets of another size."""
+    """Raise an error for negative deviations, a zero correlation time, or offsets of wrong size."""
     if not isinstance(noise, NoiseData):
         problem = f"noise must be NoiseData(...), not {type(noise).__name__}"
         raise InputError("E-SENSE-024", problem, part=part)
@@ -129,7 +129,7 @@ def _check_noise(noise: Any, size: int, part: str) -> None:
 
 
 def _with_numbers(surface: Any, part: str) -> Surface:
-    """Return a shape whose sizes fit its kind, its numbers floats."""
+    """Return a shape with checked sizes, and its numbers as floats."""
     if not isinstance(surface, Surface):
         problem = f"zone and seen must be Surface(...), not {type(surface).__name__}"
         raise InputError("E-SENSE-028", problem, part=part)
@@ -152,7 +152,7 @@ def _with_numbers(surface: Any, part: str) -> Surface:
 
 
 def _several(given: Any, part: str) -> Any:
-    """Return a tuple or list as it is; refuse anything else."""
+    """Return a tuple or list unchanged; raise an error for anything else."""
     if not isinstance(given, tuple | list):
         problem = f"numbers of a surface must be in a tuple, not {type(given).__name__}"
         raise InputError("E-SENSE-032", problem, part=part)

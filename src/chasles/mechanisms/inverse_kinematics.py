@@ -1,10 +1,10 @@
-"""Inverse kinematics: postures that meet targets, within joint limits, with loops closed.
+"""Inverse kinematics: configurations that meet targets, within limits, with loops closed.
 
-Every problem is tried from several starting postures (a low-discrepancy set within the limits),
-those first that come nearest to its targets, until one leads to a solution. The steps are one
-compiled program (`functions.reaching`), the tries one piece of machine code
-(`backends.llvm.search`), so that a posture costs about a microsecond.
-Long because targets, tries and answers of one search are read together.
+Every problem is tried from several starting configurations (a low-discrepancy set within the
+limits), nearest to its targets first, until one leads to a solution. The steps are one compiled
+program (`functions.reaching`), and the tries are one machine-code routine (`backends.llvm.search`),
+so that a configuration takes about a microsecond. Long because targets, tries and answers of one
+search are read together.
 """
 
 import math
@@ -36,7 +36,7 @@ MOST_TRIES = 1_000_000
 """Largest number of starting configurations and of returned solutions of a problem."""
 
 SEVERAL = 16
-"""Solutions among which the nearest to a posture is looked for."""
+"""Number of solutions among which the nearest to a configuration is chosen."""
 
 
 def inverse_kinematics(
@@ -57,9 +57,9 @@ def inverse_kinematics(
     threads: int | None = None,
     quick: Quick | None = None,
 ) -> Solution:
-    """Postures that meet targets; see `Robot.inverse_kinematics`.
+    """Return configurations that meet targets; see `Robot.inverse_kinematics`.
 
-    quick: where calls like this one are to be prepared, if they can take the short way.
+    quick: cache in which to prepare later calls of the same kind, if they can use the fast path.
     """
     mechanism.refuse_time(PART, "evaluate it at a time: robot.at_time(t)")
     task, lead, given = _stated(mechanism, bounds, targets)
@@ -101,7 +101,7 @@ def inverse_kinematics(
 def _stated(
     mechanism: Mechanism, bounds: Bounds, targets: Any
 ) -> tuple[Task, tuple[int, ...], list[np.ndarray]]:
-    """The task, the leading shape of its targets, and goals, weights and tolerances (..., size)."""
+    """Return the task, the leading shape, and goals, weights and tolerances (..., size)."""
     pairs: list[tuple[str, Target]] = []
     for frame, value in a_mapping("targets", targets, PART).items():
         for target in stated(value):
@@ -125,7 +125,7 @@ def _stated(
     whole = np.concatenate([np.broadcast_to(a, (*lead, a.shape[-1])) for a in goals], axis=-1)
     rows = [[target.each(name) for _, target in pairs] for name in ("weight", "tolerance")]
     weights, tolerances = (np.concatenate(each)[None] for each in rows)
-    weights = weights / (weights.max() or 1.0)  # ratios count alone
+    weights = weights / (weights.max() or 1.0)  # only ratios matter
     return task, lead, [whole, weights, tolerances]
 
 
@@ -141,7 +141,7 @@ def _posture(mechanism: Mechanism, name: str, given: Any) -> np.ndarray | None:
 def _held(mechanism: Mechanism, fixed: Any) -> list[str]:
     names = some_names("fixed", [fixed] if isinstance(fixed, str) else fixed, PART)
     for name in names:
-        mechanism.position_slice(name)  # an error names the joints that there are
+        mechanism.position_slice(name)  # an error lists the joints
     return names
 
 
@@ -149,7 +149,7 @@ def _held(mechanism: Mechanism, fixed: Any) -> list[str]:
 
 
 class _Solver:
-    """One call: a task with its numbers, and the tries that it is given."""
+    """Solver of one call: a task with its numbers, and its tries."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class _Solver:
         self._prepared = prepared(mechanism, task)
 
     def first(self, guess: np.ndarray | None, ease: Comfort | None = None) -> Solution:
-        """One posture for each problem, as comfortable as the targets allow."""
+        """Return one configuration for each problem, as comfortable as the targets allow."""
         begins = self._rows(guess)
         beginning = self._beginning() if guess is None and self._tight else None
         if beginning is not None:
@@ -195,7 +195,7 @@ class _Solver:
         return self._solution(*found)
 
     def alone(self) -> tuple[Any, BeginOne | None]:
-        """The search of one problem at a time, with these weights and tolerances; its beginning."""
+        """Return the search of one problem at a time, with these weights, and its beginning."""
         starts, constants = self._starts(None), [self._weights, self._tolerances, self._movable]
         limits, tries = (self.bounds.lower, self.bounds.upper), (RANKED, starts.patience)
         offsets = self.task.poses
@@ -205,7 +205,7 @@ class _Solver:
         return alone, begin
 
     def _beginning(self) -> Beginning | None:
-        """First postures by the closed form; with fixed joints the nearest starts are used."""
+        """Return first configurations by the closed form; None with fixed joints."""
         closed = None if self.held else self._branches()
         if closed is None:
             return None
@@ -218,7 +218,7 @@ class _Solver:
         return found
 
     def _begun(self, beginning: Beginning) -> Rows:
-        """Solutions from first postures, which most of them are themselves."""
+        """Return solutions from first configurations, most of which are solutions themselves."""
         begins = beginning(self.goals, self._base(None), self.seed, self.threads)
         found = self._found(self.goals, begins, most=0)
         late = np.flatnonzero(found[1][:, STATUS] != 1.0)
@@ -227,7 +227,7 @@ class _Solver:
         return found
 
     def _closed(self) -> Branches | None:
-        """Return the closed form of the arm, if it has one for these targets."""
+        """Return the closed form of the arm, if there is one for these targets."""
         return self._branches() if self._tight else None
 
     def _branches(self) -> Branches | None:
@@ -235,24 +235,24 @@ class _Solver:
         return branches(self.mechanism, self.task, lower, upper, self.held)
 
     def _tried(self, goals: np.ndarray, begins: np.ndarray) -> Rows:
-        """Solutions from one start each."""
+        """Return solutions from one start each."""
         return self._found(goals, begins, most=1)
 
     def _rows(self, posture: np.ndarray | None) -> np.ndarray | None:
-        """A posture for each problem, or one for all, within the limits."""
+        """Return a configuration for each problem, or one for all, clipped to the limits."""
         if posture is None:
             return None
         return self._each(np.clip(posture, self.bounds.lower, self.bounds.upper))
 
     def _each(self, posture: np.ndarray) -> np.ndarray:
-        """A row for each problem, or one for all."""
+        """Return a row for each problem, or one for all."""
         if posture.ndim == 1:
             return np.ascontiguousarray(posture[None])
         whole = np.broadcast_to(posture, (*self.lead, posture.shape[-1]))
         return np.ascontiguousarray(whole.reshape(len(self.goals), posture.shape[-1]))
 
     def _by_group(self, guess: np.ndarray) -> Rows:
-        """Group problems by the positions of their fixed joints."""
+        """Solve problems in groups with equal positions of their fixed joints."""
         rows = self._rows(guess)
         assert rows is not None
         rows = np.ascontiguousarray(np.broadcast_to(rows, (len(self.goals), rows.shape[1])))
@@ -268,7 +268,7 @@ class _Solver:
         return q, ends, steps
 
     def _base(self, guess: np.ndarray | None) -> np.ndarray:
-        """Postures (n or 1, nq) from which joints that no target moves take their positions."""
+        """Return configurations (n or 1, nq) for the joints that no target moves."""
         here = self.mechanism.neutral()[None] if guess is None else guess
         return np.asarray(np.clip(here, self.bounds.lower, self.bounds.upper))
 
@@ -285,10 +285,10 @@ class _Solver:
     def _found(
         self, goals: np.ndarray, guess: np.ndarray | None, *, most: int | None = None
     ) -> Rows:
-        """Postures, memories and (steps, try) of problems.
+        """Return configurations, memories and (steps, try) of problems.
 
-        most: how often a search begins again. 0: it ends with the try from the guess; 1: it goes on
-        where that has ended, to the least error.
+        most: number of restarts of a search. 0: it ends with the try from the guess; 1: it
+        continues from there to the smallest error.
         """
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
@@ -310,7 +310,7 @@ class _Solver:
         each: tuple[int, ...] = (),
         complete: np.ndarray | None = None,
     ) -> Solution:
-        """Rows as a solution; each: the shape of the postures of one problem."""
+        """Return rows as a solution; each: the shape of the configurations of one problem."""
         lead = (*self.lead, *each)
         return Solution(
             q.reshape(*lead, q.shape[-1]),
@@ -324,7 +324,7 @@ class _Solver:
     # Several solutions --------------------------------------------------------------------------
 
     def all(self, guess: np.ndarray | None, count: int) -> Solution:
-        """Distinct postures, at most `count` for each problem, in the order of their starts."""
+        """Return distinct configurations, at most `count` per problem, ordered by their starts."""
         rows, closed = self._rows(guess), self._closed()
         if closed is None:
             return self._solution(*self._listed(self.goals, rows, count), (count,))
@@ -343,7 +343,7 @@ class _Solver:
         return every(self.mechanism, closed, goals, base, count, self._tried, self.threads)
 
     def _checked(self, closed: Branches, rows: np.ndarray | None, count: int) -> Solution:
-        """All postures of a closed form; poses of which some are not exact are searched."""
+        """Return all configurations of a closed form; poses with inexact ones are searched."""
         base = self._base(rows)
         given = closed, self.goals, base, count, self._tolerances, self.threads
         q, residual, many, missed = checked(*given)
@@ -366,15 +366,15 @@ class _Solver:
         )
 
     def _listed(self, goals: np.ndarray, rows: np.ndarray | None, count: int) -> Rows:
-        """Postures (n, count, nq), memories and steps (n, 1) of problems, from many starts."""
+        """Return configurations (n, count, nq), memories and steps (n, 1), from many starts."""
         starts = self._starts(rows).postures[RANKED:]
         return listed(self.mechanism, goals, rows, starts, count, self._tried)
 
     def nearest(self, posture: np.ndarray) -> Solution:
-        """The solution nearest to a posture, by the sum of squared coordinates.
+        """Return the solution nearest to a configuration, by the sum of squared coordinates.
 
-        The nearest of all that are found. Where there may be others, it then moves towards the
-        posture, and back to the targets on the shortest way, as long as it comes nearer.
+        It is the nearest of all found solutions. If there may be others, it then moves towards the
+        configuration, and back to the targets on the shortest way, as long as the distance shrinks.
         """
         rows, found = self._rows(posture), self.all(posture, SEVERAL)
         assert rows is not None

@@ -1,4 +1,4 @@
-"""One contract of trees, closed loops and motion in time; nothing above asks which one it is."""
+"""Common interface of trees, closed loops and time-dependent robots."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -23,17 +23,17 @@ from chasles.model import Model, ModelError
 from chasles.model.given import UNHASHABLE, a_name, some_names, some_numbers
 
 Coordinates = Literal["tree", "independent"]
-"""All coordinates of the tree, or those that its closed loops leave independent."""
+"""All coordinates of the tree, or the independent coordinates of its closed loops."""
 
 Accelerations = Callable[..., np.ndarray]
-"""qdd of (t, q, qd, tau, *wrenches)."""
+"""Function that returns qdd at (t, q, qd, tau, *wrenches)."""
 
 Key = tuple[str, tuple[Any, ...]]
-"""A function, and names and values of its options in turn."""
+"""Function name, and alternating names and values of its options."""
 
 
 class Called:
-    """A public function of a mechanism as a method: `mechanism.mass_matrix(q)`."""
+    """Public function of a mechanism as a method: `mechanism.mass_matrix(q)`."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -43,47 +43,47 @@ class Called:
 
 
 class Named:
-    """Names and sizes of a mechanism, which its robot has too."""
+    """Names and sizes of a mechanism, which its robot shares."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
 
     @property
     def name(self) -> str:
-        """The robot's name."""
+        """Name of the robot."""
         return self.model.name
 
     @property
     def nq(self) -> int:
-        """The number of position coordinates."""
+        """Number of position coordinates."""
         return self.model.nq
 
     @property
     def nv(self) -> int:
-        """The number of velocity coordinates (degrees of freedom)."""
+        """Number of velocity coordinates (degrees of freedom)."""
         return self.model.nv
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """The moving joints that own coordinates, in the order of their coordinates."""
+        """Moving joints that own coordinates, in the order of their coordinates."""
         return tuple(self.model.bodies[i].data.name for i in self.model.movers)
 
     @property
     def driven_joints(self) -> tuple[str, ...]:
-        """The joints whose motion is given in time (`drive`), in file order; they have no q."""
+        """Joints with prescribed motion in time (`drive`), in file order; they have no q."""
         return tuple(self.model.bodies[i].data.name for i in self.model.driven)
 
     def position_slice(self, joint: str) -> slice:
-        """The place of a joint's coordinates in q."""
+        """Return the slice of a joint's coordinates in q."""
         return self.model.position_slices[self.model.mover(joint)]
 
     def velocity_slice(self, joint: str) -> slice:
-        """The place of a joint's velocities in qd, and of its forces in tau."""
+        """Return the slice of a joint's velocities in qd, and of its torques in tau."""
         return self.model.velocity_slices[self.model.mover(joint)]
 
 
 class Mechanism(Named):
-    """The contract, with the answers of a tree: all coordinates are independent, no loops."""
+    """Interface, implemented for a tree: all coordinates are independent, no loops."""
 
     traits: tuple[str, ...] = ()
     """Reasons why it is not a plain tree, in words: ("it has loops", "it depends on time")."""
@@ -94,15 +94,15 @@ class Mechanism(Named):
         self.t: np.ndarray | None = None
         """Time (...) of evaluation in s; None if none was given."""
         self.kept: dict[Any, Any] = {}
-        """Compiled steps of its motion, by all that decides them."""
+        """Compiled steps of its motion, by everything that determines them."""
         self.ready: dict[Key, Caller] = {}
-        """Functions by arrays alone, with little overhead, that were called before."""
+        """Functions of arrays alone, with little overhead, that were called before."""
         self.called: set[str] = set()
         """Functions that were called with options."""
 
     @property
     def rows(self) -> int:
-        """The number of equations of its loops and couplings."""
+        """Number of equations of its loops and couplings."""
         return self.model.loop_rows
 
     @property
@@ -111,18 +111,18 @@ class Mechanism(Named):
         return tuple(self.loops.freedoms[k] for k in self.loops.independent)
 
     def neutral(self) -> np.ndarray:
-        """The configuration in which every joint's two frames coincide: (nq,)."""
+        """Return the configuration in which the two frames of every joint coincide: (nq,)."""
         return self.loops.neutral.copy()
 
     def at(self, t: Any) -> Self:
-        """The mechanism at a time; itself if it does not depend on time."""
+        """Return the mechanism at a time; itself if it does not depend on time."""
         return self
 
     # Coordinates --------------------------------------------------------------------------------
 
     @cached_property
     def loops(self) -> Loops:
-        """Names of all coordinates, and the independent ones: chosen once, at t = 0."""
+        """Names of all coordinates, and the independent ones, chosen once at t = 0."""
         return Loose(self.model, self.function)
 
     @property
@@ -132,28 +132,26 @@ class Mechanism(Named):
 
     @cached_property
     def charts(self) -> Charts:
-        """Independent coordinates that suit a position."""
+        """Choices of independent coordinates that suit a configuration."""
         return Charts(self.functions)
 
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
-        """G with qd = G yd, and the mass matrix of yd, at closed q; `name` is used in messages."""
+        """Return G with qd = G yd, and the mass matrix of yd, at closed q; name: for messages."""
         return np.eye(self.model.nv), self.mass_matrix(q)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-        """A closed state with the independent coordinates and rates of q and qd.
+        """Return a closed state with the independent coordinates and rates of q and qd.
 
-        anywhere: on any branch, not the one near q.
+        anywhere: accept any branch, not only the one near q.
         """
         return q, qd
 
     def near(self, q: np.ndarray) -> np.ndarray:
-        """A closed position near q, or where else a few tries find one."""
+        """Return a closed configuration near q, or elsewhere if a few tries find one."""
         return q
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
-        """Return the closed configuration on the branch of q in which coordinate k is as in a
-        target.
-        """
+        """Return the closed configuration on the branch of q with coordinate k as in a target."""
         return target
 
     # Functions ----------------------------------------------------------------------------------
@@ -181,7 +179,7 @@ class Mechanism(Named):
         threads: int | None = None,
         **options: Any,
     ) -> Any:
-        """Compute a public function: arrays and options as the robot's method takes them."""
+        """Compute a public function, with the arrays and options of the robot's method."""
         key = (name, tuple(chain.from_iterable(options.items())) if options else ())
         found = self.found(key) if f_ext is None else self.asked(key, f_ext)
         if found is None:
@@ -191,26 +189,26 @@ class Mechanism(Named):
         return found(*arrays, out=out, threads=threads)
 
     def found(self, key: Key) -> Caller | None:
-        """A function of arrays alone that was kept."""
+        """Return a cached function of arrays alone, or None."""
         try:
             return self.ready.get(key)
-        except UNHASHABLE:  # an option without hash, as a list
+        except UNHASHABLE:  # an unhashable option, such as a list
             return None
 
     def asked(self, key: Key, f_ext: Mapping[str, Any] | None = None) -> Caller:
-        """A public function with options, under loads."""
+        """Return a public function with options, under loads."""
         name, words = key
         return self.caller(name, f_ext, **dict(zip(words[::2], words[1::2], strict=True)))
 
     def keep(self, key: Key, here: Caller) -> Caller:
-        """Keep what was requested; with less overhead if there is such a way."""
+        """Cache a function, in its version with less overhead if there is one."""
         found: Caller = getattr(here, "fast", here)
-        with suppress(*UNHASHABLE):  # an option without hash
+        with suppress(*UNHASHABLE):  # an unhashable option
             self.ready[key] = found
         return found
 
     def derivatives(self, name: str, *arrays: Any, wrt: Any = None, **options: Any) -> Any:
-        """Exact derivatives of a function, as the robot's method gives them."""
+        """Return exact derivatives of a function, as the robot's method does."""
         options = order_option(name, arrays) | options
         key = ("derivatives", (name, wrt, *options.items()))
         found = self.found(key) or self.keep(key, self.derived("jacobian", name, wrt, **options)[0])
@@ -225,7 +223,7 @@ class Mechanism(Named):
         f_ext: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> tuple[Compiled | AtTime, Sequence[Any]]:
-        """Derivatives of a degree by some arguments of a function, and loads, which follow them."""
+        """Return derivatives of a function by some arguments, and the loads that follow them."""
         self.refuse_open("derivatives", function)
         order = options.get("order", 1)
         names = derivative_names(function, wrt, order=order, model=self.model)
@@ -235,13 +233,13 @@ class Mechanism(Named):
         return compiled.at(self.t), forces
 
     def function(self, name: str, **options: Any) -> Compiled:
-        """A compiled function; not one whose program would leave loops open."""
+        """Return a compiled function; functions whose program would open loops raise an error."""
         if a_name("a function", name) in CLOSED_LOOPS:
             self.require_loops(name)
         return self.functions(name, **options)
 
     def chosen(self, name: str) -> Model:
-        """The model that a function is traced on: with a closure, if the function needs one."""
+        """Return the model on which a function is traced, with a closure if it needs one."""
         if a_name("a function", name) in CLOSED_LOOPS:
             self.require_loops(name)
         return self.model
@@ -256,7 +254,7 @@ class Mechanism(Named):
         weights: Any = None,
         **options: Any,
     ) -> Caller:
-        """A public function under loads and with options, loops kept closed."""
+        """Return a public function under loads and with options, with loops kept closed."""
         check_coordinates(name, coordinates)
         chosen = None if actuated is None else {*some_names("actuated", actuated, name)}
         if weights is not None or (chosen is not None and chosen != {*self.loops.freedoms}):
@@ -273,9 +271,9 @@ class Mechanism(Named):
     def accelerations(
         self, f_ext: Mapping[str, Any] | None, frames: Sequence[str], **options: Any
     ) -> Accelerations:
-        """Joint accelerations as a function of t, q, qd, tau and the wrenches on some frames.
+        """Return joint accelerations as a function of t, q, qd, tau and wrenches on some frames.
 
-        options: dissipation; of closed loops also stabilization and tolerance.
+        options: dissipation; for closed loops also stabilization and tolerance.
         """
         keys, constant = wrench_arguments(self.model, f_ext)
         keys = (*keys, *map(WrenchKey, frames))
@@ -283,11 +281,11 @@ class Mechanism(Named):
         return lambda t, *arrays: compiled.at(t)(*arrays[:3], *constant, *arrays[3:])
 
     def multipliers(self, q: Any, qd: Any, tau: Any) -> np.ndarray:
-        """The forces that loops exert in a motion under joint forces: (..., rows)."""
+        """Return the forces of loops in a motion under joint torques: (..., rows)."""
         return np.zeros(0)
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
-        """The arrays by which the forces of loops enter a function."""
+        """Return the arrays by which the forces of loops enter a function."""
         if multipliers is not None and some_numbers("multipliers", multipliers, name).size:
             self.require_loops(f"{name}(multipliers=)")
         return (np.zeros(0),) if "multipliers" in spaces(name).inputs else ()
@@ -295,26 +293,26 @@ class Mechanism(Named):
     # Doors --------------------------------------------------------------------------------------
 
     def require_loops(self, what: str, remedy: str = "use forward_dynamics") -> None:
-        """Raise if there are no loops or couplings."""
+        """Raise an error if there are no loops or couplings."""
         problem = f"robot {self.model.name!r} has no loops or couplings"
         raise ModelError("E-LOOP-041", problem, remedy, part=what)
 
     def refuse_loops(self, what: str, remedy: str) -> None:
-        """Raise if there are loops or couplings."""
+        """Raise an error if there are loops or couplings."""
 
     def refuse_time(self, what: str, remedy: str) -> None:
-        """Raise if it depends on time."""
+        """Raise an error if the mechanism depends on time."""
 
     def opens(self, function: str) -> bool:
         """Return True if a program of this function would leave loops open."""
         return False
 
     def refuse_open(self, what: str, function: str) -> None:
-        """Raise if a program of this function would leave loops open."""
+        """Raise an error if a program of this function would leave loops open."""
 
 
 class Loose(Loops):
-    """The coordinates of a tree: answers about loops for which nothing has to be computed."""
+    """Coordinates of a tree: trivial results for functions about loops."""
 
     def at(self, time: np.ndarray) -> Self:
         moved = copy(self)
@@ -339,9 +337,9 @@ class Loose(Loops):
 
 
 class Timed(Mechanism):
-    """A tree that depends on time, or with `Closed` loops that do: driven joints, couplings.
+    """Tree that depends on time, or combined with `Closed` loops that do: driven joints, couplings.
 
-    What is chosen once is chosen at t = 0.
+    Choices that are made once are made at t = 0.
     """
 
     TIMELESS = ("integrate", "difference")
@@ -366,7 +364,7 @@ class Timed(Mechanism):
         return self.loops.at(self.t)
 
     def found(self, key: Key) -> Caller | None:
-        """A function that was kept at this time, or at another."""
+        """Return a function that was cached at this time or at another."""
         found = super().found(key)
         if found is None and self.t is not None:
             with suppress(*UNHASHABLE):
@@ -393,7 +391,7 @@ class Timed(Mechanism):
 
 
 def check_coordinates(function: str, coordinates: Any) -> None:
-    """The inverse of a mass matrix may be asked for without saying in which coordinates."""
+    """Raise an error for unknown coordinates; None is valid for the inverse of a mass matrix."""
     unsaid = coordinates is None and function == "mass_matrix_inverse"
     if coordinates not in get_args(Coordinates) and not unsaid:
         problem = f'coordinates must be "tree" or "independent", not {coordinates!r}'

@@ -23,9 +23,8 @@ _OFFERED = tuple(
     for kind in sorted(LOOP_JOINTS, key=lambda kind: -LOOP_JOINTS[kind].nv)
     if LOOP_JOINTS[kind].nv and not LOOP_JOINTS[kind].data and LOOP_JOINTS[kind].bounds != "none"
 )
-"""Joint types that may replace a stronger one, those with most degrees of freedom first: all that
-need no number of their own.
-"""
+"""Joint types that may replace a stronger one, those with most degrees of freedom first: all types
+without parameters."""
 
 
 def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
@@ -65,7 +64,7 @@ def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
     )
 
 
-# How loops hang together --------------------------------------------------------------------------
+# Clusters of loops ----------------------------------------------------------------------------
 
 
 class Cluster(NamedTuple):
@@ -76,7 +75,7 @@ class Cluster(NamedTuple):
 
 
 def clusters(model: Model) -> tuple[Cluster, ...]:
-    """The clusters by the names of their loops, couplings and joints; joints in none are free."""
+    """Return the clusters by names of loops, couplings and joints; joints in none are free."""
     return tuple(
         Cluster(
             tuple(model.constraints[k].name for k in numbers),
@@ -89,10 +88,10 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 def weaker_joints(
     model: Model, t: float, q: np.ndarray, spare: dict[str, int], share: float
 ) -> dict[str, str]:
-    """For loops with spare equations, the weakest joint type that leaves the rank, all together.
+    """Return for loops with redundant equations the weakest joint types that keep the rank.
 
-    It transmits a part of what the loop's own joint does (Featherstone 2008, section 8.10); "free"
-    means that the loop says nothing. share: see `rank_of`.
+    Each transmits a subset of the forces of the loop's own joint (Featherstone 2008, section 8.10);
+    "free" means that the loop is redundant. share: see `rank_of`.
     """
     if not any(spare.values()):
         return {}
@@ -116,14 +115,14 @@ def weaker_joints(
 
 
 def _within(trial: Model, model: Model, q: np.ndarray) -> bool:
-    """Return True if the forces that the loop of one model transmits are among the other's."""
+    """Return True if the forces transmitted by one model's loop are among the other's."""
     some, all_of = _transmitted(trial, q), _transmitted(model, q)
     left = some - all_of @ np.linalg.lstsq(all_of, some, rcond=None)[0]
     return bool(np.max(np.abs(left), initial=0.0) < 1e-9 * max(1.0, np.max(np.abs(all_of))))
 
 
 def _transmitted(model: Model, q: np.ndarray) -> np.ndarray:
-    """T of the only loop, its columns in coordinates of the successor body: (6, rows)."""
+    """Return T of the only loop, with columns in coordinates of the successor body: (6, rows)."""
     (loop,) = model.loops
     T = loop.joint.constraint(
         loop_coordinates(loop, around(model, loop, model.positions(q.tolist())))
@@ -133,7 +132,7 @@ def _transmitted(model: Model, q: np.ndarray) -> np.ndarray:
 
 
 def _block(model: Model, q: np.ndarray) -> np.ndarray:
-    """The matrix of a model's loops and couplings, its rows without dimension."""
+    """Return the matrix of a model's loops and couplings, with dimensionless rows."""
     K = loop_rows(model, loop_matrix(model, model.positions(q.tolist())), model.movers)
     A = np.array(K, dtype=float).reshape(model.loop_rows, model.nv)
     return np.asarray(row_scales(model)[:, None] * A)

@@ -1,4 +1,4 @@
-"""Starting postures of inverse kinematics, and the compiled search that they are kept with."""
+"""Starting configurations of inverse kinematics, and the compiled search that uses them."""
 
 import math
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from chasles.functions.reaching import FIRM, MEMORY, MOST, SHARE, Task
 from chasles.mechanisms.mechanism import Mechanism
 
 SEED, TRIES, COUNT = 0, 200, 16
-"""By default: the set of starting postures, and how many of them a problem is given."""
+"""Defaults: seed of the starting configurations, number of tries, and number of solutions."""
 
 RANKED = 128
-"""Starting postures among which those near the targets are looked for."""
+"""Number of starting configurations among which those near the targets are searched."""
 
 PATIENT = 40
-"""Tries after which slow progress is not given up so soon."""
+"""Number of tries after which slow progress is tolerated longer."""
 
 FIRMLY = 5
-"""One try in so many, the last ones, is a firm one."""
+"""Inverse fraction of the tries, the last ones, that are firm."""
 
 EAGER, SLOW, STEADY, LAST = (
     (16.0, 0.5, 0.0),
@@ -31,21 +31,20 @@ EAGER, SLOW, STEADY, LAST = (
     (100.0, 0.9999, 1.0),
     (1000.0, 1.0 - 1e-12, 1.0),
 )
-"""Parameters of a try: the steps after which it is given up, the part of the squared error of two
-steps before that it must be below, and its firm damping. EAGER at first, SLOW after PATIENT
-tries; STEADY tries end near the smallest error if a goal is out of reach, and LAST starts at the
-best configuration and ends where the error is smallest.
-"""
+"""Parameters of a try: the largest number of steps, the fraction of the squared error of two steps
+before that must be reached, and its firm damping. EAGER at first, SLOW after PATIENT tries; STEADY
+tries end near the smallest error if a goal is out of reach, and LAST starts at the best
+configuration and ends where the error is smallest."""
 
 KEPT = 16
-"""Sets of starting postures that are kept for a task."""
+"""Number of cached sets of starting configurations of a task."""
 
 TURN = 2.0 * math.pi
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Limits (nq,) of the coordinates, and the range (nq,) that starting postures lie in."""
+    """Limits (nq,) of the coordinates."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -53,7 +52,7 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """Starting postures (RANKED + tries, nq), a table to rank them, and memories of the tries."""
+    """Starting configurations (RANKED + tries, nq), a table to rank them, and memories."""
 
     postures: np.ndarray
     table: np.ndarray
@@ -61,7 +60,7 @@ class Starts:
 
 
 class Prepared:
-    """The compiled search of a task, and starting postures that were used before."""
+    """Compiled search of a task, and cached starting configurations."""
 
     def __init__(self, mechanism: Mechanism, task: Task) -> None:
         self.mechanism, self.task = mechanism, task
@@ -70,13 +69,13 @@ class Prepared:
 
     @cached_property
     def settling(self) -> Any:
-        """The compiled search along the solutions, for a comfortable one."""
+        """Compiled search along the solutions, for a comfortable one."""
         with COMPILING:
             return backends.search(self.task.settling)
 
     @cached_property
     def resident(self) -> Any:
-        """The compiled search of problems on a GPU."""
+        """Compiled search of problems on a GPU."""
         with COMPILING:
             steps = [self.task.step_on("cuda", dtype) for dtype in ("float32", "float64")]
             return backends.search(*steps, backend="cuda")
@@ -84,7 +83,7 @@ class Prepared:
     def starts(
         self, bounds: Bounds, seed: int, tries: int, held: tuple[tuple[int, float], ...]
     ) -> Starts:
-        """The starts of a seed, with some coordinates held at given values."""
+        """Return the starts of a seed, with some coordinates held at given values."""
         key = (seed, tries, held)
         if key not in self._starts:
             postures = spread(self.mechanism, bounds, RANKED + tries, seed)
@@ -105,7 +104,7 @@ class Prepared:
 
 
 def prepared(mechanism: Mechanism, task: Task) -> Prepared:
-    """Return the data of a task, made once for a mechanism."""
+    """Return the cached data of a task."""
     key = ("inverse kinematics", *task.key[2:])
     if key not in mechanism.kept:
         with COMPILING:
@@ -116,11 +115,11 @@ def prepared(mechanism: Mechanism, task: Task) -> Prepared:
 
 
 def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.ndarray:
-    """Postures (count, nq) that fill the space within the limits evenly.
+    """Return configurations (count, nq) that fill the space within the limits evenly.
 
-    An additive sequence with the generalized golden ratio (Roberts 2018), shifted by the seed;
-    orientations are uniform (Shoemake 1992). Without limits, angles lie in [-pi, pi] and positions
-    in [-1, 1] m.
+    They form an additive sequence with the generalized golden ratio (Roberts 2018), shifted by the
+    seed; orientations are uniform (Shoemake 1992). Without limits, angles lie in [-pi, pi] and
+    positions in [-1, 1] m.
     """
     model = mechanism.model
     drawn = [_drawn(model.bodies[i].joint.units) for i in model.movers]
@@ -155,5 +154,5 @@ def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.nd
 
 
 def _drawn(units: tuple[str, ...]) -> int:
-    """Count the numbers that a joint's position takes; one that rolls has fewer velocities."""
+    """Return the number of random numbers that a joint's position needs."""
     return sum(unit != "1" for unit in units) + (3 if "1" in units else 0)

@@ -1,8 +1,8 @@
-"""The short way through inverse kinematics, for one problem.
+"""Fast path of inverse kinematics, for one problem.
 
-What a set of targets needs is prepared at the first call and kept. Later calls with other numbers
-copy these into place, run the machine code, and copy the answer. Whatever is unusual takes the long
-way, which answers with the same bits, or names what is wrong.
+The data of a set of targets are prepared at the first call and cached. Later calls with other
+numbers copy these into place, run the machine code, and copy the result. Unusual calls take the
+slow path, which returns the same bits, or reports an error.
 """
 
 import itertools
@@ -31,7 +31,7 @@ def _is_pose(value: Any) -> bool:
 
 
 class Plan:
-    """A search that is ready for targets of certain frames; one call at a time."""
+    """Prepared search for targets of certain frames; one call at a time."""
 
     def __init__(self, task: Task, alone: Any, begin: BeginOne | None) -> None:
         self.lock, self.begin = threading.Lock(), begin
@@ -53,15 +53,15 @@ class Plan:
         self.sides = alone.answer[end + 2 :].view(np.int8)[:size]
 
     def state(self, targets: Sequence[Target]) -> bool:
-        """Put the numbers of targets into place; False if they are not those of one problem."""
+        """Store the numbers of targets; return False if they do not belong to a single problem."""
         alone, poses = self.alone, 0
         for k, target in enumerate(targets):
             options = (target.weight, target.tolerance)
             if not set(map(type, options)) <= _NUMBERS or options != self._options[k]:
-                self._options[k] = (np.nan, np.nan)  # until both are in place
+                self._options[k] = (np.nan, np.nan)  # until both are stored
                 weights, tolerances = alone.constants[:2]
                 self._weights[self._rows[k]] = target.each("weight")
-                weights[0] = self._weights / (self._weights.max() or 1.0)  # ratios count alone
+                weights[0] = self._weights / (self._weights.max() or 1.0)  # only ratios matter
                 tolerances[0, self._rows[k]] = target.each("tolerance")
                 self._options[k], self.tight = options, tight(weights, tolerances)
             if isinstance(target, Pose | Relative):
@@ -83,16 +83,16 @@ def _parts(sizes: Sequence[int]) -> list[slice]:
 
 
 class Quick:
-    """Plans by frames and kinds of targets, and calls by them."""
+    """Plans by frames and kinds of targets, and calls that use them."""
 
     def __init__(self) -> None:
         self.plans: dict[tuple[Any, ...], Plan] = {}
-        """By frames and kinds of targets."""
+        """Plans by frames and kinds of targets."""
         self.plain: dict[tuple[str, ...], Plan] = {}
-        """By frames, of poses that are plain arrays."""
+        """Plans by frames, for poses that are plain arrays."""
 
     def keep(self, targets: Any, task: Task, alone: Any, begin: BeginOne | None) -> None:
-        """Use a search for later calls with such targets, and a closed form to begin with."""
+        """Cache a search for later calls with such targets, and a closed form to begin with."""
         is_plain = len(targets) == len(task.targets) and not any(
             isinstance(value, Target | list) for value in targets.values()
         )
@@ -102,7 +102,7 @@ class Quick:
         plans[tuple(targets) if is_plain else _key(task.targets)] = Plan(task, alone, begin)
 
     def __call__(self, targets: Any, guess: Any) -> Solution | None:
-        """The solution; None where the long way is needed."""
+        """Return the solution, or None if the slow path is needed."""
         if type(targets) is not dict:
             return None
         values: Any = targets.values()
@@ -115,7 +115,7 @@ class Quick:
             try:
                 pairs = [(f, target) for f, value in targets.items() for target in stated(value)]
                 plan = self.plans.get(_key(pairs))
-            except (TypeError, ValueError):  # a target whose key is nothing to be looked up
+            except (TypeError, ValueError):  # a target with an unhashable key
                 return None
             several = [target for _, target in pairs]
         if plan is None:
@@ -128,7 +128,7 @@ class Quick:
                 return None
             way = plan.guessed
         if not plan.lock.acquire(False):
-            return None  # another thread is at it
+            return None  # in use by another thread
         try:
             if several is None:
                 places = iter(plan.matrices)
@@ -147,7 +147,7 @@ class Quick:
             plan.lock.release()
         if plan.is_pose and answer[plan.status] != 1.0:
             return None  # a closed form may solve it
-        found = object.__new__(Solution)  # whose own way takes twice as long, being frozen
+        found = object.__new__(Solution)  # its constructor takes twice as long, being frozen
         fields = found.__dict__
         fields["q"], fields["solved"] = answer[plan.point], answer[plan.status] == 1.0
         fields["residual"] = answer[plan.residual]

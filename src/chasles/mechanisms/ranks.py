@@ -1,4 +1,4 @@
-"""Ranks of the matrices of closed loops, and the pivots by which their equations are solved."""
+"""Ranks of the matrices of closed loops, and the pivots that solve their equations."""
 
 from collections.abc import Sequence
 
@@ -7,34 +7,33 @@ import numpy as np
 from chasles.model.description import Closure
 
 RANK = 1e-8
-"""A singular value of the loops' matrix below this part of the largest is zero."""
+"""Fraction of the largest singular value of the loop matrix below which one is zero."""
 
 SINGULAR = 1e-6
-"""Part of the largest singular value below which the dependent coordinates are not determined: a
-residual of 1e-13 then leaves a configuration uncertain by more than 1e-7.
-"""
+"""Fraction of the largest singular value below which the dependent coordinates are not determined:
+a residual of 1e-13 then leaves a configuration uncertain by more than 1e-7."""
 
 SHARE = 0.1
-"""Share of the best candidate that a coordinate must contribute to be made dependent. A pivot is
-fair if it is at least this part of the largest left in its column, where that is at least the
-square of it relative to the largest that the column had (or if no column has such).
-"""
+"""Fraction of the best candidate that a coordinate must contribute to become dependent. A pivot is
+acceptable if it is at least this fraction of the largest entry left in its column, provided that
+this entry is at least the square of the fraction relative to the largest initial one (or if no
+column satisfies that)."""
 
 NOTHING = 1e-12
-"""An entry below this part of the largest is rounding."""
+"""Fraction of the largest entry below which an entry is rounding."""
 
 
 def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """A x for each state."""
+    """Return A x for each state."""
     return np.asarray(np.einsum("...ij,...j->...i", A, x))
 
 
 def rank_of(
     A: np.ndarray, largest: float | None = None, *, share: float = RANK
 ) -> tuple[int, np.ndarray]:
-    """The rank of a matrix, and its singular values (one zero, if it has none).
+    """Return the rank of a matrix, and its singular values (one zero, if there are none).
 
-    Those above a share of the largest count.
+    Singular values above a share of the largest count.
     """
     values = np.linalg.svd(A, compute_uv=False) if A.size else np.zeros(1)
     top = values[0] if largest is None else largest
@@ -42,28 +41,26 @@ def rank_of(
 
 
 def null_space(A: np.ndarray, rank: int) -> np.ndarray:
-    """Orthonormal motions x with A x = 0, of matrices with a rank: (..., columns, motions)."""
+    """Return orthonormal x with A x = 0, for matrices of a rank: (..., columns, motions)."""
     return np.asarray(np.swapaxes(np.linalg.svd(A)[2][..., rank:, :], -1, -2))
 
 
 def smallest(A: np.ndarray, rank: int) -> np.ndarray:
-    """The smallest singular value that counts, of matrices with a rank (infinite if that is 0)."""
+    """Return the smallest nonzero singular value of matrices of a rank (infinite for rank 0)."""
     if not rank:
         return np.full(A.shape[:-2], np.inf)
     return np.asarray(np.linalg.svd(A, compute_uv=False)[..., rank - 1])
 
 
 def spans(A: np.ndarray, rank: int) -> np.ndarray:
-    """For each column of A how far it goes in motions x of unit length with A x = 0, at most."""
+    """Return the largest entry of each column's coordinate in unit vectors x with A x = 0."""
     if not A.size:
         return np.ones(A.shape[-1])
     return np.asarray(np.linalg.norm(np.linalg.svd(A)[2][rank:], axis=0))
 
 
 def margin(A: np.ndarray) -> np.ndarray:
-    """Return the smallest singular value of each matrix relative to the largest (0 if it has too
-    few rows).
-    """
+    """Return the smallest singular value relative to the largest (0 with too few rows)."""
     if A.shape[-1] == 0:
         return np.ones(len(A))
     if A.shape[-2] < A.shape[-1]:
@@ -75,9 +72,10 @@ def margin(A: np.ndarray) -> np.ndarray:
 def independent_columns(
     A: np.ndarray, rank: int, order: Sequence[int], share: float = SHARE
 ) -> np.ndarray:
-    """Independent columns of A (states, rows, nv), by threshold pivoting.
+    """Return independent columns of A (states, rows, nv), by threshold pivoting.
 
-    The others are taken in an order, unless they add less than a share of what another would.
+    The others become dependent in the given order, unless they contribute less than a share of the
+    best candidate.
     """
     left, dependent = A.copy(), np.zeros(A.shape[-1], dtype=bool)
     for _ in range(rank):
@@ -90,7 +88,7 @@ def independent_columns(
 
 
 def determine(A: np.ndarray, given: np.ndarray) -> bool:
-    """Return True if given coordinates, or more than are needed, determine all others somewhere."""
+    """Return True if the given coordinates determine all others in some state."""
     return bool(np.max(margin(np.delete(A, given, axis=-1))) > SINGULAR)
 
 
@@ -106,14 +104,15 @@ def choose(
     holonomic: Sequence[bool] = (),
     share: float = SHARE,
 ) -> Closure:
-    """`rank` rows to solve for as many of the columns that may be dependent.
+    """Choose `rank` rows, and the columns that they are solved for among `dependent`.
 
     Rows of position come first (`holonomic`, all by default), so that they alone determine the
     columns that they are solved for. share: as `SHARE`. See Featherstone 2008, section 8.8.
 
-    K (states, rows, nv): the first state decides how large pivots are, all together where zeros
-    are. Each step takes a fair pivot in a column with fewest entries at the start (so that loops
-    stay apart), of these one that fills fewest zeros (Markowitz's rule), and the largest of those.
+    K (states, rows, nv): the first state determines the size of pivots, all states the zeros. Each
+    step selects an acceptable pivot in a column with the fewest initial entries (so that loops stay
+    separate), among these one with the least fill-in (Markowitz's rule), and among those the
+    largest.
     """
     left = (rows[:, None] * K * columns)[..., dependent]
     floor = NOTHING * np.max(np.abs(left), initial=0.0)
@@ -147,7 +146,7 @@ def choose(
 
 
 def _eliminated(left: np.ndarray, r: int, c: int) -> np.ndarray:
-    """Every other row without column c."""
+    """Eliminate column c from every other row."""
     pivot = left[:, r, c]
     safe = np.where(np.abs(pivot) > NOTHING, pivot, np.inf)
     less = left - left[:, :, c, None] * (left[:, r] / safe[:, None])[:, None, :]
@@ -156,7 +155,7 @@ def _eliminated(left: np.ndarray, r: int, c: int) -> np.ndarray:
 
 
 def _pivots(K: np.ndarray) -> tuple[float, ...]:
-    """The divisors of elimination in the given order, in the first state."""
+    """Return the divisors of elimination in the given order, in the first state."""
     found = []
     for s in range(K.shape[-1]):
         found.append(float(K[0, s, s]))

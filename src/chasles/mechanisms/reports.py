@@ -1,4 +1,4 @@
-"""Errors and reports about closed positions: how far they are open, and their mobility."""
+"""Errors and reports about closed configurations: residuals of loops, and mobility."""
 
 import math
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ _REMEDY = {"qd": ("1/s", "yd"), "qdd": ("1/s2", "yd, ydd")}
 
 
 class LoopError(InputError):
-    """A question about closed loops that has no answer; names the loop and the joints."""
+    """Request about closed loops without a solution; names the loop and the joints."""
 
 
 class ImpossiblePosition(LoopError):
-    """No position was found that closes the loops."""
+    """No configuration was found that closes the loops."""
 
 
 class SingularPosition(LoopError):
@@ -28,15 +28,15 @@ class SingularPosition(LoopError):
 
 
 class OpenLoop(LoopError):
-    """The loops are not closed at a given position."""
+    """The loops are not closed in a given configuration."""
 
 
 class UnderActuated(LoopError):
-    """Some actuators cannot move a mechanism in all its degrees of freedom."""
+    """The given actuators cannot move a mechanism in all its degrees of freedom."""
 
 
 class OverDetermined(LoopError):
-    """Known accelerations are more than the loops leave free, and do not agree with them."""
+    """More accelerations are known than the loops leave free, and they contradict each other."""
 
 
 class LockedMechanism(LoopError):
@@ -95,17 +95,17 @@ class Mobility(int):
         )
 
     def _held(self) -> str:
-        """Return the degrees of freedom that cannot move while others do, in words."""
+        """Describe the degrees of freedom that cannot move while others do."""
         names = ", ".join(map(repr, self.immobile)) if self.mobility else ""
         return f"; {names} cannot move" if names else ""
 
     def _off(self) -> str:
-        """Loops that agree only to some digits, in words."""
+        """Describe loops that agree only to some digits."""
         words = [f"{name!r} up to {misfit:.2g}" for name, misfit in self.misfits]
         return f"; redundant within the precision of the file: {', '.join(words)}" if words else ""
 
     def _offer(self) -> str:
-        """Weaker joints that would do, in words."""
+        """Describe weaker joints that would suffice."""
         words = [
             f"{name!r} {'left out' if traits(kind).floating else f'as {kind}'}"
             for name, kind in self.weaker
@@ -113,11 +113,11 @@ class Mobility(int):
         return f"; equivalent with fewer equations: {', '.join(words)}" if words else ""
 
 
-# How far positions and rates are from keeping loops closed ----------------------------------------
+# Closure errors of positions and rates ---------------------------------------------------------
 
 
 def finite(function: str, name: str, value: Any, size: int, what: str = "") -> np.ndarray:
-    """Finite numbers (..., size); what: in words, where that helps."""
+    """Return finite numbers (..., size); what: a description for messages."""
     refuse(function, value)
     try:
         array = np.asarray(value, dtype=float)
@@ -140,7 +140,7 @@ def check_position(
     far: np.ndarray,
     tolerance: float,
 ) -> None:
-    """Refuse q (..., nq) that is too far (...) from closed; residual (..., rows): dimensionless."""
+    """Raise an error for q (..., nq) too far (...) from closed; residual (..., rows): no units."""
     lead = residual.shape[:-1]
     residual = residual.reshape(math.prod(lead), residual.shape[-1])
     far = far.reshape(len(residual))
@@ -165,7 +165,7 @@ def check_position(
 def check_rates(
     function: str, name: str, model: Model, error: np.ndarray, scale: np.ndarray, tolerance: float
 ) -> None:
-    """Refuse rates whose error (..., rows), dimensionless, is above the tolerance times a scale."""
+    """Raise an error for rates whose error (..., rows) exceeds the tolerance times a scale."""
     share = np.linalg.norm(error, axis=-1) / scale
     if not np.all(np.isfinite(share)):
         raise InputError("E-LOOP-022", f"{name} must be finite", part=function)
@@ -183,7 +183,7 @@ def check_rates(
 
 
 def how_open(model: Model, residual: np.ndarray) -> str:
-    """The loop or coupling that is farthest from closed, and how far."""
+    """Describe the loop or coupling with the largest residual."""
     worst, far = farthest(model, residual)
     if not math.isfinite(far):
         return f"{named(worst)} is undefined"
@@ -196,7 +196,7 @@ def how_open(model: Model, residual: np.ndarray) -> str:
 
 
 def misfit_note(model: Model, name: str, misfit: float) -> str:
-    """A note on a loop or coupling that agrees with others only to some digits."""
+    """Return a note on a loop or coupling that agrees with others only to some digits."""
     constraint = next(each for each in model.constraints if each.name == name)
     return (
         f"{named(constraint)}: dropped redundant equations, which the others "
@@ -206,18 +206,18 @@ def misfit_note(model: Model, name: str, misfit: float) -> str:
 
 
 def named(constraint: Loop | Coupling) -> str:
-    """A loop or a coupling in a message."""
+    """Return the name of a loop or coupling for a message."""
     what = "coupling" if isinstance(constraint, Coupling) else "loop"
     return f"{what} {constraint.name!r}"
 
 
 def at_index(flat: int | np.integer, lead: tuple[int, ...]) -> str:
-    """A state of a batch, in words."""
+    """Return the index of a state of a batch, for a message."""
     return f" at index {tuple(map(int, np.unravel_index(flat, lead)))}" if lead else ""
 
 
 def farthest(model: Model, residual: np.ndarray) -> tuple[Loop | Coupling, float]:
-    """The loop or coupling with the largest part of a residual, and that; NaN is largest."""
+    """Return the loop or coupling with the largest residual, and that residual; NaN is largest."""
     counts = [constraint.rows for constraint in model.constraints]
     parts = np.split(residual, np.cumsum(counts)[:-1])
     sizes = [float(np.linalg.norm(part)) for part in parts]

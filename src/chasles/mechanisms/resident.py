@@ -1,7 +1,7 @@
-"""Inverse kinematics of targets that are on a GPU, solved there (`backends.cuda.search`).
+"""Inverse kinematics of targets on a GPU, solved there (`backends.cuda.search`).
 
-Nothing waits for the result. So targets are not checked at the door: one that is not finite, or not
-a rotation, has a posture of NaN and is not solved.
+No call waits for the result, so targets are not checked on entry: a target that is not finite, or
+not a rotation, has a configuration of NaN and is not solved.
 """
 
 import math
@@ -31,14 +31,14 @@ from chasles.mechanisms.solutions import Solution
 from chasles.model.spaces import size
 
 HOST = ("near", "comfort", "wraps", "solutions", "threads")
-"""Options of searches on the host alone."""
+"""Options that only searches on the host support."""
 
 
 def on_gpu(targets: Mapping[str, Any], library: Library, options: Mapping[str, Any]) -> bool:
-    """Return True if targets are solved where they are.
+    """Return True if targets are solved on their device.
 
-    Arrays of PyTorch and JAX are copied to the host, and solutions back, where derivatives are
-    recorded and for options that a GPU does not have.
+    Arrays of PyTorch and JAX are copied to the host, and solutions back, if derivatives are
+    recorded or options require it.
     """
     pairs = [target for value in targets.values() for target in _targets(value)]
     arrays = [a for target in pairs for a in _arrays(target) if library_of(a) is not None]
@@ -105,7 +105,7 @@ def resident(
 
 
 def _one(target: Target) -> Target:
-    """A target with arrays of one problem: of a library's arrays only the last axes count."""
+    """Return a target with arrays of one problem: only the last axes of a library's arrays."""
 
     def last(value: Any) -> Any:
         if isinstance(value, tuple):
@@ -123,7 +123,7 @@ def _one(target: Target) -> Target:
 def _broadcast(
     cupy: Any, nq: int, goals: Any, posture: Any, bounds: Bounds
 ) -> tuple[tuple[int, ...], Any, Any]:
-    """The leading shape of the problems, their goals in rows, and guesses within the limits."""
+    """Return the leading shape of the problems, goals in rows, and guesses within the limits."""
     shapes = [goals.shape[:-1]]
     if posture is not None:
         if posture.shape[-1:] != (nq,):
@@ -167,7 +167,7 @@ def _fixed(
 
 
 def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Limits that leave held coordinates no room: float32 has rounded them."""
+    """Return limits that fix held coordinates, which float32 has rounded."""
     lower, upper = bounds.lower.copy(), bounds.upper.copy()
     for place, value in held:
         lower[place] = upper[place] = value
@@ -177,9 +177,7 @@ def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.n
 def _stages(
     task: Task, constants: list[np.ndarray], tries: int
 ) -> tuple[tuple[list[np.ndarray], int], ...]:
-    """Return the inputs of searches in float32, with wider tolerances and fewer tries, and in
-    float64.
-    """
+    """Return inputs of searches in float32, with larger tolerances and fewer tries, and float64."""
     weights, tolerances, movable = constants
     rough = np.maximum(tolerances, np.where(task.lengths, ROUGH * size(task.model), ROUGH))
     return ([weights, rough, movable], min(tries, PATIENT)), (constants, tries)

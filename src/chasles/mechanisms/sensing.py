@@ -1,4 +1,4 @@
-"""Values of a mechanism's sensors, from its compiled functions, and the errors of sensors."""
+"""Values of a mechanism's sensors, from its compiled functions, and sensor errors."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,16 +17,16 @@ from chasles.model.given import a_generator, some_names, some_numbers
 from chasles.model.sensors import CLOCK, SensorData, slices
 
 _FORCES = ("force", "torque", "force_torque")
-"""Kinds that feel the forces of loop joints."""
+"""Kinds of sensors that measure the forces of loop joints."""
 
 
 @dataclass(frozen=True)
 class ContactForce:
-    """The force of one contact on a link, in the world: arrays (..., 3), in m and N.
+    """Force of one contact on a link, in the world: arrays (..., 3), in m and N.
 
-    normal: the part of the force along the contact's normal, which pushes the link away; touch
-    sensors feel this part. friction: the rest of the force. moment: of torsional and rolling
-    friction, in N m. A contact between two links is two of these, with opposite forces.
+    normal: the component along the contact normal, which pushes the link away; touch sensors
+    measure this component. friction: the remainder of the force. moment: moment of torsional and
+    rolling friction, in N m. A contact between two links is two of these, with opposite forces.
     """
 
     link: str
@@ -41,7 +41,7 @@ Forces = Mapping[str, Any] | Sequence[ContactForce] | None
 
 
 def chosen(model: Model, names: str | Sequence[str] | None) -> tuple[SensorData, ...]:
-    """Sensors by name, in the order given; all if names are None."""
+    """Return sensors by name, in the order given; all if names is None."""
     if names is None:
         return model.source.sensors
     some = some_names("sensors", names, "sense")
@@ -62,9 +62,9 @@ def sense(
     f_ext: Mapping[str, Any] | None = None,
     controls: Sequence[Any] = (None, None),
 ) -> dict[str, Any]:
-    """Values of sensors, by name, without errors; as `robot.sense` returns them.
+    """Return values of sensors by name, without errors, as `robot.sense` does.
 
-    f_ext: wrenches in addition to contact forces. controls: of actuators, and activations.
+    f_ext: wrenches in addition to contact forces. controls: controls of actuators, and activations.
     """
     traced = tuple(sensor for sensor in sensors if sensor.traits.of == "motion")
     keys, values = exerted(mechanism.model, forces, f_ext)
@@ -97,7 +97,7 @@ def _driven(
     sensors: tuple[SensorData, ...],
     threads: int | None,
 ) -> dict[str, Any]:
-    """Values of sensors on actuators; controls and activations that are None are zero."""
+    """Return values of sensors on actuators; missing controls and activations are zero."""
     every = mechanism.model.source.actuators
     counts = len(every), sum(each.active for each in every)
     given = [np.zeros(n) if x is None else x for n, x in zip(counts, controls, strict=True)]
@@ -109,7 +109,7 @@ def _driven(
 def exerted(
     model: Model, forces: Forces, f_ext: Mapping[str, Any] | None = None
 ) -> tuple[tuple[WrenchKey, ...], list[Any]]:
-    """External forces as the tracer's keys and their arrays."""
+    """Return external forces as the tracer's keys and their arrays."""
     if isinstance(forces, Mapping):
         forces, f_ext = None, forces
     keys, values = wrench_arguments(model, f_ext)
@@ -130,7 +130,7 @@ def exerted(
 
 
 def _contact(contact: ContactForce) -> Any:
-    """The normal force of a contact, and a wrench about the world's origin for the rest of it."""
+    """Yield the normal force of a contact, and a wrench about the world's origin for the rest."""
     none = np.zeros(3)
     parts = {
         "point": contact.point,
@@ -150,7 +150,7 @@ def _contact(contact: ContactForce) -> Any:
 def with_errors(
     sensors: Sequence[SensorData], values: Mapping[str, Any], rng: Any, dt: float = math.inf
 ) -> dict[str, np.ndarray]:
-    """Values with the errors of each sensor; a drift runs along the last batch axis, by dt each."""
+    """Return values with sensor errors; a drift runs along the last batch axis with step dt."""
     generator = a_generator(rng, "sense")
     found = {}
     for sensor in sensors:
@@ -167,14 +167,14 @@ def with_errors(
 
 
 def _once(shape: tuple[int, ...], dt: float) -> tuple[int, ...]:
-    """The shape of what is drawn once for each run: for all states, or each member of a batch."""
+    """Return the shape of errors drawn once per run: for all states, or each member of a batch."""
     return (*shape[:-2], 1, shape[-1]) if math.isfinite(dt) else shape[-1:]
 
 
 def _wander(
     shape: tuple[int, ...], correlation_time: float, dt: float, generator: np.random.Generator
 ) -> np.ndarray:
-    """A Gauss-Markov process of standard deviation 1 along the axis before the last."""
+    """Return a Gauss-Markov process of standard deviation 1 along the axis before the last."""
     steps = generator.standard_normal(shape)
     keeps = math.exp(-dt / correlation_time) if math.isfinite(dt) else 0.0
     for k in range(1, shape[-2] if len(shape) > 1 else 1):

@@ -1,6 +1,6 @@
-"""Dynamics of closed loops where compiled equations lose digits: by singular values.
+"""Dynamics of closed loops by singular values, for states where compiled equations lose accuracy.
 
-Arrays are those of the robot's function of the same name, then wrenches.
+The arrays are those of the robot's function of the same name, followed by wrenches.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from chasles.mechanisms.reports import SingularPosition, at_index
 def constrained_dynamics(
     loops: Loops, arrays: Sequence[np.ndarray], *, stabilization: float, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """qdd and multipliers."""
+    """Return qdd and multipliers."""
     q, qd, tau, *forces = arrays
     f = tau - loops.function("bias_forces", **options)(q, qd, *forces)
     A, k = loops.raw_matrix(q), loops.function("loop_bias")(q, qd)
@@ -31,9 +31,7 @@ def constrained_dynamics(
 def hybrid_dynamics(
     loops: Loops, arrays: Sequence[np.ndarray], given: np.ndarray, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return forces of the given coordinates, accelerations of the others, and the residual K qdd -
-    k.
-    """
+    """Return forces of given coordinates, accelerations of the others, and residual K qdd - k."""
     q, qd, x, *forces = arrays
     free = np.delete(np.arange(loops.model.nv), given)
     h = loops.function("bias_forces", **options)(q, qd, *forces)
@@ -58,7 +56,7 @@ def actuator_forces(
     weights: Sequence[float],
     **options: Any,
 ) -> list[np.ndarray]:
-    """Return forces at the actuated degrees of freedom, among which are independent ones."""
+    """Return forces at the actuated degrees of freedom, which include independent ones."""
     G, _ = loops.carried(arrays[0], independent)
     tau = loops.function("inverse_dynamics", **options)(*arrays)
     gains, used = 1.0 / np.array(weights), G[..., actuated, :]
@@ -85,10 +83,10 @@ def _solved(
     k: np.ndarray,
     free: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return qdd of the coordinates `free`, to which H and f belong, with A qdd = k; and
-    multipliers.
+    """Return qdd of the coordinates `free`, with A qdd = k, and multipliers.
 
-    By orthonormal bases of the motions that loops allow and forbid; H need not be regular.
+    H and f belong to these coordinates. Uses orthonormal bases of the motions that loops allow and
+    forbid; H need not be regular.
     """
     rank = loops.rank(free)
     U, s, Vt = np.linalg.svd(loops.scaled(A)[..., free])

@@ -12,24 +12,24 @@ from chasles.mechanisms.postures import TURN, Bounds
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Postures that inverse kinematics found: all arrays have the leading shape of the targets.
+    """Configurations that inverse kinematics found, with the leading shape of the targets.
 
     Attributes
     ----------
     q : (..., nq)
-        The posture, within the limits. Where a problem is not solved, the one with the least error
-        that was found. With `solutions="all"`, (..., count, nq), NaN beyond those that were found.
+        Configuration within the limits. If a problem is not solved, the one with the smallest error
+        found. With `solutions="all"`, (..., count, nq), NaN beyond those that were found.
     solved : (...)
         True where every error is within its tolerance and all loops are closed.
     residual : (..., 2)
-        The largest angle (rad) and the largest distance (m) between q and the targets.
+        Largest angle (rad) and largest distance (m) between q and the targets.
     iterations : (...)
-        The number of steps, of all tries together.
+        Number of steps of all tries together.
     limits : (..., nq)
         1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
     complete : (...)
-        True where q has all postures that exist: with `solutions="all"`, for arms that have a
-        closed form, unless there are more than `count`; full turns do not make another one.
+        True where q has all configurations that exist: with `solutions="all"`, for arms that have a
+        closed form, unless there are more than `count`; full turns do not count as different.
     """
 
     q: np.ndarray
@@ -41,14 +41,14 @@ class Solution:
 
 
 def sides(q: np.ndarray, bounds: Bounds) -> np.ndarray:
-    """1 where a coordinate is at its upper limit, -1 at its lower limit, else 0."""
+    """Return 1 where a coordinate is at its upper limit, -1 at its lower limit, else 0."""
     at = (q >= bounds.upper).view(np.int8)
     at -= (q <= bounds.lower).view(np.int8)
     return at
 
 
 def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
-    """Add the postures that differ from all found by full turns of limited revolute joints.
+    """Add configurations that differ by full turns of limited revolute joints.
 
     They follow the others, as long as there is room for them.
     """
@@ -79,7 +79,7 @@ def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
 
 
 def _turned(q: np.ndarray, turning: list[int], bounds: Bounds) -> list[np.ndarray]:
-    """A posture with other numbers of full turns within the limits, fewer turned joints first."""
+    """Return q with other numbers of full turns within the limits, fewest turns first."""
     choices = []
     for k in turning:
         low = math.ceil((bounds.lower[k] - q[k]) / TURN)

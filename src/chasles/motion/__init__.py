@@ -1,1 +1,1 @@
-"""Motion in time: one step, two drivers of it, contact, controllers and what they leave."""
+"""Simulation: steps, compiled and interpreted drivers, contact, controllers and records."""

@@ -1,4 +1,4 @@
-"""Copies of a user's function that share nothing with it that a call could change."""
+"""Copies of user functions that share no mutable objects with the original."""
 
 import builtins
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
@@ -9,19 +9,20 @@ import numpy as np
 from chasles.motion.controllers import BUILT_IN
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.ufunc, type)
-"""Values that no call changes; modules and built-in functions are others."""
+"""Types whose values cannot be changed by a call; modules and built-in functions are handled apart.
+"""
 
 
 class MayRemember(Exception):
-    """A function uses something that a call may change: its name and type."""
+    """Error for a function that uses an object that a call may change."""
 
 
 def apart(function: FunctionType, made: dict[int, Any] | None = None) -> FunctionType:
-    """Return a copy of a function that shares nothing with it that a call could change.
+    """Return a copy of a function that shares no mutable objects with it.
 
-    Lists, dictionaries and arrays that the function uses are copied, and so are functions; made:
-    copies by the identity of what they are of. Raises MayRemember for any other object, such as an
-    instance of a class of the user's.
+    Lists, dictionaries, arrays and functions that the function uses are copied. `made` maps the id
+    of each original to its copy. Raises MayRemember for any other object, such as an instance of a
+    user-defined class.
     """
     made, code = {} if made is None else made, function.__code__
     names = {"__builtins__": builtins}
@@ -45,7 +46,7 @@ def apart(function: FunctionType, made: dict[int, Any] | None = None) -> Functio
 
 
 def _names(code: CodeType) -> set[str]:
-    """The names that a function and those within it may look up in its module."""
+    """Return the names that a function and its nested functions may look up in the module."""
     inner = (part for part in code.co_consts if isinstance(part, CodeType))
     return set(code.co_names).union(*map(_names, inner))
 

@@ -1,4 +1,4 @@
-"""A robot as motion sees it."""
+"""Interface of a robot that the simulation needs."""
 
 from typing import Any, Protocol
 
@@ -8,18 +8,18 @@ from chasles.mechanisms import Mechanism
 from chasles.model import Model
 
 Array = Any
-"""An array of NumPy, or anything that NumPy can make one of; of CuPy where that is said."""
+"""A NumPy array or any array_like; a CuPy array where documented."""
 
 
 class Machine(Protocol):
-    """A model and the mechanism that evaluates it: the interface of a robot that motion needs."""
+    """Model of a robot and the mechanism that evaluates it."""
 
     model: Model
     mechanism: Mechanism
 
 
 def read_only(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Views for a user's function: writing into one is an error, and changes no motion."""
+    """Return read-only views of arrays for a user's function."""
     views = tuple(array.view() for array in arrays)
     for view in views:
         view.flags.writeable = False

@@ -1,8 +1,8 @@
-"""Controllers that become part of a step: joint forces as expressions of time and state.
+"""Controllers that are traced into a step: joint torques as expressions of time and state.
 
-A controller is a function tau(t, q, qd) of numbers, written with the functions of `chasles.expr`
-where it needs more than arithmetic, or one of the classes here. One that can be trained is a
-function tau(t, q, qd, p) of parameters too.
+A controller is a function tau(t, q, qd) of numbers, which uses the functions of `chasles.expr` for
+anything beyond arithmetic, or one of the classes of this module. A trainable controller is a
+function tau(t, q, qd, p), where p are its parameters.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ Numbers = Sequence[Number]
 
 @dataclass(frozen=True)
 class _Law:
-    """A controller, called with a model, an arena and symbols; arrays of gains become tuples."""
+    """Base of controllers, called with a model, an arena and symbols; arrays become tuples."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -44,7 +44,7 @@ class _Law:
             raise ModelError("E-MOTION-104", fault, part=type(self).__name__)
 
     def _gains(self, name: str, size: int) -> list[float]:
-        """A field, one number or `size` of them, as so many."""
+        """Return a field, which is one number or `size` numbers, as a list of `size` numbers."""
         value = getattr(self, name)
         array = np.asarray(value, dtype=float)
         if array.shape not in ((), (size,)):
@@ -64,7 +64,7 @@ def _nested(value: Any) -> Any:
 
 
 def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) -> list[Number]:
-    """A function of the robot on expressions: its program replayed."""
+    """Evaluate a function of the robot on expressions by replaying its program."""
     return program(model, function).applied(arguments, arena)[0]
 
 
@@ -116,8 +116,8 @@ class ComputedTorque(_Law):
     """Inverse dynamics of qdd = stiffness (target - q) - damping qd: independent damped springs.
 
     stiffness in 1/s2, damping in 1/s, one number or nv; target (nq,), or a trajectory
-    (`chasles.trajectory`), whose accelerations are added. On a robot with loops its independent
-    coordinates are these springs (`computed_torque`).
+    (`chasles.trajectory`), whose accelerations are added. For a robot with closed loops, the
+    independent coordinates behave as these springs (`computed_torque`).
     """
 
     stiffness: Any
@@ -206,9 +206,10 @@ _NUMBERS = frozenset({float, int, np.float64})
 def _tracking(
     mechanism: Mechanism, single: Sequence[bool], fallback: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """`computed_torque` of a tree as one compiled function of all its arrays.
+    """Return `computed_torque` of a tree as one compiled function of its arrays.
 
-    single: whether stiffness and damping are one number each. fallback: for what is not plain.
+    single: True for stiffness and for damping if the gain is one number. fallback: the function
+    called for arguments that the compiled entry does not accept.
     """
     model = mechanism.model
     own = any(joint.custom is not None for joint in model.source.joints)
@@ -250,7 +251,7 @@ def _tracked(
     stiffness: Array,
     damping: Array,
 ) -> np.ndarray:
-    """`computed_torque` for arrays of any form, and robots with loops."""
+    """Evaluate `computed_torque` for arrays of any form and for robots with closed loops."""
     wanted, gains = (q_wanted, qd_wanted, qdd_wanted), (stiffness, damping)
     return _linear_errors(mechanism, q, qd, wanted, gains, actuated)
 
@@ -263,7 +264,7 @@ def _linear_errors(
     gains: tuple[Array, Array],
     actuated: Sequence[str] | None = None,
 ) -> np.ndarray:
-    """`computed_torque` of a mechanism."""
+    """Evaluate `computed_torque` for a mechanism."""
     names = ("q", "q_wanted", "qd", "qd_wanted", "qdd_wanted")
     values, sizes = (q, wanted[0], qd, *wanted[1:]), (mechanism.nq,) * 2 + (mechanism.nv,) * 3
     given = {
@@ -291,9 +292,10 @@ def _linear_errors(
 
 
 def traced(model: Model, control: Any, parameters: int = 0) -> Program:
-    """The program of a controller: inputs t, q, qd, and `parameters` where it has some; output tau.
+    """Return the program of a controller, with inputs t, q, qd (and parameters) and output tau.
 
-    parameters: how many it takes. That of controls has more (`Controls.program`).
+    parameters: number of parameters. The program of `Controls` has further inputs and outputs
+    (`Controls.program`).
     """
     if isinstance(control, Controls):
         return control.program(model, parameters)
@@ -311,13 +313,13 @@ def traced(model: Model, control: Any, parameters: int = 0) -> Program:
 
 
 def _law(control: Any, model: Model, arena: Arena, t: Number, *given: Any) -> list[Number]:
-    """A built-in controller on symbols."""
+    """Evaluate a built-in controller on symbols."""
     found: list[Number] = control(model, arena, t, *map(list, given))
     return found
 
 
 def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
-    """A built-in controller as a function tau(t, q, qd) of arrays, of robots with loops too."""
+    """Return a built-in controller as a function tau(t, q, qd) of arrays, also for closed loops."""
     if follows(control):
         return _following(mechanism, control)
     if not isinstance(control, ComputedTorque) or not mechanism.traits:
@@ -328,7 +330,7 @@ def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
 
 
 def _following(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
-    """A controller whose target is a trajectory as a function tau(t, q, qd) of arrays."""
+    """Return a controller that follows a trajectory as a function tau(t, q, qd) of arrays."""
     if isinstance(control, ComputedTorque):
         given = (control.stiffness, control.damping)
         single = [type(gain) in _NUMBERS for gain in given]
@@ -351,7 +353,7 @@ def _following(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
 
 
 def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
-    """A built-in controller as a function tau(t, q, qd) of arrays, compiled."""
+    """Return a built-in controller as a compiled function tau(t, q, qd) of arrays."""
     require_tree(
         model,
         type(control).__name__,
@@ -364,14 +366,14 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
 
 
 def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-    """A fast entry of a kernel; fallback: for what is not plain."""
+    """Return the fast entry of a kernel; fallback: called for arguments that it does not accept."""
     names = ", ".join(variable.name for variable in kernel.interface.inputs)
     facts = {"name": name, "signature": names, "doc": "", "holder": None}
     return backends.fast_entry(kernel, fallback=fallback, **facts)
 
 
 def checked_parameters(parameters: Any, control: Any) -> int:
-    """Return the number of parameters of a controller; only a function takes any."""
+    """Return the number of parameters of a controller; only a function accepts parameters."""
     count = parameter_count(parameters)
     if count and (control is None or isinstance(control, BUILT_IN)):
         problem = "parameters were given, but tau is not a controller"
@@ -381,7 +383,7 @@ def checked_parameters(parameters: Any, control: Any) -> int:
 
 
 def parameter_count(parameters: Any) -> int:
-    """Return the number of parameters of a controller, from (m,) or (..., m); None for none."""
+    """Return the number m of controller parameters from an array (..., m); 0 for None."""
     if parameters is None:
         return 0
     shape = np.shape(

@@ -1,7 +1,7 @@
-"""Controls of actuators along a motion: joint forces, and activations, which are states.
+"""Actuator controls along a motion: joint torques, and activations, which are states.
 
-The step has the activations in addition to q and qd. Each follows its control within the range
-that the file gives (mujoco.readthedocs.io, "Computation", actuation model).
+Activations are integrated together with q and qd. Each follows its control within the range that
+the file specifies (mujoco.readthedocs.io, "Computation", actuation model).
 """
 
 import inspect
@@ -27,23 +27,23 @@ OWN = ("parameters", "ctrl")
 
 @dataclass(frozen=True)
 class Controls:
-    """The actuators of a robot under controls.
+    """Actuators of a robot and the source of their controls.
 
-    function: ctrl(t, q, qd) of the controls (..., nu), with parameters as a fourth argument where
-    these are given; None where the controls are numbers.
+    function: ctrl(t, q, qd) that returns the controls (..., nu), with the parameters as a fourth
+    argument if there are any; None if the controls are numbers.
     """
 
     function: Callable[..., Any] | None = None
 
     @staticmethod
     def of(ctrl: Any) -> "Controls":
-        """Controls as `simulate` takes them: numbers, a function, or a trajectory in time."""
+        """Return the controls for `ctrl` of `simulate`: numbers, a function, or a trajectory."""
         if not callable(ctrl):
             return Controls()
         return Controls(_in_time(ctrl) if _takes_time_alone(ctrl) else ctrl)
 
     def program(self, model: Model, parameters: int = 0) -> Program:
-        """Joint forces tau, rates of activations, and controls, of t, q, qd and activations."""
+        """Return the program of joint torques, activation rates and controls."""
         arena, nu, na = Arena(RULES), len(model.source.actuators), activations(model)
         sizes = {"q": model.nq, "qd": model.nv} | ({"act": na} if na else {})
         sizes |= {"parameters": parameters} if parameters else {}
@@ -64,7 +64,7 @@ class Controls:
 
 
 def activations(model: Model) -> int:
-    """The number of activations."""
+    """Return the number of activations."""
     return sum(data.active for data in model.source.actuators)
 
 
@@ -73,7 +73,7 @@ def _symbols(arena: Arena, variable: Variable) -> list[Number]:
 
 
 def _takes_time_alone(ctrl: Callable[..., Any]) -> bool:
-    """Return True for a function of one argument, the time, as a trajectory is."""
+    """Return True for a function of time alone, such as a trajectory."""
     try:
         every = inspect.signature(ctrl).parameters.values()
     except (TypeError, ValueError):
@@ -85,7 +85,7 @@ def _takes_time_alone(ctrl: Callable[..., Any]) -> bool:
 
 
 def _in_time(given: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of time as one of time and state; of a trajectory, its positions."""
+    """Return a function of time as one of time and state; a trajectory gives its positions."""
 
     def ctrl(t: Any, q: Any, qd: Any) -> Any:
         found = given(t)
@@ -97,7 +97,7 @@ def _in_time(given: Callable[..., Any]) -> Callable[..., Any]:
 def called(
     function: Callable[..., Any], arguments: Sequence[Any], size: int, what: str
 ) -> list[Number]:
-    """Return the numbers that a function gives for symbols; what: their name in messages."""
+    """Call a function with symbols and return its numbers; what: their name in messages."""
     try:
         forces: Any = function(*arguments)
     except ModelError:
@@ -118,13 +118,13 @@ def called(
 def named_results(
     control: Program, arena: Arena, given: Mapping[str, Any]
 ) -> dict[str, list[Number]]:
-    """The results of a controller's program on expressions, by name."""
+    """Evaluate a controller's program on expressions and return its results by name."""
     found = control.applied(given, arena)
     return {v.name: x for v, x in zip(control.outputs, found, strict=True)}
 
 
 def only_forces(control: Program) -> Program:
-    """The program of the joint forces alone."""
+    """Return the program of the joint torques alone."""
     arena = Arena(RULES)
     tau = named_results(control, arena, control.variables(arena))["tau"]
     return Program.from_outputs("control", control.inputs, [(control.outputs[0], tau)])
@@ -134,15 +134,15 @@ def only_forces(control: Program) -> Program:
 
 
 def kept_within(model: Model, act: Any) -> list[Number]:
-    """Activations after a step, within the ranges of the file; none without controls."""
+    """Return activations after a step, clamped to the file's ranges; empty without controls."""
     active = [data for data in model.source.actuators if data.active] if len(act) else []
     return [within(x, data.activations) for x, data in zip(act, active, strict=True)]
 
 
 def durations(model: Model, dt: float) -> list[float]:
-    """For how long each rate acts in a step dt, so that a filter is exact while its control stays.
+    """Return the times for which rates act in a step dt; exact for filters of a constant control.
 
-    The distance of a filter to its control falls as exp(-t/constant).
+    The difference between a filter's activation and its control decays as exp(-t/constant).
     """
     found = []
     for data in model.source.actuators:
@@ -159,7 +159,7 @@ def durations(model: Model, dt: float) -> list[float]:
 def host_controls(
     mechanism: Mechanism, control: Controls, ctrl: Array, lead: tuple[int, ...]
 ) -> Callable[..., np.ndarray]:
-    """The function ctrl(t, q, qd) of arrays, its results (..., nu) checked."""
+    """Return ctrl(t, q, qd) as a function of arrays that checks its results (..., nu)."""
     nu = len(mechanism.model.source.actuators)
     if control.function is None:
         given = _finite("ctrl", numbers("simulate: ctrl", ctrl, nu).astype(float))
@@ -190,7 +190,7 @@ def _fits(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class Activated:
-    """Activations as numbers behind q, where a motion is taken step by step."""
+    """Activations appended to q, for motions that run step by step."""
 
     def __init__(
         self, mechanism: Mechanism, control: Controls, ctrl: Array, lead: tuple[int, ...]
@@ -202,25 +202,25 @@ class Activated:
         self._rate = mechanism.function("activation_rate")
 
     def begin(self, q: np.ndarray, act: Array) -> np.ndarray:
-        """q with the activations behind it."""
+        """Return q with the activations appended."""
         given = np.zeros(self.size) if act is None else act
         found = _finite("act", numbers("simulate: act", given, self.size).astype(float))
         return np.concatenate([q, _fits("act", found, (*self._lead, self.size))], -1)
 
     def force(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Joint forces; q with or without activations behind it."""
+        """Return the joint torques; q may have activations appended."""
         place, act = q[..., : self._nq], q[..., self._nq :]
         found: np.ndarray = self._actuate(place, qd, self.controls(t, place, qd), act)
         return found
 
     def rates(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Rates of activations."""
+        """Return the rates of the activations."""
         place, act = q[..., : self._nq], q[..., self._nq :]
         found: np.ndarray = self._rate(place, qd, self.controls(t, place, qd), act)
         return found
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """q after a step, with activations within their ranges."""
+        """Return q after a step, with activations clamped to their ranges."""
         active = [data for data in self._model.source.actuators if data.active]
         lower, upper = np.array([data.activations for data in active]).reshape(-1, 2).T
         act = np.clip(q[..., self._nq :], lower, upper)

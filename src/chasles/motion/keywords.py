@@ -1,4 +1,4 @@
-"""Keywords of public functions: old names that still work, and options that a signature shows."""
+"""Keywords of public functions: deprecated names, and options shown in signatures."""
 
 import dataclasses
 import functools
@@ -14,9 +14,9 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 def shown(options: type, defaults: Mapping[str, Any] | None) -> Callable[[T], T]:
-    """Let `help` and editors show the keywords of a function that takes `**options`.
+    """Show the keywords of a function with `**options` in `help` and editors.
 
-    options: the TypedDict that names them. Those without a default must be given.
+    options: the TypedDict that declares the keywords. A keyword without a default is required.
     """
     known = defaults or {}
 
@@ -39,7 +39,7 @@ def shown(options: type, defaults: Mapping[str, Any] | None) -> Callable[[T], T]
 
 
 def renamed(**names: str) -> Callable[[T], T]:
-    """Accept old keywords (old="new") of a function, or of a class and its attributes."""
+    """Accept deprecated keywords (old="new") of a function, or of a class and its attributes."""
 
     def accepting(target: T) -> T:
         call: Any = vars(target)["__init__"] if isinstance(target, type) else target
@@ -66,7 +66,7 @@ def renamed(**names: str) -> Callable[[T], T]:
 
 
 def _replacing() -> bool:
-    """Return True below `dataclasses.replace`, which adds all fields that it was not given."""
+    """Return True if called from `dataclasses.replace`, which passes all fields."""
     return sys._getframe(2).f_globals is vars(dataclasses)
 
 

@@ -1,4 +1,4 @@
-"""Sensors along a motion: their values at the states that a trajectory keeps."""
+"""Sensor values at the recorded states of a trajectory."""
 
 from dataclasses import replace
 from types import FunctionType
@@ -22,13 +22,13 @@ from chasles.motion.options import Plan
 from chasles.motion.records import Trajectory
 
 _OF_FORCES = ("accelerometer", "force", "torque", "force_torque", "touch")
-"""Kinds that depend on accelerations or contact forces, in addition to those of `acceleration` by
-name.
+"""Kinds of sensors that depend on accelerations or contact forces, in addition to all kinds with
+"acceleration" in their name.
 """
 
 
 def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:
-    """The trajectory with the values of the sensors that its plan asks for."""
+    """Return the trajectory with the values of the sensors that its plan selects."""
     if plan.sensors is False:
         return run
     names = None if plan.sensors is True else plan.sensors
@@ -58,7 +58,7 @@ def _feels(sensor: SensorData) -> bool:
 
 
 def _contacts(mechanism: Mechanism, run: Trajectory, plan: Plan) -> list[ContactForce]:
-    """The forces of soft contacts at the states of a trajectory, on both sides."""
+    """Return the forces of soft contacts at the states of a trajectory, on both bodies."""
     pairs = tuple(plan.contacts or ())
     if not pairs or run.touching is None:
         return []
@@ -80,7 +80,7 @@ def _contacts(mechanism: Mechanism, run: Trajectory, plan: Plan) -> list[Contact
 
 
 def _spots(contacts: Contacts, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points and normals of all spots (..., points, 3), in the world."""
+    """Return the points and normals (..., points, 3) of all contact points, in the world frame."""
     arena, model = Arena(RULES), contacts.model
     spots = contacts.spots(arena, symbols(arena, "q", (model.nq,)), np.zeros(model.nv))
     shape = (len(spots), 3)
@@ -96,7 +96,7 @@ def _spots(contacts: Contacts, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _accelerations(
     mechanism: Mechanism, run: Trajectory, plan: Plan, forces: list[ContactForce]
 ) -> np.ndarray:
-    """Joint accelerations at the states of a trajectory."""
+    """Return the joint accelerations at the states of a trajectory."""
     keys, values = exerted(mechanism.model, forces, plan.f_ext)
     function = "constrained_dynamics" if mechanism.rows else "forward_dynamics"
     compiled = mechanism.function(function, wrenches=keys, dissipation=plan.dissipation)
@@ -107,7 +107,7 @@ def _accelerations(
 
 
 def _torques(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
-    """Joint torques (..., n, nv) of the control of a plan, at the states of a trajectory."""
+    """Return the joint torques (..., n, nv) of a plan's controller along a trajectory."""
     control: Any = plan.control
     if isinstance(control, Controls):
         act = np.zeros(0) if run.act is None else run.act
@@ -128,7 +128,7 @@ def _torques(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
 
 
 def _constant(name: str, given: Any, run: Trajectory) -> np.ndarray:
-    """Joint torques or controls that stay, for the states of a trajectory."""
+    """Return constant joint torques or controls, which broadcast along a trajectory."""
     found = np.asarray(given, dtype=float)
     if found.ndim > run.qd.ndim - 1 and found.ndim > 1:
         problem = f"sensors of accelerations and forces do not support one row of {name} per step"
@@ -138,7 +138,7 @@ def _constant(name: str, given: Any, run: Trajectory) -> np.ndarray:
 
 
 def _controls(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
-    """Controls at the states of a trajectory."""
+    """Return the controls at the states of a trajectory."""
     assert isinstance(plan.control, Controls)
     if plan.control.function is None:
         return _constant("ctrl", plan.ctrl, run)
@@ -146,7 +146,7 @@ def _controls(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
 
 
 def _along(function: Any, size: int, run: Trajectory, plan: Plan) -> np.ndarray:
-    """Values of a function along a trajectory, (..., n, size)."""
+    """Evaluate a function at the states of a trajectory and return (..., n, size)."""
     extra = () if plan.parameters is None else (np.asarray(plan.parameters, dtype=float),)
     rows = [
         np.broadcast_to(function(float(t), run.q[..., k, :], run.qd[..., k, :], *extra), shape)

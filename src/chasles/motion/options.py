@@ -1,7 +1,7 @@
-"""The options of a motion in groups: values that can be named, kept and given again.
+"""Options of a motion, in groups that can be named, stored and reused.
 
-Every option may be given by itself, `simulate(..., every=10)`, or in its group,
-`simulate(..., output=Output(every=10))`; an option by itself counts more than its group.
+Every option may be passed individually, `simulate(..., every=10)`, or in its group, `simulate(...,
+output=Output(every=10))`. An individual option overrides its group.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,21 +20,23 @@ from chasles.motion.records import End, Event
 from chasles.motion.steps.integrators import Free
 
 MOST_STEPS = 10**10
-"""Steps of a motion, at most: 15 minutes of the fastest compiled ones, months of the others."""
+"""Largest number of steps of a motion: 15 minutes of the fastest compiled steps, months of the
+others.
+"""
 
 AUTOMATIC = "auto"
-"""The integrator that is chosen by the contacts."""
+"""Name that selects the integrator according to the contacts."""
 
 DT = 1e-3
-"""The length of steps where none is given (s), and of the first where the error decides."""
+"""Default step size (s), and the first step size of an adaptive integrator."""
 
 Forces = Array | Callable[[float, np.ndarray, np.ndarray], Array] | None
-"""Joint torques: none, constant, a row for each step, or a controller tau(t, q, qd)."""
+"""Joint torques: none, constant, one row per step, or a controller tau(t, q, qd)."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """When the motion begins and ends, in s; steps: when to stop before; resume: where to go on."""
+    """Duration and start time (s), largest number of steps, and the end to resume from."""
 
     duration: float | None = None
     start: float | None = None
@@ -44,9 +46,9 @@ class Span:
 
 @dataclass(frozen=True)
 class Stepping:
-    """The integrator, its longest step dt in s, and the error that an adaptive one allows.
+    """Integrator, largest step size dt (s), and error tolerances of an adaptive integrator.
 
-    integrator: "auto" is "rk4", and "time-stepping" where contacts are those of the file.
+    integrator: "auto" selects "rk4", or "time-stepping" if the contacts come from the file.
     """
 
     integrator: str = AUTOMATIC
@@ -60,7 +62,7 @@ class Stepping:
 class Loads:
     """Joint torques or a controller with its parameters, external wrenches, joint friction.
 
-    ctrl: controls of the file's actuators in place of joint torques; act: activations at the start.
+    ctrl: controls of the file's actuators instead of joint torques; act: initial activations.
     """
 
     control: Forces = None
@@ -73,7 +75,7 @@ class Loads:
 
 @dataclass(frozen=True)
 class Touch:
-    """Pairs of shapes that may touch, states of soft ones at the start, joint limits that stop."""
+    """Contact pairs, initial states of soft contacts, and joint limits that stop joints."""
 
     contacts: Sequence[Any] | str = ()
     contact_states: Array = None
@@ -82,9 +84,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Closing:
-    """Closure of loops: by a function, or by stabilization within a time in s; by default Newton's
-    method.
-    """
+    """Loop closure: a function, or stabilization within a time (s). Default: Newton's method."""
 
     closure: ClosureFunction | None = None
     stabilization: float | None = None
@@ -92,9 +92,9 @@ class Closing:
 
 @dataclass(frozen=True)
 class Output:
-    """The states that are kept: at times (n,) in s, or one of a number of and the last; a bar.
+    """Recorded states: at times (n,) in s, or one out of `every` steps and the last; progress bar.
 
-    sensors: their values at these states, of all or of those named; noise: a seed of their errors.
+    sensors: record all sensors or the named ones at these states; noise: seed of the sensor errors.
     """
 
     times: Array = None
@@ -106,13 +106,13 @@ class Output:
 
 @dataclass(frozen=True)
 class Plan(Output, Closing, Touch, Loads, Stepping, Span):
-    """A motion to be computed, from q and qd: the options of all groups, and events."""
+    """Motion to be computed from q and qd: the options of all groups, and events."""
 
     events: Event | Sequence[Event] = ()
 
 
 class Options(TypedDict, total=False):
-    """Options of `simulate`: those of `Plan` by themselves, or their groups; tau is control."""
+    """Options of `simulate`: the fields of `Plan`, or their groups; tau is an alias of control."""
 
     duration: float | None
     dt: float | None
@@ -152,14 +152,14 @@ class Options(TypedDict, total=False):
 GROUPS: dict[str, type] = {
     kind.__name__.lower(): kind for kind in (Span, Stepping, Loads, Touch, Closing, Output)
 }
-"""The groups of options by name."""
+"""Groups of options by name."""
 
 NAMES = {field.name: field.default for field in fields(Plan)}
-"""Every option by itself, and its default."""
+"""Default of every individual option."""
 
 
 def check_resolution(start: float, dt: float, function: str) -> None:
-    """Refuse steps that are too short for time to go on, so far from its zero."""
+    """Raise an error if dt is too small to change the time at `start`."""
     if start + dt == start:
         problem = f"a step of {dt:g} s is too small to change the time {start:g} s"
         remedy = "start closer to 0 (start=), or increase dt"
@@ -167,7 +167,7 @@ def check_resolution(start: float, dt: float, function: str) -> None:
 
 
 def planned(options: Mapping[str, Any]) -> Plan:
-    """One plan of options in groups and by themselves; without a duration, that of its steps."""
+    """Return the plan of grouped and individual options; duration defaults to steps times dt."""
     values: dict[str, Any] = {}
     for name, kind in GROUPS.items():
         group = options.get(name)

@@ -17,12 +17,12 @@ PART = "torque_perturbations"
 def torque_perturbations(
     robot: Any, q: Any, qd: Any, qdd: Any, dq: Any, dqd: Any, dqdd: Any
 ) -> np.ndarray:
-    """d tau (..., nv) for small changes of the joint motion through q, qd, qdd.
+    """Return d tau (..., nv) for small changes of the joint motion q, qd, qdd.
 
-    d tau = D0 dqdd + V0 dqd + P0 dq, of `Robot.inverse_dynamics_sensitivities`, without these
-    matrices: in time proportional to the number of joints (Balafoutis and Patel 1991, section
-    7.2). dq is along `integrate`. Robots with loops, tendons or joints that depend on time are
-    refused.
+    d tau = D0 dqdd + V0 dqd + P0 dq, with the matrices of `Robot.inverse_dynamics_sensitivities`,
+    which are not formed: the time is proportional to the number of joints (Balafoutis and Patel
+    1991, section 7.2). dq is along `integrate`. Robots with closed loops, tendons or time-dependent
+    joints raise an error.
     """
     mechanism = robot.mechanism
     mechanism.refuse_loops(PART, "use robot.linearize(q, qd, tau)")

@@ -1,4 +1,4 @@
-"""Differential kinematics for control: joint velocities for wanted velocities of frames."""
+"""Differential kinematics for control: joint velocities for desired frame velocities."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ MOST_PASSES = 12
 
 
 class ResolvedRate:
-    """A velocity step of a robot, compiled; see `chasles.control.resolved_rate`.
+    """Compiled velocity step of a robot; see `chasles.control.resolved_rate`.
 
     The arrays `weights`, `lower`, `upper`, `velocity`, `acceleration` and `dt` may be changed in
     place between calls. `rows` names the entries of the rates.
@@ -58,7 +58,7 @@ class ResolvedRate:
         scales = tuple(map(float, mechanism.loops.rows)) if mechanism.rows else ()
         count = checked_count(f"{PART}: passes", passes)
         self.step = Step(model, levels, damping, singular, count, scales)
-        """The tasks and the law of damping, as a program."""
+        """Tasks and damping law, as a program."""
         self.rows = tuple(_names(levels))
         self.dt = np.array(_positive("dt", dt))
         self.weights = _array("weights", weights, self.step.rows)
@@ -69,7 +69,7 @@ class ResolvedRate:
         self._entry: Any = self._compiled(mechanism) if compiled else None
 
     def _compiled(self, mechanism: Mechanism) -> Any:
-        """The fast entry, made once for a mechanism."""
+        """Return the fast entry, compiled once per mechanism."""
         key = (PART, *self.step.key[2:])
         if key not in mechanism.kept:
             own = any(joint.custom is not None for joint in self.step.model.source.joints)
@@ -87,7 +87,7 @@ class ResolvedRate:
 
     @cached_property
     def program(self) -> Program:
-        """The straight-line program, with all limits as inputs."""
+        """Straight-line program with all limits as inputs."""
         return self.step.program()
 
     def __call__(
@@ -95,9 +95,10 @@ class ResolvedRate:
     ) -> np.ndarray:
         """Return the joint velocities (..., nv) to command for the next time step.
 
-        q (..., nq): position. qd (..., nv): the velocity that was commanded last, from which the
-        acceleration counts. rates (..., rows): the wanted velocities, in the order of `rows`.
-        preferred (..., nv): joint velocities that the tasks leave free, 0 unless given.
+        q (..., nq): positions. qd (..., nv): the last commanded velocities, relative to which
+        accelerations are limited. rates (..., rows): the desired velocities, in the order of
+        `rows`. preferred (..., nv): preferred joint velocities for motions that the tasks leave
+        free. Default: 0.
         """
         rest = self._rest if preferred is None else preferred
         limits = (self.lower, self.upper, self.velocity, self.acceleration, self.dt)
@@ -110,7 +111,7 @@ class ResolvedRate:
 
 
 def _levels(mechanism: Mechanism, tasks: Any) -> tuple[tuple[Task, ...], ...]:
-    """Tasks by priority, checked."""
+    """Return the checked tasks of each priority level."""
     given = [tasks] if isinstance(tasks, Mapping | str) else tasks
     if not isinstance(given, Sequence) or not given:
         problem = (
@@ -157,7 +158,7 @@ def _positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def _array(name: str, value: Any, size: int) -> np.ndarray:
-    """One number for each, or the same for all: not negative, and accelerations not zero."""
+    """Return `size` non-negative numbers from one or `size`; accelerations must be positive."""
     array = np.atleast_1d(np.asarray(value, float))
     whole = np.full(size, array[0]) if array.shape == (1,) else numbers(name, array, size).copy()
     wrong = ~(whole >= 0.0) | ((whole == 0.0) & (name == "acceleration"))

@@ -1,4 +1,4 @@
-"""Events, and what a motion leaves: states at times, contacts, all that its next step needs."""
+"""Events and records of a motion: states at times, contacts, and data to resume from."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -13,15 +13,16 @@ from chasles.motion.contract import read_only
 
 @dataclass(frozen=True)
 class Event:
-    """An event: the zero crossing of function(t, q, qd).
+    """Zero crossing of function(t, q, qd).
 
-    direction: only upward (1), only downward (-1), or both (0). then: what the event does, as an
-    impact does: a function (t, q, qd) -> (q, qd) of the state from which the motion goes on.
-    terminal: the motion ends there; by default if it does nothing. The function cannot write into
-    its q and qd; `then` has copies, which it may change and return.
+    direction: only upward (1), only downward (-1), or both (0). then: a function (t, q, qd) -> (q,
+    qd) that returns the state from which the motion continues, for example after an impact.
+    terminal: True if the motion ends at the event. Default: True without `then`. The arrays passed
+    to `function` are read-only; `then` receives copies, which it may change and return.
 
-    It is detected between the ends of each step, so dt must be short enough that the function does
-    not change its sign twice within one. From a value of zero it does not change its sign.
+    Sign changes are detected between the ends of each step, so dt must be short enough that the
+    function does not change its sign twice within one step. A value of zero at the start of a step
+    is not a sign change.
     """
 
     function: Callable[[float, np.ndarray, np.ndarray], float]
@@ -37,16 +38,16 @@ class Event:
 
     @property
     def stops(self) -> bool:
-        """Return True if it ends the motion."""
+        """True if the event ends the motion."""
         return self.then is None if self.terminal is None else self.terminal
 
     @property
     def interrupts(self) -> bool:
-        """Return True if the step ends there."""
+        """True if the step ends at the event."""
         return self.stops or self.then is not None
 
     def value(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
-        """The function's value, checked."""
+        """Return the value of the function, checked."""
         found = np.asarray(self.function(t, *read_only(q, qd)), dtype=float)
         if found.size != 1 or not math.isfinite(found.item()):
             problem = f"event {self.name!r} returned {found!r:.60} at t = {t:.6g} s"
@@ -54,7 +55,7 @@ class Event:
         return found.item()
 
     def after(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The state that it leaves, checked."""
+        """Return the state after the event, checked."""
         assert self.then is not None
         try:
             state = [np.array(part, dtype=float) for part in self.then(t, q.copy(), qd.copy())]
@@ -69,7 +70,7 @@ class Event:
 
 
 class Occurrence(NamedTuple):
-    """An event that happened: its name, its time, and the state before it did anything."""
+    """Event that occurred: its name, its time, and the state before `then` changed it."""
 
     name: str
     t: float
@@ -81,8 +82,8 @@ class Touching(NamedTuple):
     """Record of the contact points of a trajectory, at its times.
 
     `forces` (..., n, points, 3) act on the body, along the world axes, in N. `gaps` (..., n,
-    points) are in m. `states` (..., n, states) are those of soft surfaces and of friction, point
-    after point.
+    points) are in m. `states` (..., n, states) are the states of soft surfaces and friction,
+    ordered by contact point.
     """
 
     forces: np.ndarray
@@ -91,13 +92,12 @@ class Touching(NamedTuple):
 
 
 class End(NamedTuple):
-    """End of a partial motion, with everything that its next step depends on:
-    `simulate(resume=end)`.
+    """End of a partial motion, with all data that the next step needs: `simulate(resume=end)`.
 
-    t: in s. q, qd: the state; those of soft contacts and activations stand behind q. over: the
-    duration is over, or an event ended the motion. memory: what else the motion remembers between
-    steps, as arrays by name (numbers of steps, the length of the next, independent coordinates of
-    loops).
+    t: time in s. q, qd: the state; states of soft contacts and activations are appended to q. over:
+    True if the duration has passed or an event ended the motion. memory: further data that the
+    motion keeps between steps, as arrays by name (numbers of steps, the next step size, independent
+    coordinates of closed loops).
     """
 
     t: float
@@ -111,18 +111,19 @@ class End(NamedTuple):
 class Trajectory:
     """States at times t (n,): q (..., n, nq) and qd (..., n, nv).
 
-    rechosen: the times at which some member of the batch was given other independent coordinates,
-    where loops are closed. events: those that happened, in order. touching: at points of
-    contact, where `contacts` were given. end: where the motion stopped, to go on from. compiled:
-    all steps were taken in machine code; why: what prevented that. unstable (...): with soft
-    contacts, the step from which on velocities at contacts reverse from step to step, so that the
-    motion is not that of the ground; -1 where there is none. sensors: {name: (..., n, size)},
-    where `sensors` were asked for. act (..., n, na): activations, where controls were given.
+    rechosen: times at which the independent coordinates of closed loops changed for some member of
+    the batch. events: the events that occurred, in order. touching: record of contact points if
+    `contacts` were given. end: the state to resume from. compiled: True if all steps ran in machine
+    code; why: the reason if not. unstable (...): with soft contacts, the first step after which
+    velocities at contacts reverse from step to step, because the step size is too large for the
+    ground; -1 if there is none. sensors: {name: (..., n, size)} if `sensors` were requested. act
+    (..., n, na): activations if controls were given.
 
-    Of integrator "time-stepping", with shape (...): iterations, the mean number in a step;
-    unsolved, the number of steps that did not converge; residual, the largest of the balance of
-    momentum, as a part of the momentum; work, that of all impulses, at velocities at the ends of
-    steps (J); excess, the largest work in a step beyond what overlaps and restitution release (J).
+    Integrator "time-stepping" only, each with shape (...): iterations, the mean number per step;
+    unsolved, the number of steps that did not converge; residual, the largest residual of the
+    momentum balance relative to the momentum; work, the work of all impulses at end-of-step
+    velocities (J); excess, the largest work in a step beyond the energy released by overlaps and
+    restitution (J).
     """
 
     t: np.ndarray

@@ -1,4 +1,4 @@
-"""Motions of a robot: `simulate`, in machine code where it can be; `rollout` and its gradient.
+"""Motions of a robot: `simulate`, compiled if possible; `rollout` and its gradient.
 
 Long because `simulate` documents every option of a motion.
 """
@@ -43,10 +43,10 @@ from chasles.motion.steps.integrators import known
 from chasles.motion.steps.traced import RolloutGradient
 
 DEFAULTS = NAMES | dict.fromkeys(["tau", *GROUPS])
-"""Options of `simulate` that are not given."""
+"""Default options of `simulate`."""
 
 USUAL = "rk4"
-"""The integrator where none is given, and contacts are not those of the file."""
+"""Default integrator, unless the contacts come from the file."""
 
 WHOLE = 1e-9
 """Tolerance, relative to a step, within which a duration is a multiple of dt."""
@@ -124,7 +124,7 @@ def simulate(
         Increasing times (s) at which states are recorded by interpolation, instead of after each
         step.
     every : int, optional
-        Record one state out of every so many steps, and the last.
+        Record one state out of this many steps, and the last.
     progress : bool, optional
         Show a progress bar.
     sensors : bool or sequence of str, optional
@@ -227,7 +227,7 @@ def simulate(
 
 
 def _chosen(robot: Machine, plan: Plan) -> Plan:
-    """The plan with the contacts of the robot's file, and with an integrator."""
+    """Return the plan with an integrator, and with the file's contacts if requested."""
     if isinstance(plan.contacts, str):
         if plan.contacts != "file":
             problem = f"contacts must be pairs or 'file', not {plan.contacts!r:.60}"
@@ -253,7 +253,7 @@ def _stepped(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """The motion by time stepping; a controller that cannot be traced is called at each step."""
+    """Simulate by time stepping; a controller that cannot be traced is called at each step."""
     for found, words in (
         *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
         (compiled is False, "compiled=False"),
@@ -288,7 +288,7 @@ def _stepped(
 def _traced_step(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
 ) -> tuple[stepping.Stepped, str]:
-    """The step with its controller traced, or the step that is given joint forces, and why."""
+    """Return the step with its controller traced, or one with torques as inputs and the reason."""
     control, asked = plan.control, _asked(plan.control)
     why = ""
     if follows(control):
@@ -319,13 +319,13 @@ def _asked(control: Any) -> Any:
 
 
 def _apart(control: Any) -> Any:
-    """A function of a user, or controls by one, that share nothing with it."""
+    """Return a copy of a function, or of controls with one, without shared mutable objects."""
     alone: Any = apart(_asked(control))
     return Controls(alone) if isinstance(control, Controls) else alone
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
-    """Return the part of a plan without a compiled form, except a control function; "" if none."""
+    """Return the part of a plan that cannot be compiled, except a control function; "" if none."""
     control, resume = _asked(plan.control), plan.resume
     remembers = callable(control) and not isinstance(control, FunctionType | BUILT_IN)
     for found, words in (
@@ -353,7 +353,7 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
 
 
 def _steps(plan: Plan) -> tuple[float, int]:
-    """The length of equal steps, which is dt where that is possible, and how many there are."""
+    """Return the size of equal steps, which is dt if it divides the duration, and their number."""
     dt = checked_step(DT if plan.dt is None else plan.dt, "simulate: dt")
     whole = checked_step(plan.duration, "simulate: duration")
     total = step_count(whole, dt)
@@ -363,7 +363,7 @@ def _steps(plan: Plan) -> tuple[float, int]:
 def _made(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
 ) -> tuple[Rollout, str]:
-    """The compiled step of a plan, and why it is not that of its controller, "" if it is."""
+    """Return the compiled step of a plan, and why it may differ from the controller, or ""."""
     control, rest = plan.control, (plan.dissipation, plan.contacts or None, dt, plan.parameters)
     function = isinstance(_asked(control), FunctionType)
     if compiled or not function:
@@ -373,9 +373,9 @@ def _made(
 
 
 def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
-    """Why a traced function is not the given one, "" if it is: it may remember, or draw.
+    """Return why a traced function may differ from the original (state, randomness), or "".
 
-    It is called with two states, one after the other or, for a batch, together.
+    The function is called with two states, one after the other or, for a batch, together.
     """
     assert made.control is not None
     model, rng, expected = robot.model, np.random.default_rng(0), []
@@ -414,7 +414,7 @@ def _run(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """The steps of a plan in machine code."""
+    """Run the steps of a plan in machine code."""
     driven = isinstance(plan.control, Controls)
     forces = None if driven or callable(plan.control) else _rows("tau", plan.control, q, qd)
     ctrl = None if not driven or callable(plan.ctrl) else _rows("ctrl", plan.ctrl, q, qd)
@@ -442,7 +442,7 @@ def _run(
 
 
 def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:
-    """Joint torques or controls with an axis for steps, where members of a batch have their own."""
+    """Return joint torques or controls, with an axis for steps if they differ within the batch."""
     if given is None:
         return None
     array = given if library_of(given) else some_numbers(name, given, "simulate")
@@ -452,7 +452,7 @@ def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:
 def _resumed(
     model: Model, resume: End, q: Array, qd: Array, total: int, activations: int
 ) -> tuple[Any, Any, Any, Any, int]:
-    """The state from which a compiled motion goes on, and how many steps are behind it."""
+    """Return the state from which a compiled motion resumes, and the number of steps before."""
     end = resumed(resume)
     done, lead = int(end.memory[DONE]), np.broadcast_shapes(np.shape(q)[:-1], np.shape(qd)[:-1])
     if not 0 < done < total or end.q.shape[:-1] != lead or end.qd.shape[-1] != model.nv:
@@ -466,7 +466,7 @@ def _resumed(
 def _transfers(
     device: str | None, *states: Any
 ) -> tuple[Callable[[Any], Any], Callable[[Trajectory], Trajectory]]:
-    """Functions that send arrays to a device, and a motion back to where the states are."""
+    """Return functions that move arrays to a device, and a motion back to that of the states."""
     if device not in (None, "cpu", "cuda"):
         problem = f"device must be 'cpu' or 'cuda', not {device!r}"
         raise InputError("E-MOTION-097", problem, part="simulate")
@@ -497,7 +497,7 @@ def _transfers(
 
 
 def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: Array) -> None:
-    """Refuse what only compiled motions take."""
+    """Raise an error for options that only compiled motions support."""
     control: Any = plan.control
     for name, value in (("threads", threads), ("parameters", plan.parameters)):
         if value is not None:
@@ -556,7 +556,7 @@ def _course(
     contact_states: Array = None,
     threads: int | None = None,
 ) -> tuple[Rollout, Course]:
-    """The compiled step that options ask for, and the course of the motion."""
+    """Return the compiled step for the options, and the inputs of the motion."""
     if tau is not None and control is not None:
         raise ArgumentError("E-MOTION-103", "give `tau` or `control`, not both", part="rollout")
     tau = tau if control is None else control

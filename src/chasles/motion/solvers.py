@@ -2,12 +2,12 @@
 
     w = M z + d,   w >= 0,   z >= 0,   w'z = 0
 
-z are the magnitudes of contact forces, w the separation accelerations that they leave (Featherstone
-2008, Eq 11.42): by Lemke's method for one problem, by projected Gauss-Seidel for batches. Quadratic
+z are the magnitudes of contact forces and w the resulting separation accelerations (Featherstone
+2008, Eq 11.42). Lemke's method solves one problem, projected Gauss-Seidel solves batches. Quadratic
 programs (DAQP, extra `contact`), in forces or accelerations, have the same solutions (Eq 11.43 and
-11.44). The one in accelerations is Gauss' principle of least constraint: strictly convex whatever
-the contacts, so it is better if there are more contacts than degrees of freedom. Cone programs are
-for friction (Clarabel, extra `contact`).
+11.44). The program in accelerations is Gauss' principle of least constraint: it is strictly convex
+for any contacts, and therefore preferable if there are more contacts than degrees of freedom. Cone
+programs model friction (Clarabel, extra `contact`).
 """
 
 from importlib import import_module
@@ -21,46 +21,48 @@ from chasles.errors import ConvergenceError, InputError, MissingPackageError
 Array = Any
 
 SLACK = 1e-11
-"""The part of the largest |d|, after scaling, by which w may be negative: rounding, no penetration.
-Two opposite contacts that just fit are a feasible problem, whatever the last digit of d says."""
+"""Allowed negative value of w, relative to the largest |d| after scaling, to absorb rounding
+errors. It keeps problems feasible in which two opposite contacts just fit.
+"""
 
 PIVOT = 1e-11
-"""Entries of a column up to this, after scaling, are zero but for rounding: no pivots."""
+"""Entries of a column up to this size, after scaling, are treated as zero and not used as pivots.
+"""
 
 PENETRATE = "allow a small penetration, or check the contact geometry"
-"""The remedy where no forces keep contacts apart."""
+"""Remedy if no forces keep contacts apart."""
 
 TIE = 1e-12
-"""Ratios nearer to each other than this, after scaling, are equal."""
+"""Ratios closer to each other than this, after scaling, are treated as equal."""
 
 OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
 
 PROXIMAL = 1e-4
-"""Weight of DAQP's proximal term, relative to a diagonal of ones: it makes steps unique if M is
-singular, and vanishes as they converge. Of 1e-3 to 1e-6, this one found every unbounded program
-within DAQP's limit of iterations.
+"""Weight of DAQP's proximal term, relative to a diagonal of ones. It makes steps unique if M is
+singular, and vanishes as they converge. Among 1e-3 to 1e-6, this value found every unbounded
+program within DAQP's iteration limit.
 """
 
 SETTLED = 1e-12
-"""Change of z by the last proximal step, relative to a largest |d| of one."""
+"""Change of z in the last proximal step, relative to a largest |d| of one."""
 
 TOLERANCE = 1e-10
 """Tolerance of DAQP's bounds, relative to a largest entry of one."""
 
 CLARABEL = 1e-10
-"""Tolerances of Clarabel; with less it may not end."""
+"""Tolerances of Clarabel; with smaller ones it may not terminate."""
 
 CERTAIN = 1e-6
-"""Size of A u relative to b.u = -1 up to which u proves that a problem has no solution."""
+"""Largest size of A u, relative to b.u = -1, for which u proves that a problem has no solution."""
 
 
 class Infeasible(InputError):
-    """No forces satisfy a contact problem; `ray` says why, where it is known.
+    """No forces satisfy a contact problem; `ray` is a certificate if one is known.
 
-    For a symmetric M without negative eigenvalues `ray` is u >= 0 with M u = 0 and d.u < 0: forces
-    that move nothing, at contacts which approach each other all the same (Farkas' lemma); its
-    largest entry is 1.
+    For a symmetric positive semidefinite M, `ray` is u >= 0 with M u = 0 and d.u < 0: forces that
+    cause no motion, at contacts that nevertheless approach each other (Farkas' lemma). Its largest
+    entry is 1.
     """
 
     def __init__(self, *text: str, ray: np.ndarray | None = None, **place: Any) -> None:
@@ -69,9 +71,9 @@ class Infeasible(InputError):
 
 
 class Iterated(NamedTuple):
-    """The result of an iteration: forces (..., n), residuals (...), and the number of sweeps.
+    """Result of an iteration: forces (..., n), residuals (...), and the number of sweeps.
 
-    residual: the largest distance of a problem from its solution's conditions, in the units of d.
+    residual: the largest violation of a problem's optimality conditions, in the units of d.
     """
 
     forces: np.ndarray
@@ -80,13 +82,13 @@ class Iterated(NamedTuple):
 
 
 def lemke(M: Array, d: Array) -> np.ndarray:
-    """A basic solution z (n,) of w = M z + d, w >= 0, z >= 0, w'z = 0, by Lemke's method.
+    """Return a basic solution z (n,) of w = M z + d, w >= 0, z >= 0, w'z = 0 by Lemke's method.
 
-    M (n, n), d (n,). Where z > 0 the columns of M are independent: that is a basic solution. Ties
-    are broken by the lexicographic rule, so that no basis comes twice (Cottle, Pang and Stone 1992,
-    chapter 4). For a symmetric M without negative eigenvalues (or any that is copositive-plus) the
-    method ends at a solution, or on a ray which proves that there is none: `Infeasible`. For other
-    M a ray says only that none was found.
+    M (n, n), d (n,). In a basic solution the columns of M for which z > 0 are independent. The
+    lexicographic rule breaks ties, so that no basis repeats (Cottle, Pang and Stone 1992, chapter
+    4). For a symmetric positive semidefinite M (or any copositive-plus one) the method ends at a
+    solution, or on a ray that proves that there is none, and raises `Infeasible`. For other M, a
+    ray means only that no solution was found.
     """
     M, d = checked_problem("lemke", M, d)
     if np.all(d >= 0.0):
@@ -100,9 +102,10 @@ def lemke(M: Array, d: Array) -> np.ndarray:
 
 
 def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the basic z in a solution of w = A z + b.
+    """Return the indices of the basic z in a solution of w = A z + b.
 
-    Variables are numbered w, z, z0 in w - A z - e z0 = b; z0 leaves last, and no basis is updated.
+    Variables are numbered w, z, z0 in w - A z - e z0 = b. z0 leaves the basis last. The basis
+    inverse is recomputed in each pivot, not updated.
     """
     n = len(b)
     columns, right = np.hstack([np.eye(n), -A, -np.ones((n, 1))]), np.column_stack([b, np.eye(n)])
@@ -126,7 +129,7 @@ def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 def _least(rows: np.ndarray) -> int:
-    """The number of the lexicographically least row."""
+    """Return the index of the lexicographically smallest row."""
     which = np.arange(len(rows))
     for column in rows.T:
         values = column[which]
@@ -140,7 +143,7 @@ def _least(rows: np.ndarray) -> int:
 def _on_a_ray(
     n: int, basis: np.ndarray, entering: int, step: np.ndarray, scale: np.ndarray
 ) -> Infeasible:
-    """The error where a variable can grow without end."""
+    """Return the error for a variable that can grow without bound."""
     growth = np.zeros(2 * n + 1)
     growth[basis], growth[entering] = np.maximum(-step, 0.0), 1.0
     ray = scale * growth[n : 2 * n]
@@ -150,11 +153,12 @@ def _on_a_ray(
 
 
 def boxed(A: Array, b: Array, low: Array, high: Array) -> np.ndarray:
-    """z (n,) from low to high with w = A z + b: w >= 0 where z < high, w <= 0 where low < z.
+    """Return z (n,) with w = A z + b such that w >= 0 where z < high and w <= 0 where z > low.
 
-    A (n, n), b, low (n,), high (n,), which may be infinite. By Lemke's method, with multipliers of
-    the upper bounds as further unknowns. If A is symmetric without negative eigenvalues and all
-    bounds are finite there is always a solution; otherwise it raises `Infeasible` as `lemke`.
+    A (n, n), b, low (n,), high (n,); high may be infinite. The problem is solved by Lemke's method,
+    with multipliers of the upper bounds as further unknowns. If A is symmetric positive
+    semidefinite and all bounds are finite, there is always a solution. Otherwise the function may
+    raise `Infeasible` like `lemke`.
     """
     A, b, low, high = (np.asarray(a, dtype=float) for a in (A, b, low, high))
     n, scale, ends = len(b), scales(A), np.flatnonzero(np.isfinite(high))
@@ -170,13 +174,13 @@ def boxed(A: Array, b: Array, low: Array, high: Array) -> np.ndarray:
 def gauss_seidel(
     M: Array, d: Array, *, start: Array = None, sweeps: int = 1000, tolerance: float = 1e-12
 ) -> Iterated:
-    """z of many problems w = M z + d, w >= 0, z >= 0, w'z = 0, by projected Gauss-Seidel.
+    """Solve a batch of problems w = M z + d, w >= 0, z >= 0, w'z = 0 by projected Gauss-Seidel.
 
     M (..., n, n), d (..., n); leading shapes broadcast, and all problems advance together. M must
-    be symmetric without negative eigenvalues and with a positive diagonal. start (..., n): forces
-    to begin with, such as those of the last step. It stops where every residual, the largest
-    |min(w, M_ii z)|, is below `tolerance` times the largest |d| of its problem, or after `sweeps`;
-    it never raises for problems without a solution, whose residual stays large.
+    be symmetric positive semidefinite with a positive diagonal. start (..., n): initial forces,
+    such as the forces of the last step. The iteration stops when every residual, the largest
+    |min(w, M_ii z)|, is below `tolerance` times the largest |d| of its problem, or after `sweeps`
+    sweeps. Problems without a solution do not raise an error; their residual stays large.
     """
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     n = d.shape[-1] if d.ndim else -1
@@ -206,13 +210,13 @@ def _residual(M: np.ndarray, d: np.ndarray, z: np.ndarray, diagonal: np.ndarray)
 
 
 def scales(M: np.ndarray) -> np.ndarray:
-    """S that makes the diagonal of S M S one, where it is positive: (n,)."""
+    """Return the scaling S (n,) for which the positive diagonal entries of S M S become one."""
     diagonal = np.diagonal(M)
     return np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 1.0)
 
 
 def checked_problem(name: str, M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
-    """M (n, n) and d (n,), finite; name: the function that says so."""
+    """Return M (n, n) and d (n,), checked to be finite; name: the function named in errors."""
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if d.ndim != 1 or M.shape != (len(d), len(d)):
         problem = f"M {M.shape} and d {d.shape} must have shapes (n, n) and (n,)"
@@ -227,10 +231,10 @@ def checked_problem(name: str, M: Array, d: Array) -> tuple[np.ndarray, np.ndarr
 
 
 def forces_program(M: Array, d: Array) -> np.ndarray:
-    """The z (n,) that minimises z'M z / 2 + z'd over z >= 0 (Featherstone 2008, Eq 11.43).
+    """Return the z (n,) that minimizes z'M z / 2 + z'd over z >= 0 (Featherstone 2008, Eq 11.43).
 
-    M (n, n) symmetric without negative eigenvalues, d (n,). The same z as the complementarity
-    problem has; any of them where M is singular. A program without a minimum is `Infeasible`.
+    M (n, n) symmetric positive semidefinite, d (n,). z also solves the complementarity problem; if
+    M is singular it is one of the solutions. An unbounded program raises `Infeasible`.
     """
     M, d = checked_problem("forces_program", M, d)
     if np.all(d >= 0.0):
@@ -249,7 +253,7 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
 
 
 def _polished(A: np.ndarray, b: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """z without what the proximal term left: the same forces act, and their w vanish exactly."""
+    """Return z without the error of the proximal term: w of all active forces vanishes."""
     acting = z > 0.0
     exact = z.copy()
     step = np.linalg.lstsq(A[np.ix_(acting, acting)], -(A @ z + b)[acting], rcond=1e-12)[0]
@@ -258,7 +262,7 @@ def _polished(A: np.ndarray, b: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def _ray(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """u >= 0 with A u = 0 and b.u < 0; None where A'x + b >= 0 has a solution (Farkas)."""
+    """Return u >= 0 with A u = 0 and b.u < 0; None if A'x + b >= 0 has a solution (Farkas)."""
     u, miss = scipy.optimize.nnls(np.vstack([A, b]), np.append(np.zeros(len(A)), -1.0))
     return u if miss < CERTAIN else None
 
@@ -266,11 +270,12 @@ def _ray(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 def accelerations_program(
     H: Array, force: Array, T: Array, bias: Array
 ) -> tuple[np.ndarray, np.ndarray]:
-    """qdd (n,) nearest to the free motion H^-1 force with T' qdd + bias >= 0, and forces (nc,).
+    """Return the constrained accelerations qdd (n,) and the contact forces (nc,).
 
-    Nearest by (qdd - H^-1 force)' H (qdd - H^-1 force): Gauss' principle (Eq 11.44). H (n, n) the
-    mass matrix, force (n,) that of everything but contacts, T (n, nc) the normals, bias (nc,). The
-    forces are the multipliers: H qdd = force + T forces. Without a qdd it is `Infeasible`.
+    qdd minimizes (qdd - H^-1 force)' H (qdd - H^-1 force) subject to T' qdd + bias >= 0: Gauss'
+    principle (Eq 11.44). H (n, n) is the mass matrix, force (n,) the generalized force without
+    contacts, T (n, nc) the normals, bias (nc,). The contact forces are the multipliers: H qdd =
+    force + T forces. If no qdd satisfies the constraints, the function raises `Infeasible`.
     """
     H, force = checked_problem("accelerations_program", H, force)
     T, bias = (np.asarray(a, dtype=float) for a in (T, bias))
@@ -279,7 +284,7 @@ def accelerations_program(
         raise InputError("E-CONTACT-056", problem, part="accelerations_program")
     L = np.linalg.cholesky(H)
     free = np.linalg.solve(L, force)
-    rows = np.linalg.solve(L, T).T  # of x = L' (qdd - H^-1 force), whose length is least
+    rows = np.linalg.solve(L, T).T  # rows of x = L' (qdd - H^-1 force), whose norm is minimized
     norms = np.linalg.norm(rows, axis=-1)
     d = rows @ free + bias
     if np.all(d >= 0.0):
@@ -301,9 +306,9 @@ def accelerations_program(
 def solve_quadratic(
     H: np.ndarray, f: np.ndarray, A: np.ndarray, lower: np.ndarray, *, proximal: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """x that minimises x'H x / 2 + f'x with A x >= lower, its multipliers, DAQP's exit flag.
+    """Minimize x'H x / 2 + f'x subject to A x >= lower; return x, multipliers and DAQP's exit flag.
 
-    Without rows in A the bounds are those of x. x is the answer only if the flag is `OPTIMAL`.
+    If A has no rows, `lower` bounds x itself. x is a solution only if the flag is `OPTIMAL`.
     """
     daqp = optional("daqp")
     x, _, flag, info = daqp.solve(
@@ -319,7 +324,7 @@ def solve_quadratic(
 
 
 class Cone(NamedTuple):
-    """rows (k, n) times x plus offsets (k,) are in a second-order cone; if flat, not negative."""
+    """Constraint that rows (k, n) x + offsets (k,) are in a second-order cone, or >= 0 if flat."""
 
     rows: np.ndarray
     offsets: np.ndarray
@@ -327,7 +332,7 @@ class Cone(NamedTuple):
 
 
 def cones_program(P: np.ndarray, c: np.ndarray, cones: list[Cone]) -> np.ndarray:
-    """The x (n,) that minimises x'P x / 2 + x'c with all cones satisfied."""
+    """Return the x (n,) that minimizes x'P x / 2 + x'c subject to all cones."""
     clarabel = optional("clarabel")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -348,7 +353,7 @@ def cones_program(P: np.ndarray, c: np.ndarray, cones: list[Cone]) -> np.ndarray
 
 
 def optional(package: str) -> Any:
-    """A solver that is installed with the extra `contact`."""
+    """Import a solver that is installed with the extra `contact`."""
     try:
         return import_module(package)
     except ImportError:

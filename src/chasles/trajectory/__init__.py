@@ -1,7 +1,7 @@
-"""Trajectories as small values: `move(t)` gives positions, velocities and accelerations.
+"""Trajectories as values: `move(t)` returns positions, velocities and accelerations.
 
-move = chasles.trajectory.minimum_jerk(q0, q1, duration=2.0)
-q, qd, qdd = move(t)                  # t of any shape; move(t, order=3) gives the jerk too
+    move = chasles.trajectory.minimum_jerk(q0, q1, duration=2.0)
+    q, qd, qdd = move(t)                  # t of any shape; move(t, order=3) returns the jerk too
 
 | function | motion |
 |---|---|
@@ -10,8 +10,8 @@ q, qd, qdd = move(t)                  # t of any shape; move(t, order=3) gives t
 | `spline` | through points, rotations or poses |
 | `trapezoid`, `s_curve` | the fastest within limits of velocity, acceleration and jerk |
 | `line`, `arc` | a frame on straight lines with blends, or on an arc |
-| `fourier` | a Fourier series, as `chasles.excite` chooses it |
-| `time_optimal` | the fastest along a path within limits, those of joint torques included |
+| `fourier` | a Fourier series, as chosen by `chasles.excite` |
+| `time_optimal` | the fastest along a path within limits, including joint torques |
 | `join` | one after the other |
 | `load` | from a motion file; `move.save` writes one |
 """

@@ -1,4 +1,4 @@
-"""Coordinates in which trajectories are polynomials: of vectors, robots, and robots with loops."""
+"""Coordinates in which trajectories are polynomials: vectors, robots, and robots with loops."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,18 +12,19 @@ from chasles.trajectory.moves import Closed, Move, Polynomial
 from chasles.trajectory.spaces import Space, of_robot, vectors
 
 SAMES = 1e-6
-"""A posture on the way must be met to this accuracy, in rad or m, or it is on another branch."""
+"""Accuracy (rad or m) to which given configurations must be met; otherwise they are on another
+branch."""
 
 NEAR = 16
-"""Postures of a robot with loops that are kept for each piece, to close its loops from."""
+"""Number of stored configurations per piece, from which the loops of a robot are closed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A space, points in it, and the robot that moves.
+    """Space, points in it, and the robot that moves.
 
-    given: the postures (m, nq) of the robot. rows: the velocities that count, where loops make the
-    others follow.
+    given: configurations (m, nq) of the robot. rows: indices of the independent velocities, if
+    loops determine the others.
     """
 
     space: Space
@@ -33,16 +34,16 @@ class Chart:
     rows: list[int] | None = None
 
     def rate(self, velocity: np.ndarray) -> np.ndarray:
-        """Velocities of the space from those of the robot."""
+        """Return velocities in the space from those of the robot."""
         return velocity if self.rows is None else velocity[..., self.rows]
 
     @property
     def sizes(self) -> int:
-        """Return the number of velocities of a robot, or of a vector."""
+        """Number of velocities of a robot, or size of a vector."""
         return self.space.size if self.robot is None else self.robot.nv
 
     def move(self, curve: PPoly, anchors: np.ndarray, *, periodic: bool = False) -> Move:
-        """The trajectory of polynomials in this space; anchors: one, or one for each piece."""
+        """Return the trajectory of polynomials in this space; anchors: one, or one per piece."""
         if self.rows is None:
             return Polynomial(curve, self.space, anchors, self.robot, periodic)
         assert self.robot is not None
@@ -51,7 +52,7 @@ class Chart:
         return self._closed(absolute, periodic)
 
     def _closed(self, curve: PPoly, periodic: bool) -> Move:
-        """Close the loops along the curve, each time from the posture before."""
+        """Close the loops along the curve, each time from the previous configuration."""
         assert self.robot is not None
         x = curve.x
         times = np.unique(np.concatenate([np.linspace(a, b, NEAR + 1) for a, b in pairwise(x)]))
@@ -69,7 +70,7 @@ class Chart:
 
 
 def chart(robot: Robot | None, points: np.ndarray, part: str) -> Chart:
-    """The chart for postures of a robot, or for vectors where there is none."""
+    """Return the chart for configurations of a robot, or for vectors if there is none."""
     if robot is None:
         return Chart(vectors(points.shape[-1]), points, None, points)
     if not robot.model.constraints:
@@ -100,5 +101,5 @@ def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
 
 
 def steps(chart: Chart) -> np.ndarray:
-    """The steps (m - 1, n) from each point to the next."""
+    """Return the steps (m - 1, n) from each point to the next."""
     return np.asarray(chart.space.difference(chart.points[:-1], chart.points[1:]))

@@ -59,12 +59,12 @@ def fourier(
     robot
         The robot that moves; its joints have one coordinate each, and no loops.
     periodic
-        True lets the motion go on after its end.
+        True repeats the motion after its end.
 
     Returns
     -------
     Move
-        `move(t)` gives positions, velocities and accelerations.
+        `move(t)` returns positions, velocities and accelerations.
 
     Notes
     -----

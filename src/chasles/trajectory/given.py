@@ -1,4 +1,4 @@
-"""Checks of what trajectories are made of: states, times, limits."""
+"""Checks of the inputs of trajectories: states, times, limits."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ Array = Any
 
 
 def finite(what: str, value: Any, size: int | None, part: str) -> np.ndarray:
-    """A vector of finite numbers, `size` of them unless that is None."""
+    """Return a vector of finite numbers, `size` of them unless that is None."""
     found = some_numbers(what, value, part).astype(float)
     if found.ndim != 1 or (size is not None and len(found) != size):
         wanted = "a vector" if size is None else f"{size} numbers"
@@ -26,7 +26,7 @@ def finite(what: str, value: Any, size: int | None, part: str) -> np.ndarray:
 
 
 def all_finite(what: str, found: np.ndarray, part: str) -> np.ndarray:
-    """An array without NaN and infinities."""
+    """Return an array, checked for NaN and infinities."""
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
         at = tuple(bad[0].tolist())
@@ -36,7 +36,7 @@ def all_finite(what: str, found: np.ndarray, part: str) -> np.ndarray:
 
 
 def positive(what: str, value: Any, part: str) -> float:
-    """One finite number above zero."""
+    """Return one positive finite number."""
     found = a_number(what, value, part)
     if not (math.isfinite(found) and found > 0.0):
         problem = f"{what} must be a positive number, not {found!r}"
@@ -63,7 +63,7 @@ def increasing(value: Any, count: int, part: str) -> np.ndarray:
 
 
 def points(what: str, value: Any, robot: Robot | None, part: str) -> np.ndarray:
-    """Positions (m, n) of a robot, where one is given."""
+    """Return positions (m, n), of a robot if one is given."""
     if robot is not None:
         check_robot(part, robot)
     found = some_numbers(what, value, part).astype(float)
@@ -85,16 +85,16 @@ def points(what: str, value: Any, robot: Robot | None, part: str) -> np.ndarray:
 
 
 def two_points(q0: Any, q1: Any, robot: Robot | None, part: str) -> np.ndarray:
-    """Positions (2, n) at two ends."""
+    """Return positions (2, n) at both ends."""
     size = None if robot is None else robot.nq
     first = finite("q0", q0, size, part)
     return points("q0 and q1", [first, finite("q1", q1, len(first), part)], robot, part)
 
 
 def bounds(what: str, value: Any, size: int, part: str, *, infinite: bool = False) -> np.ndarray:
-    """Positive limits (size,), from one number or one for each coordinate."""
+    """Return positive limits (size,), from one number or one for each coordinate."""
     if type(value) is np.ndarray and value.dtype == float and value.shape == (size,):
-        found = value  # the usual case, in a third of the time
+        found = value  # the common case, three times as fast
     else:
         found = some_numbers(what, value, part).astype(float)
     if found.shape not in ((), (size,)):

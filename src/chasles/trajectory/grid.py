@@ -1,7 +1,8 @@
-"""Arrays of grid intervals along a path, and the programs that run on them, prepared once.
+"""Arrays of grid intervals along a path, and their programs, prepared once.
 
-A call of `time_optimal` fills the arrays of a grid and runs its programs. The next call with as
-many intervals and limits uses them again, so that it costs little more than the machine code.
+A call of `time_optimal` fills the arrays of a grid and runs its programs. The next call with the
+same numbers of intervals and limits reuses them, so that it costs little more than the machine
+code.
 """
 
 from collections.abc import Iterator
@@ -16,16 +17,19 @@ MOST_ROUNDS = 60
 """Largest number of Newton steps."""
 
 CUBIC = 1.0 / 24.0
-"""A parabola through three places of an interval differs from a smooth curve by 1/31 of the change
-of its second difference from interval to interval at most, where that is a cubic's."""
+"""Factor of the change of second differences that bounds the error of parabolas. For a cubic, a
+parabola through three places of an interval differs by at most 1/31 of the change of its second
+difference between intervals."""
 
 KEPT, LONGEST = 4, 4096
-"""Number of grids kept for further calls, and the largest number of intervals of a kept grid."""
+"""Number of cached grids, and the largest number of intervals of a cached grid."""
 
 
 class Size(NamedTuple):
-    """Numbers of intervals; of velocities, limited accelerations and limited torques; and of the
-    terms of a path that is a polynomial in each interval, 0 for other paths."""
+    """Sizes of a grid: intervals, velocities, limited accelerations and torques, and terms.
+
+    terms: number of terms of a path that is a polynomial in each interval, 0 for other paths.
+    """
 
     intervals: int
     velocities: int
@@ -35,12 +39,12 @@ class Size(NamedTuple):
 
 
 class Grid:
-    """Constraints of intervals at their places, and the fastest speeds through them.
+    """Constraints of intervals at their places, and the largest speeds through them.
 
     A constraint is lo <= a u + b x + c <= hi for the acceleration u along the path and the squared
-    speed x. length (N, 1): of the intervals. rates: q, q' and q'' of the path (PLACES, N, n).
-    bent: q' and q'' of coordinates whose accelerations q' u + q'' x are limited. torques: c, c + a
-    and c + b of those that are limited. limits (N, r): hi, which is -lo.
+    speed x. length (N, 1): lengths of the intervals. rates: q, q' and q'' of the path (PLACES, N,
+    n). bent: q' and q'' of coordinates whose accelerations q' u + q'' x are limited. torques: c, c
+    + a and c + b of limited torques. limits (N, r): hi = -lo.
     """
 
     def __init__(self, size: Size) -> None:
@@ -103,22 +107,22 @@ class Grid:
         self._forward = loop("forward", m).prepared([self._first], controls, records, n)
 
     def bound(self, limits: np.ndarray) -> None:
-        """Bound the speeds by the limits of velocities (n,), and state the other limits (r,)."""
+        """Bound the speeds by the limits of velocities (n,), and set the other limits (r,)."""
         self.limits[...] = limits
         self._squares()
         self._error[...] = errors(self._bend)
         self._lowest()
         top = self.top[..., 0]
-        np.minimum(top[0, 1:], top[2, :-1], out=top[0, 1:])  # of one grid point
+        np.minimum(top[0, 1:], top[2, :-1], out=top[0, 1:])  # at a common grid point
         top *= 1.0 - SLACK
         self._alone[:, 0], self._alone[:, 1] = 0.0, top[0]
 
     def fastest(self, first: float, last: float) -> int | None:
         """Find the largest squared speeds x (N + 1,), from `first` to `last` at its ends.
 
-        Also the bounds `reach` (N + 1, 2) of those from which the end can be reached. The result is
-        None, or the last interval that is infeasible. Limits may only have become narrower since
-        `bound`, so that earlier bounds of x by rows of one interval still hold.
+        Also find the bounds `reach` (N + 1, 2) of speeds from which the end can be reached. Return
+        None, or the last infeasible interval. Limits may only have become narrower since `bound`,
+        so that earlier bounds of x by rows of one interval still hold.
         """
         self._make_rows()
         self._bounds_alone()
@@ -140,12 +144,12 @@ class Grid:
         for k, side in ((1, -1.0),) if rests else ((0, 1.0), (1, -1.0)):
             bounds, self._side[...] = self._alone[:, k], side
             self._end[:, 0] = bounds
-            self._step()  # one shows that most bounds stay
+            self._step()  # one step shows that most bounds stay
             bounds[...] = self._end[:, 0]
             self._go_on(bounds, np.flatnonzero(self._moved))
 
     def _go_on(self, bounds: np.ndarray, here: np.ndarray) -> None:
-        """Repeat steps of Newton's method for some intervals until nothing moves."""
+        """Repeat Newton steps for some intervals until nothing changes."""
         for _ in range(MOST_ROUNDS):
             count = len(here)
             if not count:
@@ -161,8 +165,8 @@ class Grid:
 def errors(second: np.ndarray) -> np.ndarray:
     """Return the largest deviation of curves from parabolas with these second differences (N, r).
 
-    The smaller one of the changes to the two neighbors counts: at a break of the path the other
-    is not that of a smooth curve.
+    The smaller change to the two neighbors counts, because at a break of the path the other is not
+    that of a smooth curve.
     """
     if len(second) == 1:
         return np.abs(second)
@@ -180,7 +184,7 @@ _GRIDS: dict[Size, Grid] = {}
 
 @contextmanager
 def taken(size: Size) -> Iterator[Grid]:
-    """A grid that nobody else uses meanwhile, kept for further calls unless it is long."""
+    """Yield a grid for exclusive use, cached for further calls unless it is long."""
     found = _GRIDS.pop(size, None) or Grid(size)
     try:
         yield found

@@ -1,4 +1,4 @@
-"""Trajectories one after the other."""
+"""Concatenation of trajectories."""
 
 from itertools import pairwise
 
@@ -8,13 +8,13 @@ from chasles.errors import InputError
 from chasles.trajectory.moves import Joined, Move
 
 GAP = 1e-9
-"""The largest distance between the end of a trajectory and the start of the next one."""
+"""Largest distance between the end of a trajectory and the start of the next one."""
 
 
 def join(*moves: Move) -> Move:
-    """Return trajectories one after the other, each of which begins where the last one ends.
+    """Return the concatenation of trajectories, each of which begins where the last one ends.
 
-    Positions must be equal to 1e-9. Velocities may jump where they do in the trajectories.
+    Positions must agree to 1e-9. Velocities may jump between trajectories.
     """
     if not moves or not all(isinstance(move, Move) for move in moves):
         raise InputError("E-PATH-046", "give at least one trajectory", part="join")

@@ -20,16 +20,16 @@ from chasles.trajectory.polynomials import minimum_jerk
 from chasles.trajectory.splines import in_pieces, rigid
 
 FEWEST, MOST = 32, 1024
-"""Postures along a path, at first and at most."""
+"""Initial and largest number of configurations along a path."""
 
 EXACT = 1e-10
-"""The tolerance of inverse kinematics on the way, in rad and m."""
+"""Tolerance of inverse kinematics along the path, in rad and m."""
 
 Orientation = Literal["path", "free"]
-"""The frame turns along the path; or only its position is on the path."""
+""""path": the frame rotates along the path; "free": only its position is on the path."""
 
 JUMP = 0.5
-"""The largest change of a coordinate between two postures, in rad or m."""
+"""Largest change of a coordinate between two configurations, in rad or m."""
 
 
 def line(
@@ -53,10 +53,10 @@ def line(
     frame
         The frame that follows the lines. It turns about one axis along each line.
     through
-        Where the lines end, in the world: a pose (4, 4) or a position (3,), which keeps the
+        Ends of the lines, in the world: a pose (4, 4) or a position (3,), which keeps the
         orientation; or several, (m, 4, 4) or (m, 3).
     start
-        The posture (nq,) in which the motion begins.
+        Initial configuration (nq,).
     blend
         The distance before a corner, in m, at which the frame leaves a line for the next one; at
         most half of the shorter line. Without it the frame rests in corners.
@@ -77,7 +77,7 @@ def line(
     Raises
     ------
     InputError
-        Where the frame cannot follow the path; the message names the place.
+        If the frame cannot follow the path; the message gives the position along it.
     """
     q, first = _begin("line", robot, frame, start)
     hand = Guided(robot, frame, _checked_orientation("line", orientation), tolerance, "line")
@@ -149,11 +149,11 @@ def arc(
 
 
 def _begin(name: str, robot: Robot, frame: str, start: Array) -> tuple[np.ndarray, np.ndarray]:
-    """The posture and the frame's pose at the start."""
+    """Return the configuration and the frame's pose at the start."""
     check_robot(name, robot)
     q = finite("start", start, robot.nq, name)
     for body in robot.model.bodies:
-        if not (body.joint.additive or robot.model.constraints):  # else these joints follow others
+        if not (body.joint.additive or robot.model.constraints):  # else they follow others
             problem = f"joint {body.data.name!r} has coordinates that are not numbers"
             remedy = "lock it: robot.lock({...})"
             raise InputError("E-PATH-039", problem, remedy, part=name)
@@ -171,7 +171,7 @@ def _checked_orientation(name: str, orientation: Any) -> Orientation:
 
 
 def _goals(name: str, through: Any, first: np.ndarray) -> list[np.ndarray]:
-    """Poses (4, 4), from poses or positions."""
+    """Return poses (4, 4), from poses or positions."""
     given = some_numbers("through", through, name).astype(float)
     if given.shape[-2:] == (4, 4) and given.ndim in (2, 3):
         return list(rigid(given.reshape(-1, 4, 4))[1])
@@ -185,17 +185,18 @@ def _goals(name: str, through: Any, first: np.ndarray) -> list[np.ndarray]:
 
 @dataclass(frozen=True)
 class Route:
-    """A path of poses: pose(s) gives (..., 4, 4) for s (...) from 0 to its length."""
+    """Path of poses: pose(s) returns (..., 4, 4) for s (...) from 0 to its length."""
 
     length: float
     pose: Callable[[np.ndarray], np.ndarray]
 
 
 def _route(first: np.ndarray, goals: Sequence[np.ndarray], blend: float) -> Route:
-    """Straight lines with blends at their corners.
+    """Return straight lines with blends at their corners.
 
-    Of each line a share from 0 to 1 is covered; in a blend the speed along one line falls while
-    that along the next rises, both smoothly, so that accelerations are continuous.
+    The route covers a share from 0 to 1 of each line. In a blend, the speed along one line
+    decreases while the speed along the next increases, both smoothly, so that accelerations are
+    continuous.
     """
     ends = np.array([first, *goals])
     way = np.diff(ends[:, :3, 3], axis=0)
@@ -225,7 +226,7 @@ def _route(first: np.ndarray, goals: Sequence[np.ndarray], blend: float) -> Rout
 
 
 def _begun(x: np.ndarray, half: float) -> np.ndarray:
-    """The distance covered of what begins at 0, smoothly within `half` of it."""
+    """Return the distance covered by a motion that starts at 0, smoothly within `half` of it."""
     if half == 0.0:
         return np.maximum(x, 0.0)
     t = np.clip(0.5 * (x + half) / half, 0.0, 1.0)
@@ -233,7 +234,7 @@ def _begun(x: np.ndarray, half: float) -> np.ndarray:
 
 
 def _circle(first: np.ndarray, via: np.ndarray, last: np.ndarray) -> Route:
-    """The arc from the first pose through a point to the last pose."""
+    """Return the arc from the first pose through a point to the last pose."""
     a, b, c = first[:3, 3], via, last[:3, 3]
     u, v = b - a, c - a
     n = np.cross(u, v)
@@ -261,7 +262,7 @@ def _circle(first: np.ndarray, via: np.ndarray, last: np.ndarray) -> Route:
 
 @dataclass(frozen=True)
 class Guided:
-    """A frame of a robot that follows routes. name: of the function, for messages."""
+    """Frame of a robot that follows routes; name: the function named in messages."""
 
     robot: Robot
     frame: str
@@ -270,7 +271,7 @@ class Guided:
     name: str
 
     def followed(self, route: Route, q: np.ndarray) -> Move:
-        """The postures of the robot along a route, with so many points that it keeps to it."""
+        """Return the motion along a route, with enough points to stay within the tolerance."""
         allowed, count = positive("tolerance", self.tolerance, self.name), FEWEST
         while True:
             s = np.linspace(0.0, route.length, count + 1)
@@ -291,7 +292,7 @@ class Guided:
             count *= 2
 
     def _off(self, q: np.ndarray, T: np.ndarray) -> np.ndarray:
-        """The deviation from poses (n, 4, 4) in m and rad."""
+        """Return the deviation from poses (n, 4, 4) in m and rad."""
         away = np.abs(self.robot.forward_kinematics(q, frame=self.frame) - T)
         counted = away[:, :3, 3:] if self.orientation == "free" else away
         return np.asarray(counted.max(axis=(-1, -2)))
@@ -302,7 +303,7 @@ class Guided:
         return Pose(T, tolerance=EXACT)
 
     def _postures(self, route: Route, s: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """Postures (m, nq) at which the frame is on the route, each near the one before."""
+        """Return configurations (m, nq) with the frame on the route, each near the previous one."""
         found, frame = [q], self.frame
         for place, T in zip(s[1:], route.pose(s[1:]), strict=True):
             target = {frame: self._target(T)}
@@ -326,7 +327,7 @@ def _place(s: float, route: Route) -> str:
 
 
 def _timed(path: Move, duration: float | None) -> Move:
-    """A path in time: from rest to rest, with minimum jerk of its parameter."""
+    """Return a path timed from rest to rest, with minimum jerk of its parameter."""
     if duration is None:
         return path
     profile = minimum_jerk([0.0], [path.duration], duration)

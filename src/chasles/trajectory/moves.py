@@ -1,4 +1,4 @@
-"""Trajectories as values: called with times, they give positions and their rates."""
+"""Trajectories as values: functions of time that return positions and their rates."""
 
 import math
 import os
@@ -21,17 +21,17 @@ from chasles.trajectory.spaces import Space
 Array = Any
 
 ORDERS = 3
-"""The highest derivative that a trajectory gives: jerk."""
+"""Highest derivative of a trajectory: jerk."""
 
 
 class Move:
-    """A motion from time 0 to `duration`, in s.
+    """Motion from time 0 to `duration` (s).
 
     `move(t)` returns positions, velocities and accelerations at times t of any shape: q (..., n),
     qd and qdd (..., nv); `move(t, order=3)` also the jerk, `move(t, order=0)` a tuple of positions
-    alone. Before its start and after its end a trajectory rests at its ends; a periodic one goes
-    on. Velocities are those of the robot where one is given: of joints with quaternions, along
-    the body's axes.
+    alone. Before its start and after its end a trajectory rests at its ends; a periodic one
+    repeats. With a robot, velocities are those of the robot: for joints with quaternions, along the
+    body axes.
     """
 
     duration: float
@@ -81,17 +81,17 @@ class Move:
 
     @property
     def breaks(self) -> np.ndarray:
-        """Times (k,) between which the motion is smooth, the first and the last included."""
+        """Times (k,) between which the motion is smooth, including the first and the last."""
         return np.array([0.0, self.duration])
 
     @cached_property
     def start(self) -> np.ndarray:
-        """The position at the start."""
+        """Position at the start."""
         return self(0.0, 0)[0]
 
     @cached_property
     def end(self) -> np.ndarray:
-        """The position at the end."""
+        """Position at the end."""
         return self(self.duration, 0)[0]
 
     def times(self, step: float) -> np.ndarray:
@@ -191,7 +191,7 @@ class Move:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Polynomial(Move):
-    """Polynomials of time, piece by piece: steps `curve` (pieces of scipy) from anchors.
+    """Piecewise polynomials of time: steps `curve` (a SciPy PPoly) from anchors.
 
     anchors: the element of the space from which each piece steps.
     """
@@ -224,7 +224,7 @@ class Polynomial(Move):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Timed(Move):
-    """A path run through in another time: path(s(t)), with s a polynomial in pieces."""
+    """Path with another timing: path(s(t)), with s a piecewise polynomial."""
 
     path: Move
     profile: PPoly
@@ -255,7 +255,7 @@ class Timed(Move):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Joined(Move):
-    """Moves one after the other."""
+    """Concatenation of moves."""
 
     moves: tuple[Move, ...]
     duration: float = field(init=False)
@@ -291,9 +291,9 @@ class Joined(Move):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Closed(Move):
-    """A motion of a robot with loops: polynomials of its independent coordinates.
+    """Motion of a robot with loops: polynomials of its independent coordinates.
 
-    near: postures (k, nq) at times near_times (k,), from which the loops are closed.
+    near: configurations (k, nq) at times near_times (k,), from which the loops are closed.
     """
 
     curve: PPoly
@@ -321,7 +321,7 @@ class Closed(Move):
         return (*found, self._jerk(t)) if order > 2 else found[: order + 1]
 
     def _jerk(self, t: np.ndarray) -> np.ndarray:
-        """Central differences of the accelerations, whose error is about 1e-7 of their size."""
+        """Return central differences of the accelerations, with a relative error of about 1e-7."""
         h = 1e-4 * self.duration
         low, high = np.clip(t - h, 0.0, self.duration), np.clip(t + h, 0.0, self.duration)
         change = self.inside(high, 2)[2] - self.inside(low, 2)[2]

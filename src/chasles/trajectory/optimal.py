@@ -1,4 +1,4 @@
-"""The fastest way along a path under limits on velocities, accelerations and joint torques."""
+"""Time-optimal motion along a path under limits on velocities, accelerations and torques."""
 
 import math
 from collections.abc import Sequence
@@ -18,15 +18,14 @@ from chasles.trajectory.moves import Array, Move, Polynomial, Timed
 from chasles.trajectory.reachable import PLACES
 
 STILL = 1e-6
-"""A path stands still where its rate is less than this part of the largest one."""
+"""Fraction of the largest rate of a path below which it is at rest."""
 
 SHARES = np.linspace(0.0, 1.0, PLACES)
 """Positions within a grid interval."""
 
 MOST_ROUNDS, CAUTION = 12, 1.2
-"""Number of times limits are tightened if errors of parabolas may exceed them, and by how much more
-than these errors, which change a little with the speeds.
-"""
+"""Number of times limits are tightened if errors of parabolas may exceed them, and the factor by
+which they are tightened relative to these errors, which change slightly with the speeds."""
 
 
 def time_optimal(
@@ -49,7 +48,7 @@ def time_optimal(
         The robot, whose full dynamics bounds the motion: joint torques are those of
         `robot.inverse_dynamics`, with loops closed.
     path
-        A trajectory whose time is any parameter s of the path, such as `spline` or `line`; it must
+        A trajectory whose time is any path parameter s, such as `spline` or `line`; it must
         not stand still. Only the path of a motion timed by `line`, `arc` or this function counts.
     velocity, acceleration, effort
         Largest absolute values, one number or (nv,), in rad/s, rad/s2 and N m (m/s, m/s2 and N). By
@@ -111,7 +110,7 @@ def time_optimal(
 
 
 def _check_moving(on: "Along", course: Grid) -> None:
-    """Refuse a path that stands still somewhere: there is no speed along it."""
+    """Raise an error for a path that is at rest somewhere, where no speed is defined."""
     rates = course.rates[1]
     rate = np.abs(np.concatenate([rates[0], rates[-1, -1:]])).max(axis=1)
     k = int(np.argmin(rate))
@@ -129,7 +128,7 @@ def _speed(what: str, value: Any) -> float:
 
 
 def _points(path: Move, grid: Any) -> np.ndarray:
-    """Grid points with the breaks of the path among them."""
+    """Return grid points that include the breaks of the path."""
     breaks = path.breaks
     if np.ndim(grid) == 0:
         count, length = checked_count("time_optimal: grid", grid), breaks[1:] - breaks[:-1]
@@ -152,7 +151,7 @@ def _points(path: Move, grid: Any) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """A robot on a path: limits (nv,), grid points s (N + 1,), and coefficients between them."""
+    """Robot on a path: limits (nv,), grid points s (N + 1,), and coefficients between them."""
 
     robot: Robot
     path: Move
@@ -164,19 +163,19 @@ class Along:
 
     @property
     def polynomial(self) -> Polynomial | None:
-        """The path, if it is a polynomial of its coordinates in every interval."""
+        """Path, if it is a polynomial of its coordinates in every interval."""
         path = self.path
         return path if isinstance(path, Polynomial) and not path.space.brackets else None
 
     @property
     def size(self) -> Size:
-        """The size of the grid that it needs."""
+        """Size of the required grid."""
         bent, loaded = (int(np.isfinite(a).sum()) for a in (self.acceleration, self.effort))
         terms = 0 if self.polynomial is None else len(self.polynomial.curve.c)
         return Size(len(self.s) - 1, self.robot.nv, bent, loaded, terms)
 
     def fill(self, course: Grid) -> None:
-        """Put the path, its torques and its limits at all places into a grid."""
+        """Store the path, its torques and its limits at all places in a grid."""
         np.subtract(self.s[1:], self.s[:-1], out=course.length[:, 0])
         q = self._follow(course)
         bent, loaded = np.isfinite(self.acceleration), np.isfinite(self.effort)
@@ -191,10 +190,10 @@ class Along:
         course.bound(self.limits)
 
     def _follow(self, course: Grid) -> np.ndarray:
-        """Positions (PLACES, N, nq); q' and q'' go to the grid."""
+        """Return positions (PLACES, N, nq), and store q' and q'' in the grid."""
         path, begin = self.polynomial, self.s[:-1]
         if path is None:
-            # inside of every interval, since rates may jump at its ends
+            # inside each interval, since rates may jump at its ends
             inner = np.clip(SHARES, 1e-9, 1.0 - 1e-9)[:, None]
             places = begin + course.length.T * inner
             q, course.rates[1], course.rates[2] = self.path.inside(places, 2)
@@ -210,27 +209,27 @@ class Along:
     def _load(
         self, out: np.ndarray, loaded: np.ndarray, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray
     ) -> None:
-        """Put limited torques into an array."""
+        """Store limited torques in an array."""
         if not self.robot.model.constraints and loaded.all():
             self.robot.inverse_dynamics(q, qd, qdd, out=out)
         else:
             out[...] = self.torques(q, qd, qdd)[..., loaded]
 
     def torques(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
-        """Joint torques, of the actuated joints where there are loops."""
+        """Return joint torques, at the actuated joints if there are loops."""
         if self.robot.model.constraints:
             return self.robot.inverse_dynamics(q, qd, qdd, actuated=self.actuated)
         return self.robot.inverse_dynamics(q, qd, qdd)
 
     @property
     def limits(self) -> np.ndarray:
-        """The limits of accelerations and torques (r,)."""
+        """Limits of accelerations and torques (r,)."""
         every = np.concatenate([self.acceleration, self.effort])
         return every[np.isfinite(every)]
 
 
 def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Move:
-    """The fastest way, with limits tightened until they hold between the places too."""
+    """Return the fastest motion, with limits tightened until they also hold between the places."""
     limits = on.limits
     for _ in range(MOST_ROUNDS):
         failed = course.fastest(start_speed**2, end_speed**2)
@@ -247,7 +246,7 @@ def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Mo
 
 
 def _spread(values: np.ndarray) -> np.ndarray:
-    """The largest value of each interval and its neighbors, to which a switch may move."""
+    """Return the largest value of each interval and its neighbors, to which a switch may move."""
     found = values.copy()
     found[1:] = np.maximum(found[1:], values[:-1])
     found[:-1] = np.maximum(found[:-1], values[1:])
@@ -255,7 +254,7 @@ def _spread(values: np.ndarray) -> np.ndarray:
 
 
 def _profile(on: Along, course: Grid) -> PPoly:
-    """s(t), a parabola in every interval."""
+    """Return s(t), a parabola in every interval."""
     x, length = course.x, course.length[:, 0]
     speed = np.sqrt(np.maximum(x, 0.0))
     dt = 2.0 * length / (speed[:-1] + speed[1:])
@@ -271,7 +270,7 @@ def _profile(on: Along, course: Grid) -> PPoly:
 
 
 def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputError:
-    """The error that names the place, and the joint if its torque at rest exceeds the limit."""
+    """Return the error with the place, and the joint if its static torque exceeds the limit."""
     place = f"at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
     held = on.torques(on.path.inside(on.s[k], 0)[0], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
     share = np.abs(held) / on.effort
@@ -295,7 +294,7 @@ def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputErr
 
 
 def _freedom(robot: Robot, j: int) -> str:
-    """The name of the joint that velocity j belongs to."""
+    """Return the name of the joint that owns velocity j."""
     model = robot.model
     i = next(i for i in model.movers if j < model.velocity_slices[i].stop)
     return f"joint {model.bodies[i].data.name!r}"

@@ -37,7 +37,7 @@ def cubic(
     Returns
     -------
     Move
-        `move(t)` gives q, qd, qdd.
+        `move(t)` returns q, qd, qdd.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def between(
     ends: Sequence[tuple[Array, Array]],
     robot: Robot | None,
 ) -> Move:
-    """The polynomial with given rates at both ends, each zero where it is None."""
+    """Return the polynomial with given rates at both ends, zero for None."""
     length = positive("duration", duration, name)
     at = chart(robot, two_points(q0, q1, robot, name), name)
     rates = [
@@ -221,5 +221,5 @@ def between(
 
 
 def hermite(times: Sequence[float] | np.ndarray, jets: Sequence[np.ndarray]) -> PPoly:
-    """Polynomials in pieces with given values and rates (points, n) at given times."""
+    """Return piecewise polynomials with given values and rates (points, n) at given times."""
     return PPoly.from_bernstein_basis(BPoly.from_derivatives(times, np.stack(jets, axis=1)))

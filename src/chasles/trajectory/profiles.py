@@ -1,10 +1,10 @@
-"""The fastest motions within limits: trapezoidal velocities, and S-curves with limited jerk.
+"""Fastest motions within limits: trapezoidal velocities, and S-curves with limited jerk.
 
 A coordinate goes from velocity v0 to a peak velocity, stays there, and goes to v1; accelerations
 are zero at its ends and at the peak. A change of velocity dv takes dv / a seconds, or with limited
-jerk dv / a + a / j, or 2 sqrt(dv / j) where it does not reach the acceleration a; the distance is
-this time by the mean velocity (Biagiotti and Melchiorri, Trajectory Planning for Automatic Machines
-and Robots, 2008, sections 3.2 and 3.4).
+jerk dv / a + a / j, or 2 sqrt(dv / j) if it does not reach the acceleration a. The distance is this
+time multiplied by the mean velocity (Biagiotti and Melchiorri, Trajectory Planning for Automatic
+Machines and Robots, 2008, sections 3.2 and 3.4).
 """
 
 import math
@@ -23,16 +23,16 @@ from chasles.trajectory.given import bounds, finite, positive, two_points
 from chasles.trajectory.moves import Array, Move
 
 SAMPLES = 129
-"""Peak velocities among which an interval with a solution is looked for."""
+"""Number of peak velocities at which intervals with a solution are searched."""
 
 CLOSE = np.concatenate([-np.logspace(-12, -2, 11), np.logspace(-12, -2, 11)])
-"""Offsets, relative to the velocity limit, from the end velocities, where distances change fast."""
+"""Offsets from the end velocities, relative to the velocity limit, where distances change fast."""
 
 NEARLY = 1e-12
-"""Durations that differ by less, in parts, are the same."""
+"""Relative difference below which durations are equal."""
 
 SLOWER = 1.02
-"""The factor by which a common duration grows where a coordinate cannot have it."""
+"""Factor by which a common duration grows if a coordinate cannot have it."""
 
 
 def trapezoid(
@@ -110,7 +110,7 @@ def s_curve(
 
 @dataclass(frozen=True)
 class Axis:
-    """One coordinate to move by a distance: limits, and velocities at its ends."""
+    """Coordinate to move by a distance: limits, and velocities at its ends."""
 
     distance: float
     v: float
@@ -120,7 +120,7 @@ class Axis:
     v1: float = 0.0
 
     def time(self, change: np.ndarray | float) -> np.ndarray:
-        """Seconds that a change of velocity takes."""
+        """Return the time (s) of a change of velocity."""
         dv = np.abs(change)
         if math.isinf(self.j):
             return np.asarray(dv / self.a)
@@ -128,12 +128,12 @@ class Axis:
         return np.where(dv < self.a**2 / self.j, short, dv / self.a + self.a / self.j)
 
     def ramps(self, peak: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-        """Time and distance of both changes of velocity, for a peak velocity."""
+        """Return time and distance of both changes of velocity, for a peak velocity."""
         up, down = self.time(peak - self.v0), self.time(self.v1 - peak)
         return up + down, 0.5 * ((self.v0 + peak) * up + (peak + self.v1) * down)
 
     def peaks(self, lacks: Callable[[np.ndarray], np.ndarray]) -> list[float]:
-        """Peak velocities at which a continuous function is zero."""
+        """Return peak velocities at which a continuous function is zero."""
         turn = 0.0 if math.isinf(self.j) else self.a**2 / self.j
         special = [x + s * turn for x in (self.v0, self.v1) for s in (-1.0, 0.0, 1.0)] + [0.0]
         even = np.linspace(-self.v, self.v, SAMPLES)
@@ -148,7 +148,7 @@ class Axis:
 
     @cached_property
     def fastest(self) -> tuple[float, float]:
-        """The shortest duration, and its peak velocity."""
+        """Shortest duration, and its peak velocity."""
         if self.still:
             return 0.0, 0.0
         found = []
@@ -162,11 +162,11 @@ class Axis:
 
     @property
     def still(self) -> bool:
-        """Return True if there is nothing to move."""
+        """True if the coordinate does not move."""
         return self.distance == 0.0 and self.v0 == self.v1 == 0.0
 
     def peak(self, duration: float) -> float | None:
-        """The smallest peak velocity of a motion that takes so long, None if there is none."""
+        """Return the smallest peak velocity of a motion of this duration, or None."""
         shortest, quick = self.fastest
         if self.still or abs(duration - shortest) <= NEARLY * duration:
             return quick
@@ -179,7 +179,7 @@ class Axis:
         return min(found, key=abs) if found else None
 
     def curve(self, peak: float, duration: float) -> PPoly:
-        """The coordinate over time, in pieces of constant jerk or acceleration."""
+        """Return the coordinate over time, in pieces of constant jerk or acceleration."""
         up, down = float(self.time(peak - self.v0)), float(self.time(self.v1 - peak))
         flat = max(duration - up - down, 0.0)
         pieces = [
@@ -197,7 +197,7 @@ class Axis:
         return PPoly(np.array(rows).T, np.array(t))
 
     def _ramp(self, change: float, time: float) -> list[tuple[float, float, float]]:
-        """A change of velocity: durations, accelerations at first, and jerks of its pieces."""
+        """Return durations, initial accelerations and jerks of the pieces of a velocity change."""
         sign = math.copysign(1.0, change)
         if math.isinf(self.j):
             return [(time, sign * self.a, 0.0)]
@@ -260,7 +260,7 @@ def _fastest(
 def _axes(
     at: Chart, limits: list[np.ndarray], rates: list[np.ndarray], name: str
 ) -> tuple[list[Axis], list[np.ndarray]]:
-    """The coordinates that move by themselves; a joint with a quaternion is one, from 0 to 1."""
+    """Return coordinates that move independently; a joint with a quaternion is one, from 0 to 1."""
     (d,) = steps(at)
     axes, directions, unit = [], [], np.eye(len(d))
     turning = {k: w for w, _ in at.space.brackets for k in range(w.start, w.stop)}
@@ -283,9 +283,9 @@ def _axes(
 
 
 def _common(axes: list[Axis], shortest: float, name: str) -> float:
-    """The shortest duration that all coordinates can have.
+    """Return the shortest duration that all coordinates can have.
 
-    One that must turn round can arrive early or late, but not at all times between.
+    A coordinate that must reverse can arrive early or late, but not at all times between.
     """
 
     def possible(duration: float) -> bool:
@@ -304,11 +304,11 @@ def _common(axes: list[Axis], shortest: float, name: str) -> float:
 
 
 def _together(curves: list[PPoly], directions: np.ndarray, duration: float) -> PPoly:
-    """One curve of vectors, of curves along directions (k, n) that may end before the others."""
+    """Return one vector curve from curves along directions (k, n), which may end early."""
     x = np.unique(np.concatenate([[0.0, duration], *(curve.x for curve in curves)]))
     x = x[np.append(True, np.diff(x) > NEARLY * duration)]
     x[-1] = duration
-    middle = 0.5 * (x[:-1] + x[1:])  # which says what piece an interval belongs to
+    middle = 0.5 * (x[:-1] + x[1:])  # selects the piece of an interval
     values = np.zeros((4, len(middle), len(curves)))
     for k, curve in enumerate(curves):
         piece = np.clip(np.searchsorted(curve.x, middle) - 1, 0, len(curve.x) - 2)

@@ -1,18 +1,18 @@
-"""Speeds along a path from which its end can be reached: short programs for a grid of intervals.
+"""Speeds along a path from which its end can be reached: programs for a grid of intervals.
 
 Between grid points the acceleration u along a path is constant, so that the squared speed x is
-linear: the next one is y = x + 2 D u. A constraint lo <= a u + b x + c <= hi is then a row
-low + slope x <= y <= high + slope x. The speeds from which the end can be reached are intervals,
-found backward, and the fastest way through them forward (Pham and Pham, IEEE Transactions on
-Robotics 34, 2018: reachability analysis).
+linear: the next one is y = x + 2 D u. A constraint lo <= a u + b x + c <= hi is then a row low +
+slope x <= y <= high + slope x. The speeds from which the end can be reached are intervals, found
+backward, and the fastest way through them forward (Pham and Pham, IEEE Transactions on Robotics 34,
+2018: reachability analysis).
 
-For one x every row leaves an interval of y, and all intervals meet if every two of them do. Pairs
-of rows of one grid interval bound x whatever comes after: Newton's method finds these bounds for
-all grid intervals at once, since the room between rows is concave in x. There remain pairs of a row
-and the next interval of speeds, grid point by grid point.
+For one x every row leaves an interval of y, and all intervals intersect if every two of them do.
+Pairs of rows of one grid interval bound x independently of later intervals: Newton's method finds
+these bounds for all grid intervals at once, since the room between rows is concave in x. There
+remain pairs of a row and the next interval of speeds, which are treated point by point.
 
 Constraints are known at three places of a grid interval. Rows are the Bernstein coefficients of the
-parabolas through them, which bound these: so a constraint holds between grid points too.
+parabolas through them, which bound these, so that a constraint also holds between grid points.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,31 +35,31 @@ from chasles.expr import (
 )
 
 FAR = 1e30
-"""A bound that does not count."""
+"""Bound without effect."""
 
 PLACES = 3
-"""Places in a grid interval where constraints are known: its ends and its middle."""
+"""Number of places in a grid interval where constraints are known: its ends and its middle."""
 
 NEWTON, NEARLY = 4, 1e-13
-"""Steps of Newton's method at a time, and the part by which they may move."""
+"""Number of Newton steps at a time, and the relative change at which they have converged."""
 
 SMALL = 1e-11
-"""The least coefficient of u, as part of that of x; and the least slope of a row."""
+"""Smallest coefficient of u relative to that of x, and the smallest slope of a row."""
 
 SLACK = 5e-7
-"""The part of every limit that is left for rounding, and for errors of the parabolas."""
+"""Fraction of every limit reserved for rounding and for errors of the parabolas."""
 
 STEADY = 0.5
-"""Squared rates q' that change by more than this factor in an interval bound the speed as one."""
+"""Factor of change of squared rates q' in an interval above which they bound the speed as one."""
 
 RELAXED = 0.5
-"""The part of the slack that the way forward leaves, so that rounding does not stop it."""
+"""Fraction of the slack that the forward pass leaves, so that rounding does not stop it."""
 
 Numbers = Sequence[Number]
 
 
 def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Any]]:
-    """a, b and c of each constraint at the places."""
+    """Return a, b and c of each constraint at the places."""
     q1, q2, held, pushed, turned = (given[k : k + PLACES] for k in range(0, 5 * PLACES, PLACES))
     found: list[list[Any]] = [
         [(q1[p][k], q2[p][k], 0.0) for p in range(PLACES)] for k in range(accelerations)
@@ -71,13 +71,13 @@ def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> li
 
 
 def bernstein(values: Numbers) -> list[Number]:
-    """Bernstein coefficients of the parabola through values at the places."""
+    """Return the Bernstein coefficients of the parabola through values at the places."""
     first, middle, last = values
     return [first, 2.0 * middle - 0.5 * (first + last), last]
 
 
 def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """Rows high, low, slope, and its inverse, of all constraints; the room between them at x = 0.
+    """Return rows high, low, slope and inverse of all constraints, and the room at x = 0.
 
     Limits are -hi and hi; top: the middle Bernstein coefficient of the largest x.
     """
@@ -102,7 +102,7 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
 
 
 def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """The largest absolute value of each constraint, and its second difference."""
+    """Return the largest absolute value of each constraint, and its second difference."""
     (x,), (y,), (d,) = given[5 * PLACES :]
     u, middle = (y - x) / (2.0 * d), 0.5 * (x + y)
     peak, second = [], []
@@ -115,7 +115,7 @@ def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[l
 
 
 def _backward(state: Numbers, high: Numbers, low: Numbers, inverse: Numbers, alone: Numbers) -> Any:
-    """The interval of x from which the next interval is reached."""
+    """Return the interval of x from which the next interval is reached."""
     (least, most), (bottom, top) = state, alone
     tops, bottoms = [top], [bottom]
     for up, down, by in zip(high, low, inverse, strict=True):
@@ -126,7 +126,7 @@ def _backward(state: Numbers, high: Numbers, low: Numbers, inverse: Numbers, alo
 
 
 def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: Numbers) -> Any:
-    """The largest x at the next grid point."""
+    """Return the largest x at the next grid point."""
     (x,), (least, most), more = state, ends, RELAXED * SLACK
     found = [most]
     for up, down, by in zip(high, low, slope, strict=True):
@@ -135,7 +135,7 @@ def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: 
 
 
 def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number:
-    """The least or largest of numbers, by pairs of pairs: processors compare several at a time."""
+    """Return the smallest or largest of numbers by pairwise reduction, which vectorizes."""
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=False)
         values = [*(least(a, b) for a, b in pairs), *values[len(values) & ~1 :]]
@@ -143,10 +143,10 @@ def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number
 
 
 def _alone(given: Sequence[Numbers], m: int, steps: int) -> list[list[Number]]:
-    """An end of {x: max(low + slope x) <= min(high + slope x)}, by Newton's method from outside.
+    """Return an end of {x: max(low + slope x) <= min(high + slope x)}, by Newton's method.
 
-    side is 1 for the lower end, -1 for the upper one; x is far outside where there is no such
-    set. moved: 1 where x changed in the last step.
+    The iteration starts outside. side is 1 for the lower end, -1 for the upper one; x is far
+    outside if the set is empty. moved: 1 if x changed in the last step.
     """
     (x,), (side,), *rows = given
     moved: Number = 0.0
@@ -157,7 +157,7 @@ def _alone(given: Sequence[Numbers], m: int, steps: int) -> list[list[Number]]:
 
 
 def _newton(x: Number, side: Number, high: Numbers, low: Numbers, slope: Numbers) -> Number:
-    """A step of Newton's method."""
+    """Take a Newton step."""
     top, bottom = high[0] + slope[0] * x, low[0] + slope[0] * x
     top_slope, bottom_slope = slope[0], slope[0]
     for up, down, by in zip(high[1:], low[1:], slope[1:], strict=True):
@@ -176,11 +176,11 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""The step of each loop, and the sizes of its inputs; 0 stands for the number of rows."""
+"""Step of each loop, and the sizes of its inputs; 0 stands for the number of rows."""
 
 
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
-    """n polynomials of so many terms at the places, with two derivatives.
+    """Return n polynomials with the given number of terms at the places, with two derivatives.
 
     No interval contains a break of the curve.
     """
@@ -201,10 +201,10 @@ def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
 
 
 def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
-    """Bernstein coefficients of the largest x by each velocity, at three places of an interval.
+    """Return Bernstein coefficients of the largest x by each velocity, at three places.
 
-    Those of (velocity / q')^2, where q' changes little; FAR below zero elsewhere. Then the second
-    difference of these squares, and a bound of x for the whole interval.
+    They are those of (velocity / q')^2 if q' changes little, and FAR below zero otherwise; followed
+    by the second difference of these squares, and a bound of x for the whole interval.
     """
     *rates, velocity = given
     coefficients: list[list[Number]] = [[], [], []]
@@ -223,7 +223,7 @@ def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
 
 
 def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
-    """The least of coefficients less their errors, which count above the bounds `safe`."""
+    """Return the smallest coefficients less their errors, but at least the bounds `safe`."""
     *coefficients, errors, safe = given
     found = []
     for place in coefficients:
@@ -233,7 +233,7 @@ def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
 
 
 def _constraints(accelerations: int, torques: int) -> list[int]:
-    """The sizes of the constraints' arrays at the places."""
+    """Return the sizes of the constraints' arrays at the places."""
     return [accelerations] * (2 * PLACES) + [torques] * (3 * PLACES)
 
 
@@ -245,7 +245,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
     "alone": (_alone, lambda m, _: [1, 1, m, m, m]),
     "peaks": (_peaks, lambda a, t: [*_constraints(a, t), 1, 1, 1]),
 }
-"""The programs of intervals, and the sizes of their inputs, by numbers of terms and limits."""
+"""Programs of intervals, and the sizes of their inputs, by numbers of terms and limits."""
 
 
 def _traced(name: str, sizes: Sequence[int], body: Callable[..., Any]) -> Program:
@@ -262,7 +262,7 @@ def _compiled(recipe: tuple[Any, ...], trace: Callable[[], Program]) -> Any:
 
 @cache
 def kernel(name: str, *numbers: int) -> Any:
-    """A program of intervals, compiled."""
+    """Return a compiled program of intervals."""
     body, sizes = PROGRAMS[name]
 
     def trace() -> Program:
@@ -273,7 +273,7 @@ def kernel(name: str, *numbers: int) -> Any:
 
 @cache
 def loop(name: str, m: int) -> Any:
-    """A step for m rows, compiled and repeated."""
+    """Return a compiled and repeated step for m rows."""
     body, sizes = STEPS[name]
 
     def trace() -> Program:

@@ -1,7 +1,7 @@
 """Configuration spaces of trajectories: vectors, robots with quaternions, rotations, poses.
 
-A curve near an anchor a is integrate(a, y(t)), where y is a vector of steps. Where steps do not
-add, its velocity is v = phi(-ad(y)) y' with phi(x) = (e^x - 1) / x, the right Jacobian of the
+A curve near an anchor a is integrate(a, y(t)), where y is a vector of steps. If steps do not add,
+its velocity is v = phi(-ad(y)) y' with phi(x) = (e^x - 1) / x, the right Jacobian of the
 exponential (Iserles, Munthe-Kaas, Norsett and Zanna, Acta Numerica 9, 2000, section 2.5).
 """
 
@@ -18,14 +18,14 @@ from chasles.mathematics.linear import Vector
 from chasles.robot import Robot
 
 MOST_TERMS = 80
-"""Terms of the series of the exponential's Jacobian; 40 suffice for a full turn."""
+"""Largest number of terms of the exponential's Jacobian series; 40 suffice for a full turn."""
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Elements of a shape, steps of a size, and how steps lead from element to element.
+    """Elements of a shape, steps of a size, and the maps between them.
 
-    brackets: the velocities of joints whose steps do not add, and the matrices -ad(e) of their
+    brackets: velocity slices of joints whose steps do not add, and the matrices -ad(e) of their
     unit vectors, (n, n, n).
     """
 
@@ -36,7 +36,7 @@ class Space:
     brackets: tuple[tuple[slice, np.ndarray], ...] = ()
 
     def velocities(self, y: np.ndarray, rates: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The velocity and its rates, as many as there are of y', y'', ...: (..., size) each."""
+        """Return the velocity and its rates from y', y'', ...: (..., size) each."""
         found = [np.array(rate) for rate in rates]
         for where, bracket in self.brackets:
             jet = [y[..., where], *(rate[..., where] for rate in rates)]
@@ -45,7 +45,7 @@ class Space:
         return found
 
     def rates(self, y: np.ndarray, velocities: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The inverse of `velocities` for y (..., size): y', y'', ... (..., size) each."""
+        """Return the inverse of `velocities` for y (..., size): y', y'', ... (..., size) each."""
         if not self.brackets:
             return [np.array(v) for v in velocities]
         unit = np.eye(self.size)
@@ -61,7 +61,7 @@ class Space:
 
 
 def _velocities(bracket: np.ndarray, jet: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The sum of (-ad(y))^k y' / (k + 1)! and its rates; jet: y, y', y'', ..."""
+    """Return the sum of (-ad(y))^k y' / (k + 1)! and its rates; jet: the derivatives of y."""
     matrices = [np.einsum("ijk,...i->...jk", bracket, each) for each in jet[:-1]]
     term = list(jet[1:])
     total = [np.array(each) for each in term]
@@ -82,12 +82,12 @@ def _velocities(bracket: np.ndarray, jet: Sequence[np.ndarray]) -> list[np.ndarr
 
 
 def vectors(size: int) -> Space:
-    """The space of `size` numbers, whose steps add."""
+    """Return the space of `size` numbers, whose steps add."""
     return Space((size,), size, lambda q, v: q + v, lambda q0, q1: q1 - q0)
 
 
 def of_robot(robot: Robot) -> Space:
-    """The configuration space of a robot."""
+    """Return the configuration space of a robot."""
     found = []
     for i in robot.model.movers:
         joint, where = robot.model.bodies[i].joint, robot.model.velocity_slices[i]
@@ -103,7 +103,7 @@ def _entries(matrix: Any) -> np.ndarray:
 
 @cache
 def rotations() -> Space:
-    """Rotation matrices (3, 3), and steps that are rotation vectors along the body's axes (rad)."""
+    """Return the space of rotation matrices (3, 3); steps are body-axes rotation vectors (rad)."""
 
     def integrate(R: np.ndarray, w: np.ndarray) -> np.ndarray:
         return np.asarray(R @ _turn(w))
@@ -116,7 +116,7 @@ def rotations() -> Space:
 
 @cache
 def poses() -> Space:
-    """Poses (4, 4), and steps that are screws: rotation vector, then translation (body's axes)."""
+    """Return the space of poses (4, 4); steps are rotation vector, then translation (body axes)."""
 
     def integrate(T: np.ndarray, v: np.ndarray) -> np.ndarray:
         step = np.zeros((*np.shape(v)[:-1], 4, 4))
@@ -137,7 +137,7 @@ def poses() -> Space:
 
 
 def _cross_tensor() -> np.ndarray:
-    """The matrices of the cross product with each unit vector."""
+    """Return the matrices of the cross product with each unit vector."""
     return np.array([np.cross(unit, np.eye(3)).T for unit in np.eye(3)])
 
 
@@ -152,7 +152,7 @@ def _turned(R: np.ndarray) -> np.ndarray:
 
 
 def _screw(w: np.ndarray) -> np.ndarray:
-    """V with translation V u of a unit of time along a twist (w, u), both constant in the body."""
+    """Return V with the translation V u in unit time of a twist (w, u), constant in the body."""
     angle = np.linalg.norm(w, axis=-1)[..., None, None]
     small = angle < 1e-3
     safe = np.where(small, 1.0, angle)

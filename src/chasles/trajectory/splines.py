@@ -1,4 +1,4 @@
-"""Splines through points: of vectors, postures, rotations and poses."""
+"""Splines through points: vectors, configurations, rotations and poses."""
 
 from math import factorial
 from typing import Literal, get_args
@@ -17,13 +17,13 @@ from chasles.trajectory.polynomials import hermite
 from chasles.trajectory.spaces import Space, poses, rotations
 
 Ends = Literal["natural", "clamped", "periodic"]
-"""Accelerations are zero at the ends; velocities are; or the end goes on as the start."""
+""""natural": zero accelerations at the ends; "clamped": zero velocities; "periodic": repeated."""
 
 MOST_STEPS, SETTLED = 200, 1e-13
-"""Iterations for the velocities at points of rotations, and their relative change at the end."""
+"""Largest number of iterations for velocities at points of rotations, and relative tolerance."""
 
 ORTHOGONAL = 1e-6
-"""Entries of R'R may differ from the identity by so much."""
+"""Largest deviation of entries of R'R from the identity."""
 
 
 def spline(
@@ -41,12 +41,12 @@ def spline(
     times
         Times (m,) of the points in s, increasing from 0.
     through
-        Postures (m, n); or rotations (m, 3, 3) or poses (m, 4, 4), whose velocities are along the
-        body's axes: angular, then linear.
+        Configurations (m, n); or rotations (m, 3, 3) or poses (m, 4, 4), whose velocities are along
+        the body axes: angular, then linear.
     ends
-        "natural": zero accelerations at both ends (of degree 5 and 7 the derivatives from the
-        third and fourth on); "clamped": at rest there (of degree 5 with zero accelerations, of 7
-        with zero jerks too); "periodic": the last point is the first one again.
+        "natural": zero accelerations at both ends (for degree 5 and 7, zero derivatives from
+        the third and fourth); "clamped": at rest there (for degree 5 with zero accelerations, for
+        7 also with zero jerks); "periodic": the last point equals the first one.
     degree
         3; or 5 and 7 for vectors and one-coordinate joints. With ends="clamped", 5 is the motion
         through the points with the least integral of squared jerk, and 7 of squared snap.
@@ -57,7 +57,7 @@ def spline(
     Returns
     -------
     Move
-        `move(t)` gives positions, velocities and accelerations.
+        `move(t)` returns positions, velocities and accelerations.
 
     Notes
     -----
@@ -98,7 +98,7 @@ def spline(
 
 
 def rigid(given: np.ndarray) -> tuple[Space, np.ndarray]:
-    """The space of rotations or poses, and its elements, checked."""
+    """Return the space of rotations or poses, and its elements, checked."""
     all_finite("through", given, "spline")
     R = given[..., :3, :3]
     off = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2))
@@ -113,7 +113,7 @@ def rigid(given: np.ndarray) -> tuple[Space, np.ndarray]:
 
 
 def _flat(at: Chart, t: np.ndarray, ends: Ends, degree: int) -> Move:
-    """A spline of numbers, which are steps from the first point."""
+    """Return a spline of numbers, which are steps from the first point."""
     values = at.points - at.points[0]
     if ends == "periodic":
         values = np.array(values)
@@ -136,7 +136,7 @@ def _interpolating(t: np.ndarray, values: np.ndarray, ends: Ends, degree: int) -
 
 
 def in_pieces(curve: BSpline) -> PPoly:
-    """A spline as polynomials between its knots."""
+    """Return a spline as polynomials between its knots."""
     x = np.unique(curve.t[curve.k : -curve.k])
     jets = [curve(x[:-1], nu) / factorial(nu) for nu in range(curve.k, -1, -1)]
     return PPoly(np.array(jets), x)
@@ -146,10 +146,10 @@ def in_pieces(curve: BSpline) -> PPoly:
 
 
 def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
-    """Cubic pieces of exponential coordinates with continuous velocities and accelerations.
+    """Return cubic pieces of exponential coordinates with continuous accelerations.
 
     The velocities at the points solve the equations of a cubic spline, whose matrix is exact for
-    small rotations: w <- w - A^-1 (jump of accelerations) until nothing changes.
+    small rotations: w <- w - A^-1 (jump of accelerations), until it converges.
     """
     h, d = np.diff(t)[:, None], steps(at)
     A = _matrix(h[:, 0], ends)
@@ -175,7 +175,7 @@ def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
 def _accelerations(
     space: Space, h: np.ndarray, d: np.ndarray, w: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Accelerations at the start and at the end of each piece, for velocities w at the points."""
+    """Return accelerations at both ends of each piece, for velocities w at the points."""
     (z,) = space.rates(d, [w[1:]])
     begin = (6.0 * d - h * (4.0 * w[:-1] + 2.0 * z)) / h**2
     finish = (-6.0 * d + h * (2.0 * w[:-1] + 4.0 * z)) / h**2
@@ -194,7 +194,7 @@ def _jumps(space: Space, h: np.ndarray, d: np.ndarray, w: np.ndarray, ends: Ends
 
 
 def _matrix(h: np.ndarray, ends: Ends) -> np.ndarray:
-    """The equations of a cubic spline for the velocities at its points."""
+    """Return the matrix of a cubic spline for the velocities at its points."""
     m = len(h) + 1
     A = np.zeros((m, m))
     for k in range(1, m - 1):
@@ -213,7 +213,7 @@ def _matrix(h: np.ndarray, ends: Ends) -> np.ndarray:
 
 
 def _right_side(h: np.ndarray, d: np.ndarray, ends: Ends) -> np.ndarray:
-    """The right side of these equations where steps add."""
+    """Return the right side of these equations if steps add."""
     rate = 6.0 * d / h**2
     inner = rate[:-1] + rate[1:]
     none = np.zeros_like(rate[:1])

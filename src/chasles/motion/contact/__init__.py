@@ -1,1 +1,1 @@
-"""Contact of a robot: shapes and laws put together in its equation of motion."""
+"""Contact of a robot: shapes and contact laws combined in the equation of motion."""

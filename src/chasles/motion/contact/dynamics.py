@@ -1,11 +1,11 @@
-"""Rigid contact: the equation of motion with one-sided constraints, of a body or of a robot.
+"""Rigid contact: equation of motion of a body or a robot with unilateral constraints.
 
     H qdd = force + T lambda,   zetadot = T' qdd + bias
     zetadot >= 0,   lambda >= 0,   zetadot'lambda = 0
 
 The columns of T are the contact normals in joint space, zetadot are separation accelerations and
-lambda the magnitudes of contact forces (Featherstone 2008, sections 11.1 to 11.5). With friction
-there are two tangents before each normal.
+lambda the magnitudes of contact forces (Featherstone 2008, sections 11.1 to 11.5). With friction,
+two tangents precede each normal.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,16 +36,16 @@ LAWS: dict[str, Callable[..., np.ndarray]] = {
     "convex": convex,
     "polyhedral": polyhedral,
 }
-"""Laws of friction: one row each. They take G, c, mu, slip and give forces (nc, 3 or 4)."""
+"""Friction laws, one row each. They map G, c, mu and slip to forces (nc, 3 or 4)."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The equation of motion of one state and its constraints, in independent coordinates.
+    """Equation of motion of a single state with its constraints, in independent coordinates.
 
-    H (n, n), force (n,): of everything but contacts, less velocity products. T (n, m), bias (m,).
-    G (nv, n), g (nv,): qdd = G ydd + g, where ydd are the accelerations of the independent
-    coordinates; the identity and zero of a tree. gap (m,): distances, in m or rad.
+    H (n, n), force (n,): generalized force without contacts, less velocity products. T (n, m), bias
+    (m,). G (nv, n), g (nv,): qdd = G ydd + g, where ydd are the accelerations of the independent
+    coordinates; identity and zero for a tree. gap (m,): distances in m or rad.
     """
 
     H: np.ndarray
@@ -80,7 +80,7 @@ class Problem:
         return Motion(self.G @ ydd + self.g, forces, self.T.T @ ydd + self.bias)
 
     def only(self, which: Array) -> "Problem":
-        """The problem with some of its constraints, by number."""
+        """Return the problem with the constraints of the given indices."""
         index = np.asarray(which, dtype=int)
         return replace(self, T=self.T[:, index], bias=self.bias[index], gap=self.gap[index])
 
@@ -97,19 +97,19 @@ class State(Enum):
     """The state of a constraint gap >= 0 (Featherstone 2008, figure 11.4)."""
 
     APART = "1"
-    """gap > 0: no force, nothing to do."""
+    """gap > 0: no force."""
     COLLIDING = "2a"
     """gap = 0 and closing: an impulse acts at this instant."""
     LEAVING = "2b"
-    """gap = 0 and opening: as if apart."""
+    """gap = 0 and opening: treated as apart."""
     TOUCHING = "3"
-    """gap = 0 and staying so: a force may act."""
+    """gap = 0 and remaining zero: a force may act."""
 
 
 def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float = 1e-9) -> State:
-    """The state of a constraint; distance (m or rad) and speed (per s) that count as zero.
+    """Return the state of a constraint; distance (m or rad) and speed (per s) are tolerances.
 
-    A gap below -distance is penetration that is tolerated: it counts as zero.
+    A negative gap is tolerated penetration and counts as zero.
     """
     if not (np.isfinite(gap) and np.isfinite(gap_rate)):
         problem = f"gap and gap_rate must be finite, not {gap} and {gap_rate}"
@@ -124,7 +124,7 @@ def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float =
 def constrained_problem(
     mechanism: Mechanism, q: Array, qd: Array, tau: Array, moves: Moves, **options: Any
 ) -> Problem:
-    """The problem with all directions of some points, carried over to independent coordinates.
+    """Return the problem of selected points in all directions, in independent coordinates.
 
     qdd = G ydd + g gives G'H G ydd = G'(force - H g) + (G'T) lambda (Featherstone 2008, 8.43).
     """
@@ -137,9 +137,10 @@ def constrained_problem(
 
 
 def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
-    """The steps of qd by joint-space impulses, the columns of forces (..., nv, k).
+    """Return the changes of qd by joint-space impulses, the columns of forces (..., nv, k).
 
-    G (G'M G)^-1 G' with qd = G yd (Featherstone 2008, Eq 8.44); M^-1 of a tree.
+    They are G (G'M G)^-1 G' forces with qd = G yd (Featherstone 2008, Eq 8.44); M^-1 forces for a
+    tree.
     """
     M, G = mechanism.mass_matrix(q), mechanism.closing.directions(q)
     Gt = np.swapaxes(G, -1, -2)
@@ -150,11 +151,11 @@ def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
 def limit_rows(
     model: Model, q: Array, qd: Array, *, within: float = 0.0, speed: float = np.inf
 ) -> list[tuple[int, float, float]]:
-    """Return joint limits within a distance: velocity index, sign (1 lower, -1 upper), distance
-    (rad or m).
+    """Return joint limits within a distance (rad or m): velocity index, sign, distance.
 
-    Only joints with one coordinate count. Limits that the joint leaves faster than `speed` are
-    ignored; hitting a limit faster is refused.
+    The sign is 1 for a lower and -1 for an upper limit. Only joints with one coordinate are
+    considered. Limits that the joint leaves faster than `speed` are ignored; hitting a limit faster
+    raises an error.
     """
     rows = []
     q, qd = numbers("q", q, model.nq), numbers("qd", qd, model.nv)
@@ -177,7 +178,7 @@ def limit_rows(
 def one_state(
     function: str, model: Model, q: Array, qd: Array, tau: Array
 ) -> tuple[np.ndarray, ...]:
-    """q, qd and tau of one state, finite; function: who says so."""
+    """Return q, qd and tau of a single state, checked to be finite; function: name in errors."""
     sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv}
     given = zip(sizes.items(), (q, qd, tau), strict=True)
     found = tuple(numbers(f"{function}: {x}", a, n).astype(float) for (x, n), a in given)
@@ -194,9 +195,10 @@ def _moves(
     stops: Sequence[tuple[int, float, float]],
     wide: int,
 ) -> Moves:
-    """Contacts and joint limits as points that move along `wide` axes, the normal last.
+    """Return contacts and joint limits as points that move along `wide` axes, the normal last.
 
-    There are two tangents before it if 3 or more, and if 4 the turn about it, times `_arm`.
+    With wide >= 3, two tangents precede the normal; with wide = 4, so does the rotation about it,
+    times `_arm`.
     """
     n, k = len(contacts), len(contacts) + len(stops)
     J, room = np.zeros((k, wide, mechanism.nv)), np.full(k, np.inf)
@@ -220,7 +222,7 @@ def _moves(
 
 
 def _arm(contact: Contact) -> float:
-    """The length (m) with which a moment about the normal has the bound mu times its force."""
+    """Return the length (m) with which the moment about the normal has the bound mu times force."""
     return contact.torsion / contact.friction if contact.torsion else 0.0
 
 
@@ -231,15 +233,15 @@ METHODS: dict[str, Callable[[Problem], np.ndarray]] = {
     "forces": lambda p: forces_program(p.M, p.d),
     "accelerations": lambda p: accelerations_program(p.H, p.force, p.T, p.bias)[1],
 }
-"""Ways to solve a problem without friction: one row each."""
+"""Solvers for problems without friction, one row each."""
 
 
 def solve(problem: Problem, *, method: str = "lemke") -> Motion:
-    """The motion with all constraints of a problem touching, without friction.
+    """Return the motion with all constraints of a problem in contact, without friction.
 
     method: "lemke" (a basic solution), "forces" or "accelerations" (quadratic programs, Eq 11.43
-    and 11.44). qdd and separation are unique; forces are where the normals are independent. Raises
-    `Infeasible`.
+    and 11.44). qdd and separation are unique; forces are unique if the normals are independent.
+    Raises `Infeasible`.
     """
     if method not in METHODS:
         what = f"method must be one of {', '.join(METHODS)}, not {method!r}"
@@ -248,7 +250,7 @@ def solve(problem: Problem, *, method: str = "lemke") -> Motion:
 
 
 def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
-    """lambda and zetadot of one frictionless contact: max(0, -d/M), max(0, d) (Eq 11.10)."""
+    """Return lambda = max(0, -d/M) and zetadot = max(0, d) of a frictionless contact (Eq 11.10)."""
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if not np.all(M > 0.0):
         problem = "M must be positive, like n.I^-1 n"
@@ -257,12 +259,12 @@ def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def body_problem(inertia: Array, v: Array, f: Array, N: Array, N_rate: Array) -> Problem:
-    """The contacts of one free body (Featherstone 2008, sections 11.1 and 11.2).
+    """Return the contact problem of one free body (Featherstone 2008, sections 11.1 and 11.2).
 
-    Spatial vectors of 6 numbers, angular part first, about any one point along any axes: inertia
-    (6, 6), velocity v, force f on the body (gravity included), contact normals N (6, m), which are
-    unit forces along the lines of contact, and their rates N_rate. `Motion.qdd` is the body's
-    spatial acceleration.
+    Spatial vectors have 6 entries, angular part first, about any one point and along any axes:
+    inertia (6, 6), velocity v, force f on the body (gravity included), contact normals N (6, m),
+    which are unit forces along the contact normals, and their rates N_rate. `Motion.qdd` is the
+    spatial acceleration of the body.
     """
     I, v, f, N, N_rate = (np.asarray(a, dtype=float) for a in (inertia, v, f, N, N_rate))
     if I.shape != (6, 6) or v.shape != (6,) or f.shape != (6,) or N.shape[:1] != (6,):
@@ -290,12 +292,12 @@ def contact_problem(
     f_ext: Any = None,
     dissipation: bool = False,
 ) -> Problem:
-    """The problem of a robot in one state, whose contacts all touch without friction.
+    """Return the problem of a robot in a single state whose contacts all touch without friction.
 
-    q (nq,), qd (nv,), tau (nv,); of a robot with closed loops in its independent coordinates. The
-    constraints are those of `contacts`, then joint limits that are at most `limits` away (rad or
-    m; None: no limits). zetadot = T' qdd + bias with t = J' n, J = J_successor - J_predecessor,
-    and bias = n.(Jdot qd) + ndot.(J qd) (Featherstone 2008, Eq 11.25 and 11.30).
+    q (nq,), qd (nv,), tau (nv,). For a robot with closed loops, the problem is in independent
+    coordinates. The constraints are the contacts, followed by joint limits at most `limits` away
+    (rad or m; None: no limits). zetadot = T' qdd + bias with t = J' n, J = J_successor -
+    J_predecessor, and bias = n.(Jdot qd) + ndot.(J qd) (Featherstone 2008, Eq 11.25 and 11.30).
     """
     mechanism, contacts = robot.mechanism, listed("contact_problem", contacts)
     q, qd, tau = one_state("contact_problem", mechanism.model, q, qd, tau)
@@ -308,12 +310,12 @@ def contact_problem(
 
 
 class ContactMotion(NamedTuple):
-    """Accelerations qdd (nv,) and what acts where.
+    """Accelerations qdd (nv,) and contact forces.
 
-    forces (nc, 3): on the successor of each contact, along the world's axes, in N; zero where it
-    does not touch. limit_forces (nv,): what joint limits add to tau, in N m or N. separation (nc,):
-    normal accelerations of contacts that touch, in m/s2; NaN of others. moments (nc,): of torsional
-    friction on the successors, about the normals, in N m.
+    forces (nc, 3): forces on the successor of each contact, along the world axes, in N; zero if it
+    does not touch. limit_forces (nv,): forces added to tau by joint limits, in N m or N. separation
+    (nc,): normal accelerations of touching contacts, in m/s2; NaN for others. moments (nc,):
+    moments of torsional friction on the successors, about the normals, in N m.
     """
 
     qdd: np.ndarray
@@ -337,16 +339,17 @@ def contact_dynamics(
     f_ext: Any = None,
     dissipation: bool = False,
 ) -> ContactMotion:
-    """Accelerations qdd of one state under joint forces tau, contacts and joint limits.
+    """Return the accelerations of one state under joint torques, contacts and joint limits.
 
-    contacts: as `contact_points` gives them at this q and qd, near or not. Those with a gap up to
-    `distance` (m) and no normal velocity beyond `speed` (m/s) touch; one that closes faster is
-    refused: an impact comes first. Those whose tangential velocity is beyond `speed` slide.
+    contacts: the result of `contact_points` at this q and qd, near or not. Contacts with a gap up
+    to `distance` (m) and a normal velocity within `speed` (m/s) touch. A contact that closes faster
+    raises an error: apply an impact first. Contacts with a tangential velocity above `speed` slide.
 
     friction: "coulomb", "convex" (with dilation) or "polyhedral" (8 facets); contacts with mu = 0
-    have none. A contact that closes and that no force can move is `Infeasible`, by name. limits:
-    how near (rad or m) a joint's limit acts, None for no limits. `f_ext` and `dissipation` as in
-    `Robot.inverse_dynamics`. Robots with closed loops move in their independent coordinates.
+    are frictionless. A closing contact that no force can move raises `Infeasible` with its name.
+    limits: distance (rad or m) at which a joint limit acts, None for no limits. `f_ext` and
+    `dissipation` as in `Robot.inverse_dynamics`. Robots with closed loops move in their independent
+    coordinates.
     """
     if friction not in LAWS:
         part = "contact_dynamics"
@@ -387,7 +390,7 @@ def contact_dynamics(
 
 
 def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
-    """Return True for a near contact in state 3; one that collides is an error."""
+    """Return True for a near contact in state 3; raise an error for a colliding one."""
     now = state(0.0, float(rate), speed=speed)
     if now is State.COLLIDING:
         problem = f"contact {k} of {contact.successor!r} approaches at {-rate:.3g} m/s"

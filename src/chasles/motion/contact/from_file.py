@@ -1,4 +1,4 @@
-"""Contacts of a robot's file: its collision shapes, planes, pairs, masks and friction."""
+"""Contacts defined by a robot's file: collision shapes, planes, pairs, masks and friction."""
 
 import warnings
 from collections.abc import Iterable, Iterator
@@ -18,10 +18,10 @@ from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, place
 from chasles.motion.steps.slots import meeting
 
 FRICTION = (1.0, 0.005, 0.0001)
-"""Sliding, spinning (m) and rolling (m) of shapes whose file does not say: MuJoCo's defaults."""
+"""Default sliding, torsional (m) and rolling (m) friction of shapes, as in MuJoCo."""
 
 MOST_OWN = 12
-"""Pairs of a robot's own shapes that are compiled into its step, at most."""
+"""Largest number of self-collision pairs that are compiled into the step of a robot."""
 
 
 def file_pairs(
@@ -32,23 +32,23 @@ def file_pairs(
     restitution: float = 0.0,
     own: bool = True,
 ) -> list[Pair]:
-    """Return the pairs of shapes that touch, as the robot's file has them.
+    """Return the contact pairs that the robot's file defines.
 
     Shapes of links touch planes and other shapes of the file, by MuJoCo's rules: masks (contype and
-    conaffinity), excluded pairs, and no contact between a body and its parent. Friction of a pair
-    is the larger of its two shapes.
+    conaffinity), excluded pairs, and no contact between a body and its parent. The friction of a
+    pair is the larger friction of its two shapes.
 
     Parameters
     ----------
     ground : a plane that all collision shapes touch, for files without one, such as URDF.
-    friction : the coefficient of sliding of all pairs; by default that of the file, or 1.
-    restitution : of all pairs.
-    own : let shapes of the robot touch each other.
+    friction : sliding friction coefficient of all pairs. Default: that of the file, or 1.
+    restitution : coefficient of restitution of all pairs.
+    own : enable contact between shapes of the robot.
 
     Warns
     -----
     UserWarning
-        Where pairs have no compiled form, or are too many; those do not touch.
+        If pairs cannot be compiled, or are too many; these pairs do not touch.
     """
     model = robot.model
     shapes = [(s, made) for s in model.source.shapes if s.collides for made in _shape(model, s)]
@@ -108,9 +108,10 @@ def _tell(left: list[tuple[Any, Any]]) -> None:
 
 
 def _law(a: ShapeData, b: ShapeData, friction: float | None, restitution: float) -> Rigid:
-    """Friction of a pair: that of the shape with the higher priority.
+    """Return the contact law of a pair, with the friction of the shape of higher priority.
 
-    With equal ones, the larger of each, in as many directions as one of them has.
+    With equal priorities, each coefficient is the larger of the two, and the number of friction
+    directions is the larger one as well.
     """
     if a.priority != b.priority:
         a = b = max(a, b, key=lambda shape: shape.priority)
@@ -136,14 +137,14 @@ def _moves(model: Model, a: ShapeData, b: ShapeData) -> bool:
 
 
 def _masks(a: ShapeData, b: ShapeData) -> bool:
-    """MuJoCo's rule of masks; shapes without any touch."""
+    """Return True if MuJoCo's mask rule lets two shapes touch; shapes without masks touch."""
     if a.bits is None or b.bits is None:
         return True
     return bool(a.bits[0] & b.bits[1] or b.bits[0] & a.bits[1])
 
 
 def _allowed(model: Model, a: ShapeData, b: ShapeData) -> bool:
-    """Return True unless the file excludes a pair, or one body carries the other."""
+    """Return True unless the file excludes the pair, or one body is the parent of the other."""
     without = {frozenset(pair) for pair in model.source.excluded}
     if frozenset((a.link, b.link)) in without:
         return False
@@ -153,12 +154,12 @@ def _allowed(model: Model, a: ShapeData, b: ShapeData) -> bool:
 
 
 def _key(a: ShapeData, b: ShapeData) -> frozenset[tuple[Any, ...]]:
-    """Two shapes, whatever their friction."""
+    """Return a key of two shapes that ignores their friction."""
     return frozenset((x.link, x.kind, x.size, repr(x.pose), x.file) for x in (a, b))
 
 
 def _any(model: Model, shape: ShapeData) -> Iterator[Any]:
-    """A plane, or the shape of contact of another shape."""
+    """Yield a plane, or the contact shapes of another shape."""
     if shape.kind == "plane":
         yield _plane(shape)
     else:
@@ -171,7 +172,7 @@ def _plane(shape: ShapeData) -> Plane:
 
 
 def _shape(model: Model, shape: ShapeData) -> Iterator[Any]:
-    """The shape of contact of a shape of the file; nothing where there is no such."""
+    """Yield the contact shape of a shape of the file, or nothing if there is none."""
     R, r = np.array(shape.pose.R.rows, dtype=float), np.array([*shape.pose.r], dtype=float)
     size = tuple(map(float, shape.size))
     if shape.kind == "sphere":
@@ -189,7 +190,7 @@ def _shape(model: Model, shape: ShapeData) -> Iterator[Any]:
 
 
 def _box(link: str, size: Iterable[float], R: np.ndarray, r: np.ndarray) -> Box | ConvexMesh:
-    """A box along the axes of its link, or the hull of its corners."""
+    """Return a box along the axes of its link, or the hull of its corners."""
     edges = np.array([*size])
     if np.allclose(np.abs(R).max(axis=0), 1.0, atol=1e-9):
         return Box(link, place(np.abs(R) @ edges), place(r))
@@ -202,7 +203,7 @@ def _hull(link: str, points: np.ndarray, R: np.ndarray, r: np.ndarray) -> Convex
 
 
 def _around(half: np.ndarray) -> np.ndarray:
-    """Points (n, 3) of an ellipsoid with half axes, about equally spaced."""
+    """Return nearly equally spaced points (n, 3) on an ellipsoid with the given half axes."""
     n = 60
     z = 1.0 - (2.0 * np.arange(n) + 1.0) / n
     angle, wide = np.pi * (3.0 - 5.0**0.5) * np.arange(n), np.sqrt(1.0 - z * z)
@@ -210,7 +211,7 @@ def _around(half: np.ndarray) -> np.ndarray:
 
 
 def _mesh(model: Model, shape: ShapeData, R: np.ndarray, r: np.ndarray) -> Iterator[ConvexMesh]:
-    """The hull of a mesh file."""
+    """Yield the convex hull of a mesh file."""
     path = mesh_file(shape.file, model.source.where)
     if path is None:
         warnings.warn(

@@ -1,9 +1,9 @@
-"""Impact of bodies and robots: steps of velocity that impulses cause (Featherstone 2008, 11.7).
+"""Impact of bodies and robots: velocity steps caused by impulses (Featherstone 2008, 11.7).
 
-An impulse is the integral of a force over no time: moment (N m s), then force (N s). It is inertia
-times the step of velocity, whether the inertia is that of a body (I, Eq 11.55), of the handle of an
-articulated body (I^A, the inverse of `operational_inertia_inverse`, Eq 11.56), or of a whole system
-(M, Eq 11.57). Of jointed bodies it is an idealisation: real impacts travel through them.
+An impulse is the integral of a force over an instant: moment (N m s), then force (N s). It equals
+inertia times velocity step for a body (I, Eq 11.55), for the handle of an articulated body (I^A,
+the inverse of `operational_inertia_inverse`, Eq 11.56), and for a whole system (M, Eq 11.57). For
+articulated bodies this is an idealization: real impacts propagate through them.
 """
 
 from collections.abc import Sequence
@@ -28,17 +28,18 @@ Array = Any
 Treatment = Literal["propagated", "simultaneous", "sequential"]
 
 SETTLED, SETTLED_FRICTION = 1e-12, 1e-9
-"""Impacts end where no point approaches by more than this part of the first speed; with friction by
-more than cone programs err."""
+"""Approach speed, relative to the initial speed, below which impacts have ended; with friction,
+larger than the error of cone programs.
+"""
 
 ROUNDS = 100_000
-"""Impacts one after the other, or rounds of them, at most."""
+"""Largest number of sequential impacts, or of rounds of impacts."""
 
 
 class Impact(NamedTuple):
-    """Velocities after, qd (..., nv), and the impulses (..., contacts, 3) that changed them.
+    """Velocities qd (..., nv) after an impact, and its impulses (..., contacts, 3).
 
-    Impulses are those on the successors of the contacts, along the world's axes, in N s.
+    The impulses act on the successors of the contacts, along the world axes, in N s.
     """
 
     qd: np.ndarray
@@ -48,10 +49,11 @@ class Impact(NamedTuple):
 def velocity_step(
     robot: Machine, q: Array, impulse: Array, *, frame: str, axes: Axes = "world", at: At = "frame"
 ) -> np.ndarray:
-    """The step of qd (..., nv) by an impulse (..., 6) on a frame's body (Eq 11.57, 11.58).
+    """Return the step of qd (..., nv) by an impulse (..., 6) on a frame's body (Eq 11.57, 11.58).
 
-    M d(qd) = J' impulse; on the independent coordinates of loops, which stay closed. `axes` and
-    `at` say how the impulse is given, as in `jacobian`; J times the step is that of the frame.
+    M d(qd) = J' impulse, in the independent coordinates of closed loops, which remain closed.
+    `axes` and `at` define the components of the impulse, as in `jacobian`; J times the step is the
+    velocity step of the frame.
     """
     iota = numbers("velocity_step: impulse", impulse, 6)
     J = robot.mechanism.jacobian(q, frame=frame, axes=axes, at=at)
@@ -68,20 +70,20 @@ def impact(
     treatment: Treatment = "propagated",
     distance: float = 1e-9,
 ) -> Impact:
-    """The impact of a robot's bodies: q (..., nq), qd before (..., nv).
+    """Compute the impact of a robot's bodies: q (..., nq), qd before it (..., nv).
 
-    contacts: as `contact_points` gives them at this state, near or not; those with a gap up to
+    contacts: the result of `contact_points` in this state, near or not; contacts with a gap up to
     `distance` (m) and a negative normal velocity collide. law: `Newton`, `Sticking`, `Poisson`,
-    `Stronge` or `Moreau`, which has its own coefficients; those of the contacts are not asked.
+    `Stronge` or `Moreau`. The coefficients of the law are used, not those of the contacts.
 
-    Of several contacts, treatment="simultaneous" is Newton's law without friction at all of them:
-    each separates at least as fast as its restitution says, and is pushed only if no faster; it
-    raises `Infeasible` where that cannot be. With friction that is `Moreau`. "propagated" is the
-    same at the contacts between bodies that approach each other, and again at those that approach
-    then, until none do; without restitution all contacts take part at once. "sequential" is any law
-    at the fastest approaching contact, again and again. They differ: of Newton's cradle of three
-    balls only the third moves after propagated or sequential impacts, all three do after
-    simultaneous ones.
+    With several contacts, treatment="simultaneous" applies Newton's law without friction to all of
+    them: each separates at least as fast as its restitution requires, and has an impulse only if no
+    faster. It raises `Infeasible` if that is impossible. With friction, use `Moreau`. "propagated"
+    applies the same law to the contacts between bodies that approach each other, then to those that
+    approach after that, until none do; without restitution all contacts take part at once.
+    "sequential" applies any law to the fastest approaching contact, repeatedly. The results differ:
+    in Newton's cradle with three balls, only the third moves after propagated or sequential
+    impacts, and all three move after simultaneous ones.
     """
     if treatment not in get_args(Treatment):
         known = " or ".join(map(repr, get_args(Treatment)))
@@ -107,18 +109,18 @@ def impact(
 
 
 def _near(contacts: Sequence[Contact], lead: tuple[int, ...], distance: float) -> np.ndarray:
-    """Return the contacts that touch (..., k), in states of a leading shape."""
+    """Return the mask (..., k) of contacts that touch, for states with a leading shape."""
     gaps = np.stack([np.broadcast_to(c.gap, lead) for c in contacts], axis=-1)
     return np.asarray(gaps <= distance)
 
 
 def _jacobian(mechanism: Mechanism, q: Array, contacts: Sequence[Contact]) -> np.ndarray:
-    """J (..., 3k, nv): velocities of the successors at k contacts, relative, in contact axes."""
+    """Return J (..., 3k, nv) of the relative velocities at k contacts, in contact axes."""
     return np.concatenate([contact_jacobian(mechanism, q, c) for c in contacts], axis=-2)
 
 
 def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.ndarray:
-    """J (..., 3, nv): the successor's velocity at a contact, relative, in contact axes."""
+    """Return J (..., 3, nv) of the successor's relative velocity at a contact, in contact axes."""
     over, under = (
         point_jacobian(mechanism, q, frame, contact.point)
         for frame in (contact.successor, contact.predecessor)
@@ -128,7 +130,7 @@ def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.nda
 
 
 def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Array) -> np.ndarray:
-    """J (..., 3, nv) of a body's point that passes a place (..., 3), along the world's axes."""
+    """Return J (..., 3, nv) of the body point at a position (..., 3), along the world axes."""
     place = np.asarray(point, dtype=float)
     if frame is None:
         return np.zeros((*place.shape, mechanism.model.nv))
@@ -137,11 +139,12 @@ def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Arr
 
 
 Given = tuple[np.ndarray, np.ndarray]
-"""W (..., 3k, 3k) and zeta (..., 3k) of k contacts; or p changes of both: (..., 3k, 3k, p), ..."""
+"""W (..., 3k, 3k) and zeta (..., 3k) of k contacts, or p variations of both: (..., 3k, 3k, p), ...
+"""
 
 
 class _Rounds(NamedTuple):
-    """The treatment of k contacts, and a number (k,) for the two bodies of each."""
+    """Treatment of k contacts, and a number (k,) that identifies the two bodies of each."""
 
     treatment: Treatment
     bodies: np.ndarray
@@ -151,14 +154,14 @@ class _Rounds(NamedTuple):
         return _Rounds(treatment, paired(model, [contact[:2] for contact in contacts]))
 
     def meet(self, law: Any, closing: np.ndarray) -> np.ndarray:
-        """Return the contacts (k,) that take part where some are closing."""
+        """Return the mask (k,) of contacts that take part in an impact of closing contacts."""
         if self.treatment == "simultaneous" or law.restitution == 0.0:
             return np.ones_like(closing)
         return np.isin(self.bodies, self.bodies[closing])
 
 
 def paired(model: Model, frames: Sequence[tuple[str | None, str | None]]) -> np.ndarray:
-    """A number for each pair of frames (k,): the same where their two bodies are."""
+    """Return a number for each pair of frames (k,), equal for pairs of the same two bodies."""
     bodies = [
         frozenset(WORLD if f is None else model.frame(f).body for f in pair) for pair in frames
     ]
@@ -169,7 +172,7 @@ def paired(model: Model, frames: Sequence[tuple[str | None, str | None]]) -> np.
 def _impulses(
     law: Any, rounds: _Rounds, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Impulses (..., 3k), and their changes (..., 3k, p) with those of W and zeta."""
+    """Return impulses (..., 3k), and their changes (..., 3k, p) with those of W and zeta."""
     (W, zeta), (dW, dzeta) = given, changes
     if touching.shape[-1] == 1:
         impulses, changed = _changed(law, given, changes)
@@ -191,7 +194,7 @@ def _impulses(
 def _in_rounds(
     law: Any, rounds: _Rounds, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Impacts of one state at all contacts that meet, until none of those that touch closes."""
+    """Apply impacts to one state in rounds, until no touching contact closes."""
     (W, now), (dW, dnow) = given, changes
     total, changed = np.zeros_like(now), np.zeros_like(dnow)
     solve, part = (_changed, SETTLED_FRICTION) if isinstance(law, Moreau) else (_together, SETTLED)
@@ -214,7 +217,7 @@ def _in_rounds(
 
 
 def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
-    """The impulse of a law, and its change by the law's own derivatives, if there are any."""
+    """Return the impulse of a law, and its variation by the law's derivatives, if requested."""
     impulse, (dW, dzeta) = law.impulse(*read_only(*given)), changes
     if not dzeta.shape[-1]:
         return impulse, np.zeros((*impulse.shape, 0))
@@ -223,7 +226,7 @@ def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, 
 
 
 def _together(law: Newton, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's law at all contacts of one state, by a complementarity problem."""
+    """Apply Newton's law to all contacts of one state, by a complementarity problem."""
     (W, zeta), (dW, dzeta) = given, changes
     normal = zeta[2::3]
     impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)
@@ -241,7 +244,7 @@ def _together(law: Newton, given: Given, changes: Given) -> tuple[np.ndarray, np
 def _sequential(
     law: ImpactLaw, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Impacts one after the other, the fastest approaching contact first."""
+    """Apply impacts one after the other, the fastest approaching contact first."""
     (W, zeta), (dW, dzeta) = given, changes
     shapes, m, (n, p) = (zeta.shape, dzeta.shape), zeta[..., 0].size, dzeta.shape[-2:]
     W, dW = W.reshape(m, n, n), dW.reshape(m, n, n, p)
@@ -266,7 +269,7 @@ def _sequential(
 
 
 def _checked_state(model: Model, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
-    """q and qd as finite floats with one leading shape."""
+    """Return q and qd as finite floats with a common leading shape."""
     given = {"q": numbers("impact: q", q, model.nq), "qd": numbers("impact: qd", qd, model.nv)}
     for name, array in given.items():
         if not np.isfinite(array).all():
@@ -291,15 +294,16 @@ def impact_derivatives(
     treatment: Treatment = "propagated",
     distance: float = 1e-9,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives of the velocities after an impact by q and by qd: (..., nv, nv) each.
+    """Return the derivatives of the velocities after an impact by q and qd: (..., nv, nv) each.
 
-    contact: one, or several with a `treatment`, as in `impact`. With respect to q along
-    `integrate`, as in `derivatives`; of a robot with closed loops with respect to the positions and
-    rates of its independent coordinates, while the loops stay closed: (..., nv, n) each. Points
-    move with the successors and normals stay as they are in the world. Exact for `Sticking`,
-    `Newton` without friction and `Moreau`; the other laws have central differences of their own, to
-    about 1e-9. Where slip changes its kind, or a contact comes or goes, between neighboring impacts
-    there is no derivative. `Sticking` needs a point that can move in all three directions.
+    contact: one contact, or several with a `treatment`, as in `impact`. Derivatives by q are along
+    `integrate`, as in `derivatives`. For a robot with closed loops they are by the positions and
+    rates of its independent coordinates, while the loops stay closed: (..., nv, n) each. Contact
+    points move with the successors, and normals are constant in the world. The derivatives are
+    exact for `Sticking`, `Newton` without friction and `Moreau`; other laws use central
+    differences, accurate to about 1e-9. No derivative exists where slip changes its kind, or
+    where a contact opens or closes, between neighboring impacts. `Sticking` needs a point that can
+    move in all three directions.
     """
     check_law("impact_derivatives: law", law)
     one = [contact] if isinstance(contact, Contact) else contact
@@ -328,7 +332,7 @@ def impact_derivatives(
 
 
 def _response_slopes(inertia: Given, loops: Given, contacts: Given) -> Given:
-    """B = G (G'M G)^-1 G'J' (..., nv, 3k), and its changes: of M, G and J, each with its own."""
+    """Return B = G (G'M G)^-1 G'J' (..., nv, 3k) and its variation, from those of M, G and J."""
     (M, dM), (G, dG), (J, dJ) = inertia, loops, contacts
     Jt, Gt = np.swapaxes(J, -1, -2), np.swapaxes(G, -1, -2)
     H = Gt @ M @ G
@@ -344,7 +348,7 @@ def _response_slopes(inertia: Given, loops: Given, contacts: Given) -> Given:
 
 
 def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> np.ndarray:
-    """The derivative of `contact_jacobian`: (..., 3, nv, nv)."""
+    """Return the derivative of `contact_jacobian`: (..., 3, nv, nv)."""
     moved = point_jacobian(mechanism, q, contact.successor, contact.point)
     over, under = (
         _point_slopes(mechanism, q, frame, contact.point, moved)
@@ -357,7 +361,7 @@ def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> n
 def _point_slopes(
     mechanism: Mechanism, q: np.ndarray, frame: str | None, point: np.ndarray, moved: np.ndarray
 ) -> np.ndarray:
-    """The derivative of `point_jacobian`, at a point with the derivative `moved` (..., 3, nv)."""
+    """Return the derivative of `point_jacobian` at a point with derivative `moved` (..., 3, nv)."""
     if frame is None:
         return np.zeros((*moved.shape, mechanism.model.nv))
     J = mechanism.jacobian(q, frame=frame)

@@ -1,14 +1,15 @@
-"""Active sets: which contacts touch and are held, until something changes, and what they do next.
+"""Active sets: contacts that touch and are held, and their changes.
 
-The procedure of Featherstone 2008, table 11.1: current contacts touch and stay, active ones of them
-are held. `Mode` is for a simulator with friction, in which a held point sticks, slides, or has no
-friction; while a mode lasts its motion follows from equations (1), and at its end impulses (4) and
-the complementarity problem of all that touches (6) say which is next.
+The procedure is that of Featherstone 2008, table 11.1: current contacts touch and stay, and the
+active ones among them are held. `Mode` is for a simulator with friction, in which a held point
+sticks, slides, or is frictionless. While a mode lasts, its motion follows from equations (1). At
+its end, impulses (4) and the complementarity problem of all touching contacts (6) determine the
+next mode.
 
-`Sets` are the same for problems without friction, as functions. A simulator integrates `held`
-(step 1) and looks for `events` (2), goes back to the earliest (3), and then: at a gain it applies
-an impulse, solves the problem of all that touches and takes its `new_sets` (4); at a geometric loss
-it goes on `without` the contact (5); at a negative force it solves the problem again and takes its
+`Sets` are the equivalent for problems without friction, as functions. A simulator integrates `held`
+(step 1), looks for `events` (2) and goes back to the earliest (3). At a gain it applies an impulse,
+solves the problem of all touching contacts and uses its `new_sets` (4). At a geometric loss it
+continues `without` the contact (5). At a negative force it solves the problem again and uses its
 `new_sets` (6). Contacts are numbered as in the problem.
 """
 
@@ -30,50 +31,49 @@ from chasles.motion.laws.friction import coulomb
 Array = Any
 
 ACTS = 1e-9
-"""The part of the largest force, or of the largest free acceleration, that is not zero."""
+"""Fraction of the largest force, or free acceleration, above which a value is nonzero."""
 
 BOUND = 1e-7
-"""The part of the largest force by which a force may be beyond its bound unnoticed: more than the
-complementarity problem errs, so that what was noticed is changed."""
+"""Fraction of the largest force by which a force may exceed its bound without a change of mode. It
+exceeds the error of the complementarity problem."""
 
 DEPENDENT = 1e-9
-"""Singular values up to this part of the largest are of points that others hold already."""
+"""Singular values up to this fraction of the largest are of points that others already hold."""
 
 EDGE = 1e-8
-"""Friction within this part of its bound is at the bound."""
+"""Friction within this fraction of its bound is at the bound."""
 
 SOON = 1e-3
-"""Friction within this part of its bound may be shared otherwise, if points stick together."""
+"""Friction within this fraction of its bound may be redistributed among sticking points."""
 
 SLOW = 1e-5
-"""Velocities up to this (m/s, rad/s) are none. A point that slides no faster sticks or begins to
-slide; one that rebounds no faster, to rise no more than 5e-12 m under gravity, stays."""
+"""Velocities up to this value (m/s, rad/s) count as zero: points no faster stick or begin to slide,
+and rebounds no faster, which rise at most 5e-12 m under gravity, stay."""
 
 FAINT = 1e-3
-"""Speed (m/s) below which slip keeps the direction of the previous step, because the direction of
-zero velocity is undetermined and turns too fast near it. The error of the direction of faster
-slip is the square of the relative speed, times its turn in a step.
-"""
+"""Speed (m/s) below which slip keeps the direction of the previous step, because the direction of a
+vanishing velocity is undetermined and turns too fast. For faster slip, the error of the direction
+is the square of the relative speed, times its rotation in a step."""
 
 SETTLED = 1e-12
-"""Impacts in turn end where no point approaches by more than this part of the first speed."""
+"""Approach speed, relative to the initial speed, below which sequential impacts have ended."""
 
 MOST = 10_000
-"""Impacts in turn, or rounds of them, at one moment of a motion, at most."""
+"""Largest number of sequential impacts, or of rounds of impacts, at one instant of a motion."""
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Return the separation accelerations that are zero, relative to those without forces."""
+    """Return the mask of zero separation accelerations, relative to those without forces."""
     return a <= ACTS * np.max(np.abs(d), initial=0.0)
 
 
 def _acting(forces: np.ndarray) -> np.ndarray:
-    """Return the normal forces that are not zero."""
+    """Return the mask of nonzero normal forces."""
     return forces > ACTS * np.max(forces, initial=0.0)
 
 
 def _spanning(normals: np.ndarray, current: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """The contacts `first`, and others of `current` whose normals these do not span: truth (m,)."""
+    """Return the mask (m,) of `first` and contacts of `current` whose normals these do not span."""
     active = first.copy()
     unit = normals / np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-300)
     for k in np.flatnonzero(current & ~first):
@@ -89,14 +89,15 @@ def _rank(rows: np.ndarray) -> int:
 
 
 class Mode(NamedTuple):
-    """The mode of k points: arrays of truth (k,), and vectors along the world's axes (k, 3).
+    """Mode of k points: masks (k,), and vectors along the world axes (k, 3).
 
-    current: it touches and stays. active: it is held; others have no force. slip: the unit vector
-    along which the body slides over the surface, zero where it does not. forces: those with which
-    the mode began; where points hold each other's place, later ones are the nearest to them.
+    current: the point touches and stays. active: the point is held; others have no force. slip:
+    unit vector along which the body slides over the surface, zero if it does not. forces: the
+    forces at the beginning of the mode; if the forces of points are not unique, later ones are the
+    nearest to these.
 
-    A joint with dry friction is current and active while it rests. While it moves, or all of its
-    friction acts and others hold it, its slip is (0, 0, 1) or (0, 0, -1).
+    A joint with dry friction is current and active while it rests. While it moves, or is held by
+    others at its friction bound, its slip is (0, 0, 1) or (0, 0, -1).
     """
 
     current: np.ndarray
@@ -106,22 +107,22 @@ class Mode(NamedTuple):
 
     @property
     def slides(self) -> np.ndarray:
-        """Return the points that slide: (k,)."""
+        """Mask (k,) of the points that slide."""
         return np.any(self.slip, axis=-1)
 
     def of(self, which: np.ndarray) -> "Mode":
-        """The mode of some of the points."""
+        """Return the mode of selected points."""
         return Mode(*(part[which] for part in self))
 
 
 def apart(points: int) -> Mode:
-    """The mode in which nothing touches."""
+    """Return the mode in which no point touches."""
     none, still = np.zeros((2, points), dtype=bool), np.zeros((2, points, 3))
     return Mode(*none, *still)
 
 
 def heading(mode: Mode, moves: Moves) -> Mode:
-    """The mode with the directions of slip that it has by now."""
+    """Return the mode with its current directions of slip."""
     u, size = _slip(moves, mode)
     ahead = _spread(moves.axes, np.where(mode.slides[:, None], u / size, 0.0))
     return mode._replace(slip=ahead)
@@ -130,9 +131,10 @@ def heading(mode: Mode, moves: Moves) -> Mode:
 def held_forces(
     problem: Problem, axes: np.ndarray, mode: Mode, mu: np.ndarray, drag: np.ndarray
 ) -> np.ndarray:
-    """Forces (k, 3) along the axes of contact that hold k points, as if they could pull.
+    """Return the forces (k, 3), along contact axes, that hold k points as if they could pull.
 
-    A point that slides takes its friction with it (`drags`), so the matrix is not symmetric.
+    The friction of a sliding point depends on its normal force (`drags`), so the matrix is not
+    symmetric.
     """
     slides = mode.slides
     sticks = (mu > 0.0) & ~slides
@@ -149,7 +151,7 @@ def held_forces(
 
 
 def drags(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
-    """Friction (k, 2), along tangents, for a normal force of 1, of points that slide."""
+    """Return the friction (k, 2) of sliding points along the tangents, for a unit normal force."""
     slides = mode.slides
     if not slides.any():
         return np.zeros((len(mu), 2))
@@ -158,10 +160,7 @@ def drags(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
 
 
 def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
-    """Directions of slip (k, 2) along the tangents, and their lengths (k, 1).
-
-    Where slip has turned back its velocity is mirrored, so that the moment of turning can be found.
-    """
+    """Return directions of slip (k, 2) along the tangents, mirrored if reversed; lengths (k, 1)."""
     along = applied(moves.axes, mode.slip)[:, :2]
     u = moves.velocity[:, :2]
     ahead = np.sum(u * along, axis=-1, keepdims=True)
@@ -171,7 +170,7 @@ def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) -> np.ndarray:
-    """The largest acceleration that friction at k points may give each along its tangents: (k,)."""
+    """Return the largest tangential acceleration of each of k points by friction: (k,)."""
     bound = np.repeat(mu * np.maximum(forces[:, 2], 0.0), 3).reshape(-1, 3) * [1.0, 1.0, 0.0]
     most = np.max((np.abs(problem.M) @ bound.ravel()).reshape(-1, 3)[:, :2], axis=-1)
     a = (problem.M @ forces.ravel() + problem.d).reshape(-1, 3)[:, :2]
@@ -181,7 +180,7 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
 
 
 def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
-    """The share of a point's mobility that friction leaves: (k,); 0 at Painleve's paradox."""
+    """Return the part of a point's mobility that friction leaves: (k,); 0 at Painleve's paradox."""
     own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
     pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]
     return pushed
@@ -190,9 +189,9 @@ def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
 def next_mode(
     problem: Problem, moves: Moves, mu: np.ndarray, bound: np.ndarray
 ) -> tuple[Mode, np.ndarray]:
-    """The mode of k points that touch, by Coulomb's law; and its forces along axes of contact.
+    """Return the next mode of k touching points by Coulomb's law, and its forces in contact axes.
 
-    problem: in three directions of each. bound (k,): the friction of joints at rest, infinite of
+    problem: in three directions of each point. bound (k,): friction of joints at rest, infinite for
     contacts. Raises `Infeasible`, `Inconsistent` or `Indeterminate`.
     """
     u = moves.velocity[:, :2]
@@ -227,21 +226,21 @@ def next_mode(
 
 
 def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
-    """Return the points (k,) whose friction is within a part of its bound."""
+    """Return the mask (k,) of points whose friction is within a fraction of its bound."""
     return (mu > 0.0) & (np.linalg.norm(f[:, :2], axis=-1) >= (1.0 - part) * mu * f[:, 2])
 
 
 def _begun(
     f: np.ndarray, way: np.ndarray, mu: np.ndarray, slip: np.ndarray, able: np.ndarray
 ) -> np.ndarray:
-    """Directions of slip (k, 2) with those of points that begin to slide a way (k, 2)."""
+    """Return directions of slip (k, 2), including points that begin to slide along `way` (k, 2)."""
     begins = able & ~np.any(slip, axis=-1) & _at_edge(f, mu, EDGE)
     length = np.where(begins, np.linalg.norm(way, axis=-1), 1.0)
     return np.where(begins[:, None], way / length[:, None], slip)
 
 
 def _spanned(moves: Moves, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Return those of some joints (k,) that cannot move while the active points are held: (k,)."""
+    """Return the mask (k,) of selected joints that cannot move while the active points are held."""
     sticks = mode.active & (mu > 0.0) & ~mode.slides
     rows = np.concatenate([moves.J[mode.active, 2], *np.swapaxes(moves.J[sticks, :2], 0, 1)])
     rows = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-300)
@@ -252,10 +251,7 @@ def _spanned(moves: Moves, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.n
 
 
 def _pulled(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
-    """Return the points (k,) that only pulling would hold: they separate, however slowly.
-
-    By so much that `BOUND` would notice it, of points on a body that hardly resists there.
-    """
+    """Return the mask (k,) of points that only a pulling force would hold, by half of `BOUND`."""
     which = np.flatnonzero(mode.active)
     rows, some, held = 3 * which[:, None] + np.arange(3), moves.of(which), mode.of(which)
     part = replace(problem, T=problem.T[:, rows.ravel()], bias=problem.bias[rows.ravel()])
@@ -267,16 +263,17 @@ def _pulled(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.nd
 
 
 def _spread(axes: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Vectors (k, 2) along the tangents of contacts as vectors (k, 3) of the world."""
+    """Return vectors (k, 2) along contact tangents as vectors (k, 3) in the world."""
     return applied(np.swapaxes(axes[:, :2], 1, 2), u)
 
 
 def impulses(laws: Sequence[Rigid], bodies: np.ndarray, W: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Impulses (3k,) at k points that touch, along their axes of contact, in N s.
+    """Return the impulses (3k,) at k touching points, along their contact axes, in N s.
 
-    By laws of one point in turn, the fastest first. By restitution between bodies that approach
-    each other, at all of their points at once (Moreau 1988), and again between those that approach
-    then; points without restitution take part at once. bodies (k,): a number for the two of each.
+    With `impact` laws, points are treated one at a time, the fastest first. With restitution,
+    impulses act at all points between bodies that approach each other (Moreau 1988), then between
+    those that approach after that; points without restitution take part at once. bodies (k,): a
+    number that identifies the two bodies of each point.
     """
     if any(law.impact is not None for law in laws):
         return _in_turn(laws, W, v)
@@ -315,10 +312,11 @@ def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 class Sets(NamedTuple):
-    """Contacts by number: those that touch and stay, and those of them that are held.
+    """Indices of contacts that touch and stay, and of those among them that are held.
 
-    The normals of `active` contacts are a basis of those of `current` ones, and every contact with
-    a force is active: as long as no force is negative, holding the active contacts is enough.
+    The normals of `active` contacts are a basis of the normals of `current` ones, and every contact
+    with a force is active. As long as no force is negative, it suffices to hold the active
+    contacts.
     """
 
     current: tuple[int, ...]
@@ -326,40 +324,41 @@ class Sets(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that changes the sets: kind "gain", "loss" or "negative force", and the contact."""
+    """Change of the sets: kind "gain", "loss" or "negative force", and the contact."""
 
     kind: str
     contact: int
 
 
 def new_sets(problem: Problem, motion: Motion) -> Sets:
-    """The sets after a problem of touching contacts was solved (steps 4 and 6).
+    """Return the sets after the problem of touching contacts was solved (steps 4 and 6).
 
-    Current are those that do not separate. Active are those with a force, and, where their normals
-    do not span those of all current ones (a degenerate solution), others of no force with them.
+    Current contacts are those that do not separate. Active contacts are those with a force and, if
+    their normals do not span those of all current ones (a degenerate solution), others without
+    force.
     """
     still = _still(motion.separation, problem.d)
     return _sets(problem, still, _acting(motion.forces) & still)
 
 
 def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
-    """The sets after contacts ran off an edge (step 5); others are held in their place."""
+    """Return the sets after contacts slid off an edge (step 5); others are held in their place."""
     numbers = np.arange(len(problem.bias))
     kept = ~np.isin(numbers, list(lost))
     return _sets(problem, *(np.isin(numbers, group) & kept for group in sets))
 
 
 def _sets(problem: Problem, current: np.ndarray, first: np.ndarray) -> Sets:
-    """A basis of the normals of `current` contacts that takes the `first` ones first."""
+    """Return the sets with a basis of the normals of `current` contacts that prefers `first`."""
     basis = _spanning(problem.T.T, first, np.zeros_like(first))
     active = _spanning(problem.T.T, current, basis)
     return Sets(*(tuple(map(int, np.flatnonzero(group))) for group in (current, active)))
 
 
 def held(problem: Problem, sets: Sets) -> Motion:
-    """The motion with the active contacts held as if they could pull, all others ignored (step 1).
+    """Return the motion with active contacts held as if they could pull, others free (step 1).
 
-    The same as that of the whole problem as long as no force is negative.
+    It equals the motion of the whole problem as long as no force is negative.
     """
     active = list(sets.active)
     forces = np.zeros(len(problem.bias))
@@ -376,10 +375,10 @@ def events(
     distance: float = 1e-9,
     speed: float = 1e-9,
 ) -> list[Event]:
-    """List the changes of a problem's contacts, near or touching (step 2).
+    """Return the changes of a problem's contacts, near or touching (step 2).
 
-    A gain is a contact that is not current and collides; a loss is a current one that is farther
-    than `distance`; a negative force is that of an active one. qd: rates of the problem's
+    A gain is a contact that is not current and collides. A loss is a current contact farther than
+    `distance`. A negative force is that of an active contact. qd: rates of the problem's
     coordinates (n,).
     """
     rates = problem.T.T @ np.asarray(qd, dtype=float)

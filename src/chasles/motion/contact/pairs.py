@@ -1,6 +1,6 @@
-"""Pairs of shapes that may touch, each with the law between them; soft ones as part of a step.
+"""Contact pairs of shapes with a contact law; soft contacts as part of a step.
 
-Forces of soft contact, and the states of surfaces, are expressions that a step records.
+Forces of soft contact and states of surfaces are expressions that are traced into a step.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ MEETINGS: list[tuple[Any, Any, Any]] = [
     (Capsule, Box | ConvexMesh, Capsules),
     (Cylinder, Plane | Ground, Standing),
 ]
-"""Bodies on surfaces that touch by other features as they move: one row each."""
+"""Body and surface types whose contact features vary with the motion, one row each."""
 
 
 def _kind(body: Body, surface: Surface) -> Any:
@@ -52,21 +52,21 @@ def _kind(body: Body, surface: Surface) -> Any:
 
 
 def meeting(body: Body, surface: Surface) -> Meeting | None:
-    """The features by which a body touches a surface, if these vary."""
+    """Return the features by which a body touches a surface, or None if they do not vary."""
     kind = _kind(body, surface)
     return None if kind is None else kind(body, surface)
 
 
 @dataclass(frozen=True)
 class Rigid:
-    """Bodies that do not give way: they touch, leave, slide and stick, and collide.
+    """Rigid bodies, which touch, separate, slide, stick and collide.
 
-    friction: Coulomb's coefficient mu, while touching. restitution: e of Newton's law of impact,
-    with the same friction, at all points between bodies that approach each other together, then
-    between those that approach by then: Newton's cradle passes the blow on. impact: a law of one
-    point in its place, which acts at the points in turn. torsion, rolling: friction of spinning and
-    of rolling, in m: the largest moments about the normal and the tangents are these lengths times
-    the normal force. Only the integrator "time-stepping" has them.
+    friction: Coulomb's coefficient mu during contact. restitution: e of Newton's impact law, with
+    the same friction, at all points between bodies that approach each other, then between those
+    that approach after that, so that Newton's cradle propagates the blow. impact: a single-point
+    impact law to use instead, which acts at the points one after the other. torsion, rolling:
+    torsional and rolling friction in m: the largest moments about the normal and the tangents are
+    these lengths times the normal force. Only the integrator "time-stepping" supports them.
     """
 
     friction: float = 0.0
@@ -83,15 +83,15 @@ class Rigid:
 
     @property
     def impact_law(self) -> ImpactLaw:
-        """The law of impact."""
+        """Impact law."""
         return self.impact or Newton(self.restitution, self.friction)
 
 
 @dataclass(frozen=True)
 class Compliant:
-    """Ground that gives way, for the integrator "time-stepping", which is stable at any step.
+    """Compliant ground for the integrator "time-stepping", stable for any step size.
 
-    The normal force is stiffness (d + relaxation ddot) at a depth d, never pulling: stiffness in
+    The normal force at a depth d is stiffness (d + relaxation ddot), never negative: stiffness in
     N/m, relaxation in s. friction, torsion, rolling: as in `Rigid`.
     """
 
@@ -109,10 +109,11 @@ class Compliant:
 
 
 class Spot(NamedTuple):
-    """A point C where a body may touch another, and how it moves past it.
+    """Point C where a body may touch another, and its relative motion.
 
-    axes: two tangents and the normal, from the other body to this one, as rows. gap: their distance
-    (m). rate, slip: velocities of this body at C relative to the other, along normal and tangents.
+    axes: two tangents and the normal, from the other body to this one, as rows. gap: the distance
+    (m). rate, slip: velocities of this body at C relative to the other, along the normal and the
+    tangents.
     """
 
     point: np.ndarray
@@ -124,10 +125,10 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True)
 class Pair:
-    """A body that may touch a surface, and the law between them.
+    """Body that may touch a surface, and the contact law between them.
 
-    Each point of the body (`body.balls()`) is a contact of its own, in the order of the pairs; of
-    rigid bodies that touch by other points as they move, the pair is one.
+    Each point of the body (`body.balls()`) is a separate contact, in the order of the pairs. If the
+    contact points of rigid bodies vary with the motion, the pair is one contact.
     """
 
     body: Body
@@ -160,7 +161,7 @@ class Pair:
 
     @property
     def traced(self) -> bool:
-        """Return True if its points stay the same balls, on a surface with a closed form."""
+        """True if the contact points are fixed balls on a surface with a closed form."""
         if isinstance(self.surface, Cylinder | ConvexMesh):
             return False
         flat = isinstance(self.surface, Plane | Ground) and not isinstance(self.body, Cylinder)
@@ -168,26 +169,26 @@ class Pair:
 
     @property
     def round(self) -> bool:
-        """Return True for a capsule on a sphere or capsule, which time stepping alone has."""
+        """True for a capsule on a sphere or capsule, which only time stepping supports."""
         return isinstance(self.body, Capsule) and isinstance(self.surface, Sphere | Capsule)
 
     @property
     def varies(self) -> bool:
-        """Return True if rigid bodies touch by other points as they move."""
+        """True if the contact points of rigid bodies vary with the motion."""
         return _kind(self.body, self.surface) is not None
 
     @property
     def frames(self) -> tuple[str | None, str | None]:
-        """The frames that carry the body and the surface; None: the world."""
+        """Frames of the body and the surface; None is the world."""
         return self.body.frame, self.surface.frame
 
     @property
     def points(self) -> int:
-        """The number of contacts; 1 where these vary: all of them together."""
+        """Number of contacts; 1 if they vary, for all of them together."""
         return 1 if self.varies else len(self.body.balls())
 
     def spots(self, over: Carrier, under: Carrier) -> list[Spot]:
-        """The spots where they may touch; tangents turn with the frame of the surface."""
+        """Return the points of possible contact; tangents rotate with the frame of the surface."""
         assert not isinstance(self.surface, Cylinder | ConvexMesh), "refused above"
         found = []
         for at, radius in self.body.balls():
@@ -201,7 +202,7 @@ class Pair:
 
 
 def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
-    """The pairs that a function is given, whatever holds them; None is none."""
+    """Return the given contact pairs as a tuple; None gives an empty one."""
     try:
         return () if contacts is None else tuple(contacts)
     except TypeError:
@@ -213,7 +214,7 @@ def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
 
 
 class Pressed(NamedTuple):
-    """Spots, forces along their axes, rates of the states, and where there may be a force."""
+    """Contact points, forces along their axes, rates of states, and masks of possible forces."""
 
     spots: list[Spot]
     forces: list[list[Number]]
@@ -223,7 +224,7 @@ class Pressed(NamedTuple):
 
 @dataclass(frozen=True)
 class Contacts:
-    """All pairs of a robot, on expressions."""
+    """All contact pairs of a robot, on expressions."""
 
     model: Model
     pairs: tuple[Pair, ...]
@@ -240,34 +241,34 @@ class Contacts:
 
     @cached_property
     def frames(self) -> tuple[str, ...]:
-        """The frames that feel forces."""
+        """Frames on which contact forces act."""
         return tuple(sorted({f for pair in self.pairs for f in pair.frames if f is not None}))
 
     @property
     def keys(self) -> tuple[WrenchKey, ...]:
-        """Keys of their wrenches: along the world's axes, about their origins."""
+        """Keys of the wrenches on these frames: along the world axes, about the frame origins."""
         return tuple(WrenchKey(frame) for frame in self.frames)
 
     @cached_property
     def laws(self) -> list[SoftContact]:
-        """The law of every spot."""
+        """Contact law of every point."""
         laws = [pair.law for pair in self.pairs for _ in range(pair.points)]
         return [law for law in laws if isinstance(law, SoftContact)]
 
     @property
     def states(self) -> int:
-        """The number of states, those of each spot in turn."""
+        """Number of states of all points."""
         return sum(law.states for law in self.laws)
 
     def spots(self, arena: Arena, q: Numbers, qd: Numbers) -> list[Spot]:
-        """All spots at a state of the robot."""
+        """Return all contact points in a state of the robot."""
         motions = self._motions(arena, q, qd)
         return [s for p in self.pairs for s in p.spots(*(motions[f] for f in p.frames))]
 
     def pressed(
         self, arena: Arena, q: Numbers, qd: Numbers, state: Numbers, touching: Numbers | None = None
     ) -> Pressed:
-        """The response to a state; touching: as at the beginning of a step, by default as it is."""
+        """Return the response to a state; touching: contact mask, by default the current one."""
         spots, states = self.spots(arena, q, qd), self.split(state)
         parts = list(zip(self.laws, spots, states, strict=True))
         if touching is None:
@@ -280,7 +281,7 @@ class Contacts:
         return Pressed(spots, [forces for forces, _ in found], rates, list(touching))
 
     def wrenches(self, arena: Arena, q: Numbers, found: Pressed) -> dict[str, list[Number]]:
-        """Six numbers for each of `frames`, by the name that a program has for them."""
+        """Return the wrench (6 entries) on each of `frames`, by its input name in a program."""
         motions = self._motions(arena, q, [0.0] * self.model.nv)
         total = {frame: np.zeros(6) for frame in self.frames}
         sides = [pair.frames for pair in self.pairs for _ in range(pair.points)]
@@ -293,26 +294,26 @@ class Contacts:
         return {f"f_ext[{frame!r}]": wrench.tolist() for frame, wrench in total.items()}
 
     def forces(self, found: Pressed) -> list[np.ndarray]:
-        """The force on the body at every spot, along the world's axes (N)."""
+        """Return the force on the body at every point, along the world axes (N)."""
         return [f @ spot.axes for f, spot in zip(found.forces, found.spots, strict=True)]
 
     def advanced(
         self, arena: Arena, state: Numbers, found: Pressed, q: Numbers, h: float
     ) -> list[Number]:
-        """The states after a step of h seconds that ends at q, under the forces at its start."""
+        """Return the states after a step of h seconds that ends at q, under the initial forces."""
         ended = self._ended(arena, state, found, q)
         return [z for law, part, f, gap in ended for z in law.advanced(part, f, gap, h)]
 
     def settled(self, arena: Arena, state: Numbers, found: Pressed, q: Numbers) -> list[Number]:
-        """Integrated states, made exact at q, under the forces there."""
+        """Return integrated states, made exact at q under the forces there."""
         ended = self._ended(arena, state, found, q)
         return [z for law, part, f, gap in ended for z in law.settled(part, f, gap)]
 
     def program(self, h: float) -> Program:
-        """A program of q, qd and the states: forces (points, 3) along the world's axes, gaps
-        (points,), and the states after h seconds without motion.
+        """Return the program of forces, gaps and the states after h seconds without motion.
 
-        All that a step knows of its contacts is in it, so its hash names them.
+        Inputs are q, qd and the states; forces (points, 3) are along the world axes, gaps
+        (points,). The program contains all contact data of a step, so its hash identifies them.
         """
         arena, points = Arena(RULES), len(self.laws)
         sizes = {"q": self.model.nq, "qd": self.model.nv, "states": self.states}
@@ -327,7 +328,7 @@ class Contacts:
         return Program.from_outputs("contacts", inputs, outputs)
 
     def split(self, state: Numbers) -> list[Numbers]:
-        """The states of every spot."""
+        """Return the states of each point."""
         parts, start = [], 0
         for law in self.laws:
             parts.append(state[start : start + law.states])

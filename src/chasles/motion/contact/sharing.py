@@ -1,9 +1,9 @@
-"""Forces of one motion that several points of contact can share, and the safest of them.
+"""Distribution of contact forces that is not determined by the motion: the safest one.
 
-Points that hold each other's place press and pull against each other as they like: two points of
-one body that stick may be clamped along the line between them. Coulomb's law does not say how much.
-The nearer to its cone's edge one of them is taken, the sooner it slides; so a motion goes on with
-the forces that are farthest within all cones.
+Points that hold each other in place may press or pull against each other arbitrarily: two sticking
+points of one body may be clamped along the line between them. Coulomb's law does not determine
+these forces. The closer a point is to the edge of its cone, the sooner it slides. Therefore a
+motion continues with the forces that are farthest inside all cones.
 """
 
 import numpy as np
@@ -12,19 +12,21 @@ from chasles.errors import ConvergenceError
 from chasles.motion.solvers import Cone, Infeasible, cones_program
 
 DEPENDENT = 1e-9
-"""Singular values up to this part of the largest are of forces that move nothing."""
+"""Singular values up to this fraction of the largest belong to forces without effect on the motion.
+"""
 
 ROOM = 1e-6
-"""The part of the largest force that is room within a cone."""
+"""Smallest margin within a cone that counts, as a fraction of the largest force."""
 
 
 def safest(
     T: np.ndarray, f: np.ndarray, mu: np.ndarray, slip: np.ndarray, acts: np.ndarray
 ) -> np.ndarray:
-    """Forces (k, 3) with the effect T f of given ones, farthest within their bounds.
+    """Return the forces (k, 3) with the same effect T f that are farthest inside their bounds.
 
-    T (n, 3k). slip (k, 2): the direction of points that slide, zero of those that stick where mu is
-    positive. acts (k,): which points have a force. The given ones where others have no more room.
+    T (n, 3k). slip (k, 2): direction of sliding points; zero for points that stick where mu is
+    positive. acts (k,): mask of points with a force. The given forces are returned if no others
+    have a larger margin.
     """
     sticks = acts & (mu > 0.0) & ~np.any(slip, axis=-1)
     D, rows = _columns(mu, slip, acts, sticks)
@@ -34,7 +36,7 @@ def safest(
         return f
     n, y = N.shape[1], x / size
     least = np.append(np.zeros(n), -1.0)
-    cones = [Cone(least[None], np.ones(1), True)]  # room is at most the largest force
+    cones = [Cone(least[None], np.ones(1), True)]  # the margin is at most the largest force
     for i in np.flatnonzero(acts):
         own = np.flatnonzero(rows // 3 == i)
         part, given = np.column_stack([N[own], np.zeros(len(own))]), y[own]
@@ -55,8 +57,10 @@ def safest(
 def _columns(
     mu: np.ndarray, slip: np.ndarray, acts: np.ndarray, sticks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The forces (3k, m) of independent numbers, friction of sliding points with their normals; and
-    the rows (m,) of f where these stand."""
+    """Return the map (3k, m) from independent forces to all forces, and their rows (m,) in f.
+
+    The friction of sliding points is included in the columns of their normal forces.
+    """
     rows = np.flatnonzero(np.column_stack([sticks, sticks, acts]))
     D, normals = np.eye(3 * len(mu)), 2 + 3 * np.arange(len(mu))
     D[normals - 2, normals], D[normals - 1, normals] = (-mu[:, None] * slip).T
@@ -64,7 +68,7 @@ def _columns(
 
 
 def _unfelt(B: np.ndarray) -> np.ndarray:
-    """A basis (m, r) of the x with B x = 0."""
+    """Return a basis (m, r) of the null space of B."""
     _, values, rows = np.linalg.svd(B)
     rank = int(np.sum(values > DEPENDENT * np.max(values, initial=0.0)))
     found: np.ndarray = rows[rank:].T

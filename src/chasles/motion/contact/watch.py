@@ -1,11 +1,11 @@
-"""Watch over soft contact, which tells whether steps are short enough for the ground.
+"""Watch of soft contact, which detects step sizes that are too large for the ground.
 
-Where steps are too long for the stiffness or the damping of the ground, the force of one step
-throws a touching point back at full speed, and that of the next throws it back again: the motion is
-that of the steps, not of the ground. So a watch counts, for each point, how often its velocity
-reverses between the ends of a step in which it touches. A contact that lasts for three steps or
-more, and an oscillation with six steps or more a period, stay below the limit. What motors do does
-not matter: they cannot reverse the velocity of a foot in every other step.
+If steps are too long for the stiffness or the damping of the ground, the force of one step throws a
+touching point back at full speed, and the force of the next step throws it back again: the motion
+is an artifact of the steps. Therefore a watch counts, for each point, how often its velocity
+reverses between the ends of a step in which it touches. A contact that lasts three steps or more,
+and an oscillation with six steps or more per period, stay below the limit. Motors do not matter:
+they cannot reverse the velocity of a foot in every other step.
 
 Everything is written in operations that floats, arrays of floats and symbols share.
 """
@@ -21,29 +21,31 @@ from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximu
 Values = Sequence[Value] | np.ndarray
 
 REVERSED = 0.4
-"""v0 and v1, at both ends of a step, are reversed if -v0 . v1 is more than this part of the mean of
-their squares: 1 for a full reversal, less than 0.4 where one is more than 4.8 times the other."""
+"""Threshold of reversal: v0 and v1, at both ends of a step, are reversed if -v0 . v1 exceeds this
+fraction of the mean of their squares. The fraction is 1 for a full reversal, and less than 0.4 if
+one is more than 4.8 times the other.
+"""
 
 SLOW, FAST = 98.1, 981.0
-"""Accelerations (m/s^2). A point slower than SLOW dt rattles at rest. One that is thrown back four
-times as fast as it came, and as FAST dt, counts as MANY reversals."""
+"""Accelerations (m/s^2). A point slower than SLOW dt rattles at rest. A point that is thrown back
+four times as fast as it came, and faster than FAST dt, counts as MANY reversals.
+"""
 
 FADING, MANY = 0.9, 4.0
-"""A reversal counts for about ten steps in which its point touches; so many of them are too many:
-more than 40 % of these steps."""
+"""A reversal counts for about ten steps in which its point touches. MANY of them are too many: more
+than 40 % of these steps.
+"""
 
 LEVEL = 3
-"""From here to whoever calls `robot.simulate` or `robot.rollout`."""
+"""Number of stack levels from here to the caller of `robot.simulate` or `robot.rollout`."""
 
 
 LATCHED = 1000.0
-"""From there on a count is of the steps since there were too many reversals."""
+"""Counts above this value are the numbers of steps since there were too many reversals."""
 
 
 def size(points: int) -> int:
-    """Return the number of values that a watch stores: for each point its velocity, its contact
-    flag and its reversals.
-    """
+    """Return the number of values that a watch stores: velocity and reversal count per point."""
     return 2 * points
 
 
@@ -52,8 +54,8 @@ def watched(
 ) -> list[Value]:
     """Return the updated watch after a state, h seconds before the next.
 
-    velocities: of the points (m/s), three numbers each, of which one remembers the sum: whatever
-    reverses them reverses it. normal: forces (N).
+    velocities: velocities of the points (m/s), three numbers each; the watch stores their sum,
+    which reverses when they do. normal: normal forces (N).
     """
     slow, fast = (SLOW * h) ** 2, (FAST * h) ** 2
     seen: list[Value] = []
@@ -71,13 +73,13 @@ def watched(
 
 
 def first_unstable(watch: Any, steps: int) -> Any:
-    """The first suspicious step of each member after a number of steps, -1 where there is none."""
+    """Return the first suspicious step of each member after some steps, -1 if there is none."""
     age = (watch[..., 1::2].max(-1, keepdims=True) - LATCHED).clip(0.0).astype(int)
     return ((steps - age) * (age > 0) - (age == 0)).reshape(watch.shape[:-1])
 
 
 def told(function: str, run: Any) -> Any:
-    """A motion, with a warning where it is unstable and its numbers are here, not on a GPU."""
+    """Return a motion, with a warning if it is unstable and its arrays are not on a GPU."""
     unstable = run.unstable
     if isinstance(unstable, np.ndarray) and (unstable >= 0).any():
         found = unstable[unstable >= 0]

@@ -1,1 +1,1 @@
-"""Steps in a row: in machine code, or one by one with events and rigid contact."""
+"""Drivers that take many steps: compiled, or one by one with events and rigid contact."""

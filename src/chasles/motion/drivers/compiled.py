@@ -1,4 +1,4 @@
-"""Motions in machine code: arrays checked, the step compiled, the loop run."""
+"""Compiled motions: check the arrays, compile the step, run the loop."""
 
 import math
 from collections.abc import Callable, Collection
@@ -37,12 +37,12 @@ from chasles.motion.steps.traced import (
 )
 
 DONE, WATCH = "compiled steps", "watch"
-"""State of a compiled motion between parts: steps completed, and the watch of its contacts."""
+"""Names of data kept between parts of a motion: completed steps and the contact watch."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides a step's code."""
+    """Key that determines the code of a step."""
 
     source: Description
     mimic: bool
@@ -81,7 +81,7 @@ class Course:
 
 
 class Rollout:
-    """The compiled step of a robot; parameters: how many the controller takes."""
+    """Compiled step of a robot; parameters: number of parameters of the controller."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Rollout:
         self._adjoints: dict[tuple[str, ...], Any] = {}
 
     def _loop(self, *target: str, watch: bool = False) -> Any:
-        """The step of a backend in a type of numbers, repeated; watch: contacts are watched."""
+        """Return the repeated step for a backend and number type; watch: monitor the contacts."""
         key = (*target, WATCH) if watch else target
         if key not in self._loops:
             recipe = (self.recipe, WATCH) if watch else self.recipe
@@ -142,7 +142,7 @@ class Rollout:
         )
 
     def __call__(self, course: Course) -> Trajectory:
-        """The motion."""
+        """Return the motion."""
         place, dt, steps = self._place(course), course.dt, course.steps
         every, done, total = course.every, course.done, course.total or steps
         if not backends.takes_numpy(place.backend):
@@ -182,14 +182,14 @@ class Rollout:
         return replace(kept, unstable=unstable, act=along[-1] if "act" in self._sizes else None)
 
     def _watch(self, place: Place, course: Course, lead: tuple[int, ...]) -> Any:
-        """Return the watch of the contacts before the first step, (count, size)."""
+        """Return the contact watch before the first step, (count, size)."""
         assert self.contacts is not None
         shape = (math.prod(lead), watching.size(len(self.contacts.laws)))
         before = np.zeros(shape) if course.watch is None else course.watch.reshape(shape).copy()
         return place.sent(before) if isinstance(before, np.ndarray) else before
 
     def pullback(self, course: Course, covectors: Any) -> RolloutGradient:
-        """Covectors of the states that the motion keeps, pulled back (`Robot.rollout_pullback`)."""
+        """Pull covectors of the recorded states back to the inputs (`Robot.rollout_pullback`)."""
         given = (course.q, course.qd, course.tau, course.contact_states, course.parameters)
         refuse("rollout_pullback", *given, course.ctrl, course.act)
         check_holonomic(self.model)
@@ -225,7 +225,7 @@ class Rollout:
         )
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
-        """The step backward, repeated; along: inputs that differ from step to step."""
+        """Return the repeated adjoint step; along: inputs that differ from step to step."""
         if along not in self._adjoints:
             kernel = compiled_kernel(
                 ("adjoint", self.recipe, along),
@@ -236,7 +236,7 @@ class Rollout:
         return self._adjoints[along]
 
     def _place(self, course: Course) -> Place:
-        """All arguments, checked, where they are."""
+        """Check all arguments and return them with their location."""
         surfaces, given = self._sizes.get("contact_states", 0), course.contact_states
         if given is not None and not surfaces:
             problem = "contact_states was given, but no contact has internal state"
@@ -255,8 +255,7 @@ class Rollout:
         return place_of(course.function, variables, list(arguments.values()))
 
     def _start(self, place: Place, course: Course) -> tuple[tuple[int, ...], list[Any], list[Any]]:
-        """The shape of the batch, its states (count, size), and the step's other inputs (count or
-        1, steps or 1, size)."""
+        """Return the batch shape, states (count, size), inputs (count or 1, steps or 1, size)."""
         m, steps, given = self.parameters, course.steps, place.given
         names = (*self._sizes, "parameters") if m else tuple(self._sizes)
         lead = leading_shape(place.function, **{name: given[name] for name in names})
@@ -276,7 +275,7 @@ class Rollout:
         return lead, states, controls
 
     def _touched(self, place: Place, records: list[Any], threads: int | None) -> Touching | None:
-        """Forces and gaps of the states that are kept."""
+        """Return the contact forces and gaps at the recorded states."""
         if self._touching is None:
             return None
         found, target = self._touching, (place.backend, place.dtype)
@@ -291,7 +290,7 @@ class Rollout:
 
 
 def check_threads(course: Course) -> None:
-    """Refuse threads= on a GPU."""
+    """Raise an error if threads= was given on a GPU."""
     if course.threads is not None:
         problem = "threads= applies only to the CPU"
         remedy = "omit it on a GPU"
@@ -301,7 +300,7 @@ def check_threads(course: Course) -> None:
 def compiled_kernel(
     recipe: object, trace: Callable[[], Program], backend: str = "llvm", dtype: str = "float64"
 ) -> Any:
-    """The kernel of a recipe, whose program is traced where it is not known."""
+    """Return the kernel of a recipe, and trace its program if it is not cached."""
     with COMPILING:
         known = backends.known(recipe, trace, backend, dtype)
         return known or backends.compile(trace(), backend, dtype, recipe)
@@ -318,7 +317,7 @@ def prepared(
     *,
     again: bool = False,
 ) -> Rollout:
-    """A compiled step, kept for the next call; again: the controller may have changed, trace it."""
+    """Return a compiled step from the cache, or a new one; again: always trace the controller."""
     known_law = callable(control) or isinstance(control, Controls)
     control = control if known_law else None
     count = checked_parameters(parameters, control)
@@ -330,7 +329,7 @@ def prepared(
         if key in known and not again:
             found: Rollout = known[key]
             return found
-    except (TypeError, ValueError):  # without hash
+    except (TypeError, ValueError):  # not hashable
         key = None
     with COMPILING:
         touch = None if pairs is None else Contacts(robot.model, pairs)
@@ -344,7 +343,7 @@ def prepared(
 def checked_steps(
     dt: Any, steps: Any, every: Any, start: Any, threads: Any, function: str = "rollout"
 ) -> tuple[float, int, int, float, int | None]:
-    """dt in s, steps, every, start in s and threads; an error says what is wrong with one."""
+    """Return dt (s), steps, every, start (s) and threads, each checked."""
     counts = (
         checked_count(f"{function}: steps", steps),
         checked_count(f"{function}: every", every),
@@ -364,13 +363,13 @@ def checked_steps(
 
 
 def kept_steps(steps: int, every: int) -> np.ndarray:
-    """The numbers of the steps after which a state is kept; 0 is the start."""
+    """Return the numbers of the steps after which states are recorded; 0 is the start."""
     numbers = np.arange(0, steps + 1, every)
     return numbers if numbers[-1] == steps else np.append(numbers, steps)
 
 
 def check_given(course: Course, states: Collection[str], rows: Collection[str]) -> None:
-    """Refuse activations and controls that nothing takes."""
+    """Raise an error for activations or controls that no actuator uses."""
     for name, known in (("act", states), ("ctrl", rows)):
         if getattr(course, name) is not None and name not in known:
             problem = f"{name} was given, but no actuator takes it"
@@ -378,7 +377,7 @@ def check_given(course: Course, states: Collection[str], rows: Collection[str]) 
 
 
 def given_rows(place: Place, lead: tuple[int, ...], steps: int, nv: int, name: str = "tau") -> Any:
-    """Joint forces or controls as (count or 1, steps or 1, size)."""
+    """Return joint torques or controls with shape (count or 1, steps or 1, size)."""
     array = place.given[name]
     if array is None:
         return place.sent(np.zeros((1, 1, nv)))

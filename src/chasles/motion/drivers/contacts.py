@@ -1,7 +1,7 @@
-"""Contacts of a simulation: all places where rigid bodies may touch, and soft surfaces.
+"""Contacts of a simulation: all points where rigid bodies may touch, and soft surfaces.
 
-The states of soft surfaces stand behind q, as entries with rates of their own; behind them one
-number for each point says whether it touched when the step began.
+The states of soft surfaces are appended to q, with their own rates. They are followed by one number
+per point, which is 1 if the point was in contact at the beginning of the step.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,20 +41,21 @@ from chasles.motion.steps.integrators import INTEGRATORS, Table
 from chasles.motion.steps.system import Advance, State
 
 ROUNDED = 1e-12
-"""Relative size below which the difference of two velocities is zero."""
+"""Relative size below which the difference of two velocities is treated as zero."""
 
 
 class Varying:
-    """The pairs of features of two bodies, as points of contact of a robot in one state."""
+    """Feature pairs of two bodies, as contact points of a robot in a single state."""
 
     def __init__(self, mechanism: Mechanism, pair: Pair, features: Meeting) -> None:
         self._mechanism, self._frames, self._features = mechanism, pair.frames, features
         self.size = features.size
 
     def __call__(self, at: State, held: np.ndarray, alone: bool) -> Moves:
-        """Gaps of all pairs, infinite where others are nearer, and motion of those that count.
+        """Return the gaps of all feature pairs, and the motion of the relevant ones.
 
-        alone: only those that are held count, and room is not asked.
+        Gaps are infinite where other features are nearer. alone: evaluate only the held pairs, and
+        skip gaps and room.
         """
         here, (_, q, qd) = self._mechanism.at(at.t), at
         over, under = (carrier(here, q, qd, frame) for frame in self._frames)
@@ -74,11 +75,11 @@ class Varying:
 
 
 class Slots:
-    """All places where a robot may touch, numbered; row (slots,) says to which row each belongs.
+    """All numbered places (slots) where a robot may touch; row (slots,) maps each slot to its row.
 
-    A row is a point of a body, a pair whose points vary, a joint limit, or a joint with dry
-    friction; these come last. bodies (slots,): the same number for places between the same two
-    bodies. bound (slots,): the dry friction of joints (N m or N), infinite of others.
+    A row is a point of a body, a pair with varying points, a joint limit, or a joint with dry
+    friction; the latter come last. bodies (slots,): equal numbers for slots between the same two
+    bodies. bound (slots,): dry friction of joints (N m or N), infinite for other slots.
     """
 
     def __init__(
@@ -117,8 +118,10 @@ class Slots:
         self.bodies: Any = np.append(numbers, stops).astype(int)[self.row]
 
     def __call__(self, at: State, held: np.ndarray, alone: bool = False) -> Moves:
-        """Return positions and velocities of the points at a time; held (slots,): those that are
-        always evaluated, and exclusively for features that vary.
+        """Return positions and velocities of the points in a state.
+
+        held (slots,): slots that are always evaluated; with `alone`, varying features evaluate no
+        others.
         """
         parts, start = [self._points(*at)] if self._balls else [], self._balls
         for one in self._varying:
@@ -131,13 +134,13 @@ class Slots:
         return Moves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def onto(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
-        """q with the gaps of some slots closed, in which joints at rest among them stay."""
+        """Return q with gaps of selected slots closed; joints at rest among them do not move."""
         shift = self._shift(at, moves.J[which, 2], moves.gap[which])
         shift[self.freedoms(which)] = 0.0
         return self._mechanism.integrate(at.q, shift)
 
     def stopped(self, at: State, moves: Moves, rows: np.ndarray) -> np.ndarray:
-        """qd without velocities in some directions, truth (slots, 3)."""
+        """Return qd without velocities in the directions of the mask rows (slots, 3)."""
         shift = self._shift(at, moves.J[rows], moves.velocity[rows])
         qd = at.qd + shift
         qd[np.abs(qd) <= ROUNDED * np.abs(shift)] = 0.0
@@ -145,22 +148,22 @@ class Slots:
         return qd
 
     def freedoms(self, which: np.ndarray) -> np.ndarray:
-        """The velocities, by number, of joints with dry friction among some slots (slots,)."""
+        """Return the velocity indices of joints with dry friction among selected slots (slots,)."""
         return self.resting.freedom[which[np.isfinite(self.bound)]]
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
-        """A state after a step in which closing loops has moved no joint that is held."""
+        """Return a state after a step in which closing the loops has not moved any held joint."""
         if not self._mechanism.rows:
             return at
         return self.resting.kept(at, start, held[np.isfinite(self.bound)])
 
     def _shift(self, at: State, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
-        """The step d of least d'M d with J d = -excess."""
+        """Return the step d of least d'M d with J d = -excess."""
         B = response(self._mechanism.at(at.t), at.q, J.T)
         return B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
 
     def seen(self, moves: Moves, forces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Forces (contacts, 3), along the world's axes, and gaps (contacts,) of rows."""
+        """Return the forces (contacts, 3), along the world axes, and the gaps (contacts,)."""
         found, gaps = np.zeros((len(self.names), 3)), np.full(len(self.names), np.inf)
         turned = np.swapaxes(moves.axes, 1, 2) @ forces[:, :, None]
         np.add.at(found, self.row, turned[..., 0])
@@ -168,17 +171,17 @@ class Slots:
         return found[: self.contacts], gaps[: self.contacts]
 
     def rows(self, which: np.ndarray) -> np.ndarray:
-        """Return the rows of the slots that are true in `which` (slots,): (rows,)."""
+        """Return the mask (rows,) of rows that have a slot selected by `which` (slots,)."""
         return np.bincount(self.row[which], minlength=len(self.names)) > 0
 
     def named(self, which: np.ndarray) -> str:
-        """The names of some slots, by number."""
+        """Return the names of the selected slots, separated by commas."""
         return ", ".join(dict.fromkeys(self.names[k] for k in self.row[which]))
 
     def told(
         self, at: State, hits: np.ndarray, old: Mode, new: Mode, late: np.ndarray
     ) -> list[Occurrence]:
-        """The changes at contacts, by name; late (slots,): how long each takes to come to rest."""
+        """Return the contact changes by name; late (slots,): time until a point comes to rest."""
         (was, slid), (current, slides) = (
             (self.rows(mode.current), self.rows(mode.slides)) for mode in (old, new)
         )
@@ -199,7 +202,7 @@ class Slots:
 
     @contextmanager
     def said(self, t: float, which: np.ndarray) -> Iterator[None]:
-        """Return the time and place of a problem without a solution."""
+        """Add the time and place to the error of a contact problem without a solution."""
         try:
             yield
         except (Infeasible, NoUniqueMotion, ConvergenceError) as error:
@@ -207,7 +210,7 @@ class Slots:
 
 
 def _names(pair: Pair) -> list[str]:
-    """A name for each row of a pair."""
+    """Return a name for each row of a pair."""
     other = "" if pair.surface.frame is None else f" on {pair.surface.frame}"
     body = pair.body.frame or "world"
     return [f"{body}{f'[{k}]' if pair.points > 1 else ''}{other}" for k in range(pair.points)]
@@ -220,7 +223,7 @@ def check_rigid(
     advance: Advance,
     stabilization: float | None,
 ) -> None:
-    """Refuse what rigid contact does not go with."""
+    """Raise an error for options that rigid contact does not support."""
     for pair in contacts:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid):
             problem = (
@@ -248,7 +251,7 @@ def check_rigid(
 
 
 def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touching:
-    """Forces and gaps of the states of a trajectory, if there are none too."""
+    """Return the contact forces and gaps at the states of a trajectory, which may have none."""
     forces, gaps = zip(*kept, strict=True) if kept else ((), ())
     n = len(kept)
     return Touching(
@@ -257,7 +260,7 @@ def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touch
 
 
 def seen(event: Event, n: int) -> Event:
-    """An event of the first n numbers of q, without what stands behind them."""
+    """Return an event of the first n entries of q, without the states appended to them."""
 
     def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
         return event.function(t, q[:n], qd)
@@ -274,10 +277,11 @@ def seen(event: Event, n: int) -> Event:
 
 
 class Surfaces:
-    """The soft contacts of a robot.
+    """Soft contacts of a robot.
 
-    In a step of fixed length points touch as at its beginning: an implicit step may have no
-    solution at a jump of force. An adaptive method must see the jump, to come near enough to it.
+    In a step of fixed size, each point keeps the contact status that it had at the beginning of the
+    step, because an implicit step may have no solution at a force discontinuity. An adaptive method
+    must see the discontinuity, so that it can reduce the step size there.
     """
 
     def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], integrator: str) -> None:
@@ -296,7 +300,7 @@ class Surfaces:
         )
 
     def begin(self, q: np.ndarray, qd: np.ndarray, states: Array) -> np.ndarray:
-        """q with the states behind it, (..., nq + size)."""
+        """Return q with the contact states appended, (..., nq + size)."""
         given = np.zeros(self.states) if states is None else states
         found = numbers("simulate: contact_states", given, self.states).astype(float)
         if not np.isfinite(found).all():
@@ -314,7 +318,7 @@ class Surfaces:
         return whole
 
     def beginning(self, begin: Begin) -> Begin:
-        """The same for positions with the states behind them."""
+        """Return the begin function for positions with contact states appended."""
 
         def begun(at: State) -> State:
             place, behind = np.split(at.q, [self.nq], axis=-1)
@@ -327,26 +331,26 @@ class Surfaces:
     def pressing(
         self, q: np.ndarray, qd: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        """q alone, the wrenches on `frames`, and the rates of what stands behind q."""
+        """Return q alone, the wrenches on `frames`, and the rates of the states appended to q."""
         *wrenches, rates = self._call(self._pressing, q, qd)
         still = np.zeros((*qd.shape[:-1], self.size - self.states))
         return q[..., : self.nq], wrenches, [rates, still]
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """q after a step, with surfaces exactly on the bodies that press them."""
+        """Return q after a step, with the surfaces exactly on the bodies that press on them."""
         return np.concatenate([q[..., : self.nq], *self._call(self._settling, q, qd)], -1)
 
     def seen_by(self, event: Event) -> Event:
-        """An event of q without what stands behind it."""
+        """Return an event of q without the states appended to it."""
         return seen(event, self.nq)
 
     def touching(self, q: np.ndarray, qd: np.ndarray) -> Touching:
-        """Forces, gaps and states along a trajectory."""
+        """Return forces, gaps and states along a trajectory."""
         forces, gaps = self._call(self._seen, q, qd)
         return Touching(forces, gaps, q[..., self.nq : self.nq + self.states])
 
     def moving(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Velocities of the points (..., points, 3) and normal forces (..., points)."""
+        """Return the velocities of points (..., points, 3) and normal forces (..., points)."""
         velocities, normal = self._call(self._moving, q, qd)
         return velocities, normal
 
@@ -355,10 +359,11 @@ class Surfaces:
         return call(kernel, "simulate", (q[..., :n], qd, q[..., n:m], q[..., m:]))
 
     def _programs(self, *, held: bool) -> list[Program]:
-        """Wrenches and rates; states made exact and what touches; forces and gaps; velocities of
-        points and normal forces.
+        """Return the programs of the soft contacts.
 
-        held: points touch as they did when the step began.
+        They compute wrenches and rates; exact states and the contact status; forces and gaps;
+        velocities of points and normal forces. held: points keep the contact status from the
+        beginning of the step.
         """
         contacts, arena = self.contacts, Arena(RULES)
         model, points, states = contacts.model, (len(contacts.laws),), (contacts.states,)

@@ -1,4 +1,4 @@
-"""Dry friction of joints in motions step by step: of trees and closed loops, one state or many."""
+"""Dry friction of joints in interpreted motions: trees and closed loops, also in batches."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,16 +21,18 @@ from chasles.motion.steps.system import (
 )
 
 ROUNDED = 1e-12
-"""Relative size below which the difference of two numbers is zero."""
+"""Relative size below which the difference of two numbers is treated as zero."""
 
 DEPENDENT = 1e-10
-"""The part of the largest eigenvalue below which joints that loops couple move as one."""
+"""Fraction of the largest eigenvalue below which joints coupled by loops are treated as dependent.
+"""
 
 
 class Dry(Sticking):
-    """The step of a method with joints that stick; accelerations without that are set later.
+    """Step of a method with joints that stick; `free`, the free acceleration, is set later.
 
-    Accelerations of a mode are those under `force`, with the forces that keep held joints at rest.
+    The accelerations of a mode are the accelerations under `force`, with the torques that keep held
+    joints at rest.
     """
 
     free: Accelerate
@@ -48,7 +50,7 @@ class Dry(Sticking):
         self._missed, self._still = np.zeros(shape), np.zeros(shape, dtype=bool)
 
     def force(self, force: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-        """Joint forces that replace the friction of the model, -f sign(qd), by that of the mode."""
+        """Return joint torques with the friction of the mode instead of -f sign(qd)."""
 
         def forces(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
             return force(t, q, qd) + self.friction * (np.sign(qd) - self.mode.sign)
@@ -56,7 +58,7 @@ class Dry(Sticking):
         return forces
 
     def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """qdd in the mode, and what stands behind it."""
+        """Return qdd in the mode, followed by the rates of appended states."""
         rates, held = self.free(t, q, qd), self.mode.held
         if not held.any():
             return rates
@@ -66,7 +68,7 @@ class Dry(Sticking):
         return np.concatenate([np.where(held, 0.0, _pushed(qdd, B, holding)), behind], -1)
 
     def _see(self, B: np.ndarray, holding: np.ndarray) -> None:
-        """Remember the forces at the beginning of a step, and accelerations missed since then."""
+        """Store the initial holding torques of a step, and the acceleration missed since then."""
         beyond = np.copysign(np.maximum(np.abs(holding) - self.friction, 0.0), holding)
         if self._first is None:
             self._first, self._beyond = holding, beyond
@@ -88,9 +90,10 @@ class Dry(Sticking):
     def told(
         self, system: System, h: Any, y: np.ndarray, found: Advanced, last: np.ndarray, end: Ending
     ) -> Advanced:
-        """The step with its error, if that is estimated, and the states within it.
+        """Return the step with its error, if that is estimated, and the states within it.
 
-        An error is what the impulses changed of the step, and what was held for too long.
+        The error includes the change of the step by the impulses, and the motion missed by joints
+        that were held too long.
         """
         assert isinstance(system, Local)
         n, error = len(self.friction), found.error
@@ -120,7 +123,7 @@ class Dry(Sticking):
         assert isinstance(system, Local)
         v, P, rests = end.v1, np.zeros_like(end.v1), end.free != 0.0
         if np.any(rests & ((v != 0.0) | (end.low > 0.0) | (end.high < 0.0))):
-            # loops are kept closed where the step ends, trees agree with compiled steps
+            # closed loops are kept at the end of the step; trees agree with compiled steps
             q = system.state(h, y)[0] if self._mechanism.rows else system.q
             B = self._response(system.t + h if self._mechanism.rows else system.t, q)
             P = self._stopping(B, end.free, v)
@@ -135,9 +138,9 @@ class Dry(Sticking):
         return v, P
 
     def stilled(self, before: np.ndarray, taken: Taken) -> Taken:
-        """A step from a position, with joints exactly at rest that its error moves in loops.
+        """Return a step in which joints at rest in closed loops, moved by its error, are restored.
 
-        They are put back by steps that keep the loops closed.
+        They are moved back by steps that keep the loops closed.
         """
         t, q, qd = taken.last
         if self._mechanism.rows and self._still.any():
@@ -149,13 +152,13 @@ class Dry(Sticking):
             for k, place in self._single:
                 there[..., place] = np.where(held[..., k], before[..., place], there[..., place])
             q = np.concatenate([there, q[..., n:]], -1)
-        qd = np.where(self._still, 0.0, qd) + 0.0  # no -0
+        qd = np.where(self._still, 0.0, qd) + 0.0  # avoid -0
         return taken._replace(last=State(t, q, qd))
 
     def _response(self, t: float, q: np.ndarray) -> np.ndarray:
-        """The steps of qd by impulses at joints with friction, (..., nv, nv): M^-1 of a tree.
+        """Return the response of qd to impulses at the joints, (..., nv, nv): M^-1 for a tree.
 
-        N (N'M N)^-1 N' with the directions N along which loops let joints move.
+        For closed loops it is N (N'M N)^-1 N', where N spans the motions that the loops allow.
         """
         here, q = self._mechanism.at(t), q[..., : self._mechanism.nq]
         M = here.mass_matrix(q)
@@ -168,7 +171,7 @@ class Dry(Sticking):
         return np.asarray(N @ np.linalg.solve(Nt @ M @ N, Nt))
 
     def _stopping(self, B: np.ndarray, which: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Impulses P at some joints with B P = -v there."""
+        """Return the impulses P at selected joints with B P = -v there."""
         mask = which != 0.0
         A = np.where(mask[..., :, None] & mask[..., None, :], B, 0.0)
         scale = np.sqrt(np.where(mask, np.diagonal(B, axis1=-2, axis2=-1), 1.0))
@@ -183,6 +186,6 @@ class Dry(Sticking):
 
 
 def _pushed(a: np.ndarray, B: np.ndarray, P: np.ndarray) -> np.ndarray:
-    """a + B P, zero where all of it cancels."""
+    """Return a + B P, with zeros where the terms cancel up to rounding."""
     total, size = a + applied(B, P), np.abs(a) + applied(np.abs(B), np.abs(P))
     return np.where(np.abs(total) <= ROUNDED * size, 0.0, total)

@@ -1,4 +1,4 @@
-"""Motions step by step: events, rigid contact, closed loops, steps of any length."""
+"""Interpreted motions: events, rigid contact, closed loops, variable step sizes."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -32,11 +32,11 @@ from chasles.motion.steps.stiction import check_tendons, dry_friction
 from chasles.motion.steps.system import Accelerate, Local, Place, State, Taken, Tree, path, take
 
 LOOSE = 1e-2
-"""Loops that stabilisation holds may be open by this much (rad, parts of the loop's size)."""
+"""Largest opening of stabilized loops (rad, fractions of the loop's size)."""
 
 
 def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajectory:
-    """The motion of a plan from q and qd."""
+    """Simulate the motion of a plan from q and qd."""
     if plan.closure is not None and plan.stabilization is not None:
         problem = "give `closure` or `stabilization`, not both"
         raise ArgumentError("E-MOTION-029", problem, part="simulate")
@@ -135,7 +135,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
 
 
 def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> Activated | None:
-    """The actuators, where controls are given; their activations do not go with contacts."""
+    """Return the actuators if controls are given; activations cannot be combined with contacts."""
     if not isinstance(plan.control, Controls):
         if plan.act is not None:
             problem = "act was given without ctrl"
@@ -151,7 +151,7 @@ def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> A
 
 
 def _beginning_behind(begin: running.Begin, acting: Activated) -> running.Begin:
-    """The same for positions with activations behind them."""
+    """Return the begin function for positions with activations appended."""
 
     def begun(at: State) -> State:
         place, act = np.split(at.q, [at.q.shape[-1] - acting.size], axis=-1)
@@ -162,13 +162,13 @@ def _beginning_behind(begin: running.Begin, acting: Activated) -> running.Begin:
 
 
 def rigid_contacts(plan: Plan) -> bool:
-    """Return True if bodies touch rigidly or joints stop at their limits."""
+    """Return True if there are rigid contacts or joint limits."""
     pairs = given_pairs("simulate", plan.contacts)
     return plan.limits or any(isinstance(getattr(p, "law", None), Rigid) for p in pairs)
 
 
 def _mover(mechanism: Mechanism, plan: Plan) -> Tree:
-    """Return the mover of a robot: its tree, or with its loops closed."""
+    """Return the object that moves positions: on the tree, or with closed loops."""
     if plan.closure is not None:
         return ByFunction(mechanism, plan.closure)
     loops = mechanism.rows and plan.stabilization is None
@@ -176,7 +176,7 @@ def _mover(mechanism: Mechanism, plan: Plan) -> Tree:
 
 
 def _beginning(mechanism: Mechanism, start: Any) -> float:
-    """The time at which a motion begins: as given, or the robot's own."""
+    """Return the start time of a motion: the given time, or the robot's time."""
     own = 0.0 if mechanism.t is None else mechanism.t
     time = own if start is None else start
     if not is_finite(time):
@@ -186,7 +186,7 @@ def _beginning(mechanism: Mechanism, start: Any) -> float:
 
 
 def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.ndarray]:
-    """q and qd as floats with the same leading shape."""
+    """Return q and qd as float arrays with the same leading shape."""
     given = {"q": (q, mechanism.nq), "qd": (qd, mechanism.nv)}
     arrays = {k: numbers(f"simulate: {k}", v, n).astype(float) for k, (v, n) in given.items()}
     for name, array in arrays.items():
@@ -200,7 +200,7 @@ def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.nd
 def _paced(
     step: running.Step, integrator: Integrator, start: float, whole: float, plan: Plan
 ) -> running.Even | running.Controlled:
-    """The steps of an integrator from `start` for `whole` seconds, none longer than dt."""
+    """Return the steps of an integrator from `start` for `whole` seconds, each at most dt."""
     longest = None if plan.dt is None else checked_step(plan.dt, "simulate: dt")
     steps = step_count(whole, longest or DT)
     check_resolution(start, whole / steps, "simulate")
@@ -212,9 +212,7 @@ def _paced(
 
 
 def step_count(whole: float, longest: float) -> int:
-    """Return the number of equal steps, none longer than the longest, in a duration; at most
-    `MOST_STEPS`.
-    """
+    """Return the number of equal steps, of at most `longest` (s), in a duration."""
     count = whole / longest
     if count > MOST_STEPS:
         problem = f"{whole:g} s takes {count:.3g} steps of {longest:g} s, more than {MOST_STEPS:,}"
@@ -227,7 +225,7 @@ def step_count(whole: float, longest: float) -> int:
 
 
 def host_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
-    """The function tau(t, q, qd), for states with velocities like qd, its results checked."""
+    """Return the function tau(t, q, qd), with checked results, for velocities shaped like qd."""
     if isinstance(tau, BUILT_IN):
         return controlled(mechanism, tau)
     if callable(tau):
@@ -245,7 +243,7 @@ def host_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable[.
 
 
 def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
-    """The joint forces that a function returned, as an array that broadcasts to qd."""
+    """Return the joint torques of a user's function as an array that broadcasts to qd."""
     try:
         forces = np.asarray(tau, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -262,7 +260,7 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
 
 
 def _dynamics(mechanism: Mechanism, plan: Plan, frames: Sequence[str]) -> Accelerations:
-    """Accelerations with loops closed, or stabilized; frames: where contacts exert wrenches."""
+    """Return accelerations with closed or stabilized loops; frames: those with contact wrenches."""
     for name in frames:
         if name in (plan.f_ext or {}):
             problem = f"f_ext and contacts act on the same frame {name!r}"
@@ -282,7 +280,7 @@ def _under(
     soft: Surfaces | None,
     acting: Activated | None,
 ) -> Accelerate:
-    """accelerate(t, q, qd) under joint forces; behind qdd stand the rates of what is behind q."""
+    """Return accelerate(t, q, qd) under joint torques, with the rates of states appended to q."""
 
     def accelerate(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         q, wrenches, rates = (q, [], []) if soft is None else soft.pressing(q, qd)

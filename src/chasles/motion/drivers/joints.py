@@ -1,4 +1,4 @@
-"""Joints and tendons as points of contact with one direction, in rad or m: limits, dry friction."""
+"""Joint and tendon limits, and dry friction, as contact points with one direction (rad or m)."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from chasles.motion.steps.system import State
 
 
 def _columns(nv: int, freedom: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """J (k, 3, nv) of joints: their own velocities, along the normal."""
+    """Return J (k, 3, nv) of joints, with their velocities along the normal."""
     J = np.zeros((len(freedom), 3, nv))
     J[np.arange(len(freedom)), 2, freedom] = sign
     return J
@@ -26,7 +26,7 @@ def _moves(gap: np.ndarray, speed: np.ndarray, J: np.ndarray) -> Moves:
 
 
 class Stops:
-    """Limits of joints and tendons as points of contact: one direction each, in rad or m."""
+    """Limits of joints and tendons as contact points with one direction each (rad or m)."""
 
     def __init__(self, mechanism: Mechanism, used: bool) -> None:
         self._mechanism, self._start = mechanism, mechanism.neutral()
@@ -50,7 +50,7 @@ class Stops:
         self.names += [f"{name} {ends[sign]} limit" for _, name, sign, _ in ended]
 
     def __call__(self, at: State) -> Moves:
-        """Return the distances of joints from their limits, and their motion there."""
+        """Return the distances of joints from their limits, and the motion there."""
         moved = self._mechanism.difference(self._start, at.q)[self._freedom]
         speed = self._sign * at.qd[self._freedom]
         joints = _moves(self._gap + self._sign * moved, speed, self._J)
@@ -60,7 +60,7 @@ class Stops:
         return Moves(*(np.concatenate(pair) for pair in parts))
 
     def _lines(self, at: State) -> Moves:
-        """Stops of tendons and ball joints, whose directions change with the position."""
+        """Return the stops of tendons and ball joints, whose directions vary."""
         assert self._motion is not None
         nv, (sign, limit) = self._mechanism.nv, self._ends.T
         every = self._motion(at.q, at.qd).reshape(-1, nv + 2)[self._line] * sign[:, None]
@@ -72,7 +72,7 @@ class Stops:
 
 
 class Resting:
-    """Joints with dry friction: those at rest touch, those that move are apart.
+    """Joints with dry friction: joints at rest are in contact, moving joints are separated.
 
     `freedom` (k,) holds the indices of their velocities, `bound` (k,) their friction (N m or N).
     """
@@ -92,12 +92,12 @@ class Resting:
         self._places = np.array([places.get(int(k), -1) for k in self.freedom], dtype=int)
 
     def __call__(self, at: State) -> Moves:
-        """Gaps are 0 of joints that are slow, and infinite of others."""
+        """Return the motion of joints, with gap 0 for slow joints and infinite gap for others."""
         speed = at.qd[self.freedom]
         return _moves(np.where(np.abs(speed) <= SLOW, 0.0, np.inf), speed, self._J)
 
     def force(self, tau: np.ndarray, qd: np.ndarray, signs: np.ndarray) -> np.ndarray:
-        """Joint forces that replace the friction of the model, -f sign(qd), by -f signs."""
+        """Return joint torques with the model's friction, -f sign(qd), replaced by -f signs."""
         if not self.names:
             return tau
         wrong = np.sign(qd)
@@ -105,7 +105,7 @@ class Resting:
         return tau + self._friction * wrong
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
-        """A state with the positions of joints that are held, truth (k,), as at the start."""
+        """Return a state in which the held joints, mask (k,), have their initial positions."""
         q, places = at.q.copy(), self._places[held & (self._places >= 0)]
         q[places] = start.q[places]
         return at._replace(q=q)

@@ -1,4 +1,4 @@
-"""Positions along steps in the configuration space: of a tree, or of closed loops."""
+"""Positions along steps on the configuration space of a tree or of closed loops."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -24,37 +24,39 @@ from chasles.motion.drivers.running import Memory, Remembering
 from chasles.motion.steps.system import Placed, State, Taken, Tree
 
 FALLEN = 0.1
-"""Other coordinates are chosen where the margin of a chart, which is the square of a pivot, falls
-below this part of what it was when the chart was chosen: a pivot at a third. At a hundredth the
-equations still have their digits, but such coordinates turn back within a few steps of a
-millisecond, and the method loses the energy's: with rates up to 15 rad/s a five-bar errs in ten
-seconds by 5e-3 of its kinetic energy at a hundredth, by 4e-6 at a tenth, by 3e-7 at a third."""
+"""Fraction of the initial margin of a chart (the square of a pivot) below which other coordinates
+are chosen: the pivot has fallen to a third. At a hundredth the equations are still accurate, but
+such coordinates reverse within a few steps of a millisecond and the method loses energy accuracy.
+With rates up to 15 rad/s, the energy error of a five-bar after ten seconds is 5e-3 of its kinetic
+energy at a hundredth, 4e-6 at a tenth, and 3e-7 at a third.
+"""
 
 STEPS = 20
-"""Newton's at most; two or three are usual."""
+"""Largest number of Newton steps; two or three are usual."""
 
 CONSISTENT = 1e-6
-"""At the start loops may be open by this much (rad, parts of their size), and rates be wrong."""
+"""Largest initial opening of loops (rad, fractions of their size), and error of rates."""
 
 BRANCH = 1e-3
-"""A closed position farther than this from the given one (rad, m) belongs to another branch."""
+"""Distance (rad, m) from the given position beyond which a closed position is on another branch."""
 
 
 # Loops that the user closes ---------------------------------------------------------------------
 
 Gamma = Callable[..., Sequence[Number]]
-"""gamma(y) or gamma(y, t): all of q from the independent coordinates, in the order of
-`robot.independent`, and the time."""
+"""gamma(y) or gamma(y, t): all of q from the time and the independent coordinates, in the order of
+`robot.independent`.
+"""
 
 
 class ClosureFunction:
     """q = gamma(y), qd = G yd, qdd = G ydd + g, for a robot with loops (Featherstone 2008, 8.11).
 
-    Or q = gamma(y, t), qd = G yd + d gamma/dt, for a robot that depends on time: gamma's last
-    argument is then called t. gamma is called once, on symbols; it is made of + - * / and of `sin`,
-    `cos`, `atan2`, `sqrt`, `select` and the others of `chasles.expr`. It decides the branch. G and
-    g are its derivatives. Every joint must have a q whose rates are its velocities (no spherical,
-    planar or free joint).
+    For a time-dependent robot, q = gamma(y, t) and qd = G yd + d gamma/dt; the last argument of
+    gamma must then be named t. gamma is called once, with symbols, and may use + - * / and the
+    functions `sin`, `cos`, `atan2`, `sqrt`, `select` and others of `chasles.expr`. It determines
+    the branch. G and g are its derivatives. Every joint must have coordinates whose rates are its
+    velocities (no spherical, planar or free joint).
     """
 
     def __init__(self, robot: Machine, gamma: Gamma) -> None:
@@ -77,10 +79,10 @@ class ClosureFunction:
         self._kernel = backends.compile(_program(gamma, len(self.independent), model.nq))
 
     def __call__(self, y: Array, yd: Array = None, ydd: Array = None, *, t: Array = 0.0) -> Any:
-        """q (..., nq) at y (..., n); with yd also qd, with ydd also qdd, as a tuple.
+        """Return q (..., nq) at y (..., n); with yd also qd, with ydd also qdd, as a tuple.
 
-        t: the time (...), in s, of which a gamma(y) makes no use. Raises
-        `chasles.ImpossiblePosition` where gamma has no value.
+        t: time (...) in s, ignored by a gamma(y). Raises `chasles.ImpossiblePosition` where gamma
+        is undefined.
         """
         zero = np.zeros(len(self.independent))
         rates = [zero if rate is None else rate for rate in (yd, ydd)]
@@ -99,7 +101,7 @@ class ClosureFunction:
 
 
 def _program(gamma: Gamma, n: int, nq: int) -> Program:
-    """The program of q, qd, qdd in y, yd, ydd and t."""
+    """Return the program of q, qd, qdd as functions of y, yd, ydd and t."""
     moment = Variable("t", ())
     inputs = [Variable(name, (n,)) for name in ("y", "yd", "ydd")]
     arena = Arena(RULES)
@@ -111,7 +113,7 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
         raise InputError("E-MOTION-028", problem, part="ClosureFunction")
     position = Program.from_outputs("gamma", [inputs[0], moment], [(Variable("q", (nq,)), q)])
     velocity = forward(position, ["y", "t"])
-    names = {"d_y": "yd", "d_t": "td"}  # the rates of y and t are inputs of their own
+    names = {"d_y": "yd", "d_t": "td"}  # the rates of y and t become separate inputs
     rates = tuple(Variable(names.get(v.name, v.name), v.shape) for v in velocity.inputs)
     velocity = replace(velocity, inputs=rates)
     acceleration = forward(velocity, ["y", "t", "yd"])
@@ -129,7 +131,7 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
 
 
 class Looped(Tree):
-    """Closed loops: begin with a state near enough to closed, and close it to rounding."""
+    """Closed loops: accept an initial state that is nearly closed, and close it to rounding."""
 
     def begin(self, at: State) -> State:
         (t, q, qd), mechanism = at, self._mechanism
@@ -154,7 +156,7 @@ class Looped(Tree):
 
 
 class ByFunction(Looped):
-    """Loops that a function closes."""
+    """Loops closed by a function."""
 
     def __init__(self, mechanism: Mechanism, closure: ClosureFunction) -> None:
         super().__init__(mechanism)
@@ -172,7 +174,7 @@ class ByFunction(Looped):
 
 
 class Lost(SingularPosition):
-    """Some members of a batch need other independent coordinates: their mask."""
+    """Some members of a batch need other independent coordinates; `members` is their mask."""
 
     def __init__(self, *text: str, members: np.ndarray, **place: Any) -> None:
         super().__init__(*text, **place)
@@ -180,10 +182,10 @@ class Lost(SingularPosition):
 
 
 class Closed(Looped, Remembering):
-    """Loops closed by Newton's method: of d and v the independent entries count.
+    """Loops closed by Newton's method; only the independent entries of d and v are used.
 
-    Every member of a batch has a chart of its own, since each comes to its dead points by itself.
-    Past one of these the margin has another sign than where the chart was chosen.
+    Every member of a batch has its own chart, because members reach their singularities at
+    different times. Beyond a singularity the margin has the opposite sign.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -192,14 +194,14 @@ class Closed(Looped, Remembering):
         self._which, self._start = np.zeros(0, int), np.zeros(0)
 
     def begin(self, at: State) -> State:
-        """As `Tree.begin`, with charts for all members."""
+        """Return the closed state as `Looped.begin` does, with charts chosen for all members."""
         self._charts, lead = [], at.q.shape[:-1]
         self._which, self._start = np.full(lead, -1), np.ones(lead)
         self._choose(at.t, at.q, self._which < 0)
         return super().begin(at)
 
     def step(self, step: Callable[..., Taken], at: State, goal: float) -> Taken:
-        """As `Tree.step`, in other coordinates where those of a member will not do."""
+        """Take a step as `Tree.step` does; members whose coordinates fail get other coordinates."""
         chosen: Any = False
         while True:
             try:
@@ -213,10 +215,10 @@ class Closed(Looped, Remembering):
                 self.rechosen.append(at.t)
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        """A closed position near integrate(q, d), its velocity, and the rate of d.
+        """Return a closed position near integrate(q, d), its velocity, and the rate of d.
 
-        Newton's method, whose steps leave the independent coordinates: where those are the
-        coordinates of joints, it is the position with these entries of d. Raises `Lost`.
+        Newton's method keeps the independent coordinates fixed. If these are joint coordinates, the
+        result is the position with these entries of d. Raises `Lost`.
         """
         for _ in range(STEPS):
             there = self._integrate(q, d)
@@ -232,19 +234,19 @@ class Closed(Looped, Remembering):
         return there, qd, self._rate(q, there, qd)
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Every chart that there is, those in use, whose each member's is, and its first margin."""
+        """Return all charts, those in use, the chart of each member, and its initial margin."""
         known, arrays = self._mechanism.charts.memory()
         used = np.array([known.index(chart) for chart in self._charts], dtype=int)
         return arrays | {"charts": used, "chart": self._which, "margin": self._start}
 
     def recall(self, memory: Memory) -> None:
-        """Go on in these coordinates; charts made later will be as they would have been."""
+        """Resume with stored charts; charts made later equal those of the uninterrupted motion."""
         known = self._mechanism.charts.recall(memory)
         self._charts = [known[k] for k in memory["charts"]]
         self._which, self._start = memory["chart"], memory["margin"]
 
     def _closing(self, t: float, q: np.ndarray, v: np.ndarray) -> Placed:
-        """`closing_step` of every member, by its own chart."""
+        """Evaluate `closing_step` for every member with its own chart."""
         if len(self._charts) == 1:
             return self._charts[0].closing(t, q, v)
         step, qd, health = np.empty_like(v), np.empty_like(v), np.empty((*v.shape[:-1], 2))
@@ -254,7 +256,7 @@ class Closed(Looped, Remembering):
         return step, qd, health
 
     def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
-        """Other charts for some members: one that suits the first, for all whom it suits too."""
+        """Choose other charts for some members; each is shared by all members that it suits."""
         left, loops = np.array(members), self._mechanism.at(t).closing
         while np.any(left):
             first = np.unravel_index(np.argmax(left), left.shape)
@@ -272,7 +274,7 @@ class Closed(Looped, Remembering):
         self._which = np.searchsorted(used, self._which)
 
     def _singular(self, t: float, q: np.ndarray, members: np.ndarray) -> SingularPosition:
-        """Return the message if new coordinates are not better than the last."""
+        """Return the error if newly chosen coordinates fail as well."""
         at = np.unravel_index(int(np.argmax(members)), members.shape)
         loops, chart = self._mechanism.at(t).closing, self._charts[self._which[at]]
         index = f" at index {tuple(map(int, at))}" if at else ""

@@ -1,4 +1,4 @@
-"""The first moment of a step at which one of several margins becomes negative."""
+"""First time within a step at which one of several margins becomes negative."""
 
 from collections.abc import Callable
 
@@ -8,25 +8,28 @@ import scipy
 from chasles.motion.steps.system import State, Taken
 
 Margins = Callable[[State], np.ndarray]
-"""The room left to all bounds in a state, negative beyond."""
+"""Distances to all bounds in a state; negative beyond a bound."""
 
 JUST = 1e-9
-"""The part of a step that is just before a moment in it."""
+"""Fraction of a step that separates a time just before a change from the change."""
 
 FINE = 1e-12
-"""The part of a step to which a moment is found."""
+"""Tolerance of a located time, as a fraction of a step."""
 
 QUARTERS = 0.25, 0.5, 0.75
-"""Parts of a step with a change in it at which earlier ones are looked for."""
+"""Fractions of a step at which it is checked for earlier changes."""
 
 SLIGHT = 1e-7
-"""The part of a margin at the end of a step that is next to nothing."""
+"""Fraction of a margin at the end of a step that is treated as zero."""
 
 
 def first_moment(margins: Margins, step: Taken, passed: np.ndarray) -> float:
-    """The part of a step at which the first margin becomes negative; passed: those at its end."""
+    """Return the fraction of a step at which the first margin becomes negative.
+
+    passed: mask of the margins that are negative at the end of the step.
+    """
     part, found = 1.0, np.zeros_like(passed)
-    for early in QUARTERS:  # where a margin may be negative for a while
+    for early in QUARTERS:  # a margin may be negative temporarily
         if (before := margins(step.at(early)) < 0.0).any():
             part, passed = early, before
             break
@@ -43,10 +46,11 @@ def first_moment(margins: Margins, step: Taken, passed: np.ndarray) -> float:
 def _earliest(
     margins: Margins, step: Taken, which: np.ndarray, end: float
 ) -> tuple[float, np.ndarray]:
-    """The part of a step at which the first of some margins becomes negative, and which do.
+    """Return the fraction of a step at which some margins first become negative, and which do.
 
-    Just beyond, so that features replaced there by a jump are not taken for the nearest. One that
-    starts at zero counts as negative beyond a small part of its value at the end.
+    The result lies just beyond the zero, so that features replaced by a jump there are not taken
+    for the nearest. A margin that starts at zero counts as negative beyond a small fraction of its
+    value at the end.
     """
 
     def left(part: float) -> np.ndarray:

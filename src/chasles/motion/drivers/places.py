@@ -14,7 +14,7 @@ from chasles.functions.doors import common, module, numbers
 
 
 def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> "Place":
-    """Return the location of the arguments of a rollout; all must be in one."""
+    """Return the location of the arguments of a rollout; all must be in the same one."""
     library = common(function, variables, arguments)
     if library is None:
         return Place(function, variables, arguments)
@@ -26,10 +26,11 @@ def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[A
 
 
 class Place:
-    """The host: NumPy's arrays, and what NumPy takes, in float64. All numbers must be finite.
+    """Host memory: NumPy arrays and array_likes, in float64; all numbers must be finite.
 
-    function: as messages call it. backend, dtype: what the step is compiled for. device: to be
-    entered while arrays are made. given: the arguments as arrays, checked; None where one is.
+    function: name in messages. backend, dtype: target of the compiled step. device: context to
+    enter while arrays are created. given: the arguments as checked arrays; None for an omitted
+    argument.
     """
 
     backend, dtype = "llvm", "float64"
@@ -51,37 +52,37 @@ class Place:
             self.given[variable.name] = array
 
     def flat(self, array: Any, lead: tuple[int, ...], tail: tuple[int, ...]) -> Any:
-        """An array broadcast to a leading shape, whose axes become one."""
+        """Return an array broadcast to a leading shape, with the leading axes flattened."""
         # A copy: states are advanced in place.
         whole = np.array(np.broadcast_to(array, lead + tail), order="C")
         return whole.reshape(math.prod(lead), *tail)
 
     def sent(self, array: np.ndarray) -> Any:
-        """An array of NumPy, there."""
+        """Return a NumPy array moved to this place."""
         return array
 
     def records(self, states: Sequence[Any], kept: int) -> list[Any]:
-        """Arrays (count, kept, size) that begin with the states."""
+        """Return arrays (count, kept, size) whose first record is the states."""
         made = [np.empty((len(a), kept, a.shape[1])) for a in states]
         for record, state in zip(made, states, strict=True):
             record[:, 0] = state
         return made
 
     def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
-        """For a state that is not recorded: records for the loop, and where its end will be."""
+        """Return records for the loop, and the array for the end of an unrecorded state."""
         return [], state
 
     def joined(self, parts: Sequence[Any]) -> Any:
-        """Arrays side by side."""
+        """Return arrays concatenated along the last axis."""
         return np.concatenate(parts, axis=-1)
 
     def call(self, kernel: Any, arguments: Sequence[Any], threads: int | None) -> Any:
-        """The results of a kernel."""
+        """Return the results of a kernel."""
         return call(kernel, self.function, tuple(arguments), None, threads)
 
     def check(self, records: Sequence[Any]) -> None:
-        """Complain of records that are not finite, where that can be seen without waiting."""
-        if not np.isfinite(records[1][:, -1]).all():  # what is lost once stays lost
+        """Raise an error for records that are not finite, if that can be seen without waiting."""
+        if not np.isfinite(records[1][:, -1]).all():  # values remain non-finite once they are
             bad = ~np.isfinite(records[1]).all(axis=-1)
             row, kept = (int(k) for k in np.argwhere(bad)[0])
             problem = f"velocities of state {row} are not finite at record {kept}"
@@ -90,9 +91,9 @@ class Place:
 
 
 class _GPU(Place):
-    """CuPy's arrays on one device, in float32 if all are; not checked, which would have to wait.
+    """CuPy arrays on one device, in float32 if all are; not checked, to avoid synchronization.
 
-    Records are in rows if all states are, else in columns.
+    Records are in row order if all states are, else in column order.
     """
 
     backend = "cuda"
@@ -144,4 +145,4 @@ class _GPU(Place):
         return kernel.call(self.function, arguments)
 
     def check(self, records: Sequence[Any]) -> None:
-        """Nothing: NaN stays in the records."""
+        """Do nothing: NaN stays in the records."""

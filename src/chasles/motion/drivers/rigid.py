@@ -1,15 +1,15 @@
 """Rigid contact in time: Featherstone's procedure of current and active sets (2008, table 11.1).
 
 1  steps follow the motion in which active contacts are held        `RigidContact.accelerate`
-2  after each, look for what ends the mode: a gap that closes,
+2  after each, check for the end of the mode: a closing gap,
    features that are no longer nearest, a force that pulls,
    friction at its bound, slip that ends                            `_margins`
 3  go back to the earliest of these                                 `RigidContact.__call__`
-4  apply impulses where points approach                             `_struck`
-5  points that part are no longer held,                             `changed`
-6  and the complementarity problem of all that touches says
-   which stay, stick and slide                                      `next_mode`
-7  go on
+4  apply impulses at approaching points                             `_struck`
+5  separating points are no longer held,                            `changed`
+6  and the complementarity problem of all touching points
+   decides which stay, stick, slide                                 `next_mode`
+7  continue
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,36 +30,40 @@ from chasles.motion.geometry.kinematics import NEAR, Moves
 from chasles.motion.steps.system import Accelerate, State, Taken
 
 DEPTH = 1e-12
-"""Depth (m, rad) at which a new contact is detected, beyond rounding."""
+"""Depth (m, rad) at which a new contact is detected, larger than rounding errors."""
 
 DEEPEST = 1e-6
 """Allowed initial depth, and separation at which a held point is lost."""
 
 ASTRAY = 1e-8
-"""Largest separation of a held point from its surface after a step: a longer one is in error."""
+"""Largest separation of a held point from its surface after a step; if larger, the step is
+shortened.
+"""
 
 BACK = 1e-12
-"""A slip that has turned back this fast (m/s) has ended."""
+"""Reversed slip velocity (m/s) at which a slip has ended."""
 
 DRIFT = 1e-13
-"""Held points off their place (m) or moving (m/s) by more are put back."""
+"""Position (m) or velocity (m/s) error of held points above which they are restored."""
 
 HALVINGS = 10
 """Largest number of halvings of a step that takes held points off their surfaces."""
 
 TANGENTS = np.array([1.0, 1.0, 0.0])
-"""The part of a velocity along a contact's axes that is slip."""
+"""Mask of the slip components of a velocity along the axes of a contact."""
 
 NEWTON, TINY = 3, 1e-300
-"""Steps back to where a gap is zero, from the depth at which a gain is noticed."""
+"""Number of Newton steps back to a zero gap, from the depth at which a contact is detected;
+smallest divisor.
+"""
 
 
 class RigidContact(Pace):
-    """Points of contact, joint limits and joints with dry friction of a robot in one state.
+    """Contact points, joint limits and joints with dry friction of a robot in a single state.
 
-    Steps end where they change. force: joint forces of (t, q, qd) without dry friction. f_ext,
-    dissipation: as in `inverse_dynamics`. Set later: free, accelerations without contact under
-    `self.force`; pace, steps without contact.
+    Steps end where the contact mode changes. force: joint torques at (t, q, qd) without dry
+    friction. f_ext, dissipation: as in `inverse_dynamics`. Set later: free, the accelerations
+    without contact under `self.force`; pace, the steps without contact.
     """
 
     free: Accelerate
@@ -84,11 +88,11 @@ class RigidContact(Pace):
         self._seen: tuple[State, np.ndarray, Moves] | None = None
 
     def memory(self) -> dict[str, np.ndarray]:
-        """The mode."""
+        """Return the contact mode as arrays by name."""
         return {f"contact {name}": part for name, part in self._mode._asdict().items()}
 
     def recall(self, memory: Memory) -> None:
-        """Go on in a mode."""
+        """Resume in a stored contact mode."""
         mode = modes.Mode(*(memory[f"contact {name}"].copy() for name in modes.Mode._fields))
         if len(mode.current) != len(self._friction):
             raise other_motion("E-MOTION-058")
@@ -97,13 +101,13 @@ class RigidContact(Pace):
     # In a mode ---------------------------------------------------------------------------------
 
     def force(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Joint forces in which the mode says how joints with dry friction move, not sign(qd)."""
+        """Return joint torques in which the mode, not sign(qd), directs dry friction."""
         slots = self._slots
         signs = self._mode.slip[self._rubs, 2]
         return slots.resting.force(self._force(t, q, qd), qd, signs)
 
     def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """qdd with the active points held (step 1)."""
+        """Return qdd with the active points held (step 1)."""
         if not self._mode.active.any():
             return self.free(t, q, qd)
         at, last = State(t, q, qd), self._last
@@ -112,12 +116,12 @@ class RigidContact(Pace):
         return self._find(at, self._slots(at, self._mode.current, alone=True)).qdd
 
     def kept(self, at: State) -> tuple[np.ndarray, np.ndarray]:
-        """Forces and gaps of contacts in a state, as `Slots.seen`."""
+        """Return the contact forces and gaps in a state, as `Slots.seen` does."""
         found = self._found(at)
         return self._slots.seen(found.moves, found.forces)
 
     def _moves(self, at: State) -> Moves:
-        """Return the motion of all points; the last answer is kept, because modes share it."""
+        """Return the motion of all points; the last result is cached, because modes share it."""
         last, current = self._seen, self._mode.current
         if last is None or not (_same(last[0], at) and np.array_equal(last[1], current)):
             here = State(at.t, at.q.copy(), at.qd.copy())
@@ -125,7 +129,7 @@ class RigidContact(Pace):
         return last[2]
 
     def _found(self, at: State) -> "_Found":
-        """Everything about a state in the present mode; the last one is remembered."""
+        """Return forces and accelerations of a state in the current mode, with caching."""
         last = self._last
         if last is None or not last.of(at, self._mode):
             last = self._last = self._find(at, self._moves(at))
@@ -150,25 +154,25 @@ class RigidContact(Pace):
         return _Found(State(at.t, at.q.copy(), at.qd.copy()), mode, moves, forces, qdd, problem)
 
     def _problem(self, at: State, moves: Moves, which: np.ndarray) -> Problem:
-        """The equation of motion with three directions of each of some points."""
+        """Return the equation of motion with three directions for each selected point."""
         tau, here = self.force(*at), self._mechanism.at(at.t)
         return constrained_problem(here, at.q, at.qd, tau, moves.of(which), **self._options)
 
     def _drag(self, moves: Moves, active: np.ndarray) -> np.ndarray:
-        """Friction (k, 2) for a normal force of 1, of active points."""
+        """Return the friction (k, 2) of active points for a unit normal force."""
         return modes.drags(moves.of(active), self._mode.of(active), self._friction[active])
 
     @property
     def _sticks(self) -> np.ndarray:
-        """Return the points that friction holds: (k,)."""
+        """Mask (k,) of the points that friction holds."""
         return self._mode.active & (self._friction > 0.0) & ~self._mode.slides
 
     def _margins(self, at: State) -> np.ndarray:
-        """The room left to all bounds until something changes, negative beyond (step 2).
+        """Return the margins to all bounds at which the mode changes, negative beyond (step 2).
 
-        Gaps, and the room of current points to part and to stay nearest; normal forces, and
-        friction of joints; friction of points that stick; slip of those that slide along its
-        direction, and their `ease`.
+        These are gaps, and the margins of current points to separation and to other features;
+        normal forces, and friction of joints; friction of sticking points; slip of sliding points
+        along its direction, and their `ease`.
         """
         found, mode = self._found(at), self._mode
         moves, f, slack = found.moves, found.forces, self._slack(found)
@@ -191,8 +195,10 @@ class RigidContact(Pace):
         return np.concatenate(rooms)
 
     def _slack(self, found: "_Found") -> np.ndarray:
-        """Return the slack of force bounds (k,): a part of the largest force, or of the force that
-        would stop the largest acceleration at the point.
+        """Return the slack of the force bounds (k,).
+
+        It is a fraction of the largest force, or of the force that would stop the largest
+        acceleration at the point.
         """
         size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
         slack = np.full(len(self._friction), size)
@@ -206,7 +212,7 @@ class RigidContact(Pace):
     # Steps -------------------------------------------------------------------------------------
 
     def __call__(self, at: State, most: float = np.inf) -> Taken:
-        """As `Pace`; the step is gone back to the earliest change (step 3)."""
+        """Take a step as `Pace` does, shortened to the earliest change (step 3)."""
         step = self._paced(at)
         passed = self._margins(step.last) < 0.0
         self.due = bool(passed.any())
@@ -219,7 +225,7 @@ class RigidContact(Pace):
         return self._restored(gone, at)
 
     def _paced(self, at: State) -> Taken:
-        """The next step, shortened while its error takes held points off their surfaces."""
+        """Return the next step, shortened while its error moves held points off their surfaces."""
         first = step = self.pace(at, self._longest(at))
         for _ in range(HALVINGS):
             gap = self._found(step.last).moves.gap[self._mode.active]
@@ -229,7 +235,7 @@ class RigidContact(Pace):
         return first
 
     def _longest(self, at: State) -> float:
-        """The longest stable step (s): friction may change slip velocities by twice their size."""
+        """Return the longest stable step (s), in which friction at most reverses slip."""
         if not (self._mode.slides & ~self._rubs).any():
             return np.inf
         ahead = modes.heading(self._mode, self._moves(at)).slip
@@ -244,9 +250,9 @@ class RigidContact(Pace):
         return float(np.min(2.0 * (speed + modes.FAINT) / (drag + TINY), initial=np.inf))
 
     def _overdue(self, at: State) -> float:
-        """The time (s) since a point that is noticed at a depth was at its surface: the longest.
+        """Return the longest time (s) since a point detected at a depth passed its surface.
 
-        The depth of slow points may be rounding, and is not counted.
+        Slow points are excluded, because their depth may be rounding.
         """
         moves = self._found(at).moves
         gap, rate = moves.gap, moves.velocity[:, 2]
@@ -254,7 +260,7 @@ class RigidContact(Pace):
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
     def _restored(self, step: Taken, start: State) -> Taken:
-        """The step with held points that have drifted put back, along M^-1 J' as by an impulse."""
+        """Return the step with drift of held points removed along M^-1 J', as by an impulse."""
         current = self._mode.current
         at = self._slots.kept(step.last, start, current)
         moves, rows = self._found(at).moves, _directions(self._sticks, current)
@@ -267,9 +273,9 @@ class RigidContact(Pace):
     # Changes -----------------------------------------------------------------------------------
 
     def changed(self, at: State) -> Changed:
-        """The state after impulses, with a new mode (steps 4 to 6), and what happened.
+        """Return the occurrences, and the state after impulses in a new mode (steps 4 to 6).
 
-        Where a change is due, current points were held until now and do not collide.
+        If a change is due, current points were held until now and do not collide.
         """
         state, moves = at, self._moves(at)
         if not self.due:
@@ -282,7 +288,7 @@ class RigidContact(Pace):
         hits = near & (before < -modes.SLOW) & ~(self.due & self._mode.current)
         meets = near & ~self._rubs
         alike = moves.alike(meets)
-        if hits.any():  # dry friction is finite, so that joints have no impulses
+        if hits.any():  # dry friction is finite, so joints receive no impulses
             at = at._replace(qd=self._struck(at, moves, np.unique(alike[meets])))
             moves = self._slots(at, near)
         slow = self._rubs & moves.touch
@@ -295,12 +301,12 @@ class RigidContact(Pace):
         return self._slots.told(state, hits, old, self._mode, late), at
 
     def collides(self, at: State) -> bool:
-        """Return True if points that touch approach each other."""
+        """Return True if points in contact approach each other."""
         moves = self._moves(at)
         return bool(np.any(moves.touch & (moves.velocity[:, 2] < -modes.SLOW)))
 
     def _check(self, t: float, gap: np.ndarray) -> None:
-        """Refuse a state to begin with in which bodies penetrate."""
+        """Raise an error if bodies penetrate in the initial state."""
         deep = np.flatnonzero(gap < -DEEPEST)
         if deep.size:
             depth = f"{-np.min(gap):.3g} (m, or rad at a limit)"
@@ -309,7 +315,7 @@ class RigidContact(Pace):
             raise InputError("E-MOTION-059", problem, remedy, part="simulate")
 
     def _struck(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
-        """Velocities after impulses at some points (step 4)."""
+        """Return the velocities after impulses at selected points (step 4)."""
         J = moves.J[which].reshape(-1, self._mechanism.nv)
         B = response(self._mechanism.at(at.t), at.q, J.T)
         laws = [self._slots.laws[k] for k in self._slots.row[which]]
@@ -318,10 +324,11 @@ class RigidContact(Pace):
             return at.qd + B @ modes.impulses(laws, bodies, J @ B, moves.velocity[which])
 
     def _choose(self, at: State, moves: Moves, alike: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Take the new mode (step 6), and return how long each point takes to come to rest: (k,).
+        """Choose the new mode (step 6); return the times (k,) in which points come to rest.
 
-        alike (k,): the point that stands for each that touches, else -1. Slow rebounds of v, v e,
-        v e^2 ... under an acceleration a are left out: together they last 2 v/(a (1 - e)).
+        alike (k,): the representative of each point in contact, else -1. Slow rebounds with
+        velocities v, v e, v e^2, ... under an acceleration a are skipped: together they last 2 v/(a
+        (1 - e)).
         """
         late = np.zeros(len(alike))
         stays = (alike == np.arange(len(alike))) & (moves.velocity[:, 2] <= modes.SLOW)
@@ -340,7 +347,7 @@ class RigidContact(Pace):
             parts = ~mode.current & ~self._rubs[which] & (some.velocity[:, 2] > DRIFT)
             if calm is at or not parts.any():
                 break
-            stays[which[parts]] = False  # they part already, so that nothing may stop them
+            stays[which[parts]] = False  # these points already separate and must not be stopped
             which = np.flatnonzero(stays)
         for whole, part in zip(self._mode, mode, strict=True):
             whole[which] = part
@@ -352,7 +359,7 @@ class RigidContact(Pace):
         return late
 
     def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
-        """The state without slow velocities, which may contradict each other on one body."""
+        """Return the state without slow velocities, which may contradict each other on one body."""
         rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
             return at
@@ -360,7 +367,7 @@ class RigidContact(Pace):
 
 
 class _Found(NamedTuple):
-    """A state in a mode: moves, forces, accelerations, and the problem of active points."""
+    """State in a mode: motion, forces, accelerations, and the problem of the active points."""
 
     at: State
     mode: modes.Mode
@@ -370,7 +377,7 @@ class _Found(NamedTuple):
     problem: Problem | None
 
     def of(self, at: State, mode: modes.Mode) -> bool:
-        """Return True if it belongs to a state and a mode."""
+        """Return True if the result belongs to a state and a mode."""
         return self.mode is mode and _same(self.at, at)
 
 
@@ -379,10 +386,10 @@ def _same(a: State, b: State) -> bool:
 
 
 def _slow(moves: Moves) -> np.ndarray:
-    """Return the points that do not slide: (k,)."""
+    """Return the mask (k,) of points that do not slide."""
     return np.linalg.norm(moves.velocity[:, :2], axis=-1) <= modes.SLOW
 
 
 def _directions(tangents: np.ndarray, normals: np.ndarray) -> np.ndarray:
-    """Truth (k, 3) of both tangents of some points and the normals of others."""
+    """Return the mask (k, 3) of both tangents of some points and the normals of others."""
     return np.column_stack([tangents, tangents, normals])

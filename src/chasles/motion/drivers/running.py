@@ -1,4 +1,4 @@
-"""The loop in time: steps of some length, events within them, and the states that are kept."""
+"""Time loop: step sizes, events within steps, and recorded states."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,16 +15,16 @@ from chasles.motion.records import End, Event, Occurrence
 from chasles.motion.steps.system import State, Taken
 
 HALVINGS = 52
-"""Number of halvings of a step to find an event, to rounding, whatever its length."""
+"""Number of bisections that locate an event in a step to rounding."""
 
 REPEATED = 1000
 """Largest number of events within one step that restart the motion."""
 
 Begin = Callable[[State], State]
-"""The state near a given one that a motion can begin with."""
+"""Return the nearby state with which a motion can begin."""
 
 Step = Callable[[State, float], Taken]
-"""step(at, goal): a step from a state until a time."""
+"""step(at, goal): take a step from a state to a time."""
 
 Changed = tuple[list[Occurrence], State]
 """Occurrences, and the state from which the motion continues."""
@@ -33,31 +33,34 @@ Changed = tuple[list[Occurrence], State]
 # Between steps ----------------------------------------------------------------------------------
 
 Memory = Mapping[str, np.ndarray]
-"""Arrays by name; no two parts of a motion use the same name."""
+"""Arrays by name; names are unique among the parts of a motion."""
 
 
 class Remembering:
-    """A part of a motion whose next step depends on more than time and state: on some numbers."""
+    """Part of a motion whose next step depends on more than time and state.
+
+    numbers: names of the attributes that hold these data.
+    """
 
     numbers: ClassVar[tuple[str, ...]] = ()
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Everything between steps that the next one depends on."""
+        """Return all data that the next step depends on."""
         return {name: np.array(getattr(self, name)) for name in self.numbers}
 
     def recall(self, memory: Memory) -> None:
-        """Go on from that, found among what other parts remember."""
+        """Resume from the stored data of all parts."""
         for name in self.numbers:
             setattr(self, name, memory[name].item())
 
 
 def remembered(parts: Iterable[Remembering]) -> dict[str, np.ndarray]:
-    """The memory of all parts of a motion."""
+    """Return the stored data of all parts of a motion."""
     return {name: array for part in parts for name, array in part.memory().items()}
 
 
 def resumed(resume: Any) -> End:
-    """The end to go on from, checked."""
+    """Return the end to resume from, checked."""
     if not isinstance(resume, End):
         problem = f"resume must be the end of a Trajectory, not {resume!r:.60}"
         raise ArgumentError("E-MOTION-050", problem, part="simulate")
@@ -68,7 +71,7 @@ def resumed(resume: Any) -> End:
 
 
 def other_motion(code: str) -> InputError:
-    """The error of a state to resume from that belongs to another motion."""
+    """Return the error for a resume state that belongs to another motion."""
     remedy = "use the same arguments as for the interrupted motion"
     return InputError(code, "resume belongs to another motion", remedy, part="simulate")
 
@@ -77,22 +80,22 @@ def other_motion(code: str) -> InputError:
 
 
 class Pace(Remembering):
-    """Steps one after the other; due: what ended the last one changes the motion."""
+    """Sequence of steps; due: True if the cause of the last step's end changes the motion."""
 
     due = False
 
     def __call__(self, at: State, most: float = math.inf) -> Taken:
-        """The step to the next state, at most so many seconds away."""
+        """Take the next step, of at most `most` seconds."""
         raise NotImplementedError
 
     def changed(self, at: State) -> Changed:
-        """Return the changes at the beginning, at events and where a change is due: none."""
+        """Return the changes at the start, at events and when a change is due; none by default."""
         return [], at
 
 
 @dataclass
 class Even(Pace):
-    """Steps between equally spaced times; one that begins between them ends at the next."""
+    """Steps between equally spaced times; a step that begins between two ends at the next."""
 
     numbers = ("done",)
     step: Step
@@ -109,17 +112,17 @@ class Even(Pace):
     @property
     def _next(self) -> float:
         goal = self.start + self.whole * (self.done + 1) / self.steps
-        last = self.done + 1 == self.steps  # which rounding must not leave before the end
+        last = self.done + 1 == self.steps  # rounding must not place it before the end
         return max(goal, self.start + self.whole) if last else goal
 
 
 @dataclass
 class Controlled(Pace):
-    """Steps whose error, the largest of all entries of (d, qd) relative to atol + rtol |(d, qd)|,
-    is 1.
+    """Steps whose largest error in (d, qd), relative to atol + rtol |(d, qd)|, is 1.
 
-    d is the step from the last position along `integrate`, so that rtol is of how far it went. The
-    next length follows from the error's power (Hairer, Norsett and Wanner 1993, section II.4).
+    d is the step from the last position along `integrate`, so rtol is relative to the distance
+    moved. The next step size follows from the order of the error (Hairer, Norsett and Wanner 1993,
+    section II.4).
     """
 
     numbers = ("h",)
@@ -132,7 +135,7 @@ class Controlled(Pace):
     h: float
 
     def __call__(self, at: State, most: float = math.inf) -> Taken:
-        """As `Pace`; a step is tried again while its error is large."""
+        """Take a step as `Pace` does, repeated with a smaller size while its error is too large."""
         t, largest = at.t, 5.0
         while True:
             h = min(self.h, self.longest, most)
@@ -156,7 +159,7 @@ class Controlled(Pace):
 
 
 def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Event, ...]:
-    """The events of a motion from q, which is one state."""
+    """Return the checked events of a motion from a single state q."""
     given = (events,) if isinstance(events, Event) else tuple(events)
     for event in given:
         if not isinstance(event, Event):
@@ -171,7 +174,7 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
 def _occurred(
     events: Sequence[Event], at: State, step: Taken
 ) -> tuple[list[Occurrence], Event | None]:
-    """The events in a step, in order, up to the one that interrupts it, and that one."""
+    """Return the events in a step, in order, up to the one that interrupts it, and that event."""
     found = []
     for event in events:
         before, after = event.value(*at), event.value(*step.last)
@@ -188,8 +191,9 @@ def _occurred(
 
 
 def _located(event: Event, step: Taken, before: float) -> float:
-    """The last part of the step at which the function still has its sign, by halving, so that a
-    motion that turns back there begins with the right sign.
+    """Return the last fraction of a step at which the function has its initial sign, by bisection.
+
+    A motion that turns back there therefore begins with the right sign.
     """
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
@@ -205,9 +209,10 @@ def _located(event: Event, step: Taken, before: float) -> float:
 
 
 class Keep(Remembering):
-    """The recorded states: one of every few steps, or those at given times.
+    """Recorded states: one of every few steps, or states at given times.
 
-    others: beside(state) of each. repeated: events since the last full step. left: given times.
+    others: beside(state) of each. repeated: events since the last full step. left: number of
+    remaining times.
     """
 
     numbers = ("steps", "repeated", "left")
@@ -223,11 +228,11 @@ class Keep(Remembering):
 
     @property
     def _next(self) -> float:
-        """The next of given times."""
+        """Next of the given times."""
         return self._times[-self.left] if self._times and self.left else math.inf
 
     def now(self, at: State) -> None:
-        """The state at which the motion begins or ends, or an event is: kept once."""
+        """Record the state at the start or end of the motion or at an event, once."""
         new = not self._kept or self._kept[-1] is not at
         if new if self._times is None else self._next == at.t:
             self._keep(at)
@@ -243,7 +248,7 @@ class Keep(Remembering):
             self._keep(at._replace(t=time))
 
     def repeat(self, event: str | None, goal: float) -> None:
-        """Count events before a step comes to its goal: too many of them have no end."""
+        """Count events before a step reaches its goal, and raise an error if there are too many."""
         self.repeated = self.repeated + 1 if event else 0
         if self.repeated > REPEATED:
             problem = f"event {event!r} occurred {REPEATED} times before t = {goal:.6g} s"
@@ -256,7 +261,7 @@ class Keep(Remembering):
         self.left -= self._times is not None
 
     def states(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Times (n,), positions (..., n, nq), velocities (..., n, nv); q and qd say the shapes."""
+        """Return times (n,), positions (..., n, nq) and velocities (..., n, nv) shaped as q, qd."""
         t = np.array([at.t for at in self._kept])
         if not self._kept:
             return t, q[..., None, :][..., :0, :], qd[..., None, :][..., :0, :]
@@ -286,7 +291,7 @@ def run(
     progress: bool,
     steps: int | None = None,
 ) -> tuple[list[Occurrence], End]:
-    """Steps until a time, an event that ends them, or `steps`; what happened, and the end."""
+    """Take steps until a time, a terminal event, or `steps`; return the occurrences and the end."""
     happened, taken, stopped = [], 0, False
     with _bar(progress, at.t, end) as show:
         while at.t < end and taken != steps and not stopped:
@@ -320,7 +325,7 @@ def run(
 
 @contextmanager
 def _bar(progress: bool, start: float, end: float) -> Iterator[Callable[[float], None]]:
-    """Return a function that shows the progress, if a bar is requested."""
+    """Yield a function that shows the progress, if a bar is requested."""
     if not progress:
         yield lambda t: None
         return

@@ -1,6 +1,6 @@
-"""Motions by time stepping: contact, stops and dry friction in one convex problem a step.
+"""Motions by time stepping: contact, limits and dry friction in one convex problem per step.
 
-The step is three programs (`steps.stepping`) that machine code repeats as one kernel.
+The step consists of three programs (`steps.stepping`), which are compiled into one repeated kernel.
 """
 
 import math
@@ -41,12 +41,12 @@ from chasles.motion.steps.slots import check_pairs
 from chasles.motion.steps.stepping import EFFORT, ROUGH, Steps
 
 TIME_STEPPING = "time-stepping"
-"""The integrator that has contact in its step."""
+"""Name of the integrator that solves contact within its step."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides the code of a step."""
+    """Key that determines the code of a step."""
 
     source: Description
     mimic: bool
@@ -56,7 +56,7 @@ class Recipe:
 
 
 class Stepped:
-    """The compiled step of a robot in a scene; control: None where joint forces are given."""
+    """Compiled step of a robot in a scene; control: None if joint torques are inputs."""
 
     def __init__(
         self, model: Model, scene: Scene, dt: float, control: Any, parameters: int = 0
@@ -76,7 +76,7 @@ class Stepped:
 
     @property
     def steps(self) -> Steps:
-        """The programs."""
+        """Programs of the step."""
         if self._made is None:
             self._made = Steps(self.scene, self.dt, self.control)
         return self._made
@@ -88,7 +88,7 @@ class Stepped:
         return found
 
     def loop(self, backend: str, dtype: str) -> Any:
-        """The step of a backend in a type of numbers, repeated."""
+        """Return the repeated step for a backend and number type."""
         target = (backend, dtype)
         if target not in self._loops:
             kernels = [
@@ -100,11 +100,11 @@ class Stepped:
 
     @cached_property
     def slots(self) -> int:
-        """The number of slots of contact."""
+        """Number of contact slots."""
         return self.scene.slots
 
     def __call__(self, course: Course, host: Callable[..., Any] | None = None) -> Trajectory:
-        """The motion; host: a function tau(t, q, qd) that is called before each step."""
+        """Return the motion; host: a function tau(t, q, qd) that is called before each step."""
         place = self._place(course, host)
         with place.device:
             return self._moved(place, course, host)
@@ -151,7 +151,7 @@ class Stepped:
         often: int,
         host: Callable[..., Any],
     ) -> None:
-        """One step at a time, with joint forces or controls of a function."""
+        """Take one step at a time, with joint torques or controls from a function."""
         kept, nv = 0, self._given.get("ctrl", self.model.nv)
         for k in range(course.steps):
             t = course.start + course.dt * (course.done + k)
@@ -165,7 +165,7 @@ class Stepped:
                 kept += 1
 
     def _place(self, course: Course, host: Callable[..., Any] | None) -> Place:
-        """All arguments, checked, where they are."""
+        """Check all arguments and return them with their location."""
         if course.contact_states is not None:
             problem = "contact_states was given, but time stepping has no internal state"
             raise InputError("E-MOTION-131", problem, part=course.function)
@@ -187,7 +187,7 @@ class Stepped:
         return place
 
     def _start(self, place: Place, course: Course) -> tuple[tuple[int, ...], list[Any], list[Any]]:
-        """The shape of the batch, its states (count, size), and other inputs of the step."""
+        """Return the batch shape, the states (count, size), and the other inputs of the step."""
         given, m, nv = place.given, self.parameters, self.model.nv
         names = ("q", "qd", "parameters") if m else ("q", "qd")
         names = (*names, *self._behind)
@@ -216,7 +216,7 @@ class Stepped:
     def _touched(
         self, place: Place, q: Any, forces: list[Any], threads: int | None
     ) -> Touching | None:
-        """Forces during the last step before each kept state, and gaps at it."""
+        """Return the forces of the last step before each recorded state, and the gaps there."""
         if not self.slots:
             return None
         target = (place.backend, place.dtype)
@@ -235,7 +235,7 @@ class Stepped:
 
 
 def scene_of(robot: Machine, plan: Plan) -> Scene:
-    """Return the scene of a plan: everything that acts on the robot."""
+    """Return the scene of a plan: all contacts, limits and friction that act on the robot."""
     pairs = given_pairs("simulate", plan.contacts)
     for pair in pairs:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid | Compliant):
@@ -252,7 +252,7 @@ def scene_of(robot: Machine, plan: Plan) -> Scene:
 
 
 def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
-    """Velocity, coordinate, lower and upper limit of joints of one degree of freedom."""
+    """Return velocity index, position index, lower and upper limit of joints with one DoF."""
     found = []
     for i in model.movers:
         joint, limits = model.bodies[i].joint, model.bodies[i].data.limits
@@ -265,7 +265,7 @@ def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
 def prepared(
     robot: Machine, plan: Plan, dt: float, control: Any, *, again: bool = False
 ) -> Stepped:
-    """A compiled step, kept for the next call; again: the controller may have changed, trace it."""
+    """Return a compiled step from the cache, or a new one; again: always trace the controller."""
     scene, known = scene_of(robot, plan), robot.mechanism.kept
     control = control if callable(control) or isinstance(control, Controls) else None
     count = checked_parameters(plan.parameters, control)
@@ -275,7 +275,7 @@ def prepared(
         if not again and key in known:
             found: Stepped = known[key]
             return found
-    except (TypeError, ValueError):  # without hash
+    except (TypeError, ValueError):  # not hashable
         key = None
     with COMPILING:
         made = Stepped(robot.model, scene, dt, control, count)

@@ -1,1 +1,1 @@
-"""Contact geometry: shapes, what of them is nearest, and how it moves."""
+"""Contact geometry: shapes, their nearest features, and the motion of these."""

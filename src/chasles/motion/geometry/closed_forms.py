@@ -2,9 +2,9 @@
 
 Points, balls, the ends of a capsule and the corners of a box are balls (of radius zero or more);
 planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface returns, in its
-own frame, the point nearest to a ball's moving center; the motion of a pair follows from that,
-whatever the two frames do (`kinematics.py`). Lengths are in m; centers, ends and poses are in the
-frame that carries the shape. frame: of the robot, or None for the world.
+own frame, the point nearest to the moving center of a ball. The motion of a pair follows from that
+for any motion of the two frames (`kinematics.py`). Lengths are in m; centers, ends and poses are in
+the frame of the shape. frame: a frame of the robot, or None for the world.
 
 Everything is written in operations that arrays of floats and of symbols share.
 """
@@ -26,25 +26,24 @@ from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, is_num
 from chasles.model.ranges import LARGEST
 
 Value = Any
-"""A float, an array of them, or a symbol: laws and shapes take and give any of the three."""
+"""Float, array of floats, or symbol: laws and shapes accept and return any of the three."""
 Place = tuple[float, float, float]
 Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Distance (...), normal and the normal's rate (..., 3), of a moving point before a surface."""
+"""Distance (...), normal and its rate (..., 3), for a moving point above a surface."""
 
 ROUNDING = 1e-14
 STEPS = 50
-"""Newton's at most, for the nearest point of a ground."""
+"""Largest number of Newton iterations for the nearest point of a ground."""
 TRACED = 4
-"""Newton iterations when traced into a program, which cannot test for convergence: from below a
-ball's center each squares the error, so that slopes of 1 end at rounding.
-"""
+"""Number of Newton iterations in a traced program, which cannot test for convergence. Starting
+below the center of a ball, each squares the error, so that slopes of 1 converge to rounding."""
 
 
 # Operations on any value ------------------------------------------------------------------------
 
 
 def _on_any(on_arrays: Callable[..., Value], on_numbers: Callable[..., Value]) -> Any:
-    """An operation on numbers and symbols, arrays of floats, and arrays of symbols."""
+    """Return an operation on numbers and symbols, arrays of floats, and arrays of symbols."""
 
     def operation(*arguments: Value) -> Value:
         kinds = {a.dtype.kind for a in arguments if isinstance(a, np.ndarray | np.generic)}
@@ -65,29 +64,29 @@ select = _on_any(lambda c, a, b: np.where(np.not_equal(c, 0.0), a, b), expr.sele
 
 
 def applied(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """Matrices (..., m, n) times vectors (..., n)."""
+    """Return matrices (..., m, n) times vectors (..., n)."""
     product: np.ndarray = (matrix @ vector[..., None])[..., 0]
     return product
 
 
 NEXT, LAST = [1, 2, 0], [2, 0, 1]
-"""The axis after each, and the one after that."""
+"""Indices of the next axis, and of the one after that."""
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a x b (..., 3); NumPy's own takes five times as long for a few vectors."""
+    """Return a x b (..., 3); five times as fast as NumPy's function for a few vectors."""
     turned: np.ndarray = a[..., NEXT] * b[..., LAST] - a[..., LAST] * b[..., NEXT]
     return turned
 
 
 def across(n: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """v (..., 3) without its part along unit vectors n (..., 3)."""
+    """Return v (..., 3) without its component along unit vectors n (..., 3)."""
     rest: np.ndarray = v - n * np.sum(n * v, axis=-1, keepdims=True)
     return rest
 
 
 def unit(r: np.ndarray, rate: np.ndarray) -> Nearest:
-    """Length (...), direction (..., 3) and the direction's rate, of a vector; NaN of none."""
+    """Return length (...), direction (..., 3) and its rate of a vector; NaN for a zero vector."""
     length = sqrt(np.sum(r * r, axis=-1, keepdims=True))
     with np.errstate(divide="ignore", invalid="ignore"):
         over = 1.0 / length
@@ -96,10 +95,10 @@ def unit(r: np.ndarray, rate: np.ndarray) -> Nearest:
 
 
 def contact_axes(normal: np.ndarray) -> np.ndarray:
-    """Tangent, tangent and normal as rows (..., 3, 3), of unit normals (..., 3) (Eq 11.68).
+    """Return tangent, tangent and normal as rows (..., 3, 3) for unit normals (..., 3) (Eq 11.68).
 
-    The tangents of (0, 0, 1) are along x and y. They jump where the normal is horizontal and
-    nowhere else (Duff and others 2017, *Building an orthonormal basis, revisited*).
+    The tangents of (0, 0, 1) are along x and y. They are discontinuous only where the normal is
+    horizontal (Duff and others 2017, *Building an orthonormal basis, revisited*).
     """
     x, y, z = (normal[..., k][()] for k in range(3))
     up = select(less(z, 0.0), -1.0, 1.0)
@@ -113,20 +112,20 @@ def contact_axes(normal: np.ndarray) -> np.ndarray:
 
 
 class _ClosedForm:
-    """A surface that knows the point nearest to a moving one."""
+    """Surface with a closed form of the point nearest to a moving one."""
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """As `nearest`, of arrays of floats or of symbols."""
+        """Return the same as `nearest`, for arrays of floats or of symbols."""
         raise NotImplementedError
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Distance, normal and its rate at places c (..., 3) that move with v, in its frame."""
-        with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centres: not a number
+        """Return distance, normal and its rate at points c (..., 3) moving with v, in its frame."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centers: NaN
             return self.near(*np.broadcast_arrays(c, v))
 
 
 def check_places(shape: Any, *names: str) -> None:
-    """Three finite numbers each, as a tuple, whatever they were given as."""
+    """Check that attributes are three finite numbers each, and store them as tuples."""
     for name in names:
         given = getattr(shape, name)
         try:
@@ -140,7 +139,7 @@ def check_places(shape: Any, *names: str) -> None:
 
 
 def _check(what: str, *lengths: float) -> None:
-    """Refuse shapes without extent."""
+    """Raise an error for shapes without extent."""
     if not all(isinstance(length, Real) and 0.0 < length <= LARGEST for length in lengths):
         given = ", ".join(f"{length!r:.60}" for length in lengths)
         problem = f"{what} must be positive and at most {LARGEST:g}, not {given}"
@@ -149,7 +148,7 @@ def _check(what: str, *lengths: float) -> None:
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a body."""
+    """Point of a body."""
 
     frame: str | None
     at: Place = (0.0, 0.0, 0.0)
@@ -158,13 +157,13 @@ class Point:
         check_places(self, "at")
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Itself, as a ball without radius."""
+        """Return the point as a ball of radius zero."""
         return [(self.at, 0.0)]
 
 
 @dataclass(frozen=True)
 class Sphere(_ClosedForm):
-    """A ball."""
+    """Ball."""
 
     frame: str | None
     radius: float
@@ -175,17 +174,17 @@ class Sphere(_ClosedForm):
         _check("Sphere: radius", self.radius)
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Itself."""
+        """Return the sphere as a ball."""
         return [(self.center, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point from the center."""
+        """Return the nearest point, in the direction from the center."""
         return _around(self.radius, c - self.center, v)
 
 
 @dataclass(frozen=True)
 class Capsule(_ClosedForm):
-    """All points within `radius` of a segment from `start` to `end`."""
+    """Set of points within `radius` of a segment from `start` to `end`."""
 
     frame: str | None
     radius: float
@@ -198,18 +197,18 @@ class Capsule(_ClosedForm):
         _check("Capsule: the distance between its ends", math.dist(self.start, self.end))
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Its ends, which touch a plane first."""
+        """Return the ends, which touch a plane first."""
         return [(self.start, self.radius), (self.end, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """From the nearest point of the segment, which follows along it between the ends."""
+        """Return the nearest point from the segment's, which moves along it between the ends."""
         along = np.subtract(self.end, self.start)
         return _around(self.radius, *from_segment(c, v, np.array(self.start), along))
 
 
 @dataclass(frozen=True)
 class Box(_ClosedForm):
-    """A cuboid with edges `size` along the axes of its frame."""
+    """Cuboid with edges `size` along the axes of its frame."""
 
     frame: str | None
     size: Place
@@ -220,7 +219,7 @@ class Box(_ClosedForm):
         _check("Box: every edge", *self.size)
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Its corners, which touch a plane first."""
+        """Return the corners, which touch a plane first."""
         (x, y, z), (a, b, c) = self.center, self.size
         return [
             ((x + 0.5 * a * sx, y + 0.5 * b * sy, z + 0.5 * c * sz), 0.0)
@@ -228,7 +227,7 @@ class Box(_ClosedForm):
         ]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """From outside the nearest point of face, edge or corner; from inside the nearest face."""
+        """Return the nearest point: of face, edge or corner from outside, of a face from inside."""
         c, half = c - self.center, 0.5 * np.array(self.size)
         depths = half - absolute(c)
         beyond = less(depths, 0.0)
@@ -246,7 +245,7 @@ class Box(_ClosedForm):
 
 @dataclass(frozen=True)
 class Plane(_ClosedForm):
-    """All that lies below a plane through `point`, `normal` up."""
+    """Half-space below a plane through `point` with an upward `normal`."""
 
     frame: str | None = None
     normal: Place = (0.0, 0.0, 1.0)
@@ -257,19 +256,19 @@ class Plane(_ClosedForm):
         _check("Plane: the length of its normal", math.hypot(*self.normal))
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the point vertically below."""
+        """Return the point below, along the normal."""
         n = np.array(self.normal) / math.hypot(*self.normal)
         return np.sum((c - self.point) * n, axis=-1), np.broadcast_to(n, c.shape), np.zeros(c.shape)
 
 
 @dataclass(frozen=True)
 class Ground(_ClosedForm):
-    """All that lies below z = height(x, y), in the world or another frame.
+    """Region below z = height(x, y), in the world or another frame.
 
-    height is called once, on symbols, and written with arithmetic and the functions of
-    `chasles.expr`; it must be smooth. The nearest point of it is found by Newton's method, from
-    below the ball's center, so curvatures must be less than 1/distance. In a compiled step there
-    are four iterations (`TRACED`), whatever they reach.
+    height is called once, with symbols, and may use arithmetic and the functions of `chasles.expr`;
+    it must be smooth. The nearest point is found by Newton's method, starting below the center of
+    the ball, so curvatures must be less than 1/distance. A compiled step uses a fixed number of
+    four iterations (`TRACED`).
     """
 
     height: Callable[[Number, Number], Number]
@@ -298,7 +297,7 @@ class Ground(_ClosedForm):
         return [backends.compile(p) for p in self._programs]
 
     def _slopes(self, x: Value, y: Value) -> list[Value]:
-        """h, then its derivatives by x, y, xx, xy, yx, yy."""
+        """Return h, and its derivatives by x, y, xx, xy, yx, yy."""
         arena = next((a.arena for a in (x, y) if isinstance(a, Scalar)), None)
         if arena is None:
             at = np.stack([x, y], axis=-1)
@@ -308,7 +307,7 @@ class Ground(_ClosedForm):
         return [values[r] for p, values in replayed for r in p.results[0]]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """From the point p = (x, y, height) at which c - p is along the normal."""
+        """Return the nearest point p = (x, y, height), at which c - p is along the normal."""
         (cx, cy, cz), (vx, vy, vz) = ([a[..., k][()] for k in range(3)] for a in (c, v))
         x, y, traced = cx, cy, c.dtype == object
         for _ in range(TRACED if traced else STEPS):
@@ -338,7 +337,7 @@ class Ground(_ClosedForm):
 def _solved(
     gx: Value, gy: Value, above: Value, K: Sequence[Value], bx: Value, by: Value
 ) -> tuple[Value, Value]:
-    """(1 + g g' - above K)^-1 b, in the plane: how the foot of a point over a ground moves."""
+    """Return (1 + g g' - above K)^-1 b, the motion of the foot of a point above a ground."""
     xx, yy = 1.0 + gx * gx - above * K[0], 1.0 + gy * gy - above * K[3]
     xy = gx * gy - above * K[1]
     over = 1.0 / (xx * yy - xy * xy)
@@ -354,7 +353,7 @@ def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
 def from_segment(
     c: np.ndarray, v: np.ndarray, start: np.ndarray, along: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Vectors (..., 3) from the nearest points of segments to moving places, and their rates."""
+    """Return vectors (..., 3) from the nearest points of segments to moving points, and rates."""
     r, square = c - start, np.sum(along * along, axis=-1, keepdims=True)
     part, rate = (np.sum(x * along, axis=-1, keepdims=True) / square for x in (r, v))
     inside = less(0.0, part) * less(part, 1.0)
@@ -363,7 +362,7 @@ def from_segment(
 
 
 class Nearby(Protocol):
-    """A shape that knows what of it is nearest to a place."""
+    """Shape that computes its point nearest to a given one."""
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """The nearest point to places c (..., 3) that move with v (..., 3), in its frame."""
+        """Return the nearest point to points c (..., 3) that move with v (..., 3), in its frame."""

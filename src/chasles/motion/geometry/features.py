@@ -1,13 +1,13 @@
-"""Features by which two bodies touch: rims, edges that cross, and all pairs of them in motion.
+"""Features by which two bodies touch: rims, crossing edges, and all pairs of them in motion.
 
-Where two bodies touch by edges, the point of contact slides along both. It is where the distance of
-p(s), on the one, and p(t), on the other, is stationary; the rates of s and t, and with them those
-of point and normal, follow by differentiating that condition.
+If two bodies touch by edges, the contact point slides along both. It is where the distance of p(s),
+on one edge, and p(t), on the other, is stationary. The rates of s and t, and with them the rates of
+point and normal, follow by differentiating that condition.
 
-Of bodies that touch by other features as they move, each pair of features (a corner and a face, two
-edges, a rim and the ground) is a possible contact of its own. Its gap is that of the features,
-wherever they are; its `room` says how far it is from handing over to its neighbors: beyond an edge
-of the face, an end of an edge, or where another feature is turned towards the other body.
+If the contact features of two bodies vary with the motion, each pair of features (a corner and a
+face, two edges, a rim and the ground) is a separate possible contact. Its gap is the gap of the
+features, wherever they are. Its `room` is the distance to the transition to its neighbors: beyond
+an edge of the face, an end of an edge, or where another feature faces the other body.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,27 +23,28 @@ from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact, n
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, Rim
 
 ONE = 1e-12
-"""Points of contact as near as this (m) are one."""
+"""Distance (m) below which contact points are merged."""
 
 STEPS = 50
-"""Newton's at most; one is enough for straight edges, and for a rim on a plane."""
+"""Largest number of Newton iterations; one suffices for straight edges, and for a rim on a plane.
+"""
 
 CLOSE = 1e-12
-"""Newton's last step, relative to s: its error is the square."""
+"""Size of the last Newton step, relative to s; the remaining error is its square."""
 
 UPRIGHT = 1e-9
-"""The sine of an angle up to which a rim is level, so that no point of it is the lowest."""
+"""Sine of the angle up to which a rim is level, so that it has no lowest point."""
 
 PARALLEL = 1e-6
-"""The sine of an angle up to which two straight edges do not cross, and up to which a round one
-is along another: the normal is then that of their distance."""
+"""Sine of the angle up to which two straight edges do not cross, and up to which a round edge is
+along another; the normal is then along their distance."""
 
 Curve = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""A point of an edge, and its first and second derivative along it."""
+"""Point of an edge, and its first and second derivative along the edge."""
 
 
 def listed(function: str, contacts: Any) -> list[Contact]:
-    """Contacts as a list; one alone, which is a tuple too, is not taken for many."""
+    """Return contacts as a list; a single contact, which is a tuple as well, raises an error."""
     found = [] if isinstance(contacts, Contact) else list(contacts)
     if isinstance(contacts, Contact) or not all(isinstance(c, Contact) for c in found):
         problem = f"contacts must be a list from contact_points, not {contacts!r:.60}"
@@ -52,7 +53,7 @@ def listed(function: str, contacts: Any) -> list[Contact]:
 
 
 def flipped(c: Contact, over: Carrier, under: Carrier) -> Contact:
-    """A contact with its two bodies exchanged; over, under: those of successor and predecessor."""
+    """Return a contact with its bodies exchanged; over, under: successor and predecessor."""
     gap_rate = np.sum(c.normal * (over.velocity(c.point) - under.velocity(c.point)), axis=-1)
     gap = np.asarray(c.gap)[..., None]
     return c._replace(
@@ -66,12 +67,13 @@ def flipped(c: Contact, over: Carrier, under: Carrier) -> Contact:
 
 
 def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Contact]:
-    """The contacts without those that say nothing beyond the others: a minimal set.
+    """Return the contacts without redundant ones: a minimal set.
 
-    One is left out where its normal, as a unit force along its line, is a sum of others of the same
-    two bodies with factors >= 0 (Featherstone 2008, section 11.6). Of an edge on a plane its two
-    ends are left, of a face the corners of its convex hull. Without friction nothing changes.
-    contacts: of one state. tolerance: relative, with lengths in parts of the patch.
+    A contact is redundant if its normal, as a unit force along its line, is a combination of others
+    between the same two bodies with coefficients >= 0 (Featherstone 2008, section 11.6). For an
+    edge on a plane its two ends remain, for a face the corners of its convex hull. Without friction
+    the motion does not change. contacts: the contacts of one state. tolerance: relative, with
+    lengths relative to the size of the patch.
     """
     kept = list(contacts)
     for contact in contacts:
@@ -91,14 +93,14 @@ def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Con
 
 
 class Straight(NamedTuple):
-    """An edge from `start` to `start + along`; `sweep`: the radius of what lies around it."""
+    """Edge from `start` to `start + along`; `sweep`: the radius of the body around it."""
 
     start: np.ndarray
     along: np.ndarray
     sweep: float = 0.0
 
     def at(self, s: Any) -> Curve:
-        """The point at s, from 0 to 1, and its derivatives."""
+        """Return the point at s, from 0 to 1, and its derivatives."""
         return self.start + s * self.along, self.along, np.zeros(3)
 
 
@@ -111,10 +113,10 @@ def crossing(
     guess: tuple[float, float],
     toward: np.ndarray | None,
 ) -> tuple[np.ndarray, Contact] | None:
-    """The nearest points of two edges: s and t, and the contact; None if they do not cross.
+    """Return s and t of the nearest points of two edges, the contact; None if they do not cross.
 
-    carriers, edges: the successor's first. guess: s and t near the answer. toward: a direction of
-    the world from the second body to the first, or None where their distance tells the side.
+    carriers, edges: the successor's first. guess: s and t near the solution. toward: a world
+    direction from the second body to the first, or None if their distance determines the side.
     """
     x = np.array(guess, dtype=float)
     for _ in range(STEPS):
@@ -149,15 +151,15 @@ def crossing(
 
 
 def _carried(c: Carrier, curve: Curve) -> Curve:
-    """Point and derivatives of a curve in the world."""
+    """Return the point and derivatives of a curve in the world."""
     point, first, second = curve
     return c.point(point)[0], c.turned(first), c.turned(second)
 
 
 def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground) -> Contact:
-    """The point of a rim that is nearest to a surface; of batches too.
+    """Return the contact of a rim's point that is nearest to a surface; supports batches.
 
-    On a plane it is the lowest point, which moves around the rim; on a level rim it stays.
+    On a plane it is the lowest point, which moves around the rim; on a level rim it is fixed.
     """
     center, rate = over.point(rim.center)
     _, below, _ = nearest_on(under, surface, center, rate)
@@ -187,7 +189,7 @@ def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground
 
 
 def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """The turn of the normal along a direction a, times a: the surface's own part of a slope."""
+    """Return the change of the normal along a direction a, times a: its curvature term."""
     _, _, turn = surface.nearest(under.back(place - under.o), under.back(a))
     return np.asarray(np.sum(under.turned(turn) * a, axis=-1))
 
@@ -196,16 +198,16 @@ def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndar
 
 
 class Meeting:
-    """The pairs of features of two bodies, numbered."""
+    """Numbered pairs of features of two bodies."""
 
     size: int
 
     def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
-        """gap (k,) and room (k,) in m, from how the bodies move; room < 0: others are nearer."""
+        """Return gap (k,) and room (k,) in m; room < 0 if other features are nearer."""
         raise NotImplementedError
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
-        """Some of them, by their numbers (m,), as contacts: (m, 3) of each."""
+        """Return the contacts with the given indices (m,), as arrays (m, 3)."""
         raise NotImplementedError
 
 
@@ -237,7 +239,7 @@ class _Features(Meeting):
         self.size = int(self._starts[-1])
 
     def _pairs(self, over: Carrier, under: Carrier) -> polyhedra.Pairs:
-        """All pairs, in the frame of the second solid."""
+        """Return all pairs, in the frame of the second solid."""
         a, b = self._solids
         a = a.moved(under.R.T @ over.R, under.back(over.o - under.o))
         found = [k.pairs(b, a).back() if k.swapped else k.pairs(a, b) for k in self.kinds]
@@ -261,10 +263,10 @@ class _Features(Meeting):
 
 
 class Polyhedra(_Features):
-    """The pairs of two polyhedra: corners and faces, either way, and edges.
+    """Feature pairs of two polyhedra: corners and faces, in both directions, and edges.
 
-    The outward pair with the largest gap tells the direction in which the bodies part; of pairs
-    along other directions only the gaps count.
+    The outward pair with the largest gap determines the direction in which the bodies separate; for
+    pairs along other directions only the gaps are used.
     """
 
     kinds = (
@@ -282,12 +284,12 @@ class Polyhedra(_Features):
 
 
 class Capsules(_Features):
-    """The pairs of a capsule and a polyhedron: ends before faces, edges and corners, and the side.
+    """Feature pairs of a capsule and a polyhedron: ends and faces, edges, corners, and the side.
 
-    Two features whose common normal both bodies allow are the nearest, by convexity: the gap is
-    their distance less the radius. Before faces and across edges distances have a sign, so that a
-    deep step is seen too. Each pair hands over to its neighbors with the same gap and normal. A
-    side along a face or an edge touches by its ends, or those of the other.
+    Two features whose common normal both bodies admit are the nearest, by convexity; the gap is
+    their distance less the radius. Distances to faces and across edges are signed, so that deep
+    penetration in a step is detected, too. Each pair has the same gap and normal as its neighbor at
+    the transition. A side along a face or an edge touches by its ends, or by those of the edge.
     """
 
     kinds = (
@@ -316,9 +318,9 @@ class Capsules(_Features):
 
 
 class Standing(Meeting):
-    """A cylinder on a plane or a ground: the lowest point of each rim, and fixed ones of both.
+    """Cylinder on a plane or a ground: the lowest point of each rim, and fixed points of both.
 
-    The fixed ones take its place where the rim is level.
+    The fixed points replace the lowest point if the rim is level.
     """
 
     def __init__(self, body: Cylinder, surface: Plane | Ground) -> None:

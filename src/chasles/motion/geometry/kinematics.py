@@ -1,6 +1,6 @@
-"""Motion of points of contact, as arrays and as one compiled function.
+"""Motion of contact points, as arrays and as one compiled function.
 
-The compiled function has the surfaces in it. Surfaces without a closed form are evaluated between
+The compiled function includes the surfaces. Surfaces without a closed form are evaluated between
 two programs: the first computes the centers of balls in their frames, `Surface.nearest` computes
 distances and normals, and the second maps these to the robot's velocities and accelerations.
 """
@@ -36,17 +36,19 @@ from chasles.motion.geometry.shapes import Body, Surface
 Array = Any
 
 NEAR = 1e-9
-"""Points this near (m, rad) to a surface touch it: those that land together, but for rounding."""
+"""Distance (m, rad) up to which points touch a surface, so that points that land together do so
+despite rounding."""
 
 ALIKE = 1e-9
-"""Relative difference below which points with equal motion are merged: a corner on a corner."""
+"""Relative difference below which points with equal motion are merged, such as two coinciding
+corners."""
 
 
 # Frames and contacts ---------------------------------------------------------------------------
 
 
 class Carrier(NamedTuple):
-    """Rotation, place, angular velocity and velocity of a frame in the world, or their symbols."""
+    """Rotation, position, angular velocity and velocity of a frame in the world, or symbols."""
 
     R: np.ndarray
     o: np.ndarray
@@ -55,39 +57,39 @@ class Carrier(NamedTuple):
     frame: str | None = None
 
     def point(self, at: Array) -> tuple[np.ndarray, np.ndarray]:
-        """A point of the frame in the world, and its velocity."""
+        """Return a point of the frame in the world, and its velocity."""
         r = self.turned(np.array(at))
         return self.o + r, self.v + cross(self.w, r)
 
     def turned(self, direction: np.ndarray) -> np.ndarray:
-        """A direction of the frame in the world."""
+        """Return a direction of the frame in the world."""
         return applied(self.R, direction)
 
     def velocity(self, place: np.ndarray) -> np.ndarray:
-        """The velocity of the body's point that is at a place of the world."""
+        """Return the velocity of the body's point at a position in the world."""
         return self.v + cross(self.w, place - self.o)
 
     def back(self, direction: np.ndarray) -> np.ndarray:
-        """A direction of the world in the frame."""
+        """Return a direction of the world in the frame."""
         return applied(np.swapaxes(self.R, -1, -2), direction)
 
     def seen(self, c: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A point of the world in the frame, and its velocity there."""
+        """Return a point of the world in the frame, and its velocity there."""
         return self.back(c - self.o), self.back(v - self.velocity(c))
 
     @staticmethod
     def of(pose: np.ndarray, velocity: np.ndarray, frame: str) -> "Carrier":
-        """The motion with poses (..., 4, 4) and velocities (..., 6), angular part first."""
+        """Return the motion with poses (..., 4, 4) and velocities (..., 6), angular part first."""
         R, o = pose[..., :3, :3], pose[..., :3, 3]
         return Carrier(R, o, velocity[..., :3], velocity[..., 3:], frame)
 
 
 STILL = Carrier(np.eye(3), *np.zeros((3, 3)))
-"""The world."""
+"""Motion of the world frame."""
 
 
 def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Carrier:
-    """The motion of a frame as arrays; None is the world."""
+    """Return the motion of a frame as arrays; None is the world."""
     if frame is None:
         return STILL
     pose = mechanism.forward_kinematics(q, frame=frame)
@@ -95,14 +97,14 @@ def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Car
 
 
 class Contact(NamedTuple):
-    """A point where two bodies touch, or would touch first; along the world's axes.
+    """Point where two bodies touch, or would touch first; along the world axes.
 
-    successor, predecessor: the frames that carry the two bodies, None for the world. point C
-    (..., 3): on the successor, where it is nearest; normal (..., 3): a unit vector from the
-    predecessor to the successor. gap (...): their distance, negative where they penetrate.
-    point_rate, normal_rate (..., 3): how C and the normal move, as places, in m/s and 1/s. C slides
-    and rolls over both bodies. friction: Coulomb's coefficient mu. torsion: that of the moment
-    about the normal, in m: alone it is at most torsion times the normal force.
+    successor, predecessor: frames of the two bodies, None for the world. point C (..., 3): the
+    nearest point of the successor; normal (..., 3): unit vector from the predecessor to the
+    successor. gap (...): the distance, negative for penetration. point_rate, normal_rate (..., 3):
+    rates of C, as a point in space, and of the normal, in m/s and 1/s. C slides and rolls over both
+    bodies. friction: Coulomb's coefficient mu. torsion: coefficient (m) of the moment about the
+    normal, which alone is at most torsion times the normal force.
     """
 
     successor: str | None
@@ -119,9 +121,7 @@ class Contact(NamedTuple):
 def ball_contact(
     over: Carrier, ball: tuple[Array, float], under: Carrier, surface: Nearby
 ) -> Contact:
-    """Return the contact of a ball (center and radius) with a surface, also for batches and
-    symbols.
-    """
+    """Return the contact of a ball (center, radius) with a surface; also batches, symbols."""
     center, radius = ball
     c, rate = over.point(center)
     distance, normal, normal_rate = nearest_on(under, surface, c, rate)
@@ -133,7 +133,7 @@ def ball_contact(
 
 
 def nearest_on(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray) -> Nearest:
-    """Distance, normal and its rate before a moving place of the world."""
+    """Return distance, normal and its rate for a moving point of the world above a surface."""
     distance, n, turn = surface.nearest(*under.seen(place, v))
     normal = under.turned(n)
     return distance, normal, under.turned(turn) + cross(under.w, normal)
@@ -143,12 +143,13 @@ def nearest_on(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray
 
 
 class Moves(NamedTuple):
-    """The points of contact of one state, in the order of the pairs, k of them.
+    """Motion of the k contact points of one state, in the order of the pairs.
 
-    gap (k,), in m. axes (k, 3, 3): tangent, tangent and normal as rows, in the world. Along these,
-    of the body relative to the surface: velocity (k, 3) = J qd, J (k, 3, nv), and the acceleration
-    J qdd + bias (k, 3), whose normal part is that of the gap. room (k,): how far, in m, until other
-    features of the bodies are the nearest; infinite where none are, negative where others are.
+    gap (k,), in m. axes (k, 3, 3): tangent, tangent and normal as rows, in the world. Motion of the
+    body relative to the surface along these: velocity (k, 3) = J qd, J (k, 3, nv), and acceleration
+    J qdd + bias (k, 3), whose normal component is that of the gap. room (k,): distance (m) until
+    other features of the bodies become the nearest; infinite if there are none, negative if others
+    are nearer.
     """
 
     gap: np.ndarray
@@ -159,16 +160,16 @@ class Moves(NamedTuple):
     room: np.ndarray
 
     def of(self, which: np.ndarray) -> "Moves":
-        """Some of the points."""
+        """Return the motion of selected points."""
         return Moves(*(part[which] for part in self))
 
     @property
     def touch(self) -> np.ndarray:
-        """Return the points that touch: (k,)."""
+        """Mask (k,) of the points that touch."""
         return (self.gap <= NEAR) & (self.room >= 0.0)
 
     def alike(self, some: np.ndarray) -> np.ndarray:
-        """For each of some points (truth, (k,)), the first that moves alike; -1 of others: (k,)."""
+        """Return for points of a mask (k,) the first with the same motion, -1 for others: (k,)."""
         which, alike = np.flatnonzero(some), np.full(len(some), -1)
         if which.size:
             J = self.J[which]
@@ -178,11 +179,11 @@ class Moves(NamedTuple):
 
 
 Closed = Sphere | Capsule | Box | Plane
-"""Surfaces with a closed form of what is nearest."""
+"""Surfaces with a closed form of the nearest point."""
 
 
 class Ball(NamedTuple):
-    """A ball of a body, the frame of a surface, and the surface if it has a closed form."""
+    """Ball of a body, the frame of a surface, and the surface if it has a closed form."""
 
     over: str | None
     at: Place
@@ -192,7 +193,7 @@ class Ball(NamedTuple):
 
 
 class Points:
-    """The points of contact of some pairs, as in `contact_points`, of a robot in one state."""
+    """Contact points of pairs, as in `contact_points`, of a robot in a single state."""
 
     def __init__(self, model: Model, pairs: Sequence[tuple[Body, Surface]]) -> None:
         def name(frame: str | None) -> str | None:
@@ -215,7 +216,7 @@ class Points:
             self._centers = _compiled(model, open_ones, centers_program)
 
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
-        """The points and their motion at a time."""
+        """Return the contact points and their motion at a time."""
         state = (q, qd, *(np.array(t) for _ in self._clock))
         gap, *moves = self._moves(*state, *self._nearest(state))
         if np.isnan(gap).any():
@@ -225,7 +226,7 @@ class Points:
         return Moves(gap, axes, velocity, J, bias, np.full(self._count, np.inf))
 
     def _nearest(self, state: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-        """Distances (k,), normals and their rates (k, 3) of surfaces without a closed form."""
+        """Return distances (k,), normals and rates (k, 3) of surfaces without a closed form."""
         if not self._surfaces:
             return ()
         center, rate = self._centers(*state)
@@ -240,10 +241,16 @@ class Points:
 def _compiled(
     model: Model, balls: Sequence[Ball], trace: Callable[[Model, Sequence[Ball]], Program]
 ) -> Callable[..., Any]:
-    """A program of the points as a function of arrays."""
+    """Compile a program of the points into a function of arrays."""
     own = any(joint.custom is not None for joint in model.source.joints)
     traced = trace(model, balls).hash if own else ""
-    recipe = (trace.__name__, model.source, model.mimics, balls, traced)  # all that decides it
+    recipe = (
+        trace.__name__,
+        model.source,
+        model.mimics,
+        balls,
+        traced,
+    )  # all that determines it
     known = backends.known(recipe, lambda: trace(model, balls))
     kernel = known or backends.compile(trace(model, balls), recipe=recipe)
 
@@ -259,7 +266,7 @@ def _compiled(
 
 
 class Frame(NamedTuple):
-    """The motion of a frame, its acceleration (6,) at qdd = 0, and its Jacobian (6, nv)."""
+    """Motion of a frame, its acceleration (6,) at qdd = 0, and its Jacobian (6, nv)."""
 
     motion: Carrier
     rate: np.ndarray
@@ -267,7 +274,7 @@ class Frame(NamedTuple):
 
     @staticmethod
     def of(mechanism: Mechanism, q: Array, qd: Array, motion: Carrier) -> "Frame":
-        """The motion of a frame as arrays, of which that without accelerations is given."""
+        """Return the frame of a carrier, with its acceleration and Jacobian, as arrays."""
         nv = mechanism.nv
         if motion.frame is None:
             return Frame(motion, np.zeros(6), np.zeros((6, nv)))
@@ -275,26 +282,26 @@ class Frame(NamedTuple):
         return Frame(motion, rate, mechanism.jacobian(q, frame=motion.frame))
 
     def passing(self, point: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """The rate, at qdd = 0, of the velocity of the body's point at a place that moves."""
+        """Return the rate, at qdd = 0, of the velocity of the body's point at a moving position."""
         (_, o, w, v, _), alpha, a = self.motion, self.rate[:3], self.rate[3:]
         return a + cross(alpha, point - o) + cross(w, rate - v)
 
     def columns(self, point: np.ndarray) -> np.ndarray:
-        """The Jacobian (..., 3, nv) of the body's point at a place."""
+        """Return the Jacobian (..., 3, nv) of the body's point at a position."""
         return jacobian_at(self.J, point - self.motion.o)
 
 
 def jacobian_at(J: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """The Jacobian (..., 3, nv) of a body's point, r (..., 3) from the origin of J (..., 6, nv)."""
+    """Return the Jacobian (..., 3, nv) of a body's point at r (..., 3) from the origin of J."""
     turned = cross(np.swapaxes(J[..., :3, :], -1, -2), r[..., None, :])
     moved: np.ndarray = J[..., 3:, :] + np.swapaxes(turned, -1, -2)
     return moved
 
 
 def contact_moves(over: Frame, under: Frame, contact: Contact) -> Moves:
-    """A contact of one state, or several of the same bodies, as points that move.
+    """Return a contact of one state, or several of the same bodies, as moving points.
 
-    Accelerations are those of the points that pass C (Featherstone 2008, Eq 11.25 and 11.30).
+    Accelerations are those of the body points that pass C (Featherstone 2008, Eq 11.25 and 11.30).
     """
     point, rate, E = contact.point, contact.point_rate, contact_axes(contact.normal)
     velocity = over.motion.velocity(point) - under.motion.velocity(point)
@@ -309,13 +316,13 @@ def contact_moves(over: Frame, under: Frame, contact: Contact) -> Moves:
 
 
 def result(traced: Program, arena: Arena, given: Mapping[str, Any]) -> np.ndarray:
-    """The first result of a program on expressions, as an array of them."""
+    """Evaluate a program on expressions and return its first result as an array."""
     entries = traced.applied(given, arena)[0]
     return np.array(entries, dtype=object).reshape(traced.outputs[0].shape)
 
 
 def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
-    """Centres and their velocities (k, 3), each in the frame of its surface, of q and qd."""
+    """Return the program of centers and velocities (k, 3), each in the frame of its surface."""
     inputs, _, frames = _frames(model, balls)
     seen = [
         frames[ball.under].motion.seen(*frames[ball.over].motion.point(ball.at)) for ball in balls
@@ -328,10 +335,10 @@ def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
 
 
 def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
-    """gap, axes, velocity, J and bias of `Moves`, of q and qd.
+    """Return the program of gap, axes, velocity, J and bias of `Moves` at q and qd.
 
-    Of surfaces without a closed form distance (k,), normal and turn (k, 3), its rate, are inputs,
-    in their frames.
+    For surfaces without a closed form, distance (k,), normal and its rate turn (k, 3), in their
+    frames, are inputs.
     """
     inputs, arena, frames = _frames(model, balls)
     asked, k = sum(ball.surface is None for ball in balls), len(balls)
@@ -352,13 +359,13 @@ def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
 
 
 def symbols(arena: Arena, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """An input as an array of symbols."""
+    """Return an input as an array of symbols."""
     entries = [arena.input(name, k) for k in range(math.prod(shape))]
     return np.array(entries, dtype=object).reshape(shape)
 
 
 class _Given(NamedTuple):
-    """The nearest point on a surface without a closed form, as inputs."""
+    """Nearest point on a surface without a closed form, as inputs."""
 
     distance: Any
     normal: Any
@@ -371,7 +378,7 @@ class _Given(NamedTuple):
 def _frames(
     model: Model, balls: Sequence[Ball]
 ) -> tuple[list[Variable], Arena, dict[str | None, Frame]]:
-    """Inputs (the state, and the time where it counts), and frames by name; the world's is None."""
+    """Return the inputs (state, and time if used), and frames by name; None is the world."""
     arena, n = Arena(RULES), model.nv
     inputs = [Variable("q", (model.nq,)), Variable("qd", (n,)), *clock(model)]
     state = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}

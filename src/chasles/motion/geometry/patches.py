@@ -1,9 +1,9 @@
-"""Contacts of two bodies, for every pair of shapes; of extended ones a minimal set of points.
+"""Contacts of two bodies for every pair of shapes; a minimal set of points for extended ones.
 
-`coal` (extra `contact`) says along which direction two bodies are nearest, or penetrate least.
-What each of them turns that way is a corner, an edge or a face; a patch of contact is a polygon
-whose corners are corners of the one before the other and crossings of edges of both. Each of these
-has a closed form, with its rates. Two capsules need no direction and no package.
+`coal` (extra `contact`) computes the direction along which two bodies are nearest, or penetrate
+least. Each body has a corner, an edge or a face in that direction. A contact patch is a polygon
+whose corners are corners of one body above the other and crossings of edges of both. Each of these
+has a closed form, with its rates. Two capsules need neither a direction nor the package.
 """
 
 from functools import lru_cache
@@ -42,19 +42,20 @@ from chasles.motion.solvers import optional
 Extended = Capsule | Box | Cylinder | ConvexMesh
 
 LEVEL = 1e-3
-"""The angle (rad) up to which a face or an edge is turned towards the other body; and the part of
-its size by which a point may be farther than the nearest one and still be of the patch."""
+"""Angle (rad) up to which a face or an edge faces the other body; also the distance, relative to
+the size, by which a point of the patch may be farther than the nearest one."""
 
 ALONG = 0.99
-"""The cosine of the angle up to which a contact's normal is that of the patch. A body within
+"""Cosine of the angle up to which the normal of a contact is that of the patch. A body inside
 another leaves it through many faces, but only one is nearest."""
 
 SAME = 1e-9
-"""The part of the bodies' size by which two points of a patch are one, or a point is on an edge."""
+"""Distance, relative to the size of the bodies, below which two points of a patch are merged, or a
+point is on an edge."""
 
 
 def check_shapes(function: str, body: Body, surface: Surface) -> None:
-    """Refuse an object that is not a body, or not a surface."""
+    """Raise an error for a shape that cannot be a body, or cannot be a surface."""
     if not isinstance(body, Body) or not isinstance(surface, Surface):
         names = f"{type(body).__name__} as body with {type(surface).__name__} as surface"
         remedy = "use planes and grounds as surfaces, and points as bodies"
@@ -133,7 +134,7 @@ def contact_points(
 
 
 def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> list[Contact]:
-    """The contacts of a body's balls and rims."""
+    """Return the contacts of a body's balls and rims."""
     found = [ball_contact(over, ball, under, surface) for ball in body.balls()]
     if isinstance(body, Cylinder) and isinstance(surface, Plane | Ground):
         found += [rim_contact(over, rim, under, surface) for rim in body.rims]
@@ -144,10 +145,11 @@ def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> li
 
 
 class Outline(NamedTuple):
-    """The part of a shape that is turned towards a direction, in its own frame.
+    """Part of a shape that faces a direction, in its own frame.
 
-    balls: corners (places and radii). edges: of the face, or the one. rims: circles that may touch.
-    size: in m. face: its plane. around: its corners (k, 3), or the rim of a disc.
+    balls: corners (positions and radii). edges: edges of the face, or the single edge. rims:
+    circles that may touch. size: in m. face: its plane. around: its corners (k, 3), or the rim of a
+    disc.
     """
 
     balls: list[tuple[Place, float]]
@@ -158,7 +160,7 @@ class Outline(NamedTuple):
     around: Any = None
 
     def holds(self, c: np.ndarray, slack: float) -> bool:
-        """Return True if a place is straight over the face, up to `slack` (m)."""
+        """Return True if a point is directly above the face, up to `slack` (m)."""
         if isinstance(self.around, Rim):
             r = c - self.around.center
             far = np.hypot(r @ self.around.x, r @ self.around.y)
@@ -168,7 +170,7 @@ class Outline(NamedTuple):
 
 
 def outline(shape: Extended, m: np.ndarray | None) -> Outline:
-    """The corner, edge or face of a shape that looks along m (3,); all of a capsule."""
+    """Return the corner, edge or face of a shape in direction m (3,); all of a capsule."""
     if isinstance(shape, Capsule):
         start, along = np.array(shape.start), np.subtract(shape.end, shape.start)
         size = float(np.linalg.norm(along)) + shape.radius
@@ -213,7 +215,7 @@ def _corners(points: np.ndarray) -> list[tuple[Place, float]]:
 
 
 def _chords(loop: np.ndarray) -> list[Edge]:
-    """The edges of a polygon (k, 3)."""
+    """Return the edges of a polygon (k, 3)."""
     return [Straight(a, b - a) for a, b in zip(loop, np.roll(loop, -1, axis=0), strict=True)]
 
 
@@ -221,7 +223,7 @@ def _chords(loop: np.ndarray) -> list[Edge]:
 
 
 class _Side(NamedTuple):
-    """One of the two bodies: its shape, how it is carried, and what it turns to the other."""
+    """One of the two bodies: its shape, its motion, and the part that faces the other."""
 
     shape: Extended
     carrier: Carrier
@@ -231,9 +233,9 @@ class _Side(NamedTuple):
 def patch_contacts(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> list[Contact]:
-    """The contacts of two extended bodies in one state: the nearest, and others of the same patch.
+    """Return the contacts of two extended bodies in one state: the nearest, and its patch.
 
-    All gaps are exact, and the least does not jump where other features become the nearest.
+    All gaps are exact, and the smallest is continuous where other features become the nearest.
     """
     n, places = _direction(body, over, surface, under)
     ways = (None, None) if n is None else (-over.back(n), under.back(n))
@@ -260,7 +262,7 @@ def patch_contacts(
 
 
 def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
-    """Corners and rims of a body before the other: on its face, or else before all of it."""
+    """Return contacts of corners and rims of a body with the other's face, else with its shape."""
     found, c = [], under.carrier
     features: list[tuple[Any, Any]] = [(ball_contact, ball) for ball in over.outline.balls]
     features += [(rim_contact, rim) for rim in over.outline.rims]
@@ -277,7 +279,7 @@ def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
 def _crossings(
     sides: tuple[_Side, _Side], n: np.ndarray | None, places: tuple[np.ndarray, np.ndarray]
 ) -> list[Contact]:
-    """Crossings of edges of one body with those of the other."""
+    """Return the contacts at crossings of edges of one body with edges of the other."""
     found = []
     first, second = sides[0].carrier, sides[1].carrier
     near = first.back(places[0] - first.o), second.back(places[1] - second.o)
@@ -294,12 +296,12 @@ def _crossings(
 
 
 def _guess(edge: Edge, place: np.ndarray) -> float:
-    """The point of an edge near to a place of its frame; straight ones need no guess."""
+    """Return the parameter of an edge near a point of its frame; straight edges need no guess."""
     return float(edge.angle(place - edge.center)) if isinstance(edge, Rim) else 0.5
 
 
 def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
-    """Return True if an edge's point s is the farthest of its body along a direction."""
+    """Return True if point s of an edge is the farthest of its body along a direction."""
     if isinstance(edge, Rim):
         _, _, inward = edge.at(s)
         return bool(way @ edge.out >= -SAME and -way @ inward >= -SAME * edge.radius)
@@ -312,7 +314,7 @@ def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
 def _direction(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> tuple[np.ndarray | None, tuple[np.ndarray, np.ndarray]]:
-    """The nearest direction from surface to body, and a point of each; None of two capsules."""
+    """Return the nearest direction from surface to body (None: capsules), and a point of each."""
     if isinstance(body, Capsule) and isinstance(surface, Capsule):
         return None, (over.o, under.o)
     coal = optional("coal")
@@ -326,7 +328,7 @@ def _direction(
 
 
 def _placed(shape: Extended, over: Carrier) -> tuple[Any, Any]:
-    """A shape of coal, and where it is in the world."""
+    """Return a shape of coal, and its pose in the world."""
     coal = optional("coal")
     solid, turn, center = _solid(shape)
     return solid, coal.Transform3s(over.R @ turn, over.point(center)[0])
@@ -334,7 +336,7 @@ def _placed(shape: Extended, over: Carrier) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=256)
 def _solid(shape: Extended) -> tuple[Any, np.ndarray, np.ndarray]:
-    """A shape of coal, with its rotation and place in the shape's frame."""
+    """Return a shape of coal, with its rotation and position in the shape's frame."""
     coal = optional("coal")
     if isinstance(shape, Box):
         return coal.Box(*shape.size), np.eye(3), np.array(shape.center)
@@ -344,7 +346,7 @@ def _solid(shape: Extended) -> tuple[Any, np.ndarray, np.ndarray]:
         return coal.Convex.convexHull(points, True, "Qt"), np.eye(3), np.zeros(3)
     along = np.subtract(shape.end, shape.start)
     length = float(np.linalg.norm(along))
-    axes = np.linalg.svd(along[None] / length)[2]  # the axis, then two across it
+    axes = np.linalg.svd(along[None] / length)[2]  # the axis, then two perpendicular to it
     turn = np.column_stack([axes[1], cross(axes[0], axes[1]), axes[0]])
     kind = coal.Capsule if isinstance(shape, Capsule) else coal.Cylinder
     return kind(shape.radius, length), turn, 0.5 * np.add(shape.start, shape.end)

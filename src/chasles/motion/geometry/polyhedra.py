@@ -1,10 +1,10 @@
-"""Features of polyhedra and capsules: all pairs of them at once, their gaps and contacts.
+"""Features of polyhedra and capsules: all pairs at once, their gaps and contacts.
 
-Of two convex bodies that just touch, those features do whose sum looks outward (they are the faces
-of the Minkowski difference): a corner with all its edges above a face, and two edges whose common
-normal is between those of their faces. The gap of such a pair is exact, touching or not.
+When two convex bodies just touch, the touching features are those whose sum faces outward (faces of
+the Minkowski difference): a corner with all its edges above a face, and two edges whose common
+normal is between the normals of their faces. The gap of such a pair is exact, touching or not.
 
-A capsule is a segment with a radius: a polyhedron of one edge, without faces.
+A capsule is a segment with a radius: a polyhedron with one edge and no faces.
 """
 
 import math
@@ -18,32 +18,32 @@ from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact
 from chasles.motion.geometry.shapes import ConvexMesh, mesh
 
 SAME = 1e-9
-"""The part of the bodies' size by which a point beyond an edge is still on it, and the sine by
-which features may look inward."""
+"""Distance, relative to the size of the bodies, by which a point beyond an edge is still on it, and
+sine by which features may face inward."""
 
 LEANS = 1e-3
-"""The sine by which a corner may lean over a face and still be of the patch that touches it."""
+"""Sine by which a corner may lean over a face and still belong to the touching patch."""
 
 PARALLEL = 1e-6
-"""The sine up to which edges are parallel, and touch by their ends alone; and by which the normal
-of two may be beyond those of their faces and still be of the patch."""
+"""Sine up to which edges are parallel and touch only by their ends, and by which their common
+normal may be beyond those of their faces and still belong to the patch."""
 
 ONE_WAY = 0.99
-"""The cosine of the angle up to which a normal is that of the patch."""
+"""Cosine of the angle up to which a normal is that of the patch."""
 
 ALONG = 1e-4
-"""The sine e up to which the side is along an edge, and touches it by the ends of both. Between
-ends l apart it is then nearer by up to (e l)^2/(8 r), some 1e-9 m; beyond, the capsule rocks on the
-edge as on a cylinder of radius r/e^2, which steps must follow."""
+"""Sine e up to which the side is along an edge, and touches it by the ends of both. Between ends at
+a distance l it is then nearer by up to (e l)^2/(8 r), some 1e-9 m; beyond e, the capsule rocks on
+the edge as on a cylinder of radius r/e^2, which steps must resolve."""
 
 
 class Solid(NamedTuple):
-    """A polyhedron as arrays: v corners, f faces, e edges.
+    """Polyhedron as arrays: v corners, f faces, e edges.
 
     arms (v, n, 3): unit vectors along the edges of each corner. normals (f, 3), levels (f,): planes
     n.x = level. sides (f, n, 3), ends (f, n): the lines around each face, inside s.x >= end. starts
     and alongs (e, 3): edges. flanks (e, 2, 3): unit vectors from an edge into its two faces.
-    Shorter lists are filled up with their last entries. size: in m.
+    Shorter lists are padded with their last entries. size: in m.
     """
 
     corners: np.ndarray
@@ -58,7 +58,7 @@ class Solid(NamedTuple):
     size: float
 
     def moved(self, R: np.ndarray, o: np.ndarray) -> "Solid":
-        """The same in another frame, in which it is turned by R and its origin is at o."""
+        """Return the solid in another frame, in which it is rotated by R and its origin is at o."""
         arms, normals, sides, alongs, flanks = (
             a @ R.T for a in (self.arms, self.normals, self.sides, self.alongs, self.flanks)
         )
@@ -68,7 +68,7 @@ class Solid(NamedTuple):
 
 
 def solid(shape: Point | Capsule | Box | ConvexMesh) -> Solid:
-    """A shape as a polyhedron in its frame: a point is one corner, a capsule its axis, one edge."""
+    """Return a shape as a polyhedron in its frame: a point is a corner, a capsule an edge."""
     none = np.zeros((0, 3))
     flat = none, np.zeros(0), np.zeros((0, 1, 3)), np.zeros((0, 1))
     if isinstance(shape, Point):
@@ -102,7 +102,7 @@ def solid(shape: Point | Capsule | Box | ConvexMesh) -> Solid:
 
 
 def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
-    """Lists as one array, the shorter ones filled up."""
+    """Return lists as one array, with shorter ones padded."""
     longest = max(map(len, lists))
     return np.array([[*rows, *[rows[-1]] * (longest - len(rows))] for rows in lists])
 
@@ -110,11 +110,11 @@ def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
 # Contacts of some pairs --------------------------------------------------------------------------
 
 Some = tuple[Solid, np.ndarray, Carrier]
-"""Features of a body, by their numbers (m,), and how they are carried."""
+"""Features of a body, by their indices (m,), and its motion."""
 
 
 def corners_on_faces(corners: Some, faces: Some) -> Contact:
-    """The contacts of corners with the planes of faces."""
+    """Return the contacts of corners with the planes of faces."""
     (a, i, over), (b, j, under) = corners, faces
     point, rate = over.point(a.corners[i])
     n = under.turned(b.normals[j])
@@ -123,8 +123,11 @@ def corners_on_faces(corners: Some, faces: Some) -> Contact:
 
 
 def crossings(first: Some, second: Some) -> Contact:
-    """The contacts of edges that cross. They are where p - r is across both: a.(p - r) = 0 and
-    b.(p - r) = 0, whose rates say how the point moves along them (see `features.crossing`)."""
+    """Return the contacts of crossing edges.
+
+    They are where p - r is perpendicular to both, a.(p - r) = 0 and b.(p - r) = 0; the rates of
+    these give the motion of the point along the edges (see `features.crossing`).
+    """
     (over, i, above), (under, j, below) = first, second
     a, b = above.turned(over.alongs[i]), below.turned(under.alongs[j])
     start, end = above.point(over.starts[i])[0], below.point(under.starts[j])[0]
@@ -142,19 +145,19 @@ def crossings(first: Some, second: Some) -> Contact:
 
 
 def _dots(axes: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
-    """The products (2, m) of two vectors with a third."""
+    """Return the dot products (2, m) of two vectors with a third."""
     return np.array([np.sum(axis * x, axis=-1) for axis in axes])
 
 
 def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """s and t with a.(s a - t b) and b.(s a - t b) as given (2, m), of edges that cross."""
+    """Return s and t of crossing edges with a.(s a - t b) and b.(s a - t b) as given (2, m)."""
     aa, ab, bb = (np.sum(x * y, axis=-1) for x, y in ((a, a), (a, b), (b, b)))
-    square = aa * bb - ab * ab  # of the sine of their angle and of both lengths
+    square = aa * bb - ab * ab  # squared sine of their angle times squared lengths
     return (bb * right[0] - ab * right[1]) / square, (ab * right[0] - aa * right[1]) / square
 
 
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
-    """Contacts of the same two bodies, one or more each, as one; order (m,): each one's place."""
+    """Return contacts of the same two bodies as one; order (m,): the position of each."""
     back = np.argsort(order)
     point, normal, point_rate, normal_rate = (
         np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]
@@ -165,46 +168,46 @@ def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
 
 
 def corners_on_edges(corners: Some, edges: Some) -> Contact:
-    """The contacts of corners with the lines of edges."""
+    """Return the contacts of corners with the lines of edges."""
     (a, i, over), (b, j, under) = corners, edges
     lines = Lines(b.starts[j], b.alongs[j])
     return ball_contact(over, (a.corners[i], 0.0), under, lines)
 
 
 def corners_on_corners(first: Some, second: Some) -> Contact:
-    """The contacts of corners with corners."""
+    """Return the contacts of corners with corners."""
     (a, i, over), (b, j, under) = first, second
     return ball_contact(over, (a.corners[i], 0.0), under, Places(b.corners[j]))
 
 
 class Places(NamedTuple):
-    """Points (m, 3), each before one place."""
+    """Points (m, 3), each paired with one query point."""
 
     at: np.ndarray
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Distances, normals and their rates."""
+        """Return distances, normals and their rates."""
         return unit(c - self.at, v)
 
 
 class Lines(NamedTuple):
-    """Lines through the ends of edges, and beyond, each before one place: (m, 3) both."""
+    """Infinite lines through edges, starts and alongs (m, 3), each paired with one query point."""
 
     starts: np.ndarray
     alongs: np.ndarray
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Distances, normals and their rates."""
+        """Return distances, normals and their rates."""
         r = c - self.starts - self._part(c - self.starts) * self.alongs
         return unit(r, v - self._part(v) * self.alongs)
 
     def inside(self, c: np.ndarray) -> np.ndarray:
-        """Distances of the nearest points from the ends of the edges (m,), negative beyond."""
+        """Return distances (m,) of nearest points from the ends of the edges, negative beyond."""
         part = self._part(c - self.starts)[..., 0]
         return np.minimum(part, 1.0 - part) * np.linalg.norm(self.alongs, axis=-1)
 
     def _part(self, r: np.ndarray) -> np.ndarray:
-        """The part (m, 1) of the whole edge that lies behind r."""
+        """Return the projection of r on the edge, as a fraction (m, 1) of its length."""
         square = np.sum(self.alongs * self.alongs, axis=-1, keepdims=True)
         part: np.ndarray = np.sum(r * self.alongs, axis=-1, keepdims=True) / square
         return part
@@ -214,9 +217,9 @@ class Lines(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Pairs of features: the distance of their planes, how far inside both (m), normals.
+    """Pairs of features: distances of their planes, how far inside both (m), normals.
 
-    outward: the sine by which both bodies are behind, and how much may lack of it.
+    outward: sine by which both bodies are behind the plane; lack: tolerance of outward.
     """
 
     gap: np.ndarray
@@ -226,24 +229,24 @@ class Pairs(NamedTuple):
     lack: np.ndarray
 
     def back(self) -> "Pairs":
-        """The pairs with the bodies exchanged."""
+        """Return the pairs with the bodies exchanged."""
         return self._replace(normal=-self.normal)
 
     def astray(self, outward: np.ndarray) -> np.ndarray:
-        """The cosine by which normals are along that of the highest outward pair: (k,)."""
+        """Return the cosine of normals with the highest outward pair, less `ONE_WAY`: (k,)."""
         highest = np.argmax(np.where(outward, self.gap, -np.inf))
         astray: np.ndarray = self.normal @ self.normal[highest] - ONE_WAY
         return astray
 
 
 def _all(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of all pairs."""
+    """Return the indices of all pairs."""
     i, j = np.divmod(np.arange(len(first) * len(second)), max(len(second), 1))
     return i, j
 
 
 def on_faces(a: Solid, b: Solid) -> Pairs:
-    """The corners of one body before the faces of another, in one frame: v f pairs."""
+    """Return the pairs of corners of one body and faces of another, in one frame: v f pairs."""
     shape = len(a.corners), len(b.normals)
     gap = a.corners @ b.normals.T - b.levels
     outward = np.min(a.arms @ b.normals.T, axis=1, initial=1.0)
@@ -254,7 +257,7 @@ def on_faces(a: Solid, b: Solid) -> Pairs:
 
 
 def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
-    """The edges of two bodies in one frame: e e pairs; parallel ones are never inside."""
+    """Return the pairs of edges of two bodies in one frame: e e pairs; parallel: outside."""
     i, j = _all(a.starts, b.starts)
     u, v, w = a.alongs[i], b.alongs[j], a.starts[i] - b.starts[j]
     lengths = np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)
@@ -269,14 +272,14 @@ def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
 
 
 def side_across(axis: Solid, whole: Solid) -> Pairs:
-    """The side of a capsule and the edges of a polyhedron; beyond ALONG it touches by ends."""
+    """Return the pairs of a capsule's side and edges; closer to parallel than ALONG, ends touch."""
     return edges_across(axis, whole, ALONG)
 
 
 def _common(
     u: np.ndarray, v: np.ndarray, over: np.ndarray, under: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The common normal (..., 3) of edges, from the second to the first, and `outward`."""
+    """Return the common normal (..., 3) of edges, from the second to the first, and `outward`."""
     n = cross(u, v)
     n = n / np.maximum(np.linalg.norm(n, axis=-1, keepdims=True), 1e-300)
     rises = np.concatenate([over, -under], axis=-2) @ n[..., None]
@@ -285,7 +288,10 @@ def _common(
 
 
 def ends_before_edges(axis: Solid, whole: Solid) -> Pairs:
-    """The capsule contains half of the ball around an end, and the edge has two faces."""
+    """Return the pairs of capsule ends and edges.
+
+    The capsule contains half of the ball around an end, and an edge has two faces.
+    """
     i, j = _all(axis.corners, whole.starts)
     edges, c, ahead = Lines(whole.starts[j], whole.alongs[j]), axis.corners[i], axis.arms[i, 0]
     distance, n, turn = edges.nearest(c, ahead)
@@ -295,7 +301,10 @@ def ends_before_edges(axis: Solid, whole: Solid) -> Pairs:
 
 
 def ends_before_corners(axis: Solid, whole: Solid) -> Pairs:
-    """Half of the ball around an end is of the capsule, and the corner has several edges."""
+    """Return the pairs of capsule ends and corners.
+
+    The capsule contains half of the ball around an end, and a corner has several edges.
+    """
     i, j = _all(axis.corners, whole.corners)
     distance, n, _ = unit(axis.corners[i] - whole.corners[j], np.zeros(3))
     behind = -np.max(np.sum(whole.arms[j] * n[:, None], axis=-1), axis=-1)
@@ -304,7 +313,7 @@ def ends_before_corners(axis: Solid, whole: Solid) -> Pairs:
 
 
 def corners_before_side(whole: Solid, axis: Solid) -> Pairs:
-    """Between the ends of the side, and each corner has several edges."""
+    """Return the pairs of corners and the side of a capsule, between its ends."""
     side, x, arms = Lines(axis.starts, axis.alongs), whole.corners, whole.arms
     distance, n, turn = side.nearest(x[:, None], arms)
     rises = np.sum(n * arms, axis=-1) + _lack(turn, distance)
@@ -312,12 +321,14 @@ def corners_before_side(whole: Solid, axis: Solid) -> Pairs:
 
 
 def _pairs(gap: np.ndarray, inside: np.ndarray, outward: np.ndarray, n: np.ndarray) -> Pairs:
-    """Pairs whose lack is in `outward` already."""
+    """Return pairs whose tolerance is already included in `outward`."""
     return Pairs(gap, inside, outward, n, np.zeros(len(gap)))
 
 
 def _lack(turn: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """The sine by which an edge may be nearer than its end, which still counts; more if parallel,
-    where the normal does not turn along it and both ends belong to the patch.
+    """Return the sine by which an edge may be nearer than its end, with the end still counted.
+
+    It is larger for parallel edges, where the normal is constant along the edge and both ends
+    belong to the patch.
     """
     return np.where(np.linalg.norm(turn, axis=-1) * distance <= ALONG, LEANS, SAME)

@@ -1,6 +1,6 @@
 """Cylinders and convex meshes: their points, rims, edges, faces, and nearest points.
 
-Lengths in m; all places in the frame that carries the shape, None for the world.
+Lengths are in m; all positions are in the frame of the shape, None for the world.
 """
 
 import math
@@ -29,15 +29,17 @@ from chasles.motion.geometry.closed_forms import (
 )
 
 FLAT = 1e-9
-"""Faces of a hull are one where their normals differ by no more, and planes by this of its size."""
+"""Difference of normals, and of planes relative to the size, up to which faces of a hull are
+merged."""
 
 
 @dataclass(frozen=True)
 class Cylinder:
-    """A solid cylinder between two discs of `radius` around `start` and `end`.
+    """Solid cylinder between two discs of `radius` around `start` and `end`.
 
     `rim` is the number of fixed contact points of each rim in addition to its lowest one, which
-    moves. They matter if it stands on a disc, which is then a polygon with that many corners.
+    moves. They matter if the cylinder stands on a disc, which is then a polygon with that many
+    corners.
     """
 
     frame: str | None
@@ -58,19 +60,19 @@ class Cylinder:
 
     @cached_property
     def rims(self) -> tuple["Rim", "Rim"]:
-        """Its two edges, that of `start` first."""
+        """Circular edges of the cylinder, the one around `start` first."""
         along = np.subtract(self.end, self.start)
         x, y, z = contact_axes(along / np.linalg.norm(along))
         start, end = np.array(self.start), np.array(self.end)
         return Rim(start, x, y, -z, self.radius), Rim(end, x, y, z, self.radius)
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Fixed points of its rims, as balls without radius."""
+        """Return fixed points of the rims, as balls of radius zero."""
         angles = 2.0 * np.pi / self.rim * np.arange(self.rim)
         return [(place(rim.at(s)[0]), 0.0) for rim in self.rims for s in angles]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """From outside the nearest point of side, rim or disc; from inside of side or disc."""
+        """Return the nearest point: side, rim or disc from outside, side or disc from inside."""
         z = self.rims[1].out
         half = 0.5 * math.dist(self.start, self.end)
         r = c - 0.5 * np.add(self.start, self.end)
@@ -93,7 +95,7 @@ class Cylinder:
 
 
 class Rim(NamedTuple):
-    """A circle around `center`, through x and y (unit vectors); `out`: away from the solid."""
+    """Circle around `center` in the plane of unit vectors x and y; `out`: away from the solid."""
 
     center: np.ndarray
     x: np.ndarray
@@ -101,21 +103,21 @@ class Rim(NamedTuple):
     out: np.ndarray
     radius: float
     sweep: float = 0.0
-    """The reach of the body around the circle (m): nothing lies around it."""
+    """Radius (m) of the body around the circle, which is zero."""
 
     def at(self, s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The point at an angle s (...) from x towards y, and its derivatives: (..., 3) each."""
+        """Return the point at angle s (...) from x to y, and its derivatives: (..., 3) each."""
         c, d = np.cos(s)[..., None], np.sin(s)[..., None]
         arm = self.radius * (c * self.x + d * self.y)
         return self.center + arm, self.radius * (c * self.y - d * self.x), -arm
 
     def angle(self, direction: np.ndarray) -> np.ndarray:
-        """The angle at which the rim reaches farthest along a direction (..., 3)."""
+        """Return the angle at which the rim is farthest along a direction (..., 3)."""
         return np.arctan2(direction @ self.y, direction @ self.x)
 
 
 class Face(NamedTuple):
-    """A flat face: its outward unit normal, and its corners in order around it (k,)."""
+    """Flat face: its outward unit normal, and the indices of its corners in order (k,)."""
 
     normal: np.ndarray
     corners: tuple[int, ...]
@@ -123,9 +125,9 @@ class Face(NamedTuple):
 
 @dataclass(frozen=True)
 class ConvexMesh:
-    """The convex hull of points, of which those inside do not matter.
+    """Convex hull of points; interior points are ignored.
 
-    vertices: at least four, not in one plane, such as those of a mesh file.
+    vertices: at least four points that are not coplanar, such as the vertices of a mesh file.
     """
 
     frame: str | None
@@ -160,7 +162,7 @@ class ConvexMesh:
 
     @cached_property
     def faces(self) -> tuple[Face, ...]:
-        """Its faces; triangles of one plane are one."""
+        """Faces of the hull; coplanar triangles are merged."""
         planes = self._hull.equations * [1.0, 1.0, 1.0, 1.0 / self.size]
         found: list[Face] = []
         while len(planes):
@@ -176,7 +178,7 @@ class ConvexMesh:
 
     @cached_property
     def edges(self) -> np.ndarray:
-        """Numbers of the two corners of each edge: (m, 2)."""
+        """Indices of the two corners of each edge: (m, 2)."""
         pairs = {
             (min(a, b), max(a, b))
             for face in self.faces
@@ -185,11 +187,11 @@ class ConvexMesh:
         return np.array(sorted(pairs))
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Its corners, which touch a plane first."""
+        """Return the corners, which touch a plane first."""
         return [(place(p), 0.0) for p in self.points]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """From outside the nearest point of face, edge or corner; from inside the nearest face."""
+        """Return the nearest point: of face, edge or corner from outside, of a face from inside."""
         corner = self.points[[face.corners[0] for face in self.faces]]
         normals = np.array([face.normal for face in self.faces])
         levels = np.sum((c[..., None, :] - corner) * normals, axis=-1)
@@ -207,7 +209,7 @@ class ConvexMesh:
         )
 
     def _from_edges(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """From the nearest point of all edges, which follows along one between its ends."""
+        """Return the nearest point of all edges, which follows along an edge between its ends."""
         start, end = np.moveaxis(self.points[self.edges], 1, 0)
         r, rate = from_segment(c[..., None, :], v[..., None, :], start, end - start)
         best = np.argmin(np.sum(r * r, axis=-1), axis=-1)[..., None, None]
@@ -218,7 +220,7 @@ class ConvexMesh:
 def over_polygon(
     corners: np.ndarray, normal: np.ndarray, c: np.ndarray, slack: float = 0.0
 ) -> np.ndarray:
-    """Return True for places c (..., 3) straight over a convex polygon (k, 3), up to `slack`."""
+    """Return True for points c (..., 3) directly above a convex polygon (k, 3), up to `slack`."""
     sides = np.roll(corners, -1, axis=0) - corners
     inward = np.cross(normal, sides) / np.linalg.norm(sides, axis=-1, keepdims=True)
     depths = np.sum((c[..., None, :] - corners) * inward, axis=-1)
@@ -226,12 +228,12 @@ def over_polygon(
 
 
 def _where(condition: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Vectors (..., 3) where a condition (...) holds, zeros elsewhere."""
+    """Return vectors (..., 3) where a condition (...) holds, zeros elsewhere."""
     return np.where(condition[..., None], vectors, 0.0)
 
 
 def place(point: np.ndarray) -> Place:
-    """A point (3,) as a tuple."""
+    """Return a point (3,) as a tuple."""
     x, y, z = (float(a) for a in point)
     return x, y, z
 
@@ -242,7 +244,7 @@ Surface = Sphere | Capsule | Box | Cylinder | ConvexMesh | Plane | Ground
 
 @lru_cache(maxsize=256)
 def mesh(shape: Box | ConvexMesh) -> ConvexMesh:
-    """A box as a mesh."""
+    """Return a box or mesh as a mesh."""
     if isinstance(shape, ConvexMesh):
         return shape
     return ConvexMesh(shape.frame, tuple(at for at, _ in shape.balls()))

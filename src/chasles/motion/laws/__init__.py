@@ -1,1 +1,1 @@
-"""Laws of contact: friction, restitution, soft ground."""
+"""Contact laws: friction, restitution, soft ground."""

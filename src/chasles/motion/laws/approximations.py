@@ -1,6 +1,6 @@
-"""Friction by pyramids, and by sweeps over batches of problems.
+"""Approximate friction by pyramids, and by Gauss-Seidel sweeps over batches of problems.
 
-They take the problem of `chasles.motion.laws.friction`: G, c, mu and slip.
+The problem is that of `chasles.motion.laws.friction`: G, c, mu and slip.
 """
 
 from typing import Any
@@ -16,12 +16,12 @@ Array = Any
 
 
 def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int = 8) -> np.ndarray:
-    """Forces f (nc, 3 or 4) with pyramids of `facets` sides instead of cones.
+    """Return forces f (nc, 3 or 4) with pyramids of `facets` sides instead of cones.
 
-    A linear complementarity problem by Lemke's method, which always has an answer where contacts
-    can be kept (Stewart and Trinkle 1996; Anitescu and Potra 1997). The pyramids stand within the
-    cones: friction may be less than Coulomb's by 1 - cos(pi/facets), and its direction off by
-    pi/facets. Torsion, if there is, adds one spoke to each side of their plane.
+    This is a linear complementarity problem, solved by Lemke's method, which has a solution
+    whenever contacts can be maintained (Stewart and Trinkle 1996; Anitescu and Potra 1997). The
+    pyramids are inscribed in the cones: friction may be less than Coulomb's by 1 - cos(pi/facets),
+    and its direction off by pi/facets. Torsion, if any, adds one spoke on each side of their plane.
     """
     law = Law.checked("polyhedral", G, c, mu, slip)
     if not isinstance(facets, int) or facets < 3:
@@ -60,14 +60,14 @@ def cone_gauss_seidel(
     sweeps: int = 2000,
     tolerance: float = ACCURATE,
 ) -> Iterated:
-    """Forces (..., nc, 3 or 4) of many problems, each contact projected on its cone in turn.
+    """Return forces (..., nc, 3 or 4) of a batch, by projecting each contact on its cone in turn.
 
     G (..., 3 nc, 3 nc), c (..., 3 nc), mu (..., nc), slip (..., nc, 2); leading shapes broadcast; 4
-    and 3 instead of 3 and 2 with torsion. start (..., nc, 3): forces to begin with, such as those
-    of the last step. All problems advance together, by Coulomb's law (Jourdan, Alart and Jean
-    1998), or the convex one with dilates=True. It stops where every residual is below `tolerance`
-    times the largest |c| of its problem, or after `sweeps`, and never raises for problems without a
-    solution, whose residual stays large.
+    and 3 instead of 3 and 2 with torsion. start (..., nc, 3): initial forces, such as those of the
+    last step. All problems advance together, by Coulomb's law (Jourdan, Alart and Jean 1998), or
+    the convex one with dilates=True. The iteration stops when every residual is below `tolerance`
+    times the largest |c| of its problem, or after `sweeps` sweeps. Problems without a solution do
+    not raise an error; their residual stays large.
     """
     law = _batch(G, c, mu, slip, dilates)
     lead, n, wide = law.mu.shape[:-1], law.mu.shape[-1], law.width
@@ -88,7 +88,7 @@ def cone_gauss_seidel(
 
 
 def _batch(G: Array, c: Array, mu: Array, slip: Array, dilates: bool) -> Law:
-    """The arrays of many problems, mu and slip with all leading shapes."""
+    """Return the law of a batch of problems, with mu and slip broadcast to the batch shape."""
     G, c, mu = (np.asarray(a, dtype=float) for a in (G, c, mu))
     n = mu.shape[-1] if mu.ndim else -1
     wide = 4 if c.shape[-1:] == (4 * n,) else 3

@@ -1,11 +1,11 @@
-"""Laws of friction at points of contact: Coulomb's and its convex relative.
+"""Friction laws at contact points: Coulomb's law and its convex approximation.
 
     a = G f + c
 
-f are the forces of the contacts and a their relative accelerations, three numbers a contact: along
-two tangents, then along the normal; G is symmetric. mu (nc,) are the coefficients of friction. A
-contact slides along `slip` (nc, 2), the unit vector of its tangential velocity, or has none (zeros)
-and sticks or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0, a_n f_n = 0:
+f are the contact forces and a the relative accelerations, three numbers per contact: along two
+tangents, then along the normal; G is symmetric. mu (nc,) are the friction coefficients. A contact
+slides along `slip` (nc, 2), the unit vector of its tangential velocity; if slip is zero, it sticks
+or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0, a_n f_n = 0:
 
 | the contact | its friction |
 |---|---|
@@ -13,13 +13,13 @@ and sticks or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0, a_n f_n
 | sticks | |f_t| <= mu f_n and a_t = 0 |
 | begins to slide | f_t = -mu f_n a_t/|a_t| |
 
-A row with a `bound` (nc,) is not a contact but dry friction of a joint at rest: its normal force is
-between -bound and bound, and its normal acceleration is zero unless the force is at a bound, which
-it then moves away from.
+A row with a `bound` (nc,) represents dry friction of a joint at rest, not a contact: its normal
+force is between -bound and bound, and its normal acceleration is zero unless the force is at a
+bound, from which it then moves away.
 
-With torsional friction there are four numbers: the third tangent is the turn about the normal, in
-such units of length that the moment's bound is mu f_n too. Forces and moment then share one cone,
-whose sections are ellipsoids (Howe and Cutkosky 1996).
+With torsional friction there are four numbers: the third tangent is the rotation about the normal,
+in units of length chosen such that the bound of the moment is mu f_n, too. Forces and moment then
+share one cone, whose sections are ellipsoids (Howe and Cutkosky 1996).
 """
 
 from contextlib import suppress
@@ -35,34 +35,33 @@ from chasles.motion.solvers import Cone, Infeasible, checked_problem, cones_prog
 Array = Any
 
 REACH = 1e-13
-"""The part of the largest entry of G, or of c, that is only rounding."""
+"""Fraction of the largest entry of G, or of c, that is rounding."""
 
 ACCURATE = 1e-10
 """Accuracy of Coulomb's law, relative to the largest |c|."""
 
 ROUNDING = 4e-15
-"""Relative error of forces that cannot be determined if they are large compared with their effect.
-"""
+"""Relative error of forces that cannot be resolved if they are large compared with their effect."""
 
 ROUNDS = 100
-"""Cone programs at most for Coulomb's law; one to three are usual."""
+"""Largest number of cone programs for Coulomb's law; one to three are usual."""
 
 GRIP = 10.0
-"""Coefficients beyond it are tried as this one first: what sticks by it sticks by more, and wide
-cones are hard for cone programs."""
+"""Larger coefficients are first replaced by this one: contacts that stick with it also stick with
+more friction, and wide cones are difficult for cone programs."""
 
 LIGHT = 1e-3
-"""The part of the largest normal force below which a contact may part instead."""
+"""Fraction of the largest normal force below which a contact may be treated as separating."""
 
 POLISH = 20
-"""Steps of Newton's method at most after each of them."""
+"""Largest number of Newton steps after each cone program."""
 
 
 # The problem --------------------------------------------------------------------------------------
 
 
 class Law(NamedTuple):
-    """A problem, of one state or a batch, with Coulomb's law or the convex one."""
+    """Problem of one state or a batch, with Coulomb's law or the convex one."""
 
     G: np.ndarray
     c: np.ndarray
@@ -81,7 +80,7 @@ class Law(NamedTuple):
         dilates: bool = False,
         bound: Array = np.inf,
     ) -> "Law":
-        """The law of one problem, or an error that names the function."""
+        """Return the law of one problem, checked; name: the function named in errors."""
         mu = np.atleast_1d(np.asarray(mu, dtype=float))
         n = len(mu)
         G, c = checked_problem(name, G, c)
@@ -106,17 +105,17 @@ class Law(NamedTuple):
 
     @property
     def sticks(self) -> np.ndarray:
-        """Return the contacts with a cone: friction without a velocity that directs it."""
+        """Mask of the contacts with a cone: friction without a velocity that directs it."""
         return (self.mu > 0.0) & ~np.any(self.slip != 0.0, axis=-1)
 
     @property
     def width(self) -> int:
-        """Numbers a contact: 3, or 4 with torsion."""
+        """Numbers per contact: 3, or 4 with torsion."""
         return self.slip.shape[-1] + 1
 
     @property
     def weight(self) -> np.ndarray:
-        """A positive number for each block of G, no less than its eigenvalues: (..., nc, 1)."""
+        """Upper bounds of the eigenvalues of the diagonal blocks of G, positive: (..., nc, 1)."""
         n, wide = self.mu.shape[-1], self.width
         blocks = self.G.reshape(*self.G.shape[:-2], n, wide, n, wide)
         own = np.stack([blocks[..., i, :, i, :] for i in range(n)], axis=-3)
@@ -124,31 +123,31 @@ class Law(NamedTuple):
         return np.where(size > 0.0, size, 1.0)
 
     def accelerations(self, f: np.ndarray) -> np.ndarray:
-        """a = G f + c, of the shape of f."""
+        """Return a = G f + c, with the shape of f."""
         flat = f.reshape(*f.shape[:-2], -1, 1)
         return ((self.G @ flat)[..., 0] + self.c).reshape(f.shape)
 
     def dilation(self, a: np.ndarray) -> np.ndarray:
-        """The correction mu |a_t| of normal accelerations: (..., nc)."""
+        """Return the correction mu |a_t| of normal accelerations: (..., nc)."""
         return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :-1]), 0.0)
 
     def residual(self, f: np.ndarray) -> np.ndarray:
-        """The distance of f from the law: (...), in the units of a; zero where it holds."""
+        """Return the largest violation of the law by f: (...), in the units of a."""
         return np.max(np.abs(self.miss(f)), axis=(-1, -2), initial=0.0)
 
     def miss(self, f: np.ndarray) -> np.ndarray:
-        """weight f - P(weight f - a - correction), with P the projection of `allowed`."""
+        """Return weight f - P(weight f - a - correction), with P the projection of `allowed`."""
         scaled = self.weight * f
         return scaled - self.allowed(self.target(scaled, self.accelerations(f)))
 
     def target(self, scaled: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """The point to project: forces in the units of a, less accelerations and correction."""
+        """Return the point to project: forces in the units of a, less a and correction."""
         target = scaled - a
         target[..., -1] -= self.dilation(a)
         return target
 
     def allowed(self, target: np.ndarray) -> np.ndarray:
-        """The nearest to a target that friction allows: in the cone, or dragged by a slide."""
+        """Return the nearest admissible point: in the cone, or along the friction of sliding."""
         normal = np.maximum(target[..., -1:], 0.0)
         if np.any(np.isfinite(self.bound)):
             low, high = (x[..., None] for x in self.bounds)
@@ -158,13 +157,13 @@ class Law(NamedTuple):
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """The least and the largest normal forces: (..., nc) both."""
+        """Smallest and largest normal forces: (..., nc) both."""
         high = np.broadcast_to(self.bound, self.mu.shape)
         return np.where(np.isinf(high), 0.0, -high), high
 
 
 def project(f: Array, mu: Array) -> np.ndarray:
-    """The point of the cone |f_t| <= mu f_n that is nearest to f (..., 3 or 4); mu broadcasts."""
+    """Return the point of the cone |f_t| <= mu f_n nearest to f (..., 3 or 4); mu broadcasts."""
     f, mu = np.asarray(f, dtype=float), np.asarray(mu, dtype=float)
     normal, size = f[..., -1], length(f[..., :-1])
     s = np.maximum(normal + mu * size, 0.0) / (1.0 + mu * mu)
@@ -176,7 +175,7 @@ def project(f: Array, mu: Array) -> np.ndarray:
 def slope(
     target: np.ndarray, mu: float, slip: np.ndarray, sticks: bool, low: float, high: float
 ) -> np.ndarray:
-    """The derivative of `Law.allowed` by its target, of one contact: (3, 3) or (4, 4)."""
+    """Return the derivative of `Law.allowed` by its target for one contact: (3, 3) or (4, 4)."""
     wide, size = len(target), float(length(target[:-1]))
     if not sticks:
         return np.outer([*(-mu * slip), 1.0], float(low < target[-1] < high) * np.eye(wide)[-1])
@@ -193,7 +192,7 @@ def slope(
 
 
 def out_of_reach(G: np.ndarray, c: np.ndarray, wide: int) -> np.ndarray:
-    """Numbers of the contacts that close, and whose normal no force moves: a row of zeros."""
+    """Return the indices of closing contacts whose normal no force moves: a row of zeros."""
     still = np.diagonal(G)[wide - 1 :: wide] <= REACH * np.max(np.diagonal(G), initial=0.0)
     closes = c[wide - 1 :: wide] < -REACH * np.max(np.abs(c), initial=0.0)
     return np.flatnonzero(still & closes)
@@ -209,33 +208,33 @@ def length(v: np.ndarray) -> np.ndarray:
 def coulomb(
     G: Array, c: Array, mu: Array, slip: Array = None, *, bound: Array = np.inf
 ) -> np.ndarray:
-    """Forces f (nc, 3 or 4) of Coulomb's law; rows with a finite `bound` are joints at rest.
+    """Return forces f (nc, 3 or 4) of Coulomb's law; rows with a finite `bound` are joints at rest.
 
-    Where every contact slides it is a linear complementarity problem in normal forces, its matrix
-    not symmetric; without a unique motion it raises `Inconsistent` or `Indeterminate` (of more than
-    12 contacts it takes what Lemke's method finds), and `NoUniqueMotion` where some contacts slide,
-    others do not, and no forces are found. A load that more contacts carry than are needed
-    they share by the smallest forces: a table that turns and slides on four legs. Otherwise the
-    cone program is solved again and again with De Saxce's correction mu |a_t| of the normal
-    acceleration (De Saxce and Feng 1998; Acary et al. 2011), each time followed by Newton's method
-    (Alart and Curnier 1991), until f and a satisfy the law to 1e-10 of the largest |c|.
+    If every contact slides, this is a linear complementarity problem in normal forces with an
+    asymmetric matrix. Without a unique motion it raises `Inconsistent` or `Indeterminate`; with
+    more than 12 contacts it returns the solution of Lemke's method. If some contacts slide, others
+    do not, and no forces are found, it raises `NoUniqueMotion`. A load carried by redundant
+    contacts is distributed with the smallest forces, as for a table that turns and slides on four
+    legs. Otherwise the cone program is solved repeatedly with De Saxce's correction mu |a_t| of the
+    normal acceleration (De Saxce and Feng 1998; Acary et al. 2011), each time followed by Newton's
+    method (Alart and Curnier 1991), until f and a satisfy the law to 1e-10 of the largest |c|.
     """
     return _solved(Law.checked("coulomb", G, c, mu, slip, bound=bound))
 
 
 def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
-    """Forces f (nc, 3 or 4) of the convex law: Coulomb's without De Saxce's correction.
+    """Return forces f (nc, 3 or 4) of the convex law: Coulomb's without De Saxce's correction.
 
-    Of contacts that do not slide it is the `cone_program`, which always has an answer where
-    contacts can be kept, the one that dissipates most (Anitescu 2006). It differs from Coulomb's
-    law where a contact begins to slide: there a_n = mu |a_t| instead of 0, so that the bodies part
-    as if they swelled (dilation). Contacts that slide already are dragged as by Coulomb's law.
+    For contacts that do not slide it is the `cone_program`, which has a solution whenever contacts
+    can be maintained, the one that dissipates most (Anitescu 2006). It differs from Coulomb's law
+    where a contact begins to slide: there a_n = mu |a_t| instead of 0, so that the bodies separate
+    as if they swelled (dilation). Sliding contacts have the friction of Coulomb's law.
     """
     return _solved(Law.checked("convex", G, c, mu, slip, dilates=True))
 
 
 def _solved(law: Law) -> np.ndarray:
-    """Forces that satisfy a law, by cone programs and Newton's method."""
+    """Return forces that satisfy a law, by cone programs and Newton's method."""
     mu, sticks = law.mu, law.sticks
     if not len(mu):
         return np.zeros((0, law.width))
@@ -271,16 +270,16 @@ def _solved(law: Law) -> np.ndarray:
 
 
 def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
-    """Return True if forces satisfy a law as accurately as requested, or as can be written."""
+    """Return True if forces satisfy a law to the required accuracy, or to rounding."""
     rounding = ROUNDING * np.max((1.0 + law.mu)[:, None] * np.abs(law.weight * f))
     return bool(law.residual(f) <= part * ACCURATE * np.max(np.abs(law.c)) + rounding)
 
 
 def _stuck(law: Law) -> np.ndarray:
-    """Forces with as much friction as is needed, so that contacts stick or part; none slides.
+    """Return forces with unlimited friction, so that contacts stick or separate and none slides.
 
-    Friction -Gtt^-1 (ct + Gtn z) leaves a complementarity problem in normal forces z; of contacts
-    that part there is none.
+    Friction -Gtt^-1 (ct + Gtn z) leaves a complementarity problem in normal forces z; separating
+    contacts have no friction.
     """
     wide, rubs = law.width, np.repeat(law.mu > 0.0, law.width)
     normal = np.arange(len(law.c)) % wide == wide - 1
@@ -295,10 +294,10 @@ def _stuck(law: Law) -> np.ndarray:
 
 
 def _parted(law: Law, f: np.ndarray) -> np.ndarray:
-    """The same without the contacts that carry nearly nothing.
+    """Return polished forces without the contacts that carry almost no load.
 
-    A contact that parts by an acceleration near zero is left a small force by a cone program, and
-    Newton's method would go on holding it.
+    A cone program leaves a small force at a contact that separates with an acceleration near zero,
+    and Newton's method would continue to hold it.
     """
     on = np.abs(f[:, -1]) > LIGHT * np.max(np.abs(f[:, -1]))
     rows, bound = np.repeat(on, law.width), np.broadcast_to(law.bound, law.mu.shape)
@@ -310,7 +309,7 @@ def _parted(law: Law, f: np.ndarray) -> np.ndarray:
 
 
 def _polished(law: Law, f: np.ndarray) -> np.ndarray:
-    """The f near a given one at which the residual vanishes, if Newton's method finds it."""
+    """Return f near a given one at which the residual vanishes, if Newton's method converges."""
     for _ in range(POLISH):
         if _holds(law, f, 1e-3):
             break
@@ -320,7 +319,7 @@ def _polished(law: Law, f: np.ndarray) -> np.ndarray:
 
 
 def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The derivatives of weight f - P(weight f - a - correction) by f, and by a given f."""
+    """Return the derivatives of the residual by f, and by an acceleration at constant f."""
     n, wide = f.shape
     a = law.accelerations(f)
     target = law.target(law.weight * f, a)
@@ -336,9 +335,10 @@ def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """Changes (3 nc, k) of forces f (nc, 3) that satisfy a law, with dG f + dc (3 nc, k).
+    """Return changes (3 nc, k) of forces f (nc, 3) that satisfy a law, for dG f + dc (3 nc, k).
 
-    There is none where a contact is about to slide, stick or leave; of several the smallest.
+    No derivative exists where a contact is about to slide, stick or separate; if there are
+    several solutions, the smallest is returned.
     """
     by_f, by_a = _linear(law, f)
     slopes: np.ndarray = np.linalg.lstsq(by_f, -by_a @ change, rcond=1e-12)[0]
@@ -346,7 +346,7 @@ def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
 
 
 def _sliding(law: Law) -> np.ndarray:
-    """Forces where every contact slides, or has no friction."""
+    """Return the forces if every contact slides or is frictionless."""
     n, along = len(law.mu), -law.mu[:, None] * law.slip
     drag = scipy.linalg.block_diag(*np.column_stack([along, np.ones(n)])[:, :, None])
     normal = slice(law.width - 1, None, law.width)
@@ -356,15 +356,15 @@ def _sliding(law: Law) -> np.ndarray:
 
 
 def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
-    """Forces f (nc, 3 or 4) that minimise f'G f / 2 + f'c over the cones |f_t| <= mu f_n.
+    """Return forces f (nc, 3 or 4) that minimize f'G f / 2 + f'c over the cones |f_t| <= mu f_n.
 
-    By Clarabel, to about nine digits; see `convex`. Without a minimum it is `Infeasible`.
+    Clarabel solves it to about nine digits; see `convex`. An unbounded program raises `Infeasible`.
     """
     return _program(Law.checked("cone_program", G, c, mu))
 
 
 def _program(law: Law) -> np.ndarray:
-    """The cone program of a law, whatever slides."""
+    """Solve the cone program of a law, regardless of slip."""
     G, c, mu = law[:3]
     rubs = (mu > 0.0)[:, None] & (np.diagonal(G).reshape(-1, law.width)[:, :-1] > 0.0)
     used = np.column_stack([rubs, np.ones(len(mu), dtype=bool)]).ravel()
@@ -381,7 +381,7 @@ def _program(law: Law) -> np.ndarray:
 
 
 def _cone(part: np.ndarray, mu: float, bound: float) -> Cone:
-    """The cone of a contact, or the bounds of a joint, on its rows of all numbers, normal last."""
+    """Return the cone of a contact, or the bounds of a joint, on its rows, normal last."""
     if np.isfinite(bound):
         return Cone(np.vstack([part, -part]), np.full(2, bound), True)
     if len(part) == 1:

@@ -1,10 +1,10 @@
-"""Laws of impact: the impulse from the velocity before and the inertia of one point, or several.
+"""Impact laws: the impulse from the velocity before impact and the inertia of contact points.
 
-A law has `impulse(W, zeta)`. W (..., 3, 3): the inverse inertia of the contact point, which turns
-impulses into changes of velocity (1/kg); zeta (..., 3): its velocity before, of the one body
-relative to the other (m/s); both in contact axes: tangent, tangent, normal. The impulse (..., 3) is
-the one on that body (N s). Points that do not approach, zeta_z >= 0, get none. `derivatives` are
-those of the impulse.
+A law has `impulse(W, zeta)`. W (..., 3, 3): the inverse inertia of the contact point, which maps
+impulses to velocity changes (1/kg); zeta (..., 3): its velocity before impact, of one body relative
+to the other (m/s); both in contact axes: tangent, tangent, normal. The impulse (..., 3) acts on
+that body (N s). Points that do not approach, zeta_z >= 0, have no impulse. `derivatives` returns
+the derivatives of the impulse.
 
 | law | ends the impact where | friction |
 |---|---|---|
@@ -13,7 +13,7 @@ those of the impulse.
 | `Poisson` | the normal impulse is 1 + e times the one of compression | Coulomb's |
 | `Stronge` | the normal work of expansion is e^2 times that of compression | Coulomb's |
 
-Coefficients are numbers or arrays (...). `Moreau` is for several points at once.
+Coefficients are numbers or arrays (...). `Moreau` handles several points at once.
 """
 
 from collections.abc import Callable
@@ -32,25 +32,26 @@ from chasles.motion.laws.slip import Quantity, Slip
 Array = Any
 
 DIFFERENCE = 1e-6
-"""Relative step of central differences: truncation and rounding both near 1e-10."""
+"""Relative step of central differences: truncation and rounding errors are both near 1e-10."""
 
 SINGULAR = 1e-12
-"""Eigenvalues of W up to this part of the largest are of directions that a point cannot move in."""
+"""Eigenvalues of W up to this fraction of the largest belong to directions in which a point cannot
+move."""
 
 
 @runtime_checkable
 class ImpactLaw(Protocol):
-    """A law of the impulse at one point."""
+    """Law of the impulse at one point."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """lambda (..., 3), in N s."""
+        """Return lambda (..., 3), in N s."""
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of lambda by W (..., 3, 3, 3), which stays symmetric, and by zeta."""
+        """Return the derivatives of lambda by W (..., 3, 3, 3), which is symmetric, and by zeta."""
 
 
 def check_law(what: str, law: Any) -> None:
-    """Refuse what gives no impulses."""
+    """Raise an error for an object that is not an impact law."""
     if not isinstance(law, ImpactLaw):
         problem = f"{what} must be an impact law, such as Newton(...), not {law!r:.60}"
         raise ArgumentError("E-CONTACT-060", problem)
@@ -58,7 +59,7 @@ def check_law(what: str, law: Any) -> None:
 
 @dataclass(frozen=True)
 class _PointLaw(ImpactLaw):
-    """A law of one point, whose derivatives are central differences unless it knows better."""
+    """Law of one point; derivatives are central differences unless overridden."""
 
     restitution: Array
 
@@ -67,7 +68,7 @@ class _PointLaw(ImpactLaw):
             raise InputError("E-CONTACT-066", fault, part=type(self).__name__)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of lambda by W (..., 3, 3, 3) and zeta (..., 3, 3): differences."""
+        """Return derivatives of lambda by W (..., 3, 3, 3) and zeta (..., 3, 3), by differences."""
         W, zeta, _ = _arrays(self, W, zeta)
         pairs = np.zeros((9, 3, 3))
         for n, (j, k) in enumerate(zip(*np.triu_indices(3), strict=True), start=3):
@@ -83,10 +84,10 @@ class _PointLaw(ImpactLaw):
 
 @dataclass(frozen=True)
 class Sticking(_PointLaw):
-    """Slip is stopped by the end of the impact (Featherstone 2008, Eq 11.66 to 11.72).
+    """Slip stops by the end of the impact (Featherstone 2008, Eq 11.66 to 11.72).
 
     restitution: e, from 0 to 1. lambda = -W^-1 (1 + E) zeta with E = diag(0, 0, e): no tangential
-    or torsional restitution, and no bound on friction. At e > 0 it can create energy where tangents
+    or torsional restitution, and no bound on friction. With e > 0 it can create energy if tangents
     and normal are coupled.
     """
 
@@ -112,21 +113,23 @@ class Sticking(_PointLaw):
 
 
 def _turned(e: np.ndarray) -> np.ndarray:
-    """The diagonal of 1 + diag(0, 0, e): (..., 3)."""
+    """Return the diagonal of 1 + diag(0, 0, e): (..., 3)."""
     return np.stack([np.ones_like(e), np.ones_like(e), 1.0 + e], axis=-1)
 
 
 @dataclass(frozen=True)
 class _Slipping(_PointLaw):
-    """Compression until the normal velocity is zero, then expansion until a quantity is enough.
+    """Compression until the normal velocity is zero, then expansion until a quantity is reached.
 
-    Slip that turns can press bodies together again in expansion, which then lasts until they part.
+    Slip that reverses can press bodies together again during expansion, which then lasts until they
+    separate.
     """
 
     friction: Array
     _quantity: ClassVar[Quantity]
     _goal: ClassVar[Callable[..., np.ndarray]]
-    """The end of expansion: of e, impulse and work of compression, normal velocity before."""
+    """Goal of expansion, from e, impulse and work of compression, and the normal velocity before.
+    """
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         W, zeta, e = _arrays(self, W, zeta)
@@ -145,11 +148,11 @@ class _Slipping(_PointLaw):
 
 @dataclass(frozen=True)
 class Newton(_Slipping):
-    """The normal velocity is turned round, e times as large (Featherstone 2008, Eq 11.65).
+    """The normal velocity is reversed and multiplied by e (Featherstone 2008, Eq 11.65).
 
-    restitution: e, from 0 to 1. friction: Coulomb's coefficient; 0 is the book's law,
-    lambda_z = -(1 + e) zeta_z / W_zz. With friction it can create energy where slip turns back
-    (Kane and Levinson 1985): a warning, not a recommendation.
+    restitution: e, from 0 to 1. friction: Coulomb's coefficient; 0 is the law of the book, lambda_z
+    = -(1 + e) zeta_z / W_zz. With friction it can create energy if slip reverses (Kane and Levinson
+    1985), so use it with care.
     """
 
     friction: Array = 0.0
@@ -157,7 +160,7 @@ class Newton(_Slipping):
     _goal = staticmethod(lambda e, impulse, work, before: -e * before)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of lambda by W and zeta; by central differences if mu > 0."""
+        """Return derivatives of lambda by W and zeta, by central differences if mu > 0."""
         if np.any(np.asarray(self.friction) > 0.0):
             return super().derivatives(W, zeta)
         W, zeta, e = _arrays(self, W, zeta)
@@ -171,11 +174,11 @@ class Newton(_Slipping):
 
 @dataclass(frozen=True)
 class Poisson(_Slipping):
-    """Expansion gives back e times the normal impulse of compression, under Coulomb's friction.
+    """Expansion returns e times the normal impulse of compression, with Coulomb friction.
 
     restitution: e, from 0 to 1. friction: mu. Compression ends where the normal velocity is zero.
-    Slip may stop, stick, or turn back on the way; where it does, the work that the normal impulse
-    gives back is not e^2 of what it took, and e = 1 is not free of loss (Stronge 1990).
+    Slip may stop, stick, or reverse in between; if it does, the work returned by the normal impulse
+    is not e^2 of the work of compression, and e = 1 is not lossless (Stronge 1990).
     """
 
     _quantity = "impulse"
@@ -184,12 +187,12 @@ class Poisson(_Slipping):
 
 @dataclass(frozen=True)
 class Stronge(_Slipping):
-    """Expansion gives back e^2 of the work that compression took, under Coulomb's friction.
+    """Expansion returns e^2 of the work of compression, with Coulomb friction.
 
     restitution: e, from 0 to 1. friction: mu. The work is that of the normal impulse, so that the
-    loss by impact and the loss by friction are apart and neither is negative: energy is never
-    created (Stronge 1990; 2000, *Impact Mechanics*). Without friction, and wherever slip does not
-    change its kind, it is Newton's and Poisson's law.
+    losses by impact and by friction are separate and neither is negative: energy is never created
+    (Stronge 1990; 2000, *Impact Mechanics*). Without friction, and if slip does not change its
+    kind, it equals Newton's and Poisson's laws.
     """
 
     _quantity = "work"
@@ -197,7 +200,7 @@ class Stronge(_Slipping):
 
 
 def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """W, zeta and e with one leading shape, checked."""
+    """Return W, zeta and e with a common leading shape, checked."""
     name = type(law).__name__
     W, zeta = np.asarray(W, dtype=float), numbers(f"{name}: zeta", zeta, 3)
     if W.shape[-2:] != (3, 3):
@@ -225,10 +228,10 @@ class Moreau:
     """Coulomb's law for the mean velocity (after + e before)/(1 + e) of all contacts together.
 
     restitution: e, from 0 to 1, one for all. friction: mu, one for all. Each contact separates at
-    least as fast as e says, and is pushed only if no faster, as by Newton's law; friction is within
-    the cone, opposite to the mean slip, or stops it: then slip too is turned round, e times as
-    large. The impulse works against the mean velocity, so that energy is never created:
-    its gain is lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001). Without
+    least as fast as e requires, and has an impulse only if no faster, as by Newton's law. Friction
+    is within the cone, opposite to the mean slip, or stops it; slip is then also reversed and
+    multiplied by e. The impulse opposes the mean velocity, so that energy is never created: its
+    gain is lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001). Without
     friction it is Newton's law, simultaneous. With friction it needs Clarabel (extra `contact`).
     """
 
@@ -240,7 +243,7 @@ class Moreau:
             raise InputError("E-CONTACT-038", fault, part=type(self).__name__)
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """lambda (..., 3k) of k contacts that touch, in N s: W (..., 3k, 3k), zeta (..., 3k)."""
+        """Return lambda (..., 3k) of k contacts, in N s: W (..., 3k, 3k), zeta (..., 3k)."""
         W, zeta = _several(W, zeta)
         result = np.zeros_like(zeta)
         for place in np.ndindex(zeta.shape[:-1]):
@@ -249,7 +252,7 @@ class Moreau:
         return result
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of lambda by W (..., 3k, 3k, 3k) and by zeta (..., 3k, 3k)."""
+        """Return derivatives of lambda by W (..., 3k, 3k, 3k) and by zeta (..., 3k, 3k)."""
         W, zeta = _several(W, zeta)
         wide = zeta.shape[-1]
         by_W, by_zeta = np.zeros((*W.shape, wide)), np.zeros_like(W)
@@ -262,7 +265,7 @@ class Moreau:
         return by_W, by_zeta
 
     def _law(self, W: np.ndarray, zeta: np.ndarray) -> Law:
-        """Coulomb's law with the mean velocity, times 1 + e, instead of accelerations."""
+        """Return Coulomb's law for the mean velocity, times 1 + e, instead of accelerations."""
         n = len(zeta) // 3
         symmetric = 0.5 * (W + W.T)
         c = (1.0 + self.restitution) * zeta
@@ -270,7 +273,7 @@ class Moreau:
 
 
 def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-    """W and zeta with one leading shape, checked."""
+    """Return W and zeta with a common leading shape, checked."""
     W, zeta = np.asarray(W, dtype=float), np.asarray(zeta, dtype=float)
     wide = zeta.shape[-1] if zeta.ndim else 0
     if wide % 3 or not wide or W.shape[-2:] != (wide, wide):
@@ -286,9 +289,9 @@ def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def contact_forces(point: Array, normal: Array) -> np.ndarray:
-    """N (..., 6, 3): unit forces through a point (m) along two tangents and the normal (Eq 11.68).
+    """Return N (..., 6, 3), unit forces through a point (m) along tangents and normal (Eq 11.68).
 
-    normal: of any length. The tangents are unit vectors across it, right-handed with it.
+    normal: of any length. The tangents are unit vectors perpendicular to it, right-handed with it.
     """
     n = numbers("contact_forces: normal", normal, 3).astype(float)
     length = np.linalg.norm(n, axis=-1, keepdims=True)
@@ -304,10 +307,10 @@ def contact_forces(point: Array, normal: Array) -> np.ndarray:
 def collide(
     inertias: tuple[Array, Array], velocities: tuple[Array, Array], forces: Array, law: ImpactLaw
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Velocities of two bodies after they collide, and the impulse lambda (..., 3) on the second.
+    """Return the velocities of two bodies after a collision, and the impulse on the second.
 
-    inertias (..., 6, 6) and velocities (..., 6), angular part first, in one frame for both; None as
-    inertia is a body that nothing moves. forces: N (..., 6, 3), `contact_forces` with the normal
+    inertias (..., 6, 6) and velocities (..., 6), angular part first, in one frame for both; an
+    inertia of None is an immovable body. forces: N (..., 6, 3), `contact_forces` with the normal
     from the first body to the second (Featherstone 2008, Eq 11.60 to 11.72).
     """
     N = np.asarray(forces, dtype=float)
@@ -322,7 +325,7 @@ def collide(
 
 
 def _moved(inertia: Array, forces: np.ndarray) -> np.ndarray:
-    """I^-1 N; zero for a body that nothing moves."""
+    """Return I^-1 N; zero for an immovable body."""
     if inertia is None:
         return np.zeros_like(forces)
     I = np.asarray(inertia, dtype=float)

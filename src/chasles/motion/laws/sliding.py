@@ -1,10 +1,11 @@
-"""Normal forces where every contact slides: a complementarity problem that may have no answer.
+"""Normal forces if every contact slides: a complementarity problem that may have no solution.
 
     w = M z + d,   low <= z <= high
     w >= 0 where z = low,   w <= 0 where z = high,   w = 0 where z is between them
 
-Friction of sliding contacts follows their normal forces, so M is not symmetric (Painleve 1895). A
-contact has low = 0 and no high; a joint at rest has its dry friction as both bounds.
+Friction of sliding contacts is proportional to their normal forces, so M is not symmetric (Painleve
+1895). A contact has low = 0 and no upper bound; a joint at rest has its dry friction as both
+bounds.
 """
 
 import math
@@ -17,24 +18,24 @@ from chasles.errors import InputError
 from chasles.motion.solvers import boxed
 
 REACH = 1e-13
-"""The part of the largest entry of M that is only rounding."""
+"""Fraction of the largest entry of M that is rounding."""
 
 SINGULAR = 1e-9
-"""Determinants of unit size that are only rounding."""
+"""Determinants of unit size that are rounding."""
 
 ACCURATE, EXACT = 1e-9, 1e-12
-"""The parts of the largest |d| by which w may be wrong, and up to which it is right."""
+"""Errors of w, relative to the largest |d|, up to which a solution is accepted, and is exact."""
 
 STABLE = 1e-6
-"""The part of the largest entry of M by which an eigenvalue may be negative: double zeros are
-accurate to the root of rounding."""
+"""Negative part of an eigenvalue, relative to the largest entry of M, that is tolerated: double
+zeros are accurate to the root of rounding."""
 
 MANY = 4096
-"""Cases up to which all are looked at where a solution need not be unique: 12 contacts."""
+"""Largest number of cases that are enumerated if a solution need not be unique: 12 contacts."""
 
 
 class NoUniqueMotion(InputError):
-    """Coulomb's law and rigid bodies have no unique answer here (Painleve 1895)."""
+    """Coulomb's law and rigid bodies have no unique solution here (Painleve 1895)."""
 
 
 class Inconsistent(NoUniqueMotion):
@@ -57,9 +58,9 @@ def normal_forces(
     effect: np.ndarray,
     rubs: bool,
 ) -> np.ndarray:
-    """The normal forces z (n,); effect (m, n): accelerations of all points by them.
+    """Return the normal forces z (n,); effect (m, n): accelerations of all points by them.
 
-    rubs: False where nothing has friction, so that M is symmetric.
+    rubs: False if no contact has friction, so that M is symmetric.
     """
     cases = math.prod(2 + int(np.isfinite(x)) for x in high)
     certain = np.linalg.eigvalsh(M + M.T)[0] > 1e-9 * np.max(np.abs(M))
@@ -71,12 +72,12 @@ def normal_forces(
 def _only(
     M: np.ndarray, d: np.ndarray, low: np.ndarray, high: np.ndarray, effect: np.ndarray
 ) -> np.ndarray:
-    """The normal forces, by looking at all cases.
+    """Return the normal forces, by enumerating all cases.
 
-    Several answers are different motions unless `_alike`, or no force drives its own points
-    together: then a little compliance would leave one of them. Of different motions that in which
-    all points stay is taken, if it is stable: a body that lies flat remains so, until that holds
-    by a tolerance alone.
+    Several solutions are different motions unless they are `_alike`, or no force drives its own
+    points together: then a little compliance would leave one of them. Among different motions, the
+    one in which all points stay is chosen if it is stable: a body that lies flat remains so, until
+    that holds only by a tolerance.
     """
     scale = np.max(np.abs(d), initial=0.0) or 1.0
     forces, left, exact = _answers(M, d, low, high, scale)
@@ -100,7 +101,7 @@ def _only(
 def _answers(
     M: np.ndarray, d: np.ndarray, low: np.ndarray, high: np.ndarray, scale: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All z (k, n) that satisfy the problem, their w (k, n), and which do without a tolerance."""
+    """Return all solutions z (k, n), their w (k, n), and a mask of those without a tolerance."""
     found, apart, exact = [], [], []
     for case in product(*((-1, 0, 1) if np.isfinite(x) else (-1, 0) for x in high)):
         side = np.array(case)
@@ -118,8 +119,10 @@ def _answers(
 
 
 def _alike(forces: np.ndarray, left: np.ndarray, effect: np.ndarray, scale: float) -> bool:
-    """Return True for answers that accelerate all points alike, or share one load: each is
-    complementary to the accelerations of the others."""
+    """Return True for solutions with the same accelerations, or that share one load.
+
+    In the latter case each is complementary to the accelerations of the others.
+    """
     motions = forces @ effect.T
     work = forces @ left.T - np.sum(forces * left, axis=-1)
     same = np.max(np.abs(motions - motions[0])) <= 1e-6 * scale
@@ -132,14 +135,19 @@ def _smallest(forces: np.ndarray) -> np.ndarray:
 
 
 def _stable(M: np.ndarray) -> bool:
-    """Return True if points that touch stay so on surfaces that yield a little, with forces -k x:
-    penetrations follow x'' = -k M x, which grow where an eigenvalue of M is negative."""
+    """Return True if contacts persist on slightly compliant surfaces with forces -k x.
+
+    Penetrations follow x'' = -k M x, which grow if an eigenvalue of M is negative.
+    """
     return bool(np.min(np.linalg.eigvals(M).real) >= -STABLE * np.max(np.abs(M)))
 
 
 def _contradicts(M: np.ndarray) -> bool:
-    """Return True if some normal forces drive their own points together: a principal minor of M is
-    negative, and more than rounding (Cottle, Pang and Stone 1992, section 3.4: P0 matrices)."""
+    """Return True if some normal forces drive their own points together.
+
+    A principal minor of M is then negative beyond rounding (Cottle, Pang and Stone 1992, section
+    3.4: P0 matrices).
+    """
     unit = np.sqrt(np.maximum(np.abs(np.diagonal(M)), REACH * np.max(np.abs(M))))
     scaled = M / np.outer(unit, unit)
     some = (np.flatnonzero(case) for case in product((False, True), repeat=len(M)))

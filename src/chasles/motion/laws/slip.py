@@ -1,14 +1,15 @@
-"""Collisions with Coulomb's friction: slip followed along the growing normal impulse.
+"""Collisions with Coulomb friction: slip as a function of the growing normal impulse.
 
-At one point of contact, in axes (tangent, tangent, normal), velocities are zeta = zeta0 + W lambda,
+At one contact point, in axes (tangent, tangent, normal), velocities are zeta = zeta0 + W lambda,
 with W the inverse inertia of the point (1/kg) and lambda the impulse so far (N s). Friction is
-opposite to the slip: d lambda = (-mu s, 1) dp, with p the normal impulse and s the slip's
-direction, which turns on the way. Slip that stops either sticks, or starts again in the one
-direction that persists (Keller 1986; Stronge 2000, *Impact Mechanics*, chapter 4).
+opposite to the slip: d lambda = (-mu s, 1) dp, with p the normal impulse and s the direction of
+slip, which changes. Slip that stops either sticks, or restarts in the one direction that persists
+(Keller 1986; Stronge 2000, *Impact Mechanics*, chapter 4).
 
-Slip is followed in a time dp/|slip|, in which everything is smooth, by the Runge-Kutta method of
-order 8 (Dormand and Prince). Once its direction has settled, what is left of the path is straight
-and known in closed form; in the plane all of it is. All collisions of a batch go together.
+Slip is integrated in a time dp/|slip|, in which everything is smooth, by the Runge-Kutta method of
+order 8 (Dormand and Prince). Once its direction has settled, the rest of the path is straight and
+has a closed form; in the plane the whole path has one. All collisions of a batch are integrated
+together.
 """
 
 from dataclasses import dataclass
@@ -21,28 +22,27 @@ from chasles.errors import NotFiniteError
 from chasles.motion.geometry.closed_forms import applied
 
 STEP = 0.3
-"""Steps of the slip's time, relative to the time in which slip can turn or stop: errors near 1e-12.
-"""
+"""Step size, relative to the time in which slip can turn or stop: errors are near 1e-12."""
 
 STEPS = 20_000
-"""At most; tens are usual."""
+"""Largest number of steps; tens are usual."""
 
 SETTLED = 1e-13
-"""The part of the first velocity, or of the pace of change, that is nothing."""
+"""Fraction of the initial velocity, or of the rate of change, that counts as zero."""
 
 HALVINGS = 60
-"""Halvings of an interval that holds a root: down to rounding."""
+"""Number of bisections of an interval around a root, down to rounding."""
 
 Quantity = Literal["impulse", "velocity", "work"]
-"""The quantity that ends a path: the normal impulse, velocity, or its work (N s, m/s, J)."""
+"""Quantity that ends a path: the normal impulse, velocity, or work (N s, m/s, J)."""
 
 
 @dataclass(frozen=True)
 class Slip:
-    """n collisions: W (n, 3, 3), velocities before zeta0 (n, 3), friction coefficients mu (n,).
+    """Batch of n collisions: W (n, 3, 3), initial velocities zeta0 (n, 3), friction mu (n,).
 
-    A path (n, 7) holds where it has come to: lambda, the work of its normal part (J), and zeta,
-    which is followed too because a difference of large numbers would not tell when slip stops.
+    A path (n, 7) holds its current end: lambda, the work of its normal part (J), and zeta, which is
+    integrated as well, because a difference of large numbers would not show when slip stops.
     """
 
     W: np.ndarray
@@ -53,22 +53,22 @@ class Slip:
         return Slip(self.W[some], self.zeta0[some], self.mu[some])
 
     def start(self) -> np.ndarray:
-        """The path before the impact."""
+        """Return the path before the impact."""
         return np.column_stack([np.zeros((len(self.mu), 4)), self.zeta0])
 
     def measured(self, path: np.ndarray, quantity: Quantity) -> np.ndarray:
-        """A quantity at the end of a path (n,)."""
+        """Return a quantity at the end of a path (n,)."""
         return path[:, {"impulse": 2, "work": 3, "velocity": 6}[quantity]]
 
     def rate(self, path: np.ndarray) -> np.ndarray:
-        """Derivative of the path by the slip's time: |slip| times that by the normal impulse."""
+        """Return the derivative of the path by slip time: |slip| times that by impulse."""
         slip, normal = path[:, 4:6], path[:, 6]
         size = np.hypot(slip[:, 0], slip[:, 1])
         impulse = np.column_stack([-self.mu[:, None] * slip, size])
         return np.column_stack([impulse, normal * size, applied(self.W, impulse)])
 
     def follow(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
-        """The path from where it is until a quantity reaches its goal, which it is below."""
+        """Continue the path until a quantity, which is below its goal, reaches it."""
         path = path.copy()
         bent = np.flatnonzero(self._bent(path))
         crossing = np.zeros(len(path), dtype=bool)
@@ -94,13 +94,13 @@ class Slip:
         return path
 
     def _pace(self) -> np.ndarray:
-        """The pace of slip by friction and by a normal impulse (1/kg); never zero."""
+        """Return the rate of slip by friction and by a normal impulse (1/kg), which is positive."""
         pull = np.linalg.norm(self.W[:, :2, 2], axis=1) + 1e-3 * self.W[:, 2, 2]
         pace: np.ndarray = self.mu * np.trace(self.W[:, :2, :2], axis1=1, axis2=2) + pull
         return pace
 
     def _direction(self, path: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Size of the slip (n,), its direction s (n, 2) and d slip/dp (n, 2)."""
+        """Return the size of the slip (n,), its direction s (n, 2) and d slip/dp (n, 2)."""
         slip = path[:, 4:6]
         size = np.linalg.norm(slip, axis=1)
         s = slip / np.where(size > 0.0, size, 1.0)[:, None]
@@ -120,7 +120,7 @@ class Slip:
     def _reach(
         self, path: np.ndarray, h: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """The step that ends on the goal, between none and h."""
+        """Take the step, between 0 and h, that ends on the goal."""
         low, high = np.zeros_like(h), h
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
@@ -129,7 +129,7 @@ class Slip:
         return _stepped(self, path, high)
 
     def _straight(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
-        """The rest of the path where slip does not turn: until it stops, then as `_held` says."""
+        """Return the rest of the path if slip does not turn: until it stops, then as by `_held`."""
         size, s, change = self._direction(path)
         growth = np.sum(s * change, axis=1)
         first = np.linalg.norm(self.zeta0, axis=1)
@@ -143,16 +143,16 @@ class Slip:
         return self._along(path, held, left)
 
     def _held(self) -> np.ndarray:
-        """d lambda/dp (n, 3) from where slip has stopped.
+        """Return d lambda/dp (n, 3) after slip has stopped.
 
-        Friction that keeps it stopped, -Wtt^-1 Wtz, where it is within mu; else slip in the
-        direction s with Wtz - mu Wtt s = k s, k > 0: the one root of |(mu Wtt + k)^-1 Wtz| = 1.
+        It is the friction that keeps slip zero, -Wtt^-1 Wtz, if within mu; else slip in the
+        direction s with Wtz - mu Wtt s = k s, k > 0: the only root of |(mu Wtt + k)^-1 Wtz| = 1.
         """
         Wtt, pull = self.W[:, :2, :2], self.W[:, :2, 2]
         sizes, axes = np.linalg.eigh(Wtt)
         part = applied(np.swapaxes(axes, 1, 2), pull)
         moves = sizes > SETTLED * np.trace(self.W, axis1=1, axis2=2)[:, None]
-        part = np.where(moves, part, 0.0)  # nothing pulls a point where it cannot go
+        part = np.where(moves, part, 0.0)  # no pull in directions in which the point cannot move
         still = part / np.where(moves, sizes, 1.0)
         sticks = np.linalg.norm(still, axis=1) <= self.mu
         low, high = np.zeros(len(pull)), np.linalg.norm(pull, axis=1)
@@ -168,7 +168,7 @@ class Slip:
         return np.column_stack([friction, np.ones(len(pull))])
 
     def _along(self, path: np.ndarray, direction: np.ndarray, dp: np.ndarray) -> np.ndarray:
-        """The path after dp more of normal impulse, in a constant direction."""
+        """Return the path after a further normal impulse dp in a constant direction."""
         change = applied(self.W, direction)
         work = (path[:, 6] + 0.5 * change[:, 2] * dp) * dp
         step = dp[:, None]
@@ -177,7 +177,7 @@ class Slip:
     def _needed(
         self, path: np.ndarray, direction: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """The normal impulse that takes a quantity to its goal in one direction, or infinity."""
+        """Return the normal impulse that brings a quantity to its goal in one direction, or inf."""
         normal, gain = path[:, 6], applied(self.W, direction)[:, 2]
         none, one = np.zeros_like(gain), np.ones_like(gain)
         a, b = {"impulse": (one, none), "velocity": (gain, none), "work": (normal, gain)}[quantity]
@@ -190,7 +190,7 @@ class Slip:
 
 
 def _stepped(slip: Slip, path: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """One step of Dormand and Prince's method of order 8, whose coefficients SciPy has."""
+    """Take one step of Dormand and Prince's method of order 8, with SciPy's coefficients."""
     method, step = scipy.integrate.DOP853, h[:, None]
     slopes: list[np.ndarray] = []
     for row in method.A:

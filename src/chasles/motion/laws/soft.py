@@ -1,11 +1,11 @@
-"""Soft contact: a normal force from gap and rate, and friction at ground that gives way sideways.
+"""Soft contact: a normal force from gap and rate, and friction on laterally compliant ground.
 
-A law of the normal force has `states`, the number of its state variables, and
-`response(state, gap, rate)`, which gives the force (N, never pulling) and the rates of the states.
-gap: the distance of the undeformed surfaces (m), negative where they would overlap; rate: its
-derivative (m/s). `SoftContact` adds friction. Everything is written in operations that floats,
-NumPy arrays and the symbols of a trace share: one law serves a single number, a batch, and a
-compiled step. At rest all states are zero.
+A normal law has `states`, the number of its state variables, and `response(state, gap, rate)`,
+which returns the force (N, never negative) and the rates of the states. gap: the distance of the
+undeformed surfaces (m), negative if they would overlap; rate: its derivative (m/s). `SoftContact`
+adds friction. Everything is written in operations that floats, NumPy arrays and the symbols of a
+trace share: one law serves a single number, a batch, and a compiled step. At rest all states are
+zero.
 """
 
 import math
@@ -21,42 +21,42 @@ from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximu
 
 Values = Sequence[Value] | np.ndarray
 Response = tuple[Value, list[Any]]
-"""A force, and the rates of states."""
+"""Force, and the rates of states."""
 
 CLOSE = 1e-4
-"""A body this part of the compression away from a surface still touches it: rounding, also that of
-float32, must not count as a loss of contact, which the force would answer with a jump."""
+"""Fraction of the compression by which a body may be away from a surface and still touch it.
+Rounding, also of float32, must not count as a loss of contact, which would make the force jump."""
 
 
 @runtime_checkable
 class NormalLaw(Protocol):
-    """A law of the normal force."""
+    """Law of the normal force."""
 
     @property
     def states(self) -> int:
-        """The number of state variables."""
+        """Number of state variables."""
 
     def touches(self, state: Values, gap: Value) -> Value:
-        """1.0 where there may be a force, 0.0 where the body is beyond the surface's reach."""
+        """Return 1.0 where there may be a force, 0.0 where the surface is out of reach."""
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
-        """The force on each body, away from the other (N), and the rates of the states.
+        """Return the force on each body, away from the other (N), and the rates of the states.
 
-        touching: as `touches` said before, at the beginning of a step; by default as it says now.
+        touching: the result of `touches` at the beginning of a step. Default: the current one.
         """
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """The energy of the springs (J)."""
+        """Return the energy of the springs (J)."""
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        """The states dt seconds later, under the force of the step, at the gap after it."""
+        """Return the states after dt seconds under the force of the step, at the gap after it."""
 
     def settled(self, state: Values, force: Value, gap: Value) -> list[Value]:
-        """States that an integrator has found, made exact: on the gap, where there is a force."""
+        """Return integrated states made exact: on the gap if there is a force."""
 
 
 class _InSeries(NormalLaw):
-    """Surfaces one behind the other, pressed by one force; each has a state, its place (m)."""
+    """Surfaces in series, pressed by one force; the state of each is its position (m)."""
 
     @property
     def _surfaces(self) -> tuple["SoftSurface", ...]:
@@ -70,9 +70,9 @@ class _InSeries(NormalLaw):
         return less_equal(gap, (1.0 - CLOSE) * sum(state))
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
-        """The force, and the rates of the states, which together make the gap's.
+        """Return the force, and the rates of the states, whose sum is the rate of the gap.
 
-        A gap that differs from the sum of the states is shared out in proportion to 1/D.
+        The difference of the gap and the sum of the states is distributed in proportion to 1/D.
         """
         surfaces = list(zip(self._surfaces, state, strict=True))
         damping = self._damping
@@ -87,9 +87,9 @@ class _InSeries(NormalLaw):
         return sum(0.5 * s.stiffness * z * z for s, z in zip(self._surfaces, state, strict=True))
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        """The states after a step of fixed length, not integrated (Featherstone 2008, 11.8).
+        """Return the states after a step of fixed size, in closed form (Featherstone 2008, 11.8).
 
-        Where there was a force they shift onto the gap; elsewhere each decays as exp(-K t / D).
+        If there was a force they shift onto the gap; otherwise each decays as exp(-K t / D).
         """
         parts = zip(self._surfaces, state, strict=True)
         return self.settled([_decayed(s, z, force, dt) for s, z in parts], force, gap)
@@ -102,14 +102,15 @@ class _InSeries(NormalLaw):
 
 @dataclass(frozen=True)
 class SoftSurface(_InSeries):
-    """A massless surface on a spring and a damper: first order (Featherstone 2008, 11.8).
+    """Massless surface on a spring and a damper: first order (Featherstone 2008, 11.8).
 
-    stiffness: K (N/m). damping: D (N s/m). Its state is z, the place of the surface (m, negative
-    where it is pressed in). A body at p (the gap) touches it where p = z, feels then
-    max(0, -K p - D pdot), and leaves it behind where that is zero: the surface follows at its own
-    pace, zdot = -(K z + force)/D (Eq 11.73, 11.74).
+    stiffness: K (N/m). damping: D (N s/m). The state is z, the position of the surface (m, negative
+    if it is pressed in). A body at p (the gap) touches it where p = z, with the force max(0, -K p -
+    D pdot), and loses contact where that is zero: the surface then recovers at its own rate, zdot =
+    -(K z + force)/D (Eq 11.73, 11.74).
 
-    The force is taken of p, not of z, so that errors of z die out with the surface's own time D/K.
+    The force is computed from p, not from z, so that errors of z decay with the time constant D/K
+    of the surface.
     """
 
     stiffness: float
@@ -128,8 +129,8 @@ class SoftSurface(_InSeries):
 class TwoSoftSurfaces(_InSeries):
     """Two soft bodies: each surface has its spring, damper and state, and one force presses both.
 
-    The bodies touch where the gap is z1 + z2, and both z follow Eq 11.73. Where K/D is the same for
-    both, `lumped` is one surface that gives the same forces.
+    The bodies touch where the gap is z1 + z2, and both z follow Eq 11.73. If K/D is the same for
+    both, `lumped` is one surface with the same forces.
     """
 
     first: SoftSurface
@@ -147,7 +148,7 @@ class TwoSoftSurfaces(_InSeries):
         return self.first, self.second
 
     def lumped(self) -> SoftSurface:
-        """One surface for both: K1 K2/(K1 + K2) and D1 D2/(D1 + D2), where K1/D1 = K2/D2."""
+        """Return one surface for both, K1 K2/(K1 + K2) and D1 D2/(D1 + D2), if K1/D1 = K2/D2."""
         a, b = self.first, self.second
         if not math.isclose(a.stiffness * b.damping, b.stiffness * a.damping, rel_tol=1e-9):
             ratios = f"{a.stiffness / a.damping:g} and {b.stiffness / b.damping:g} 1/s"
@@ -159,7 +160,7 @@ class TwoSoftSurfaces(_InSeries):
 
 @dataclass(frozen=True)
 class _Stateless(NormalLaw):
-    """A spring and a damper without states, whose force itself grows from zero."""
+    """Spring and damper without states, whose force grows continuously from zero."""
 
     stiffness: float
     damping: float
@@ -180,12 +181,12 @@ class _Stateless(NormalLaw):
 
 @dataclass(frozen=True)
 class HuntCrossley(_Stateless):
-    """A spring and a damper that both grow with depth: f = K d^n (1 + a ddot), d = -gap.
+    """Spring and damper that both grow with depth: f = K d^n (1 + a ddot), d = -gap.
 
-    stiffness: K (N/m^n). damping: a (s/m), by which slow impacts have a restitution of about 1 - 2
-    a v / 3. exponent: n, a multiple of 0.5 and at least 1; 3/2 is Hertz's for spheres. No state,
-    and no jump of force at the first touch. Hunt and Crossley (1975), Marhefka and Orin (1999),
-    whose alpha is 2 a / 3.
+    stiffness: K (N/m^n). damping: a (s/m); slow impacts have a restitution of about 1 - 2 a v / 3.
+    exponent: n, a multiple of 0.5 and at least 1; 3/2 is Hertz's law for spheres. The law has no
+    state, and its force does not jump at first contact. Hunt and Crossley (1975), Marhefka and Orin
+    (1999), whose alpha is 2 a / 3.
     """
 
     exponent: float = 1.5
@@ -201,7 +202,7 @@ class HuntCrossley(_Stateless):
         return maximum(spring * (1.0 - self.damping * rate), 0.0), []
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """K d^(n+1) / (n+1)."""
+        """Return K d^(n+1) / (n+1)."""
         n = self.exponent + 1.0
         return self.stiffness / n * _power(maximum(-gap, 0.0), n)
 
@@ -210,11 +211,11 @@ class HuntCrossley(_Stateless):
 class AzadFeatherstone(_Stateless):
     """Hertz's spring with a damper that grows as the root of depth: f = K d^(3/2) + D d^(1/2) ddot.
 
-    stiffness: K (N/m^1.5). damping: D (N s/m^1.5). d = -gap. It differs from Hunt and Crossley's in
-    the power of d next to ddot, and so the restitution falls with the speed to the power 1/5, as is
-    measured on spheres and plates. Azad and Featherstone (2010, *Modeling the contact between a
-    rolling sphere and a compliant ground plane*; 2014, *A new nonlinear model of contact normal
-    force*, IEEE Trans. Robotics 30(3), 736-739); Kuwabara and Kono (1987).
+    stiffness: K (N/m^1.5). damping: D (N s/m^1.5). d = -gap. It differs from Hunt and Crossley's
+    law in the power of d next to ddot, so that the restitution falls with the speed to the power
+    1/5, as measured on spheres and plates. Azad and Featherstone (2010, *Modeling the contact
+    between a rolling sphere and a compliant ground plane*; 2014, *A new nonlinear model of contact
+    normal force*, IEEE Trans. Robotics 30(3), 736-739); Kuwabara and Kono (1987).
     """
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
@@ -222,19 +223,19 @@ class AzadFeatherstone(_Stateless):
         return maximum(_power(d, 0.5) * (self.stiffness * d - self.damping * rate), 0.0), []
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """2/5 K d^(5/2)."""
+        """Return 2/5 K d^(5/2)."""
         return 0.4 * self.stiffness * _power(maximum(-gap, 0.0), 2.5)
 
 
 @dataclass(frozen=True)
 class SoftFriction:
-    """Coulomb's friction at a surface that also gives way sideways (Featherstone 2008, 11.8).
+    """Coulomb friction on a laterally compliant surface (Featherstone 2008, 11.8).
 
-    coefficient: mu. stiffness: K_t (N/m). damping: D_t (N s/m). Its state is x, how far the surface
-    is displaced (m), one number for each tangent: f = -K_t x - D_t v, which would let the surface
-    follow the body, shortened to mu times the normal force where it is longer. Then the body slips,
-    and xdot = -(K_t x + f)/D_t is not v (Eq 11.77 to 11.79; with two tangents the bound is a
-    circle, the section of the cone).
+    coefficient: mu. stiffness: K_t (N/m). damping: D_t (N s/m). The state is x, the displacement of
+    the surface (m), one number for each tangent. The force f = -K_t x - D_t v, with which the
+    surface follows the body, is shortened to mu times the normal force if it is longer. Then the
+    body slips, and xdot = -(K_t x + f)/D_t is not v (Eq 11.77 to 11.79; with two tangents the bound
+    is a circle, the section of the cone).
     """
 
     coefficient: float
@@ -247,7 +248,7 @@ class SoftFriction:
     def response(
         self, state: Values, normal_force: Value, slip: Values
     ) -> tuple[list[Any], list[Any]]:
-        """The forces along the tangents (N) and the rates of x, at slip velocities v (m/s)."""
+        """Return the forces along tangents (N) and the rates of x, at slip velocities v (m/s)."""
         K, D = self.stiffness, self.damping
         held = [-K * x - D * v for x, v in zip(state, slip, strict=True)]
         square, bound = sum(f * f for f in held), self.coefficient * normal_force
@@ -257,21 +258,22 @@ class SoftFriction:
         return forces, [-(K * x + f) / D for x, f in zip(state, forces, strict=True)]
 
     def energy(self, state: Values) -> Value:
-        """K_t x^2 / 2."""
+        """Return K_t x^2 / 2."""
         return 0.5 * self.stiffness * sum(x * x for x in state)
 
     def advanced(self, state: Values, forces: Values, dt: float) -> list[Value]:
-        """x after a step of constant force: exactly what Eq 11.77 says of that."""
+        """Return x after a step of constant force, the exact solution of Eq 11.77."""
         surface = SoftSurface(self.stiffness, self.damping)
         return [_decayed(surface, x, f, dt) for x, f in zip(state, forces, strict=True)]
 
 
 @dataclass(frozen=True)
 class SoftContact:
-    """A normal law with or without friction: the forces at one point of contact.
+    """Normal law with or without friction: the forces at one contact point.
 
-    tangents: 2 in space, 1 in the plane. The states are those of the normal law, then those of
-    friction, one for each tangent. Forces are in the order of contact axes: tangents, then normal.
+    tangents: 2 in space, 1 in the plane. The states are those of the normal law, followed by those
+    of friction, one for each tangent. Forces are in the order of contact axes: tangents, then
+    normal.
     """
 
     normal: NormalLaw
@@ -293,21 +295,21 @@ class SoftContact:
 
     @property
     def states(self) -> int:
-        """The number of state variables."""
+        """Number of state variables."""
         return self.normal.states + (self.tangents if self.friction is not None else 0)
 
     def touches(self, state: Values, gap: Value) -> Value:
-        """1.0 where there may be a force, 0.0 where the body is beyond the surface's reach."""
+        """Return 1.0 where there may be a force, 0.0 where the surface is out of reach."""
         return self.normal.touches(self._parts(state)[0], gap)
 
     def response(
         self, state: Values, gap: Value, rate: Value, slip: Values, touching: Value = None
     ) -> tuple[list[Any], list[Any]]:
-        """The forces on the body (N; tangents, then normal), and the rates of the states.
+        """Return the forces on the body (N; tangents, then normal), and the rates of the states.
 
-        state: of the number `states`; slip: the velocities along the tangents (m/s) of the body's
-        point that is in contact, relative to the other body. touching: what `touches` said at the
-        beginning of a step; by default what it says now.
+        state: `states` numbers. slip: tangential velocities (m/s) of the body's contact point
+        relative to the other body. touching: the result of `touches` at the beginning of a step.
+        Default: the current one.
         """
         normal, sideways = self._parts(state)
         if len(slip) != self.tangents:
@@ -320,13 +322,13 @@ class SoftContact:
         return [*forces, force], [*rates, *slipped]
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """The energy of all springs (J)."""
+        """Return the energy of all springs (J)."""
         normal, sideways = self._parts(state)
         held = 0.0 if self.friction is None else self.friction.energy(sideways)
         return self.normal.energy(normal, gap) + held
 
     def advanced(self, state: Values, forces: Values, gap: Value, dt: float) -> list[Value]:
-        """The states after a step of dt seconds under these forces, at the gap after it."""
+        """Return the states after a step of dt seconds under these forces, at the gap after it."""
         normal, sideways = self._parts(state)
         after = self.normal.advanced(normal, forces[-1], gap, dt)
         if self.friction is None:
@@ -334,7 +336,7 @@ class SoftContact:
         return [*after, *self.friction.advanced(sideways, forces[:-1], dt)]
 
     def settled(self, state: Values, forces: Values, gap: Value) -> list[Value]:
-        """States that an integrator has found, with surfaces on the gap where there is a force."""
+        """Return integrated states, with surfaces on the gap if there is a force."""
         normal, sideways = self._parts(state)
         return [*self.normal.settled(normal, forces[-1], gap), *sideways]
 
@@ -346,18 +348,18 @@ class SoftContact:
 
 
 def _decayed(surface: SoftSurface, z: Value, force: Value, dt: float) -> Value:
-    """The solution of Eq 11.73 under a constant force."""
+    """Return the solution of Eq 11.73 under a constant force."""
     rest = -force / surface.stiffness
     return rest + (z - rest) * math.exp(-surface.stiffness / surface.damping * dt)
 
 
 def _series(*values: float) -> float:
-    """The stiffness or damping of several in series."""
+    """Return the stiffness or damping of several elements in series."""
     return 1.0 / sum(1.0 / value for value in values)
 
 
 def _power(d: Value, exponent: float) -> Value:
-    """d^exponent of d >= 0, exponent a multiple of one half; its slope at 0 is 0, not infinite."""
+    """Return d^exponent of d >= 0, exponent a multiple of one half; its slope at 0 is finite."""
     halves = round(2.0 * exponent)
     result: Value = 1.0
     for _ in range(halves // 2):
@@ -369,6 +371,6 @@ def _power(d: Value, exponent: float) -> Value:
 
 
 def check_law(law: Any) -> None:
-    """Refuse numbers of a law outside their ranges."""
+    """Raise an error for parameters of a law outside their ranges."""
     if fault := fault_of(law):
         raise InputError("E-CONTACT-088", fault, part=type(law).__name__)

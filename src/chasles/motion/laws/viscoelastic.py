@@ -1,4 +1,4 @@
-"""A visco-elastic surface: a spring and a damper side by side, in series with another spring."""
+"""Viscoelastic surface: a spring and a damper in parallel, in series with another spring."""
 
 import math
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from chasles.motion.laws.soft import NormalLaw, Response, Values, check_law
 
 @dataclass(frozen=True)
 class StandardSolid(NormalLaw):
-    """A spring and a damper side by side, in series with a spring (Featherstone 2008, 11.8).
+    """Spring and damper in parallel, in series with a spring (Featherstone 2008, 11.8).
 
-    series: K_s of the spring that the body presses on (N/m). stiffness, damping: K (N/m) and D
-    (N s/m) of the pair behind it. The state is z, how far the pair gives way (m, negative where it
-    is pressed in). The body at p (the gap) feels max(0, K_s (z - p)), which grows from zero at the
-    first touch, and zdot = -(K z + force)/D. Fast blows meet K_s alone; a load at rest sinks in to
-    where both springs carry it. With K_s without bound it is `SoftSurface`.
+    series: K_s of the spring that the body presses on (N/m). stiffness, damping: K (N/m) and D (N
+    s/m) of the pair behind it. The state is z, the displacement of the pair (m, negative if it is
+    pressed in). The force on a body at p (the gap) is max(0, K_s (z - p)), which grows from zero at
+    first contact, and zdot = -(K z + force)/D. Fast impacts act on K_s alone; a static load sinks
+    in until both springs carry it. In the limit of infinite K_s it is `SoftSurface`.
     """
 
     series: float
@@ -35,13 +35,13 @@ class StandardSolid(NormalLaw):
         return force, [-(self.stiffness * z + force) / self.damping]
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """K z^2/2 + K_s (z - p)^2/2."""
+        """Return K z^2/2 + K_s (z - p)^2/2."""
         (z,) = state
         pressed = maximum(z - gap, 0.0)
         return 0.5 * (self.stiffness * z * z + self.series * pressed * pressed)
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        """The solution of the equation of z, at this gap where there is a force, or without one.
+        """Return z after dt seconds, at this gap if there is a force, or without a force.
 
         It is stable for any dt, and accurate if dt is short compared with D/K_s.
         """

@@ -1,1 +1,1 @@
-"""A step of time: the state after it from the state before it, on arrays or on symbols."""
+"""Time step: the next state from the current one, on arrays or on symbols."""

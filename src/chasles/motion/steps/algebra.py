@@ -10,12 +10,12 @@ from chasles.motion.geometry.closed_forms import absolute, less, maximum, select
 
 
 def absent(x: Any) -> bool:
-    """Return True for a number that is zero, which no symbol is."""
+    """Return True for a number that is zero; False for any symbol."""
     return not isinstance(x, Scalar) and x == 0.0
 
 
 def zeros(*shape: int) -> np.ndarray:
-    """An array of numbers that may become expressions."""
+    """Return an array of zeros whose entries may become expressions."""
     return np.full(shape, 0.0, dtype=object)
 
 
@@ -44,9 +44,9 @@ def skew(r: np.ndarray) -> np.ndarray:
 
 
 def columns(carriers: Sequence[np.ndarray], k: int) -> list[Any]:
-    """Column k of each carrier as (shared column, sign), None where it is zero.
+    """Return column k of each carrier as (shared column, sign), None if it is zero.
 
-    Columns that are equal, or opposite, are one object.
+    Columns that are equal or opposite share one object.
     """
     found: list[Any] = []
     unique: list[np.ndarray] = []
@@ -73,7 +73,7 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def grouped(columns: Sequence[Any], wrenches: Sequence[np.ndarray]) -> list[tuple[Any, Any]]:
-    """Each distinct column with the sum of the wrenches that act along it."""
+    """Return each distinct column with the sum of the wrenches that act along it."""
     found: list[list[Any]] = []
     for column, wrench in zip(columns, wrenches, strict=True):
         if column is None:
@@ -90,7 +90,7 @@ def grouped(columns: Sequence[Any], wrenches: Sequence[np.ndarray]) -> list[tupl
 def solved(
     A: np.ndarray, b: np.ndarray, order: Sequence[int], floor: np.ndarray | None
 ) -> np.ndarray:
-    """x of A x = b by A = L' D L from the last row of the order on, with pivots above floor."""
+    """Solve A x = b by A = L' D L from the last row of the order, with pivots of at least floor."""
     n, places = len(order), list(order)
     lower = [
         [A[max(places[i], places[j]), min(places[i], places[j])] for j in range(i + 1)]
@@ -124,9 +124,9 @@ def solved(
 def solved_square(
     A: np.ndarray, b: np.ndarray, order: Sequence[int], floor: np.ndarray
 ) -> np.ndarray:
-    """x of A x = b by elimination from the last row of the order on; A need not be symmetric.
+    """Solve A x = b by elimination from the last row of the order; A may be asymmetric.
 
-    Where A_ij is absent, so is A_ji. Pivots smaller than floor are replaced by it.
+    If A_ij is absent, so is A_ji. Pivots smaller than floor are replaced by floor.
     """
     n, places = len(order), list(order)
     rows = [[A[i, j] for j in places] for i in places]

@@ -1,4 +1,4 @@
-"""Bodies of a step: where they are, how they move freely, which inverse mass a contact feels."""
+"""Bodies in a step: their poses, free motion, and the inverse mass at a contact."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ def span_of(model: Model, body: int) -> tuple[int, int]:
 
 
 def free_places(model: Model) -> list[int]:
-    """Return the starts of the velocities of free joints."""
+    """Return the indices of the first velocity of each free joint."""
     return [
         model.velocity_slices[i].start for i in model.movers if model.bodies[i].data.traits.floating
     ]
@@ -40,7 +40,7 @@ def free_places(model: Model) -> list[int]:
 def moved(
     model: Model, arena: Arena, q: np.ndarray, way: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Position after a way, and velocities along the axes that bodies have then."""
+    """Return the position after a displacement, and velocities along the new axes of the bodies."""
     turn, last = way.copy(), v.copy()
     free = [i for i in model.movers if model.bodies[i].data.traits.floating]
     for i in free:
@@ -57,7 +57,7 @@ def moved(
 
 
 def _rotation(quaternion: np.ndarray) -> np.ndarray:
-    """The rotation of a quaternion (w, x, y, z) of any length."""
+    """Return the rotation matrix of a quaternion (w, x, y, z) of any length."""
     w, x, y, z = quaternion
     s = 2.0 / (w * w + x * x + y * y + z * z)
     return np.array(
@@ -71,7 +71,7 @@ def _rotation(quaternion: np.ndarray) -> np.ndarray:
 
 
 def along_velocities(model: Model, what: str) -> np.ndarray:
-    """The damping or stiffness of joints along each velocity."""
+    """Return the damping or stiffness of joints along each velocity."""
     found = np.zeros(model.nv)
     for i, body in enumerate(model.bodies):
         for owner, first, ratio in model.shares(i):
@@ -82,8 +82,9 @@ def along_velocities(model: Model, what: str) -> np.ndarray:
 
 
 def centred(model: Model, q: np.ndarray) -> np.ndarray:
-    """Return q with its first free joint at the origin, and others relative to it: places near
-    zero.
+    """Return q with its first free joint at the origin and the others relative to it.
+
+    Positions are then close to zero, which keeps their precision.
     """
     roots = [i for i in model.movers if model.bodies[i].parent == WORLD]
     if not roots or not all(model.bodies[i].data.traits.floating for i in roots):
@@ -97,7 +98,7 @@ def centred(model: Model, q: np.ndarray) -> np.ndarray:
 
 
 def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
-    """Return the origin of centered coordinates in the world."""
+    """Return the world position of the origin of centered coordinates."""
     roots = [i for i in model.movers if model.bodies[i].parent == WORLD]
     if not roots or not all(model.bodies[i].data.traits.floating for i in roots):
         return np.zeros(3)
@@ -106,7 +107,7 @@ def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
 
 
 def body_jacobian(model: Model, arena: Arena, frame: str | None, q: np.ndarray) -> np.ndarray:
-    """The Jacobian (6, nv) of a frame's body about the origin, along the world's axes."""
+    """Return the Jacobian (6, nv) of a frame's body about the origin, along the world axes."""
     if frame is None:
         return zeros(6, model.nv)
     return result(program(model, "jacobian", frame=frame, at="world"), arena, {"q": q})
@@ -124,7 +125,7 @@ def numbers_of(found: Program, **given: np.ndarray) -> np.ndarray:
 
 
 def weight_of(model: Model, pair: Pair, neutral: np.ndarray, inverse: np.ndarray) -> float:
-    """The inverse mass (1/kg) that a pair feels at the neutral posture: mean of three axes."""
+    """Return the inverse mass (1/kg) at a contact pair in the neutral posture, mean of 3 axes."""
     total = 0.0
     for shape in (pair.body, pair.surface):
         if shape.frame is not None:

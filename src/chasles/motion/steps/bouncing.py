@@ -1,4 +1,4 @@
-"""Restitution in a time step: which contacts strike within it, when, and how fast they leave."""
+"""Restitution in a time step: impacts within the step, their times and rebound velocities."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from chasles.motion.steps.impulses import IMPACT
 
 
 class Bounces(NamedTuple):
-    """Slots with bounds of restitution, and the time of the first impact in the step (s)."""
+    """Slots with restitution bounds, and the time (s) of the first impact in the step."""
 
     touches: list[Touch]
     early: Number
@@ -28,9 +28,10 @@ def bouncing(
     dt: float,
     gravity: float,
 ) -> Bounces:
-    """Bounds with restitution; v, ahead: velocities before the step, and after it without contact.
+    """Return bounds with restitution; v, ahead: velocities before and after the step, no contact.
 
-    Stored velocities are those of half a step before, so that the parabola of a fall is exact.
+    Stored velocities belong to the middle of the previous step, so that a free-fall parabola is
+    exact.
     """
     found = []
     early: Number = dt
@@ -57,7 +58,7 @@ def bouncing(
 
 
 def _normal_row(J: np.ndarray, touch: Touch) -> np.ndarray:
-    """The Jacobian (nv,) of the velocity along the normal of a slot."""
+    """Return the Jacobian (nv,) of the velocity along the normal of a slot."""
     n = touch.axes[2]
     wrench = np.concatenate([cross(touch.point, n), n])
     return np.array([dot(wrench, J[:, k]) for k in range(J.shape[1])], dtype=object)

@@ -1,4 +1,4 @@
-"""Expressions that one program hands to others as numbers."""
+"""Expressions that one program passes to others as numbers."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from chasles.expr import Number, Scalar
 
 
 class Carried:
-    """Expressions of `begin` that other programs need: one array `data`."""
+    """Expressions of `begin` that other programs need, in one array `data`."""
 
     def __init__(self) -> None:
         self.entries: list[Number] = []
         self._known: dict[int, int] = {}
 
     def put(self, value: Any) -> None:
-        """Keep all expressions of an array that are not numbers."""
+        """Store all expressions of an array, except plain numbers."""
         for x in np.ravel(np.asarray(value, dtype=object)):
             known, _ = _unsigned(x)
             if isinstance(known, Scalar) and id(known) not in self._known:
@@ -23,7 +23,7 @@ class Carried:
                 self.entries.append(known)
 
     def seen(self, data: np.ndarray, value: Any) -> np.ndarray:
-        """The same array in another program, whose input is `data`."""
+        """Return the same array in another program, whose input is `data`."""
         array = np.asarray(value, dtype=object)
         flat = []
         for x in array.ravel():
@@ -34,7 +34,7 @@ class Carried:
 
 
 def _unsigned(x: Any) -> tuple[Any, bool]:
-    """Return the expression whose negative this one is, if it is one."""
+    """Return the argument of a negation and True, or the expression itself and False."""
     if isinstance(x, Scalar) and x.op == "neg":
         return x.args[0], True
     return x, False

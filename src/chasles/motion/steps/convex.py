@@ -1,12 +1,11 @@
-"""The problem of a step on expressions: impulses, residual, Newton's step, line search.
+"""The problem of a step on expressions: impulses, residual, Newton step, line search.
 
 Friction is bounded by the normal impulse at the same velocities, so the derivative of the impulses
 is not symmetric: friction grows with the approach of the bodies. Newton's method with that
-derivative converges quadratically to velocities at which Coulomb's law holds at the end of the
-step; with the bound held, as in problems that have a potential, half of the steps of a fallen
-robot have not settled after three rounds. Where Newton's method does not converge either, the
-bound is held after some iterations (`fixed`): that problem is convex, and its impulses add no
-energy.
+derivative converges quadratically to velocities that satisfy Coulomb's law at the end of the step.
+With a fixed bound, as in problems that have a potential, half of the steps of a fallen robot have
+not converged after three rounds. If Newton's method does not converge either, the bound is fixed
+after some iterations (`fixed`): that problem is convex, and its impulses add no energy.
 """
 
 from collections.abc import Sequence
@@ -29,17 +28,18 @@ from chasles.motion.steps.impulses import SLOW, TANGENT, Friction, Normal
 from chasles.motion.steps.lines import Dry, Stop, speed_along, stiffen
 
 PIVOT = 1e-9
-"""The least pivot of the derivative, as a part of the diagonal of M."""
+"""Smallest pivot of the derivative, relative to the diagonal of M."""
 
 TURNS = ("newton", "middle") * 4
-"""Points of the line search: Newton's from the upper end of the bracket, or its middle."""
+"""Trial points of the line search: a Newton step from the upper end of the bracket, or its middle.
+"""
 
 ENOUGH = 0.1
-"""A whole step is taken where the slope there is at most this part of that at its start."""
+"""A full step is accepted if the slope at its end is at most this fraction of the initial slope."""
 
 
 class Touch(NamedTuple):
-    """A slot in numbers of the step: point, axes, bound and gap; which relative motion it has."""
+    """Contact slot in a step: relative motion (carrier), point, axes, bound, stiffness and law."""
 
     carrier: int
     point: np.ndarray
@@ -51,7 +51,7 @@ class Touch(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """The numbers of one step, in the program that has them."""
+    """Data of one step, in the program that holds them."""
 
     H: np.ndarray
     p: np.ndarray
@@ -66,7 +66,7 @@ class Problem(NamedTuple):
 
 
 class Refined(NamedTuple):
-    """Velocities after a step of Newton's method, the gradient there, and its relative size."""
+    """Velocities after a Newton step, the gradient there, and its relative size."""
 
     v: np.ndarray
     gradient: np.ndarray
@@ -74,7 +74,7 @@ class Refined(NamedTuple):
 
 
 class Newton:
-    """The balance of momentum at the end of a step, and steps towards its solution."""
+    """Momentum balance at the end of a step, and Newton steps towards its solution."""
 
     def __init__(
         self, problem: Problem, dt: float, held: Sequence[Number] = (), fixed: Number = 0.0
@@ -83,7 +83,7 @@ class Newton:
         self.held = dict(zip(map(id, problem.touches), held, strict=False))
 
     def _twists(self, v: np.ndarray) -> list[np.ndarray]:
-        """Relative twists of all carriers, summed along the tree so that sums are shared."""
+        """Return relative twists of all carriers, summed along the tree to share partial sums."""
         found = []
         for J in self.p.carriers:
             twist: np.ndarray = zeros(6)
@@ -93,7 +93,7 @@ class Newton:
         return found
 
     def velocities(self, v: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Linear and angular velocity of each slot along its axes."""
+        """Return the linear and angular velocity of each slot along its axes."""
         twists, found = self._twists(v), []
         for touch in self.p.touches:
             w, u = twists[touch.carrier][:3], twists[touch.carrier][3:]
@@ -106,16 +106,16 @@ class Newton:
         return Normal(touch.bound, touch.stiffness)
 
     def pushes(self, v: np.ndarray) -> list[Number]:
-        """Normal impulses of all slots."""
+        """Return the normal impulses of all slots."""
         at = zip(self.p.touches, self.velocities(v), strict=True)
         return [self._normal(touch).impulse(u[2]) for touch, (u, _) in at]
 
     def _limiting(self, touch: Touch, push: Number) -> Number:
-        """The normal impulse that bounds friction."""
+        """Return the normal impulse that bounds friction."""
         return select(self.fixed, self.held[id(touch)], push) if self.held else push
 
     def _impulse(self, touch: Touch, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Impulse and moment of a slot along its axes."""
+        """Return the impulse and moment of a slot along its axes."""
         push = self._normal(touch).impulse(u[2])
         linear, turning = zeros(3), zeros(3)
         linear[2] = push
@@ -132,17 +132,17 @@ class Newton:
         ]
 
     def forces(self, v: np.ndarray) -> np.ndarray:
-        """Impulses on the bodies along the world's axes (k, 3)."""
+        """Return the impulses on the bodies along the world axes (k, 3)."""
         found = self._impulses(self.velocities(v))
         each = [linear @ t.axes for (linear, _), t in zip(found, self.p.touches, strict=True)]
         return np.array(each, dtype=object).reshape(-1, 3)
 
     def work(self, v: np.ndarray) -> tuple[Number, Number]:
-        """Work of the impulses in the step, and the most that overlaps and restitution release.
+        """Return the work of impulses, and the most energy that overlaps and restitution release.
 
-        Velocities at its end count: the kinetic energy grows by the work of smooth forces and this
-        work at most (Anitescu and Potra 1997). It comes from the balance of momentum, so that an
-        error of the solution is part of it.
+        The work is evaluated at end-of-step velocities: the kinetic energy grows at most by the
+        work of smooth forces and this work (Anitescu and Potra 1997). It is computed from the
+        momentum balance, so that it includes the error of the solution.
         """
         momentum = np.array([dot(row, v) for row in self.p.H], dtype=object) - self.p.p
         released: Number = 0.0
@@ -155,7 +155,7 @@ class Newton:
         return dot(momentum, v), released
 
     def gradient(self, v: np.ndarray) -> np.ndarray:
-        """Momentum at the end of the step less what smooth forces and impulses give."""
+        """Return the momentum at the end of the step less that of smooth forces and impulses."""
         impulses = self._impulses(self.velocities(v))
         p = self.p
         g = np.array([dot(row, v) for row in p.H], dtype=object) - p.p
@@ -180,7 +180,7 @@ class Newton:
         return g
 
     def _derivative(self, v: np.ndarray, at: Any, exact: Number) -> np.ndarray:
-        """The derivative of the gradient (nv, nv)."""
+        """Return the derivative of the gradient (nv, nv)."""
         p = self.p
         n, H = len(v), p.H.copy()
         spatial = [zeros(6, 6) for _ in p.carriers]
@@ -200,13 +200,13 @@ class Newton:
         return H
 
     def _stiffness(self, touch: Touch, u: np.ndarray, w: np.ndarray, exact: Number) -> np.ndarray:
-        """The spatial stiffness (6, 6) of a slot about the origin, angular part first."""
+        """Return the spatial stiffness (6, 6) of a slot about the origin, angular part first."""
         E, P = touch.axes, skew(touch.point)
         n, normal = E[2], self._normal(touch)
         push, slope = normal.impulse(u[2]), normal.slope(u[2])
         G: np.ndarray = slope * np.outer(n, n)
         B: np.ndarray = zeros(3, 3)
-        force, moment = zeros(3), zeros(3)  # friction by the normal impulse
+        force, moment = zeros(3), zeros(3)  # friction per unit of normal impulse
         limiting = self._limiting(touch, push)
         for part, which, velocity, friction, coefficient in _frictions(touch, limiting, u, w):
             k, c = friction.slope(velocity)
@@ -227,9 +227,9 @@ class Newton:
         return whole
 
     def step(self, v: np.ndarray, g: np.ndarray, careful: Number) -> Refined:
-        """A step of Newton's method from velocities with gradient g.
+        """Take a Newton step from velocities with gradient g.
 
-        careful: 1 takes friction to grow with the speed along the slip too, which ends cycles.
+        careful: 1 lets friction also grow with the speed along the slip, which breaks cycles.
         """
         at = self.velocities(v)
         floor = PIVOT / self.p.inverse
@@ -240,7 +240,7 @@ class Newton:
         return Refined(new, rest, residual)
 
     def _line(self, v: np.ndarray, d: np.ndarray, at: Any, g: np.ndarray) -> Number:
-        """The part of a direction, between 0 and 1, at which the gradient along it vanishes."""
+        """Return the fraction of a direction, 0 to 1, at which the gradient along it vanishes."""
         p, first = self.p, dot(g, d)
         Hd = np.array([dot(row, d) for row in p.H], dtype=object)
         parts: list[Any] = [_Straight(dot(Hd, v) - dot(p.p, d), dot(Hd, d))]
@@ -270,12 +270,12 @@ class Newton:
                 tuple(select(left, new, old) for new, old in zip(now, low, strict=True)),
                 tuple(select(left, old, new) for new, old in zip(now, high, strict=True)),
             )
-        # Beyond a kink, so that the next derivative knows of it, unless that is too far.
+        # Stop beyond a kink, so that the next derivative includes it, unless that is too far.
         beyond = less_equal(high[1], -first) + less_equal(low[0], 0.0)
         return select(whole, 1.0, select(beyond, high[0], low[0]))
 
     def _along(self, touch: Touch, at: Any, along: Any) -> "_Touching":
-        """The gradient along a direction that a slot has."""
+        """Return the contribution of a slot to the gradient along a direction."""
         (u, w), (du, dw) = at, along
         law, rubs = self._normal(touch), []
         for part, which, velocity, friction, coefficient in _frictions(touch, 0.0, u, w):
@@ -286,7 +286,7 @@ class Newton:
 
 
 def _frictions(touch: Touch, push: Number, u: np.ndarray, w: np.ndarray) -> list[Any]:
-    """Friction of a slot: of what, along which axes, its velocity, its law, its coefficient."""
+    """Return the friction terms of a slot: kind, axes, velocity, law and coefficient of each."""
     law, stiff, found = touch.law, 1.0 / (TANGENT * touch.weight), []
     for coefficient, part, velocity, which, arm in (
         (law.friction, "force", u, slice(0, 2), 1.0),
@@ -300,9 +300,9 @@ def _frictions(touch: Touch, push: Number, u: np.ndarray, w: np.ndarray) -> list
 
 
 def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -> Number:
-    """The entry of two columns, whose spatial stiffness is that of all carriers they share.
+    """Return the entry of two columns, with the spatial stiffness of all carriers they share.
 
-    sums: known sums of stiffness, and their products with columns.
+    sums: cached sums of stiffness, and their products with columns.
     """
     shared = [
         (c, x[1] * y[1], x[0], y[0])
@@ -325,7 +325,7 @@ def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -
 
 
 class _Straight(NamedTuple):
-    """The slope of a quadratic potential along a line."""
+    """Slope of a quadratic potential along a line."""
 
     first: Number
     rate: Number
@@ -335,7 +335,7 @@ class _Straight(NamedTuple):
 
 
 class _Square(NamedTuple):
-    """The square of a speed along a line: a + 2 b x + c x^2."""
+    """Square of a speed along a line: a + 2 b x + c x^2."""
 
     a: Number
     b: Number
@@ -346,15 +346,15 @@ class _Square(NamedTuple):
         return _Square(dot(v, v), dot(v, dv), dot(dv, dv))
 
     def __call__(self, alpha: Number) -> tuple[Number, Number]:
-        """The square, and half its rate."""
+        """Return the square and half its rate."""
         rate = self.b + alpha * self.c
         return maximum(self.a + alpha * (self.b + rate), 0.0), rate
 
 
 class _Touching(NamedTuple):
-    """The slope of a slot along a line on which v goes with dv; rubs: its kinds of friction.
+    """Slope of a slot along a line on which v changes by dv; rubs: its kinds of friction.
 
-    held: the normal impulse that bounds friction where fixed is 1.
+    held: the normal impulse that bounds friction if fixed is 1.
     """
 
     law: Normal
@@ -378,7 +378,7 @@ class _Touching(NamedTuple):
 
 
 class _Dry(NamedTuple):
-    """The slope of dry friction along a line."""
+    """Slope of dry friction along a line."""
 
     law: Friction
     speed: _Square

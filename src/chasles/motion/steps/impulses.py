@@ -1,14 +1,14 @@
-"""Impulses of contact, of stops and of dry friction as functions of velocities, and their slopes.
+"""Impulses of contact, limits and dry friction as functions of velocities, and their slopes.
 
-All derive from a convex potential of the velocities at the end of the step, in which the normal
-impulse that bounds friction is held (Castro and others 2024, *Irrotational contact fields*):
+All derive from a convex potential of the end-of-step velocities, in which the normal impulse that
+bounds friction is fixed (Castro and others 2024, *Irrotational contact fields*):
 
     normal    (bound - v_n)+ / R_n
-    friction  -limit v_t / sqrt(v_t^2 + (limit R_t)^2), limit = mu times the held normal impulse
+    friction  -limit v_t / sqrt(v_t^2 + (limit R_t)^2), limit = mu times the fixed normal impulse
 
-A bound is the velocity at which a gap closes within the step, so that nothing penetrates; where
-shapes overlap, one at which a part of the overlap is released. Compliances R are parts of the
-inverse mass that a contact feels, or those of a given stiffness and dissipation.
+A bound is the velocity at which a gap closes within the step, so that nothing penetrates. If shapes
+overlap, the bound releases a fraction of the overlap. Compliances R are fractions of the inverse
+mass at a contact, or follow from a given stiffness and dissipation.
 """
 
 from typing import Any, NamedTuple
@@ -19,26 +19,26 @@ from chasles.expr import Number
 from chasles.motion.geometry.closed_forms import less, maximum, minimum, select, sqrt
 
 NORMAL, TANGENT = 1e-4, 2e-4
-"""Compliance of a contact, normal and tangential, as parts of its inverse mass."""
+"""Normal and tangential compliance of a contact, relative to its inverse mass."""
 
 RELEASE, FASTEST = 0.2, 0.5
-"""The part of an overlap that one step releases, and the largest speed of release (m/s, rad/s)."""
+"""Fraction of an overlap that one step releases, and the largest release speed (m/s, rad/s)."""
 
 SLOW = 1e-36
-"""Added to squares of speeds, so that their roots have an inverse, also in float32."""
+"""Added to squared speeds, so that their roots can be inverted, also in float32."""
 
 IMPACT = 2.0
-"""Restitution acts above this many times the speed that gravity gives in a step."""
+"""Restitution acts above this multiple of the speed that gravity adds in a step."""
 
 
 def bound(gap: Number, dt: float) -> Number:
-    """The least velocity along the normal at the end of a step."""
+    """Return the smallest normal velocity at the end of a step."""
     out = minimum((-RELEASE / dt) * gap, FASTEST)
     return select(less(0.0, gap), (-1.0 / dt) * gap, out)
 
 
 class Normal(NamedTuple):
-    """A unilateral constraint: bound, and the inverse compliance 1 / R."""
+    """Unilateral constraint: bound, and the inverse compliance 1 / R."""
 
     bound: Number
     stiffness: Number
@@ -48,22 +48,22 @@ class Normal(NamedTuple):
         return maximum(self.bound - v, 0.0) * self.stiffness
 
     def slope(self, v: Number) -> Number:
-        """The decrease of the impulse with the velocity."""
+        """Return the decrease of the impulse with the velocity."""
         return select(less(v, self.bound), self.stiffness, 0.0)
 
 
 class Friction(NamedTuple):
-    """Friction against a velocity of one or two entries: at most `limit`, with stiffness at rest.
+    """Friction that opposes a velocity of one or two entries: at most `limit`, stiff at rest.
 
-    Its potential limit sqrt(v^2 + s^2), s = limit / stiffness, has all derivatives, so that
-    Newton's method does not run to and fro where sticking begins.
+    Its potential limit sqrt(v^2 + s^2), s = limit / stiffness, is smooth, so that Newton's method
+    does not oscillate where sticking begins.
     """
 
     limit: Number
     stiffness: Number
 
     def factor(self, square: Number) -> tuple[Number, Number]:
-        """k of the impulse -k v and 1 / (v^2 + s^2), of the square of the speed."""
+        """Return k of the impulse -k v, and 1 / (v^2 + s^2), from the squared speed."""
         slow = self.limit / self.stiffness
         inverse = 1.0 / (square + slow * slow + SLOW)
         return self.limit * sqrt(inverse), inverse
@@ -73,7 +73,7 @@ class Friction(NamedTuple):
         return -self.factor(_square(v))[0] * np.asarray(v)
 
     def slope(self, v: Any) -> tuple[Number, Number]:
-        """k and c of the slope k (I - c v v')."""
+        """Return k and c of the slope k (I - c v v')."""
         return self.factor(_square(v))
 
 

@@ -1,7 +1,7 @@
-"""Every integrator: tables of Runge and Kutta, explicit and implicit, and steps of their own.
+"""Integrators: explicit and implicit Runge-Kutta methods, and others.
 
-All work on the configuration space, so that rotations stay rotations. `INTEGRATORS` has a row for
-each by name.
+All work on the configuration space, so that rotations remain rotations. `INTEGRATORS` lists them by
+name.
 """
 
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ from chasles.motion.steps.system import ONE, Advance, Advanced, Local, System, W
 # Runge and Kutta ---------------------------------------------------------------------------------
 
 ITERATIONS = 30
-"""Newton's at most; three to five are usual."""
+"""Largest number of Newton iterations; three to five are usual."""
 
 SOLVED = 1e-12
-"""Correction below which Newton's method ends, relative to 1 and the size of the stage."""
+"""Correction at which Newton's method has converged, relative to 1 plus the size of the stage."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Butcher's table: stage i is at the time c[i] h and at y + h (sum of A[i][j] k[j] + own k[i]).
+    """Butcher tableau: stage i is at time c[i] h and at y + h (sum of A[i][j] k[j] + own k[i]).
 
-    own: zero of explicit methods, and the same for all stages of others. error: what to multiply
-    the stages by for the difference to the method of lower order. dense: a row for each stage,
-    coefficients of part, part^2, ... in its weight after a part of the step.
+    own: zero for explicit methods, and equal for all stages of implicit ones. error: weights of the
+    stages for the difference to the method of lower order. dense: one row per stage with the
+    coefficients of part, part^2, ... in its weight after a fraction of the step.
     """
 
     c: tuple[float, ...]
@@ -40,11 +40,11 @@ class Table:
 
     @property
     def explicit(self) -> bool:
-        """Return True if no stage needs itself."""
+        """True if no stage depends on itself."""
         return not self.own
 
     def __call__(self, system: System, h: Any, y: Any) -> Advanced:
-        """A step of h seconds, by the method of vectors for y (Munthe-Kaas 1998)."""
+        """Take a step of h seconds, with the vector-space method for y (Munthe-Kaas 1998)."""
         k = system.stages(len(self.c), y)
         newton = Newton(system) if self.own else None
         for i, (c, row) in enumerate(zip(self.c, self.A, strict=True)):
@@ -65,14 +65,14 @@ class Table:
 
 
 class Newton:
-    """Implicit stages Y = base + a f(Y), with slopes of f that serve all stages while they do."""
+    """Implicit stages Y = base + a f(Y); slopes of f are reused while the iteration converges."""
 
     def __init__(self, system: System) -> None:
         self._system = system
         self._slopes: np.ndarray | None = None
 
     def stage(self, s: float, base: np.ndarray, a: float) -> np.ndarray:
-        """k = f(Y) = (Y - base) / a, which keeps what f of a stiff system would lose."""
+        """Return k = f(Y) = (Y - base) / a, which is more accurate than f of a stiff system."""
         Y, last = base, np.inf
         one = np.eye(base.shape[-1])
         for _ in range(ITERATIONS):
@@ -93,7 +93,7 @@ class Newton:
         raise NotFiniteError("E-MOTION-060", problem, remedy, part="simulate")
 
     def _differences(self, s: float, y: np.ndarray, rates: np.ndarray) -> np.ndarray:
-        """The slopes of the rates by y, (..., n, n): good to half the digits, which is enough."""
+        """Return the slopes of the rates by y, (..., n, n), by finite differences."""
         columns = []
         for k in range(y.shape[-1]):
             step = 1e-8 * (1.0 + np.abs(y[..., k]))
@@ -120,8 +120,9 @@ HEUN_2 = Table(
     Weights.exact("1/4 3/4"),
     dense=_matrix("1 -3/4", "0 3/4"),
 )
-"""Heun's of two points and second order; within the step the integral of the line through its rates
-(Featherstone 2008, section 11.5)."""
+"""Heun's two-stage method of second order. The interpolant is the integral of the line through its
+rates (Featherstone 2008, section 11.5).
+"""
 
 HEUN_3 = Table(
     (0.0, 1.0 / 3.0, 2.0 / 3.0),
@@ -129,15 +130,16 @@ HEUN_3 = Table(
     Weights.exact("1/4 0 3/4"),
     dense=_matrix("1 -9/4 3/2", "0 3 -3", "0 -3/4 3/2"),
 )
-"""Heun's of three points and third order; within the step the integral of the parabola through its
-rates, of second order (Featherstone 2008, section 11.5)."""
+"""Heun's three-stage method of third order. The interpolant is the integral of the parabola through
+its rates, of second order (Featherstone 2008, section 11.5).
+"""
 
 RUNGE_KUTTA_4 = Table(
     (0.0, 0.5, 0.5, 1.0),
     _rows("", "1/2", "0 1/2", "0 0 1"),
     Weights.exact("1/6 1/3 1/3 1/6"),
 )
-"""The classical method of fourth order."""
+"""Classical Runge-Kutta method of fourth order."""
 
 DORMAND_PRINCE = Table(
     (0.0, 0.2, 0.3, 0.8, 8.0 / 9.0, 1.0, 1.0),
@@ -162,11 +164,12 @@ DORMAND_PRINCE = Table(
         "0 40617522/29380423 -110615467/29380423 69997945/29380423",
     ),
 )
-"""Fifth order with an error of fourth (Dormand and Prince 1980), within the step of fourth order
-(Shampine 1986; Hairer, Norsett and Wanner 1993, section II.6)."""
+"""Fifth-order method with an error estimate of fourth order (Dormand and Prince 1980) and an
+interpolant of fourth order (Shampine 1986; Hairer, Norsett and Wanner 1993, section II.6).
+"""
 
 IMPLICIT_EULER = Table((1.0,), _rows(""), ONE, own=1.0)
-"""Backward Euler: first order, damps whatever is stiff (L-stable)."""
+"""Backward Euler method: first order, damps all stiff modes (L-stable)."""
 
 _GAMMA = 1.0 - 0.5**0.5
 
@@ -183,15 +186,16 @@ SDIRK_2 = Table(
 
 
 def semi_implicit(system: System, h: Any, y: Any) -> Advanced:
-    """qd1 = qd + h qdd and q1 = integrate(q, h qd1): first order."""
+    """Take a semi-implicit step, qd1 = qd + h qdd and q1 = integrate(q, h qd1): first order."""
     return Advanced(system.led(system.moved(y, h, ONE, [system.first(y)]), h))
 
 
 def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:
-    """The same with the linear velocity of free joints along the axes of their parent.
+    """Take a semi-implicit step with linear velocities of free joints along the parent's axes.
 
-    Then u1 = u + h udot, where u = R v and udot = R (vdot + w x v), x1 = x + h u1, and the rotation
-    goes on by itself: what MuJoCo's Euler does, whose velocities of a free joint are (u, w).
+    Then u1 = u + h udot, where u = R v and udot = R (vdot + w x v), and x1 = x + h u1; the rotation
+    is integrated separately. This is the Euler method of MuJoCo, where the velocities of a free
+    joint are (u, w).
     """
     mechanism, q, n = local.mechanism, local.position, local.nv
     rates = local.first(y)
@@ -219,7 +223,7 @@ def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:
 
 
 def _turned(quaternion: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Vectors (..., 3) turned by quaternions (w, x, y, z) of any length."""
+    """Return vectors (..., 3) rotated by quaternions (w, x, y, z) of any length."""
     w, u = quaternion[..., :1], quaternion[..., 1:]
     across = np.cross(u, v)
     length = np.sum(quaternion * quaternion, axis=-1, keepdims=True)
@@ -229,36 +233,38 @@ def _turned(quaternion: np.ndarray, v: np.ndarray) -> np.ndarray:
 # The symplectic integrator -----------------------------------------------------------------------
 
 MIDPOINTS = 100
-"""At most; five to ten are usual, each better by a factor of about h times the fastest rate."""
+"""Largest number of iterations; five to ten are usual, each of which reduces the error by a factor
+of about h times the fastest rate.
+"""
 
 ROUNDED = 1e-11
-"""Change, relative to the step, below which an iteration that no longer improves ends at rounding.
+"""Change, relative to the step, below which an iteration without improvement has reached rounding.
 """
 
 
 def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
-    """A step that makes the action h L(q_m, d/h) stationary, q_m = integrate(q, d/2).
+    """Take a step that makes the action h L(q_m, d/h) stationary, q_m = integrate(q, d/2).
 
-    Momenta p = M qd at both ends are the derivatives of that action by the ends (Marsden and West
-    2001, section 1.5; on groups, Bou-Rabee and Marsden 2009): with the slopes D(a, b) of
-    difference(a, b) by b, which are 1 where steps add, and the force f at the middle,
+    The momenta p = M qd at both ends are the derivatives of that action by the ends (Marsden and
+    West 2001, section 1.5; on groups, Bou-Rabee and Marsden 2009). With the slopes D(a, b) of
+    difference(a, b) by b, which are 1 where steps add, and the force f at the midpoint,
 
         p0 = D(q1, q0)' (p_m - h/2 D(q1, q_m)^-T f),  p1 = D(q0, q1)' (p_m + h/2 D(q0, q_m)^-T f).
 
-    The first gives the step d; the second order of the rule is that of qd = M^-1 p too. Energy
-    stays within a band, and momenta that the forces leave alone stay as they are: of a robot that
-    floats linear momentum p, and angular momentum about fixed points. About the center of mass c it
-    is L - c x p, of second order as c is.
+    The first equation determines the step d; qd = M^-1 p is of second order, as the rule is. The
+    energy stays within a band, and momenta on which the forces do not act are conserved: for a
+    floating robot, the linear momentum p and the angular momentum about fixed points. About the
+    center of mass c it is L - c x p, of second order as c is.
     """
     mechanism, q, n = local.mechanism, local.q, local.nv
     mass = mechanism.mass_matrix
 
     def turned(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """D(a, b)'."""
+        """Return D(a, b)'."""
         return np.swapaxes(mechanism.derivatives("difference", a, b, wrt="q1"), -1, -2)
 
     def middle_and_end(d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Both positions, and the force at the first: dT/dq, gravity and all that is applied."""
+        """Return both positions, and the force at the first: dT/dq, gravity, applied forces."""
         middle, qd = mechanism.integrate(q, 0.5 * d), d / h
         qdd = local.accelerate(local.t + 0.5 * h, middle, qd)
         slope = mechanism.derivatives("kinetic_energy", middle, qd, wrt="q")
@@ -301,14 +307,16 @@ def _solved(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 # The table ---------------------------------------------------------------------------------------
 
 Free = Literal["body", "mixed"]
-"""Axes along which the linear velocity of a free joint is stepped: its body's or its parent's."""
+"""Axes along which the linear velocity of a free joint is integrated: the body's or the parent's.
+"""
 
 
 class Integrator(NamedTuple):
-    """advance: a step. order: the power of dt with which the error falls at a given time.
+    """Integrator: its step, and its order, the power of dt with which the error at a time falls.
 
-    adaptive: it estimates its error, and chooses its steps. mixed: the step for free="mixed".
-    hamiltonian: only for mechanisms that have a Hamiltonian in the coordinates of the tree.
+    adaptive: True if it estimates its error and chooses its step sizes. mixed: the step for
+    free="mixed". hamiltonian: True if it supports only mechanisms that have a Hamiltonian in the
+    coordinates of the tree.
     """
 
     advance: Advance
@@ -319,7 +327,7 @@ class Integrator(NamedTuple):
 
     @property
     def traced(self) -> bool:
-        """Return True if its steps can be compiled: explicit ones of given length."""
+        """True if the steps can be compiled, which are explicit and of given size."""
         explicit = isinstance(self.advance, Table) and self.advance.explicit
         return not self.adaptive and (explicit or self.advance is semi_implicit)
 
@@ -335,11 +343,11 @@ INTEGRATORS = {
     "sdirk2": Integrator(SDIRK_2, 2),
     "variational": Integrator(variational, 2, hamiltonian=True),
 }
-"""Every integrator of `simulate`."""
+"""Integrators of `simulate` by name."""
 
 
 def known(name: str) -> Integrator:
-    """An integrator by its name."""
+    """Return an integrator by name."""
     if not isinstance(name, str) or name not in INTEGRATORS:
         names = ", ".join(map(repr, INTEGRATORS))
         problem = f"unknown integrator {name!r}"
@@ -348,7 +356,7 @@ def known(name: str) -> Integrator:
 
 
 def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Advance]:
-    """An integrator and its step, if they suit the robot."""
+    """Return an integrator and its step, and raise an error if it does not support the robot."""
     integrator = known(name)
     if free not in get_args(Free):
         problem = f"free must be 'body' or 'mixed', not {free!r}"
@@ -365,9 +373,10 @@ def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Adv
 
 
 def _check_hamiltonian(mechanism: Mechanism, name: str) -> None:
-    """Refuse a mechanism without a Hamiltonian in the coordinates of its tree.
+    """Raise an error for a mechanism without a Hamiltonian in the coordinates of its tree.
 
-    A rotor has none where velocities are not rates: its momentum would turn with the body.
+    A rotor has none if velocities are not time derivatives of coordinates: its momentum would
+    rotate with the body.
     """
     bodies = (mechanism.model.bodies[i] for i in mechanism.model.movers)
     joints = {body.data.name: body.joint for body in bodies}

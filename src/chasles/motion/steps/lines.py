@@ -15,11 +15,11 @@ from chasles.motion.steps.bodies import neutral_posture, numbers_of
 from chasles.motion.steps.impulses import NORMAL, TANGENT, Friction, Normal, bound
 
 Row = tuple[tuple[int, Number], ...]
-"""A velocity as a sum of joint velocities: their numbers and factors."""
+"""Velocity as a linear combination of joint velocities: their indices and factors."""
 
 
 def speed_along(row: Row, v: np.ndarray) -> Number:
-    """The velocity of a row."""
+    """Return the velocity of a row."""
     found: Number = 0.0
     for k, a in row:
         found = found + a * v[k]
@@ -27,7 +27,7 @@ def speed_along(row: Row, v: np.ndarray) -> Number:
 
 
 class Stop(NamedTuple):
-    """A joint or a tendon at a limit: the velocity at which it leaves, bound, inverse mass."""
+    """Joint or tendon at a limit: its velocity away from the limit, bound, and inverse mass."""
 
     row: Row
     bound: Number
@@ -35,12 +35,12 @@ class Stop(NamedTuple):
 
     @property
     def term(self) -> Normal:
-        """The impulse."""
+        """Impulse of the limit."""
         return Normal(self.bound, 1.0 / (NORMAL * self.weight))
 
 
 class Dry(NamedTuple):
-    """Dry friction of a joint or a tendon: its velocity, the largest impulse, stiffness at rest."""
+    """Dry friction of a joint or tendon: its velocity, largest impulse, and stiffness at rest."""
 
     row: Row
     limit: float
@@ -48,19 +48,19 @@ class Dry(NamedTuple):
 
     @property
     def term(self) -> Friction:
-        """The impulse."""
+        """Impulse of the friction."""
         return Friction(self.limit, self.stiffness)
 
 
 def stiffen(H: np.ndarray, row: Row, slope: Number) -> None:
-    """Add the stiffness slope J'J of a row J to a matrix."""
+    """Add the stiffness slope J'J of a row J to a matrix in place."""
     for i, a in row:
         for j, b in row:
             H[i, j] = H[i, j] + a * b * slope
 
 
 class Drawn(NamedTuple):
-    """A length on symbols: its velocity, itself, and the inverse mass that it moves."""
+    """Length on symbols: its velocity, its value, and the inverse mass along it."""
 
     line: Line
     row: Row
@@ -71,7 +71,7 @@ class Drawn(NamedTuple):
 def drawn(
     model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, inverse: np.ndarray
 ) -> list[Drawn]:
-    """Tendons and limited ball joints; inverse: of the mass matrix at the neutral posture."""
+    """Return tendons and limited ball joints; inverse: inverse mass matrix at neutral."""
     every = lines(model)
     if not every:
         return []
@@ -87,7 +87,7 @@ def drawn(
 
 
 def _weight(J: np.ndarray, row: Row, inverse: np.ndarray) -> float:
-    """J M^-1 J' at the neutral posture; where that has no direction, the least of its joints."""
+    """Return J M^-1 J' in the neutral posture; if J vanishes, the smallest of its joints."""
     found = float(J @ inverse @ J) if np.isfinite(J).all() else 0.0
     places = [k for k, _ in row]
     return found if found > 0.0 else max(float(np.min(np.diag(inverse)[places])), 1e-12)
@@ -96,7 +96,7 @@ def _weight(J: np.ndarray, row: Row, inverse: np.ndarray) -> float:
 def joint_stops(
     limits: Sequence[tuple[int, int, float, float]], q: np.ndarray, inverse: np.ndarray, dt: float
 ) -> list[Stop]:
-    """Limits of joints: velocity, coordinate, lower and upper limit of each."""
+    """Return the limits of joints from velocity and position indices, lower and upper limits."""
     found = []
     for place, coordinate, *ends in limits:
         for sign, limit in zip((1.0, -1.0), ends, strict=True):
@@ -108,7 +108,7 @@ def joint_stops(
 
 
 def joint_friction(friction: np.ndarray, inverse: np.ndarray, dt: float) -> list[Dry]:
-    """Dry friction of joints (nv,), in N m or N."""
+    """Return the dry friction of joints (nv,), in N m or N."""
     return [
         Dry(((int(k), 1.0),), dt * float(friction[k]), 1.0 / (TANGENT * inverse[k, k]))
         for k in np.flatnonzero(friction)
@@ -116,7 +116,7 @@ def joint_friction(friction: np.ndarray, inverse: np.ndarray, dt: float) -> list
 
 
 def line_stops(every: Sequence[Drawn], dt: float) -> list[Stop]:
-    """Limits of tendons and ball joints."""
+    """Return the limits of tendons and ball joints."""
     found = []
     for line, row, length, weight in every:
         for sign, limit in zip((1.0, -1.0), line.limits, strict=True):
@@ -127,7 +127,7 @@ def line_stops(every: Sequence[Drawn], dt: float) -> list[Stop]:
 
 
 def line_friction(every: Sequence[Drawn], dt: float) -> list[Dry]:
-    """Dry friction of tendons."""
+    """Return the dry friction of tendons."""
     return [
         Dry(row, dt * line.tendon.data.friction, 1.0 / (TANGENT * weight))
         for line, row, _, weight in every

@@ -1,7 +1,8 @@
-"""Springs, dampers and fluid in a step: their forces, and how these change, for an implicit step.
+"""Springs, dampers and fluid in an implicit step: their forces and derivatives.
 
-Stiffness and damping are the parts that never feed a motion: k J'J of a spring along a length with
-derivatives J, without the change of J. What is left out acts explicitly, to the order of the step.
+Stiffness and damping contain only the parts that never add energy: k J'J for a spring along a
+length with derivatives J, without the change of J. The remainder acts explicitly, to the order of
+the step.
 """
 
 from collections.abc import Sequence
@@ -19,10 +20,10 @@ from chasles.motion.steps.lines import Drawn, speed_along, stiffen
 
 
 class Passive:
-    """Passive forces at a state: springs, tendons, damping, fluid.
+    """Passive forces in a state: springs, tendons, damping, fluid.
 
-    stiffness, damping (nv, nv): minus derivatives of joint forces by position and velocity, not
-    negative. losses (nv,): joint forces of dampers and fluid.
+    stiffness, damping (nv, nv): negative derivatives of joint torques by position and velocity,
+    positive semidefinite. losses (nv,): joint torques of dampers and fluid.
     """
 
     def __init__(

@@ -16,8 +16,8 @@ from chasles.motion.steps.slots import Spot, meeting
 class Scene:
     """Contact pairs, joint stops, dry friction and damping that act on a robot in a step.
 
-    limits: (velocity, lower, upper) of joints of one degree of freedom that stop there. stopped:
-    tendons and ball joints stop at their limits, too.
+    limits: (velocity index, position index, lower, upper) of joints with one degree of freedom that
+    stop at their limits. stopped: True if tendons and ball joints stop at their limits, too.
     """
 
     model: Model
@@ -28,12 +28,12 @@ class Scene:
 
     @property
     def slots(self) -> int:
-        """The number of slots of contact."""
+        """Number of contact slots."""
         arena = Arena(RULES)
         return len(self.spots(arena, symbols(arena, "q", (self.model.nq,))))
 
     def spots(self, arena: Arena, q: np.ndarray) -> list[tuple[Pair, Spot]]:
-        """All slots at a posture, each with its pair."""
+        """Return all slots in a configuration, each with its pair."""
         places = placed(self.model, arena, q, self.pairs)
         found = []
         for pair in self.pairs:

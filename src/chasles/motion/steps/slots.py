@@ -1,8 +1,8 @@
-"""Slots of contact: where two shapes may touch in a step, as expressions.
+"""Contact slots: points where two shapes may touch in a step, as expressions.
 
-Every pair of shapes has a fixed number of slots. A slot is a point, a normal from the second shape
-to the first, and a gap; slots whose gap is wide take no part. So a program has no branches, and
-batches do not diverge.
+Every pair of shapes has a fixed number of slots. A slot consists of a point, a normal from the
+second shape to the first, and a gap; slots with a large gap are inactive. Therefore a program has
+no branches, and batches do not diverge.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,34 +33,36 @@ from chasles.motion.geometry.closed_forms import (
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder
 
 FAR = 1e3
-"""The gap, in m, of a slot that takes no part."""
+"""Gap (m) of an inactive slot."""
 
 TILT = 0.05
-"""Directions in which the lowest corners of a hull are looked for lean by this much."""
+"""Tilt of the directions in which the lowest corners of a hull are searched."""
 
 MOST_CORNERS = 8
-"""A hull with more corners touches a plane by the lowest in a few directions."""
+"""Largest number of corners of a hull that all touch a plane; of larger hulls, only the lowest ones
+in a few directions do.
+"""
 
 TINY = 1e-12
 
 
 class Placed(NamedTuple):
-    """Axes R (3, 3) as columns and origin o (3,) of a frame in the world, or their symbols."""
+    """Axes R (3, 3), as columns, and origin o (3,) of a frame in the world, or their symbols."""
 
     R: np.ndarray
     o: np.ndarray
 
     def out(self, at: Any) -> np.ndarray:
-        """A place of the frame in the world."""
+        """Return a point of the frame in world coordinates."""
         return self.o + applied(self.R, np.asarray(at))
 
     def into(self, at: np.ndarray) -> np.ndarray:
-        """A place of the world in the frame."""
+        """Return a point of the world in frame coordinates."""
         return applied(self.R.T, at - self.o)
 
 
 class Spot(NamedTuple):
-    """A point of contact (3,), the normal (3,) from the second shape to the first, and the gap."""
+    """Contact point (3,), normal (3,) from the second shape to the first, and gap."""
 
     point: np.ndarray
     normal: np.ndarray
@@ -68,11 +70,11 @@ class Spot(NamedTuple):
 
 
 Meeting = Callable[[Any, Placed, Any, Placed], list[Spot]]
-"""The slots of a pair of shapes in two frames."""
+"""Function that returns the slots of a pair of shapes in two frames."""
 
 
 def _ball(center: np.ndarray, radius: float, surface: Any, under: Placed) -> Spot:
-    """A ball before a surface with a closed form."""
+    """Return the slot of a ball on a surface with a closed form."""
     seen = under.into(center)
     distance, n, _ = surface.near(seen, np.zeros(3))
     normal = applied(under.R, n)
@@ -81,12 +83,12 @@ def _ball(center: np.ndarray, radius: float, surface: Any, under: Placed) -> Spo
 
 
 def balls_on_surface(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
-    """The balls of a body, corners or ends, on a surface with a closed form."""
+    """Return the slots of a body's balls, corners or ends, on a surface with a closed form."""
     return [_ball(over.out(at), radius, surface, under) for at, radius in body.balls()]
 
 
 def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
-    """Three points of each rim: the lowest, and those a third of the rim away from it."""
+    """Return three points of each rim: the lowest, and two a third of the rim away from it."""
     normal = applied(under.R, np.array(plane.normal) / np.linalg.norm(plane.normal))
     foot, found = under.out(plane.point), []
     for rim in body.rims:
@@ -104,7 +106,7 @@ def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed)
 
 
 def hull_on_plane(body: ConvexMesh | Box, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
-    """The corners of a box or small hull; of others the lowest in four leaning directions."""
+    """Return the corners of a box or small hull, or the lowest in four tilted directions."""
     if isinstance(body, Box) or len(body.points) <= MOST_CORNERS:
         return balls_on_surface(body, over, plane, under)
     normal = applied(under.R, np.array(plane.normal) / np.linalg.norm(plane.normal))
@@ -129,7 +131,7 @@ def hull_on_plane(body: ConvexMesh | Box, over: Placed, plane: Plane, under: Pla
 
 
 def _segment(shape: Any, frame: Placed) -> tuple[np.ndarray, np.ndarray, float]:
-    """Start, extent and radius of a sphere or capsule in the world."""
+    """Return the start, extent and radius of a sphere or capsule in the world."""
     if isinstance(shape, Sphere):
         return frame.out(shape.center), np.zeros(3), shape.radius
     start = frame.out(shape.start)
@@ -137,9 +139,9 @@ def _segment(shape: Any, frame: Placed) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def round_on_round(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
-    """Spheres and capsules: one slot between the nearest points of their axes.
+    """Return one slot between the nearest points of the axes of spheres and capsules.
 
-    Of two segments: Ericson (2005), section 5.1.9, with parallel ones beginning at the middle.
+    Two segments: Ericson (2005), section 5.1.9; parallel ones start at the middle.
     """
     (p, d, r), (q, e, t) = _segment(body, over), _segment(surface, under)
     a, b, between = np.sum(d * d), np.sum(e * e), p - q
@@ -170,10 +172,10 @@ def round_on_round(body: Any, over: Placed, surface: Any, under: Placed) -> list
 
 
 def box_on_box(body: Box, over: Placed, surface: Box, under: Placed) -> list[Spot]:
-    """Corners of each box on the face of the other along the normal of least overlap.
+    """Return the corners of each box on the other, along the normal of least overlap.
 
-    The normal is that of the six faces and nine crossed edges along which the boxes overlap least.
-    A corner takes part where it lies over the other box, within a hundredth of its size.
+    The normal is the one of the six face normals and nine edge cross products along which the boxes
+    overlap least. A corner is active if it lies over the other box, within a hundredth of its size.
     """
     normal, gap, edge = _least_overlap(body, over, surface, under)
     found = []
@@ -206,7 +208,7 @@ def _largest(values: np.ndarray) -> tuple[Any, Any]:
 def _least_overlap(
     body: Box, over: Placed, surface: Box, under: Placed
 ) -> tuple[np.ndarray, Any, Any]:
-    """The normal from the second to the first box, the gap along it, 1 if edges cross there."""
+    """Return the normal from the second to the first box, the gap along it, 1 if edges cross."""
     a, b = 0.5 * np.array(body.size), 0.5 * np.array(surface.size)
     between = over.out(body.center) - under.out(surface.center)
     best: Any = None
@@ -227,7 +229,7 @@ def _least_overlap(
         if best is None:
             best, normal = gap, towards
             continue
-        # Faces first: an edge or a later face must be clearly better.
+        # Faces take precedence: an edge or a later face must be clearly better.
         margin = 1e-6 + 0.02 * absolute(best) if edge else 1e-9
         better = less(best + margin, gap) * (1.0 - short)
         best, normal = select(better, gap, best), select(better, towards, normal)
@@ -238,7 +240,7 @@ def _least_overlap(
 def _crossing(
     body: Box, over: Placed, surface: Box, under: Placed, normal: np.ndarray
 ) -> np.ndarray:
-    """A point between the supports of two boxes along a normal."""
+    """Return a point between the supports of two boxes along a normal."""
     near = []
     for shape, frame, sign in ((body, over, -1.0), (surface, under, 1.0)):
         facing = sign * applied(frame.R.T, normal)
@@ -258,11 +260,11 @@ MEETINGS: list[tuple[Any, Any, Meeting]] = [
     (Point | Sphere, Sphere | Capsule | Box, balls_on_surface),
     (Box, Box, box_on_box),
 ]
-"""Pairs of shapes whose slots are compiled: one row each."""
+"""Pairs of shapes with compiled slots, one row each."""
 
 
 def meeting(body: Any, surface: Any) -> Meeting | None:
-    """The slots of a pair of shapes, None if they have none."""
+    """Return the slot function of a pair of shapes, or None if there is none."""
     for bodies, surfaces, found in MEETINGS:
         if isinstance(body, bodies) and isinstance(surface, surfaces):
             return found
@@ -270,7 +272,7 @@ def meeting(body: Any, surface: Any) -> Meeting | None:
 
 
 def check_pairs(function: str, pairs: Sequence[Pair]) -> None:
-    """Refuse pairs of shapes without slots."""
+    """Raise an error for pairs of shapes without slots."""
     for pair in pairs:
         if meeting(pair.body, pair.surface) is None:
             shapes = f"{type(pair.body).__name__} on {type(pair.surface).__name__}"

@@ -1,13 +1,14 @@
-"""A step of time with contact, by a convex problem in the velocities: three programs.
+"""Time step with contact, by a convex problem in the velocities: three programs.
 
 The velocities v at the end of a step satisfy
 
     (M + dt D + dt^2 K) v = M v0 + dt (tau - h) + dt D v0 + J' g(J v)
 
-with K and D the symmetric parts of the derivatives of joint forces (damping, controllers) by
-position and velocity, and impulses g of a convex potential (`impulses`). `begin` computes all that
-stays the same, `refine` makes a step of Newton's method with a line search, `end` moves the robot.
-Free joints keep their linear velocity along the world's axes, so that spinning does not feed it.
+with K and D the symmetric parts of the negative derivatives of joint torques (damping, controllers)
+by position and velocity, and impulses g of a convex potential (`impulses`). `begin` computes
+everything that stays constant, `refine` takes a Newton step with a line search, `end` moves the
+robot. Free joints keep their linear velocity along the world axes, so that spinning does not add
+energy to it.
 """
 
 from collections.abc import Mapping
@@ -59,35 +60,38 @@ from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.stiction import dry_friction
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
-"""The residual of the momentum balance at which a convex problem is solved, of the momentum; in
-float32, where velocities are rounded that stiff contacts multiply."""
+"""Residual of the momentum balance, relative to the momentum, at which a problem is solved; the
+second value is for float32, whose rounded velocities stiff contacts amplify.
+"""
 
 FLOOR = 1e-9
-"""Added to that momentum: of a velocity of this many m/s or rad/s."""
+"""Velocity (m/s or rad/s) whose momentum is added to the reference momentum."""
 
 MEMORY = 4
-"""Numbers of a memory before the gradient and the normal impulses: status, iterations, residual,
-and 1 in every other iteration.
+"""Number of entries of the memory before the gradient and the normal impulses: status, iterations,
+residual, and 1 in every other iteration.
 
-Status: 0 while it goes on, 1 solved, 2 not solved."""
+Status: 0 in progress, 1 solved, 2 not solved.
+"""
 
 EFFORT = ("iterations", "unsolved", "residual", "work", "excess")
-"""Sums over the steps of a motion: iterations and steps that did not converge; the largest
-residual; the work of impulses (J), and the largest that they did in a step beyond what overlaps
-and restitution released."""
+"""Statistics of a motion: numbers of iterations and of steps that did not converge; the largest
+residual; the work of impulses (J), and the largest work in a step beyond the energy released by
+overlaps and restitution.
+"""
 
 CAREFUL = 10
-"""Iterations after which every other one takes friction to grow with the speed."""
+"""Number of iterations after which every other one lets friction grow with the speed."""
 
 HOLD = 16
-"""Iterations after which the normal impulses that bound friction are held."""
+"""Number of iterations after which the normal impulses that bound friction are fixed."""
 
 MOST = 40
-"""Iterations of a step, at most."""
+"""Largest number of iterations of a step."""
 
 
 class Steps:
-    """The three programs of a step; control: joint forces of t, q, qd and perhaps parameters."""
+    """The three programs of a step; control: joint torques from t, q, qd and maybe parameters."""
 
     def __init__(self, scene: Scene, dt: float, control: Program | None) -> None:
         self.scene, self.dt, self.control, self.model = scene, dt, control, scene.model
@@ -119,7 +123,7 @@ class Steps:
         self._lines = drawn(model, arena, q, v, self._inverse)
         tau, K, D = self._forces(arena, given)
         H = M + dt * D + dt * dt * K
-        # Linear velocities of free joints along the world's axes: without the rate of turning.
+        # Linear velocities of free joints along the world axes, without the rate of rotation.
         steady = v.copy()
         for at in free_places(model):
             w, u = v[at : at + 3], v[at + 3 : at + 6]
@@ -131,7 +135,7 @@ class Steps:
     def _forces(
         self, arena: Arena, given: Mapping[str, Any]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Joint forces, and minus their derivatives by position and velocity, symmetric."""
+        """Return joint torques, and their negative symmetrized derivatives by q and qd."""
         n, v = self.model.nv, given["qd"]
         K, D = zeros(n, n), zeros(n, n)
         if self.control is None:
@@ -163,7 +167,7 @@ class Steps:
         H: np.ndarray,
         p: np.ndarray,
     ) -> None:
-        """The problem, and what restitution makes of the way."""
+        """Set up the problem, and the effect of restitution on the displacement."""
         model, scene, dt = self.model, self.scene, self.dt
         mass = self._inverse
         places = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
@@ -180,7 +184,7 @@ class Steps:
         dry += line_friction(self._lines, dt) if scene.dissipation else []
         diagonal = np.array([M[k, k] for k in range(model.nv)], dtype=object)
         inverse = 1.0 / diagonal
-        moved = p - H @ v  # what smooth forces add
+        moved = p - H @ v  # effect of smooth forces
         weight = np.sum(moved * moved * inverse) + FLOOR * FLOOR * np.sum(diagonal)
         scale = np.sum(p * p * inverse) + weight
         stops = joint_stops(scene.limits, q, mass, dt)
@@ -199,7 +203,7 @@ class Steps:
     def _touches(
         self, arena: Arena, q: np.ndarray, mass: np.ndarray
     ) -> tuple[list[np.ndarray], list[Touch], list[Number]]:
-        """Relative Jacobians of all pairs of bodies, slots of contact, and their gaps."""
+        """Return relative Jacobians of all pairs of bodies, contact slots, and their gaps."""
         model, near, neutral = self.model, centred(self.model, q), neutral_posture(self.model)
         spots, origin = self.scene.spots(arena, q), origin_of(model, q - near)
         keys = list(dict.fromkeys(pair.frames for pair, _ in spots))
@@ -218,7 +222,7 @@ class Steps:
 
     @property
     def begin(self) -> Program:
-        """Point, memory and data of a step."""
+        """Program that computes the point, memory and data of a step."""
         n, v = self.model.nv, self._given["qd"]
         gradient = Newton(self._problem, self.dt).gradient(v)
         memory = [0.0] * MEMORY + list(gradient) + [0.0] * self.slots
@@ -230,7 +234,7 @@ class Steps:
         return Program.from_outputs("begin", self.inputs, outputs)
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
-        """The problem in another program."""
+        """Return the problem in another program."""
         known, seen = self._problem, self._carried.seen
         touches = [
             touch._replace(
@@ -258,7 +262,7 @@ class Steps:
         )
 
     def _row(self, data: np.ndarray, row: Row) -> Row:
-        """A row in another program."""
+        """Return a row in another program."""
         return tuple((k, self._carried.seen(data, a).item()) for k, a in row)
 
     @property
@@ -271,11 +275,11 @@ class Steps:
 
     @property
     def refine(self) -> Program:
-        """Newton's step with a line search."""
+        """Program of a Newton step with a line search."""
         return self.refine_to(TOLERANCE)
 
     def refine_to(self, tolerance: float) -> Program:
-        """The same, to another residual."""
+        """Return the program of a Newton step that ends at another residual."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
         done, count, _, other = memory[:MEMORY]
@@ -297,7 +301,7 @@ class Steps:
 
     @property
     def end(self) -> Program:
-        """The state after the step."""
+        """Program of the state after the step."""
         model, arena, dt = self.model, Arena(RULES), self.dt
         inputs = [*self.inputs, *self._between]
         given = {x.name: symbols(arena, x.name, (x.size,)) for x in inputs}
@@ -321,12 +325,12 @@ class Steps:
 
     @property
     def _activations(self) -> int:
-        """The number of activations that the controller has."""
+        """Number of activations of the controller."""
         taken = self.control.inputs if self.control is not None else ()
         return sum(v.size for v in taken if v.name == "act")
 
     def _activated(self, arena: Arena, given: Mapping[str, Any]) -> list[Number]:
-        """Activations after the step, with the controls of its beginning."""
+        """Return activations after the step, with the controls of its beginning."""
         assert self.control is not None
         rate = named_results(self.control, arena, given)["rate"]
         times = durations(self.model, self.dt)
@@ -334,7 +338,7 @@ class Steps:
         return kept_within(self.model, after)
 
     def _effort(self, newton: Newton, v: np.ndarray, known: Any, memory: Any) -> list[Number]:
-        """All that a motion adds up in its steps, in the order of `EFFORT`."""
+        """Return the accumulated statistics of a motion, in the order of `EFFORT`."""
         iterations, unsolved, residual, work, excess = known
         done, released = newton.work(v)
         return [
@@ -350,7 +354,7 @@ class Steps:
 
 
 def _normal(gap: Number, law: Rigid | Compliant, weight: float, dt: float) -> tuple[Number, float]:
-    """Bound and stiffness of a normal impulse: at the end of the step, implicit."""
+    """Return bound and stiffness of a normal impulse, implicit at the end of the step."""
     if isinstance(law, Compliant):
         time = dt + law.relaxation
         return (-1.0 / time) * gap, dt * law.stiffness * time
@@ -358,7 +362,7 @@ def _normal(gap: Number, law: Rigid | Compliant, weight: float, dt: float) -> tu
 
 
 def _unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
-    """The change of an angular velocity that takes back energy of an explicit gyroscopic torque."""
+    """Return the change of angular velocity that removes energy of explicit gyroscopic torque."""
     momentum = inertia @ w
     ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)

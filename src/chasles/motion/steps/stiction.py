@@ -1,19 +1,19 @@
-"""Dry friction of joints: steps that end at exact rest where friction can hold a joint.
+"""Dry friction of joints: steps that end exactly at rest if friction can hold a joint.
 
 Friction is -f sign(qd) while a joint moves, and anything within f while it rests. A step is taken
-in a mode, in which nothing jumps: joints that move keep the sign of their friction, joints at rest
-are held by a force of constraint. At its end impulses P correct the friction of the mode:
+in a mode without discontinuities: moving joints keep the sign of their friction, and joints at rest
+are held by a constraint force. At the end of the step, impulses P correct the friction of the mode:
 
     v = v1 + M^-1 P,   low <= P <= high
     v >= 0 where P = low,   v <= 0 where P = high,   v = 0 where P is between them
 
-A joint whose velocity would change its sign after a part theta of the step has friction within f
-for the rest of it, and so has a joint that is held. low and high are the differences to the
-friction of the mode that this allows. A joint with P between them is at rest, exactly. The next
-mode follows from the velocities alone, so nothing has to be remembered between steps. Impulses
-never add energy, since each opposes the velocity that it stops (Moreau 1988; Stewart 2000).
+If the velocity of a joint would change its sign after a fraction theta of the step, its friction is
+within f for the rest of the step, as for a held joint. low and high are the resulting differences
+to the friction of the mode. A joint with P strictly between them is exactly at rest. The next mode
+follows from the velocities alone, so no data are kept between steps. Impulses never add energy,
+since each opposes the velocity that it stops (Moreau 1988; Stewart 2000).
 
-Times of stops are right to second order. Everything but the complementarity problem is written in
+Stop times are accurate to second order. Everything but the complementarity problem is written in
 operations that arrays of floats and symbols share.
 """
 
@@ -28,15 +28,15 @@ from chasles.motion.geometry.closed_forms import absolute, less, maximum, select
 from chasles.motion.steps.system import Advance, Advanced, System
 
 PASSES = 5
-"""Passes of pivoting at most, when traced into a program, which cannot test for convergence. Of
-1259 stops of a chain of six bodies, in steps of 10 ms, one needs a fifth.
+"""Largest number of pivoting passes in a traced program, which cannot test for convergence. Of 1259
+stops of a chain of six bodies, in steps of 10 ms, one needs a fifth pass.
 """
 
 
 def dry_friction(model: Model) -> np.ndarray:
-    """The largest dry friction along each velocity, (nv,), in N m or N.
+    """Return the largest dry friction along each velocity, (nv,), in N m or N.
 
-    That of a joint that mimics another acts on the other through its ratio.
+    The friction of a joint that mimics another acts on the other through its ratio.
     """
     found = np.zeros(model.nv)
     for i, body in enumerate(model.bodies):
@@ -48,7 +48,7 @@ def dry_friction(model: Model) -> np.ndarray:
 
 
 def check_tendons(model: Model) -> None:
-    """Refuse dry friction of tendons, which only time stepping has."""
+    """Raise an error for dry friction of tendons, which only time stepping supports."""
     rubbed = [data.name for data in model.source.rotors if data.friction]
     if rubbed:
         problem = f"tendon {rubbed[0]!r} has dry friction"
@@ -57,22 +57,22 @@ def check_tendons(model: Model) -> None:
 
 
 class Mode(NamedTuple):
-    """sign (..., nv): of the velocities. held (..., nv): 1 of joints that rest, else 0."""
+    """sign (..., nv): sign of the velocities. held (..., nv): 1 for joints at rest, else 0."""
 
     sign: np.ndarray
     held: np.ndarray
 
     @staticmethod
     def of(v: np.ndarray, friction: np.ndarray) -> "Mode":
-        """The mode of a step that begins with velocities v."""
+        """Return the mode of a step that begins with velocities v."""
         sign = less(0.0, v) - less(v, 0.0)
         return Mode(sign, less(0.0, friction) * (1.0 - sign * sign))
 
 
 class Ending(NamedTuple):
-    """The end of a step: velocities v1, and impulses from low to high that joints may have.
+    """End of a step: velocities v1, and bounds low and high of the impulses at joints.
 
-    free: 1 of joints that rest or came to rest, else 0. rest: the time for which they did.
+    free: 1 for joints that rest or came to rest, else 0. rest: the time for which they did.
     """
 
     v1: np.ndarray
@@ -85,7 +85,7 @@ class Ending(NamedTuple):
     def of(
         h: Any, v0: np.ndarray, v1: np.ndarray, mode: Mode, friction: np.ndarray, holding: Any
     ) -> "Ending":
-        """The end of a step of h seconds from v0; holding: the forces on joints that are held."""
+        """Return the end of a step of h seconds from v0; holding: the forces on held joints."""
         crossed = less(0.0, friction) * less(v0 * v1, 0.0)
         late = -crossed * v1 / select(crossed, v0 - v1, 1.0)  # 1 - theta
         rest = h * (mode.held + late)
@@ -94,7 +94,7 @@ class Ending(NamedTuple):
         return Ending(v1, low, high, mode.held + crossed, rest)
 
     def step(self, h: Any, v0: np.ndarray, d: np.ndarray, v: np.ndarray, P: np.ndarray) -> Any:
-        """d with what impulses P change: v0 falls to zero, and from there becomes v."""
+        """Return d corrected for impulses P: v0 falls to zero, and from there changes to v."""
         own = 0.5 * (h * v0 + self.rest * (v - v0))
         late: Any = 0.0
         for time, impulse in zip(np.moveaxis(self.rest, -1, 0), np.moveaxis(P, -1, 0), strict=True):
@@ -104,7 +104,7 @@ class Ending(NamedTuple):
 
 
 class Sticking:
-    """The step of another method, with dry friction of joints; friction (nv,): in N m or N."""
+    """Step of another method with dry friction of joints; friction (nv,): in N m or N."""
 
     mode: Mode
 
@@ -129,21 +129,21 @@ class Sticking:
     def told(
         self, system: System, h: Any, y: np.ndarray, found: Advanced, last: np.ndarray, end: Ending
     ) -> Advanced:
-        """A step from y whose end the impulses changed to `last`."""
+        """Return a step from y whose end the impulses changed to `last`."""
         return Advanced(last)
 
     def speed(self, system: System, h: Any, y: np.ndarray) -> np.ndarray:
-        """Velocities after h seconds."""
+        """Return the velocities after h seconds."""
         return system.velocity(y)
 
     def holding(self, system: System, y: np.ndarray) -> np.ndarray:
-        """Forces (..., nv) on the joints that are held, at the beginning."""
+        """Return the forces (..., nv) on held joints at the beginning."""
         raise NotImplementedError
 
     def ended(
         self, system: System, h: Any, y: np.ndarray, end: Ending
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Velocities after impulses, and these."""
+        """Return the velocities after impulses, and the impulses."""
         raise NotImplementedError
 
 
@@ -151,13 +151,13 @@ class Sticking:
 
 
 class Pivoted(Sticking):
-    """The same for one state, all of it straight-line code: `solve` and the passes of pivoting."""
+    """Sticking for a single state in straight-line code: `solve` and the pivoting passes."""
 
     _start: tuple[np.ndarray, np.ndarray] | None = None
-    """The mass matrix and the forces on held joints, where the step begins."""
+    """Mass matrix and forces on held joints at the beginning of the step."""
 
     def solve(self, M: np.ndarray, force: np.ndarray) -> np.ndarray:
-        """qdd of M qdd = force + friction in the mode."""
+        """Return qdd of M qdd = force + friction in the mode."""
         held, force = self.mode.held, force - self.friction * self.mode.sign
         qdd = solved(M, select(held, 0.0, force), held)
         if self._start is None:
@@ -178,7 +178,7 @@ class Pivoted(Sticking):
 
 
 def solved(M: np.ndarray, b: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-    """x of M x = b but x = b where fixed is 1; M without the columns of these."""
+    """Solve M x = b with x = b where fixed is 1; rows and columns of these are removed from M."""
     n = len(b)
     A = [
         [M[i, j] * ((1.0 - fixed[i]) * (1.0 - fixed[j])) for j in range(i)]
@@ -191,8 +191,10 @@ def solved(M: np.ndarray, b: np.ndarray, fixed: np.ndarray) -> np.ndarray:
 
 
 def pivoted(M: np.ndarray, end: Ending, joints: int) -> tuple[np.ndarray, np.ndarray]:
-    """v and P of an end, by block principal pivoting (Judice and Pires 1994): all joints that are
-    wrong change together; joints: how many there may be, which decides the number of passes.
+    """Return v and P at the end of a step, by block principal pivoting (Judice and Pires 1994).
+
+    All joints that violate a condition change together. joints: largest number of joints with
+    friction, which sets the number of passes.
     """
     v1, low, high, free, _ = end
     side = np.zeros(len(v1), dtype=object)  # -1 at the low bound, 1 at the high one, 0 at rest

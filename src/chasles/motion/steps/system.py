@@ -1,7 +1,7 @@
-"""The contract of a step, and its form on arrays: the motion near a position, of first order.
+"""Interface of a step, and its form on arrays: first-order motion near a position.
 
-Integrators are written once against `System`. On numbers it is `Local`, on symbols `Traced`; the
-drivers take the state after a step, and whatever happened within it, from there.
+Integrators are written once, against `System`. It is implemented by `Local` on numbers and by
+`Traced` on symbols; the drivers use it for the state after a step and for states within it.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,14 +17,14 @@ from chasles.model import Model
 
 
 class Weights(NamedTuple):
-    """Weights of stages, as whole parts of a unit where they are exact (1, 2, 2, 1 of a sixth)."""
+    """Weights of stages, as integer multiples of a unit if exact (1, 2, 2, 1 of a sixth)."""
 
     parts: np.ndarray
     unit: float = 1.0
 
     @staticmethod
     def exact(text: str) -> "Weights":
-        """Weights from fractions written as text."""
+        """Return weights from fractions written as text."""
         found = [Fraction(entry) for entry in text.split()]
         denominator = lcm(*(f.denominator for f in found))
         return Weights(np.array([float(f * denominator) for f in found]), 1.0 / denominator)
@@ -36,10 +36,10 @@ ONE = Weights.exact("1")
 class System:
     """Motion near the position q at which a step begins: y = (d, v, s, x), numbers or symbols.
 
-    d: the step from q along `integrate`, which is a vector whatever the joints are, so that methods
-    for vectors apply (Munthe-Kaas 1998); v: velocities; s: what stands behind q; x: entries of q
-    that depend on the way (the place of a rolling sphere, at the indices `path`), which are
-    integrated by their own rates.
+    d: the step from q along `integrate`, a vector for all joint types, so that methods for vectors
+    apply (Munthe-Kaas 1998); v: velocities; s: states appended to q; x: entries of q that depend on
+    the path (the position of a rolling sphere, at the indices `path`), which are integrated
+    separately.
     """
 
     t: Any
@@ -48,11 +48,11 @@ class System:
     nv: int
 
     def first(self, y: np.ndarray) -> np.ndarray:
-        """The rates of y at the beginning, where nothing has to be placed."""
+        """Return the rates of y at the beginning, where no position has to be computed."""
         raise NotImplementedError
 
     def rates(self, s: Any, y: np.ndarray) -> np.ndarray:
-        """The rates of y, s seconds after the beginning."""
+        """Return the rates of y, s seconds after the beginning."""
         raise NotImplementedError
 
     def ways(self, d: np.ndarray) -> np.ndarray:
@@ -60,20 +60,20 @@ class System:
         raise NotImplementedError
 
     def start(self, qd: np.ndarray, behind: np.ndarray) -> np.ndarray:
-        """y at the beginning."""
+        """Return y at the beginning."""
         x = [self.q[..., self.path]] if self.path else []
         return np.concatenate([np.zeros(qd.shape), qd, behind, *x], -1)
 
     def velocity(self, y: np.ndarray) -> np.ndarray:
-        """v of y."""
+        """Return v of y."""
         return y[..., self.nv : 2 * self.nv]
 
     def stages(self, count: int, y: np.ndarray) -> np.ndarray:
-        """Room for the rates of a number of stages."""
+        """Return an empty array for the rates of a number of stages."""
         return np.empty((count, *y.shape), y.dtype)
 
     def moved(self, y: np.ndarray, h: Any, weights: Weights, k: Any) -> np.ndarray:
-        """y after h seconds with the weighted mean of the first rates in k."""
+        """Return y after h seconds with the weighted sum of the first rates in k."""
         if weights is ONE:
             return y + h * k[0]
         n = len(weights.parts)
@@ -81,21 +81,19 @@ class System:
         return y + (weights.unit * h * mean).reshape(y.shape)
 
     def led(self, y: np.ndarray, h: Any) -> np.ndarray:
-        """y, overwritten, with the step that its own velocity makes in h seconds."""
+        """Return y, changed in place, with the step d that its velocity makes in h seconds."""
         y[..., : self.nv] = h * self.velocity(y)
         return y
 
 
 def path(model: Model) -> list[int]:
-    """Entries of q that depend on the way, not on the step alone: where a sphere has rolled."""
+    """Return the entries of q that depend on the path, such as the position of a rolling sphere."""
     slots = model.position_slices.items()
     return [slot.start + k for i, slot in slots for k in model.bodies[i].joint.path]
 
 
 class Advanced(NamedTuple):
-    """y after a step; its error, if the method estimates it; y after any part of the step, if the
-    method has an interpolant.
-    """
+    """Result of a step: y, its error if estimated, and an interpolant within the step if any."""
 
     y: Any
     error: np.ndarray | None = None
@@ -103,14 +101,14 @@ class Advanced(NamedTuple):
 
 
 Advance = Callable[[Any, Any, Any], Advanced]
-"""advance(system, h, y): a step of h seconds."""
+"""advance(system, h, y): take a step of h seconds."""
 
 
 # On arrays --------------------------------------------------------------------------------------
 
 
 class State(NamedTuple):
-    """A time, in s, and the state of a robot then."""
+    """Time (s), and the state of a robot then."""
 
     t: float
     q: np.ndarray
@@ -118,17 +116,17 @@ class State(NamedTuple):
 
 
 Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""A position, its velocity, and the rate of the step that leads to it."""
+"""Position, its velocity, and the rate of the step that leads to it."""
 
 Place = Callable[[float, np.ndarray, np.ndarray, np.ndarray], Placed]
 """place(t, q, d, v): the position integrate(q, d) at time t, its velocity, and the rate of d."""
 
 Accelerate = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
-"""accelerate(t, q, qd): qdd."""
+"""accelerate(t, q, qd): the accelerations qdd."""
 
 
 class Tree:
-    """The places of a tree; rechosen: when other independent coordinates were chosen (s)."""
+    """Positions of a tree; rechosen: times (s) at which other coordinates were chosen."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._mechanism, model = mechanism, mechanism.model
@@ -137,20 +135,20 @@ class Tree:
         self.rechosen: list[float] = []
 
     def begin(self, at: State) -> State:
-        """The state that a motion can begin with."""
+        """Return the state with which a motion can begin."""
         return at
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        """As `Place`."""
+        """Return the position, its velocity, and the rate of d, as `Place`."""
         there = self._integrate(q, d)
         return there, v, self._rate(q, there, v)
 
     def step(self, step: Callable[..., "Taken"], at: State, goal: float) -> "Taken":
-        """The step step(place, at, goal)."""
+        """Take the step step(place, at, goal)."""
         return step(self.place, at, goal)
 
     def _rate(self, q: np.ndarray, there: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """The rate of difference(q, there) while `there` moves with v."""
+        """Return the rate of difference(q, there) while `there` moves with v."""
         if self._additive:
             return v
         J = self._mechanism.derivatives("difference", q, there, wrt="q1")
@@ -158,19 +156,19 @@ class Tree:
 
 
 class Behind(Protocol):
-    """Numbers behind those of q that are integrated with them: states of soft surfaces."""
+    """States appended to q that are integrated with it, such as states of soft surfaces."""
 
     @property
     def size(self) -> int:
-        """Return the number of values; their rates follow the accelerations."""
+        """Number of states; their rates follow the accelerations."""
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """q after a step, with these numbers made exact."""
+        """Return q after a step, with the appended states made exact."""
 
 
 @dataclass(frozen=True)
 class Local(System):
-    """The motion of a mechanism on numbers."""
+    """Motion of a mechanism on numbers."""
 
     mechanism: Mechanism
     nv: int
@@ -183,7 +181,7 @@ class Local(System):
 
     @property
     def position(self) -> np.ndarray:
-        """q alone."""
+        """Position q without appended states."""
         return self.q if self.behind is None else self.q[..., : self.mechanism.nq]
 
     def first(self, y: np.ndarray) -> np.ndarray:
@@ -200,12 +198,12 @@ class Local(System):
         return next(iter(self._way(self.position, d)), d[..., :0])
 
     def state(self, s: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """q and qd of y, s seconds after the beginning."""
+        """Return q and qd of y, s seconds after the beginning."""
         there, speed, _ = self._placed(s, y)
         return self._with(there, y), speed
 
     def _with(self, there: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """A position with what stands behind it in y."""
+        """Return a position with the states appended to it in y."""
         if self.behind is None:
             return there
         n = 2 * self.nv
@@ -219,7 +217,7 @@ class Local(System):
         return self.place(self.t + s, q, d, self.velocity(y))
 
     def _way(self, q: np.ndarray, qd: np.ndarray) -> list[np.ndarray]:
-        """The rate of x, if there is any."""
+        """Return the rate of x, or an empty list."""
         if not self.path:
             return []
         J = self.mechanism.derivatives("integrate", q, np.zeros_like(qd), wrt="v")
@@ -227,9 +225,9 @@ class Local(System):
 
 
 class Taken(NamedTuple):
-    """A step: the last state, the error of y where it is estimated, y at both ends.
+    """Step: the last state, the error of y if estimated, and y at both ends.
 
-    at(part): the state after a part of it, from 0 to 1.
+    at(part): the state after a fraction of the step, from 0 to 1.
     """
 
     last: State
@@ -239,7 +237,7 @@ class Taken(NamedTuple):
 
 
 def take(advance: Advance, local: Local, qd: np.ndarray, goal: float) -> Taken:
-    """A step by a method, until a time."""
+    """Take a step of a method to a time."""
     h, y, v = goal - local.t, local.start(qd, local.q[..., local.mechanism.nq :]), qd
     last, error, within = advance(local, h, y)
     within = within or hermite(local, h, y, last)
@@ -256,7 +254,7 @@ def take(advance: Advance, local: Local, qd: np.ndarray, goal: float) -> Taken:
 def hermite(
     local: Local, h: float, first: np.ndarray, last: np.ndarray
 ) -> Callable[[float], np.ndarray]:
-    """The cubic through both ends of a step with the rates there, which are computed on use."""
+    """Return the cubic through both ends of a step with their rates, which are computed on use."""
     rates: list[np.ndarray] = []
 
     def within(part: float) -> np.ndarray:

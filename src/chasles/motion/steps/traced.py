@@ -1,4 +1,4 @@
-"""A step of time as a program, and its adjoint: integrators, contacts and a controller on symbols.
+"""Time step as a program, and its adjoint: integrators, contacts and a controller on symbols.
 
 Positions move along the configuration space, so that quaternions keep their length.
 """
@@ -23,12 +23,13 @@ from chasles.motion.steps.stiction import Pivoted, dry_friction
 from chasles.motion.steps.system import System, path
 
 Accelerate = Callable[..., tuple[np.ndarray, Pressed, np.ndarray]]
-"""qdd of t, q, qd, states of surfaces and activations, what surfaces do, and rates of activations;
-where surfaces touch may be given."""
+"""Function of t, q, qd, states of surfaces, activations and optionally the contact mask. It returns
+qdd, the response of the surfaces, and the rates of activations.
+"""
 
 
 class Traced(System):
-    """The motion of a model on symbols; soft surfaces touch through a step as at its beginning."""
+    """Motion of a model on symbols; soft surfaces keep their initial contact mask during a step."""
 
     def __init__(
         self,
@@ -62,14 +63,14 @@ class Traced(System):
         return self._path_rates(self.q, d)
 
     def ended(self, y: np.ndarray) -> tuple[Numbers, ...]:
-        """q, qd, states of surfaces and activations after a step."""
+        """Return q, qd, states of surfaces and activations after a step."""
         d, v, surfaces, act, x = self._split(y)
         there = self._placed(d, x)
         after = self.contacts.settled(self.arena, surfaces, self._pressed, there)
         return there, v, after, kept_within(self.model, act)
 
     def pushed(self, y: np.ndarray, surfaces: Numbers, h: Number) -> tuple[Numbers, ...]:
-        """The same after a step of first order, in closed form: forces and velocity stay."""
+        """Return the state after a first-order step in closed form (constant forces)."""
         d, v, _, act, _ = self._split(y)
         there = self._placed(d)
         after = self.contacts.advanced(self.arena, surfaces, self._pressed, there, h)
@@ -79,13 +80,13 @@ class Traced(System):
         return np.split(y, np.cumsum(self._sizes))
 
     def _placed(self, d: np.ndarray, x: np.ndarray | None = None) -> np.ndarray:
-        """integrate(q, d); x: entries that depend on the way, where they are known better."""
+        """Return integrate(q, d); x: entries that depend on the path, if known more accurately."""
         there = self.run(program(self.model, "integrate"), q=self.q, v=d)
         there[self.path] = there[self.path] if x is None else x
         return there
 
     def _step_rate(self, there: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """The rate of difference(q, there) while `there` moves with velocities v."""
+        """Return the rate of difference(q, there) while `there` moves with velocities v."""
         if all(self.model.bodies[i].joint.additive for i in self.model.movers):
             return v
         slopes = program(self.model, "difference", derivative=Derivative("jacobian", ("q1",)))
@@ -93,7 +94,7 @@ class Traced(System):
         return rate
 
     def _path_rates(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """The rates of entries that depend on the way."""
+        """Return the rates of the entries that depend on the path."""
         if not self.path:
             return np.zeros(0)
         slopes = program(self.model, "integrate", derivative=Derivative("jacobian", ("v",)))
@@ -101,12 +102,12 @@ class Traced(System):
         return rates[self.path]
 
     def run(self, found: Program, **arguments: Numbers) -> np.ndarray:
-        """A program on expressions."""
+        """Evaluate a program on expressions."""
         return result(found, self.arena, arguments)
 
 
 STEPS = {name: row for name, row in INTEGRATORS.items() if row.traced}
-"""The integrators of compiled motions."""
+"""Integrators of compiled motions."""
 
 
 def step_program(
@@ -119,11 +120,11 @@ def step_program(
     dt: float | None = None,
     watch: bool = False,
 ) -> Program:
-    """q, qd, states of surfaces and activations after a step of h seconds.
+    """Return the program of q, qd, states of surfaces and activations after a step of h seconds.
 
-    Inputs q, qd, states, act (if any), tau or a controller's parameters or controls, t, h. With
-    contacts h is the constant dt, since surfaces recover as exp(-K h / D). watch: `watch`, after
-    the states, remembers how well steps resolve the contacts.
+    Inputs are q, qd, states, act (if any), tau or a controller's parameters or controls, t, h. With
+    contacts h is the constant dt, since surfaces recover as exp(-K h / D). watch: True to add the
+    state `watch`, which records how well the steps resolve the contacts.
     """
     arena, touch = Arena(RULES), contacts or Contacts(model, ())
     taken = {v.name: v.size for v in control.inputs} if control else {"tau": model.nv}
@@ -165,9 +166,10 @@ def step_program(
 def _dynamics(
     model: Model, touch: Contacts, dry: Pivoted | None, *, dissipation: bool
 ) -> Callable[..., np.ndarray]:
-    """qdd of (run, q, qd, tau, wrenches), with joints that stick held; run: a program on symbols.
+    """Return the function qdd(run, q, qd, tau, wrenches) that holds sticking joints.
 
-    Rows and columns of held joints are left out of the mass matrix, so that they stay at rest.
+    run: evaluates a program on symbols. Rows and columns of held joints are removed from the mass
+    matrix, so that they stay at rest.
     """
     if dry is None:
         found = program(model, "forward_dynamics", dissipation=dissipation, wrenches=touch.keys)
@@ -193,12 +195,12 @@ def _watched(watch: Numbers, begun: Pressed, h: float) -> list[Number]:
 
 
 class RolloutGradient(NamedTuple):
-    """The gradient of a number that depends on a motion, for each member of a batch.
+    """Gradient of a scalar function of a motion, for each member of a batch.
 
-    q and qd (..., nv): by the start, q along `integrate`. tau (..., nv), or (..., steps, nv) where
-    given so, None under a controller; parameters (..., m) of the controller, None without them;
-    contact_states (..., states) at the start, None without them. ctrl (..., nu) or (..., steps, nu)
-    where controls are given as numbers, act (..., na) at the start, None without them.
+    q and qd (..., nv): by the initial state, q along `integrate`. tau (..., nv), or (..., steps,
+    nv) if given per step, None with a controller. parameters (..., m) of the controller, None
+    without them. contact_states (..., states) at the start, None without them. ctrl (..., nu) or
+    (..., steps, nu) if controls are numbers, act (..., na) at the start, None without them.
     """
 
     q: np.ndarray
@@ -211,11 +213,11 @@ class RolloutGradient(NamedTuple):
 
 
 def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Program:
-    """A step backward: covectors before a step from covectors after it.
+    """Return the program of an adjoint step: covectors before a step from covectors after it.
 
-    It takes and gives covectors of this step for each name of `along`, covectors of the states (q
-    along steps), and for each other input but t and h the sum of its covectors so far. It also
-    takes the inputs of the step, and weights to add to the covectors of the states after it.
+    Inputs and outputs are covectors of this step for each name of `along`, covectors of the states
+    (q along steps), and for each other input but t and h the sum of its covectors so far. Further
+    inputs are the inputs of the step, and weights to add to the covectors of the states after it.
     """
     states = [v.name for v in step.outputs]
     sums = [v.name for v in step.inputs if v.name not in (*states, *along, "t", "h")]
@@ -231,7 +233,7 @@ def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Progra
     after = step.applied(values, arena)
     for name, there in zip(states, after, strict=True):
         bar = given[f"bar_{name}"] + given[f"weight_{name}"]
-        if name == "q":  # by numbers, from that along steps d = difference(q, q1)
+        if name == "q":  # by the entries of q, from the one along steps d = difference(q, q1)
             pulled = reverse(program(model, "difference"), ["q1"])
             bar = result(pulled, arena, {"q0": there, "q1": there, "bar_result": bar})
         values[f"bar_{name}"] = bar
@@ -243,7 +245,7 @@ def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Progra
 
 
 def check_holonomic(model: Model) -> None:
-    """Refuse a model whose velocities do not span every small change of q."""
+    """Raise an error for a model whose velocities do not span every small change of q."""
     for body in model.bodies:
         if not body.joint.holonomic:
             problem = f"joint {body.data.name!r} is nonholonomic: qd does not span the changes of q"
@@ -263,7 +265,7 @@ def gone_back(
     every: int,
     threads: int | None,
 ) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
-    """Covectors of the start (count, size), and of the named controls (count, steps or 1, size).
+    """Return covectors of the start (count, size) and of controls (count, steps or 1, size).
 
     adjoint: the loop from the end to the start, for the controls that differ from step to step.
     """
@@ -284,7 +286,7 @@ def gone_back(
 def checked_weights(
     covectors: Any, lead: tuple[int, ...], records: int, nv: int
 ) -> list[np.ndarray]:
-    """The covectors of the q and the qd that a motion keeps, as (count or 1, records, nv)."""
+    """Return the covectors of the recorded q and qd, as (count or 1, records, nv)."""
     if not isinstance(covectors, Sequence) or len(covectors) != 2:
         problem = "covectors must be 2 arrays, for q and for qd"
         raise InputError("E-MOTION-002", problem, part="rollout_pullback")
