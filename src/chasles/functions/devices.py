@@ -46,7 +46,7 @@ class Timing(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """The device for batches of a function, with timings; prints as a table. gpu: GPU name, if any."""
+    """The device for batches of a function, with timings; prints as a table. gpu: its name."""
 
     title: str
     cpu: str
