@@ -68,7 +68,7 @@ def forward(program: Program, wrt: Sequence[str]) -> Program:
 
 
 def reverse(program: Program, wrt: Sequence[str]) -> Program:
-    """Return the pullback: inputs `bar_<out>`, outputs `bar_<in>` (transposed Jacobian times bar)."""
+    """Return the pullback: inputs `bar_<out>`, outputs `bar_<in>` (Jacobian' times bar)."""
     covectors = [Variable(f"bar_{v.name}", v.shape) for v in program.outputs]
     arena = Arena(RULES)
     values = program.replay(program.variables(arena), arena)

@@ -85,7 +85,7 @@ class Scalar:
         return self._text(depth=4)
 
     def _text(self, depth: int) -> str:
-        """Return the expression to a limited depth, since shared parts make it grow without bound."""
+        """Return the expression to a limited depth, since shared parts make it very long."""
         if self.op == "const":
             return repr(self.data)
         if self.op == "input":
