@@ -62,9 +62,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Limits of one core, of all cores, and of a GPU if there is one, and functions relative to
-    them.
-    """
+    """Limits of one core, of all cores, and of a GPU, if any, and functions relative to them."""
 
     one: Limits
     every: Limits

@@ -100,9 +100,7 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
 def _coordinates(
     scenario: Scenario, where: Callable[[str], slice], default: np.ndarray, table: str, key: str
 ) -> np.ndarray:
-    """Return the coordinates of a scenario: all numbers, or some by joint and the others by
-    default.
-    """
+    """Return the coordinates of a scenario: all numbers, or some by joint."""
     given = scenario.tables[table].get(key, {})
     if isinstance(given, Mapping):
         with scenario.blamed(table, key):

@@ -160,8 +160,10 @@ class Joint(_Part):
 
 
 class Table(NamedTuple):
-    """A table of a TOML file. `span` is that of its list `inertia` in the text. `written` holds
-    moments (kg m2, about the center of mass) as in the file, in its units and about its point.
+    """A table of a TOML file.
+
+    `span` is the span of its list `inertia` in the text. `written` converts moments (kg m2, about
+    the center of mass) to the units and reference point of the file.
     """
 
     span: tuple[int, int]
@@ -185,8 +187,9 @@ _TAG = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A file that is repaired. root: the root element of an XML file, whose elements are the
-    places.
+    """A file that is repaired.
+
+    root: the root element of an XML file, whose elements are the places.
     """
 
     file: str

@@ -171,7 +171,7 @@ def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Sp
 
 
 def _data(demo: Demo) -> dict[str, Any]:
-    """Return the results for programs: rad, rad/s, N m; times in s to compile, per call and state."""
+    """Return the results for programs: rad, rad/s, N m; times in s."""
     return {
         "robot": demo.robot.name,
         "duration": demo.t[-1],
