@@ -132,7 +132,7 @@ def _keyframe(scenario: Scenario, robot: Robot) -> Any:
 
 
 def _actuators(scenario: Scenario, robot: Robot) -> dict[str, np.ndarray]:
-    """Return controls and activations if the law is that of actuators, else {}."""
+    """Return controls and activations, by default of the keyframe; {} for other laws."""
     if scenario.tables["control"].get("law") != ACTUATORS:
         return {}
     if not robot.actuators:

@@ -114,11 +114,12 @@ def runnable(
     """Return the program of a public function by a method, or by the one with fewest operations.
 
     A named method runs on the unchanged robot; "fastest" regroups inertias, and also tries other
-    body frames. Units change, and rotors are fixed, only if the mechanism is purely numeric and no
-    frame, loop or external force depends on them. `record` makes the arena in which the chosen
-    program is recorded; the choice is made among programs as they run, whatever it is. smooth: the
-    program will be differentiated, so its method must allow it. staged: results that take more
-    products of matrix entries than this stay products of matrices (`Staged`).
+    body frames. Units change, and rotationally symmetric last bodies are described in axes that do
+    not rotate, only if the mechanism is purely numeric and no frame, loop or external force refers
+    to them. `record` makes the arena in which the chosen program is recorded; the choice is made
+    among programs as they run, whatever it is. smooth: the program will be differentiated, so its
+    method must allow it. staged: results that take more products of matrix entries than this stay
+    products of matrices (`Staged`).
     """
     given = {"wrenches": tuple(wrenches), "parameters": parameters, "order": order, **options}
     found = candidates(model, function, method=method, dissipation=dissipation, **given)

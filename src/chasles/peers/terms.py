@@ -18,11 +18,12 @@ from chasles.robot import Robot
 class Answers:
     """Results of the other library at one state: poses (4, 4) and Jacobians (6, nv) of links.
 
-    inertias: ten numbers for each moving link and all that is fixed to it, in the link's frame:
-    mass, first moment, inertia about the frame's origin (xx, yy, zz, xy, xz, yz). bias_forces: with
-    gravity, without damping. loops: closure errors of its loops, empty if it has none; None if the
-    library does not report them. bias_forces includes springs and compensated weight if the library
-    has them. machine: results for the whole machine, None if not available.
+    Jacobians are along world axes, with angular rows first. inertias: ten numbers for each moving
+    link and all that is fixed to it, in the link's frame: mass, first moment, inertia about the
+    frame's origin (xx, yy, zz, xy, xz, yz). bias_forces: with gravity, without damping. loops:
+    closure errors of its loops, empty if it has none; None if the library does not report them.
+    bias_forces includes springs and compensated weight if the library has them. machine: results
+    for the whole machine, None if not available.
     """
 
     poses: Mapping[str, np.ndarray]

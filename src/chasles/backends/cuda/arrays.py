@@ -97,7 +97,7 @@ class Text(Writer):
 
     @contextmanager
     def when(self, condition: str, otherwise: str = "") -> Iterator[None]:
-        """Run the body if a condition holds, then continue at `otherwise`, a label placed later."""
+        """Run the body if a condition holds, else branch to `otherwise`, a label placed later."""
         yes, after = self.label(), otherwise or self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{after}\n{yes}:")
         yield
