@@ -1,4 +1,4 @@
-"""The targets: each turns a program into a kernel that runs on rows of numbers."""
+"""Backends: each one compiles a program into a kernel that runs on rows of numbers."""
 
 import functools
 import importlib
@@ -11,17 +11,17 @@ from chasles.expr import Program, Staged
 
 
 class Backend(NamedTuple):
-    """A target. module: has `compile(program, dtype)`, the kernel of a program.
+    """A compilation target. `module` provides `compile(program, dtype)`, which returns a kernel.
 
-    device: "cpu" or "cuda". arrays: the package whose arrays its kernels take; other than NumPy's
-    go to the kernel's own `call`. keeps: its machine code is cached; `known(recipe, trace, dtype)`
-    finds it, `keep(recipe, program, dtype)` makes it, and `described()` says what it runs on.
-    loop: the module with the `Loop` that repeats a kernel; adjoint: the one with the `Adjoint`
-    that runs a loop backward; search: the one with the `Search` that repeats a step until problems
-    are solved; iterated: the one that makes one kernel of three, which iterate (`llvm.iterated`).
-    staged: products of matrix entries from which on a program is best
-    left at the factors of its results (`Staged`); None where a backend takes none of these. first:
-    the backend of its first tier, which compiles in less time to code that takes longer.
+    device: "cpu" or "cuda". arrays: the package whose arrays the kernels accept; arrays other than
+    NumPy's are passed to the kernel's `call`. keeps: machine code is cached; `known(recipe, trace,
+    dtype)` finds it, `keep(recipe, program, dtype)` makes it, and `described()` describes the
+    hardware. loop: the module of `Loop`, which repeats a kernel. adjoint: the module of `Adjoint`,
+    which runs a loop backward. search: the module of `Search`, which repeats a step until problems
+    are solved. iterated: the module that combines three kernels into one that iterates
+    (`llvm.iterated`). staged: the number of products of matrix entries from which a program should
+    return the factors of its results (`Staged`); None if a backend does not accept staged programs.
+    first: the backend of the first tier, which compiles faster to slower code.
     """
 
     module: str
@@ -60,14 +60,14 @@ BACKENDS: dict[str, Backend] = {
         iterated="chasles.backends.cuda.iterated",
     ),
 }
-"""One row a backend, the usual one of each device first; loaded on use."""
+"""One row per backend, the default of each device first. Modules are loaded on use."""
 
 USUAL = next(iter(BACKENDS))
 """The default backend."""
 
 
 def devices() -> dict[str, tuple[str, ...]]:
-    """The backends of each device; "auto" takes the usual ones of both."""
+    """Return the backends of each device; "auto" stands for the default backend."""
     found: dict[str, tuple[str, ...]] = {}
     for name, row in BACKENDS.items():
         found[row.device] = (*found.get(row.device, ()), name)
@@ -75,12 +75,12 @@ def devices() -> dict[str, tuple[str, ...]]:
 
 
 def takes_numpy(backend: str) -> bool:
-    """Return True if kernels of a backend take NumPy's arrays."""
+    """Return True if the kernels of a backend accept NumPy arrays."""
     return BACKENDS[backend].arrays == "numpy"
 
 
 def row(name: str) -> Backend:
-    """The row of a backend; an error names those that exist."""
+    """Return the row of a backend; raise an error that lists the backends if there is none."""
     if name not in BACKENDS:
         problem = f"unknown backend {name!r}"
         raise InputError("E-CALL-002", problem, f"use one of {', '.join(BACKENDS)}")
@@ -94,7 +94,7 @@ def _backend(name: str) -> Any:
 def compile(
     program: Program | Staged, backend: str = USUAL, dtype: str = "float64", recipe: object = None
 ) -> Kernel:
-    """Compile a program; with a recipe, `known` will find the kernel.
+    """Compile a program; if a recipe is passed, `known` will find the kernel.
 
     Two recipes with the same text (`repr`) must have the same program.
     """
@@ -107,9 +107,9 @@ def compile(
 def known(
     recipe: object, trace: Callable[[], Program], backend: str = USUAL, dtype: str = "float64"
 ) -> Kernel | None:
-    """The kernel of a recipe that was compiled before, by any process; else None.
+    """Return the kernel of a recipe if any process has compiled it before, else None.
 
-    trace: makes the program when a GPU needs code for arrays of another layout.
+    trace: a function that makes the program when a GPU needs code for another array layout.
     """
     target = _backend(backend)
     return target.known(recipe, trace, dtype) if BACKENDS[backend].keeps else None
@@ -118,7 +118,7 @@ def known(
 def prepare(
     recipe: object, program: Program, backend: str = USUAL, dtype: str = "float64"
 ) -> Kernel:
-    """The kernel of a recipe and its program, compiled unless it is known."""
+    """Return the kernel of a recipe and its program; compile it unless it is cached."""
     found = known(recipe, lambda: program, backend, dtype)
     return found or compile(program, backend, dtype, recipe)
 
@@ -126,8 +126,10 @@ def prepare(
 def fast_entry(
     kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
 ) -> Callable[..., Any]:
-    """A built-in function around a kernel, or around what it will `learn`; or the fallback, where
-    there is no such thing (`llvm.kernel.fast_entry`)."""
+    """Return a built-in function that calls a kernel, or the fallback if the kernel has none.
+
+    Without a kernel, the built-in function calls what it will `learn` (`llvm.kernel.fast_entry`).
+    """
     make: Any = functools.partial(_backend(USUAL).fast_entry, None)
     if kernel is not None:
         make = getattr(kernel, "fast_entry", None)
@@ -136,7 +138,7 @@ def fast_entry(
 
 @functools.cache
 def called_by_slot(kind: type) -> None:
-    """Call objects of a class by the fast entry in their first slot, `_entry`, where they have one.
+    """Make calls of a class's objects use the fast entry in their first slot, `_entry`.
 
     See `llvm.kernel.called_by_slot`.
     """
@@ -149,33 +151,34 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Let the built-in function of an owner remember where a call led (`llvm.ways.learn`)."""
+    """Let the built-in function of an owner remember a resolved call (`llvm.ways.learn`)."""
     if isinstance(owner, tuple):
         importlib.import_module("chasles.backends.llvm.ways").learn(owner, arguments, named, make)
 
 
 def described(backend: str) -> str:
-    """Return the hardware that a backend's machine code runs on; an error explains why there is
-    none.
-    """
+    """Return the hardware that runs a backend's machine code; raise an error if there is none."""
     return _backend(backend).described()
 
 
 def loop(kernel: Kernel, backend: str = USUAL) -> Any:
-    """A kernel of machine code repeated: its outputs are its first inputs (`llvm_loop.Loop`)."""
+    """Return a loop that repeats a kernel whose outputs are its next first inputs (`llvm.loop`)."""
     return importlib.import_module(BACKENDS[backend].loop).Loop(kernel)
 
 
 def iterated(kernels: Sequence[Kernel], backend: str = USUAL) -> Any:
-    """A beginning, an iteration until convergence and an end as one kernel (`llvm.iterated`)."""
+    """Return one kernel that begins, iterates until convergence and ends (`llvm.iterated`)."""
     return importlib.import_module(BACKENDS[backend].iterated).iterated(kernels)
 
 
 def search(*kernels: Kernel, backend: str = USUAL) -> Any:
-    """A kernel repeated until problems are solved; on a GPU those of float32 and float64."""
+    """Return a search that repeats a kernel until problems are solved.
+
+    On a GPU, it takes two kernels, of float32 and float64.
+    """
     return importlib.import_module(BACKENDS[backend].search).Search(*kernels)
 
 
 def adjoint(step: Any, back: Any, backend: str = USUAL) -> Any:
-    """A loop backward: by the loop of its step, and that of the step's pullback."""
+    """Return the adjoint of a loop, from the loops of its step and of the step's pullback."""
     return importlib.import_module(BACKENDS[backend].adjoint).Adjoint(step, back)

@@ -1,4 +1,4 @@
-"""Arrays and counts as callers give them, checked and laid out as machine code takes them."""
+"""Checks of arrays and counts passed by callers, and their layout for machine code."""
 
 import array as standard
 import math
@@ -14,7 +14,7 @@ from chasles.errors import ArgumentError, InputError
 from chasles.expr import Interface, Variable
 
 Rows = Sequence[np.ndarray]
-"""Arrays (count, size), a row for each state."""
+"""Arrays (count, size), one row per state."""
 
 
 class Kernel(Protocol):
@@ -28,14 +28,17 @@ class Kernel(Protocol):
 
 @runtime_checkable
 class DeviceKernel(Kernel, Protocol):
-    """A kernel that also takes arrays which are on a GPU, and leaves its results there."""
+    """A kernel that also accepts arrays in GPU memory and leaves its results there."""
 
     def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any: ...
 
 
 class Load(NamedTuple):
-    """A wrench in `f_ext`: its key; and, unless it is an array, its type, the places of its value,
-    axes and point in an object of that type (`llvm_objects.places`), its axes and its point."""
+    """A wrench in `f_ext`, identified by its key.
+
+    If the wrench is not an array: its type, the offsets of its value, axes and point in an object
+    of that type (`objects.places`), its axes, and its point.
+    """
 
     key: str
     kind: type | None = None
@@ -63,11 +66,11 @@ class Target(NamedTuple):
 
 
 LARGEST = 2**53
-"""The largest count that is taken: up to it, all integers are numbers of type float64 too."""
+"""The largest count accepted: float64 represents all integers up to it exactly."""
 
 
 def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST) -> int:
-    """An integer from `least` to `most`, Python's or NumPy's; `what` is for the message."""
+    """Return an integer of Python or NumPy from `least` to `most`; `what` is for messages."""
     try:
         count = operator.index(value)
     except TypeError:
@@ -80,9 +83,9 @@ def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST)
 
 
 def words(numbers: Iterable[int]) -> "standard.array[int]":
-    """Integers, sizes and addresses as machine code takes them, 64 bits each.
+    """Return integers, sizes and addresses as 64-bit words for machine code.
 
-    This is the one way by which they go there; `ctypes` would take any integer modulo 2**64.
+    All of them pass through this function, because `ctypes` would accept any integer modulo 2**64.
     """
     try:
         return standard.array("q", numbers)
@@ -91,7 +94,7 @@ def words(numbers: Iterable[int]) -> "standard.array[int]":
 
 
 def check_tolerance(function: str, tolerance: Any) -> None:
-    """A finite positive number; with any other, a comparison would always or never hold."""
+    """Check that a tolerance is positive and finite; otherwise comparisons always or never hold."""
     number = isinstance(tolerance, int | float | np.integer | np.floating)
     if not number or isinstance(tolerance, bool) or not 0.0 < tolerance < math.inf:
         problem = f"tolerance must be a positive finite number, not {tolerance!r}"
@@ -99,14 +102,14 @@ def check_tolerance(function: str, tolerance: Any) -> None:
 
 
 class Given(NamedTuple):
-    """The inputs of a kernel as arrays that it can take, and their common leading shape."""
+    """The inputs of a kernel as arrays that it accepts, and their common leading shape."""
 
     arrays: list[np.ndarray]
     batch: tuple[int, ...]
 
 
 def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
-    """Arguments as arrays of the kernel's numbers, their shapes checked; `name` is for messages."""
+    """Return arguments as checked arrays of the kernel's dtype; `name` is for messages."""
     inputs = kernel.interface.inputs
     arrays = [
         _array(name, v, argument, kernel.dtype)
@@ -116,18 +119,18 @@ def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
 
 
 def leads(variables: Sequence[Variable], arrays: Sequence[Any]) -> list[tuple[int, ...]]:
-    """The leading shape of each array, before that of its variable."""
+    """Return the leading shape of each array, which precedes the shape of its variable."""
     return [a.shape[: a.ndim - len(v.shape)] for v, a in zip(variables, arrays, strict=True)]
 
 
 FEW = 4096
-"""States up to which a copy of rows that are repeated is no more than what a call costs anyway."""
+"""Number of states up to which copying repeated rows costs no more than the call itself."""
 
 
 def relaid(kernel: Kernel, arrays: Rows) -> Given | None:
-    """Arrays of real numbers as plain rows of the kernel's numbers, copied where that is needed.
+    """Return real arrays as contiguous rows of the kernel's dtype, copied where necessary.
 
-    None if they do not fit, are many, or are plain already.
+    Return None if the arrays do not fit, have many rows, or are contiguous already.
     """
     inputs = kernel.interface.inputs
     leads = [a.shape[: max(a.ndim - len(v.shape), 0)] for v, a in zip(inputs, arrays, strict=True)]
@@ -157,13 +160,13 @@ def call(
 ) -> Any:
     """Run a kernel on arrays with any leading shapes that broadcast together.
 
-    The result is one array, or a tuple where the interface has several outputs.
+    The result is one array, or a tuple if the interface has several outputs.
     """
     return run(kernel, name, checked(kernel, name, arguments), out, threads)
 
 
 def run(kernel: Kernel, name: str, given: Given, out: Any, threads: int | None) -> Any:
-    """Run a kernel on arrays that are checked."""
+    """Run a kernel on arrays that have been checked."""
     interface, (arrays, batch) = kernel.interface, given
     if threads is not None:
         threads = checked_count(f"{name}: threads", threads)
@@ -186,7 +189,7 @@ def run(kernel: Kernel, name: str, given: Given, out: Any, threads: int | None) 
 def batch_shape(
     name: str, interface: Interface, ahead: Sequence[tuple[int, ...]]
 ) -> tuple[int, ...]:
-    """The leading shape of all arrays together."""
+    """Return the broadcast leading shape of all arrays."""
     if all(lead == ahead[0] for lead in ahead):
         return ahead[0] if ahead else ()
     try:
@@ -212,7 +215,7 @@ def _array(name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -
 
 
 def check_numbers(name: str, variable: Variable, array: Any) -> None:
-    """An array, NumPy's or like NumPy's, must hold real numbers and end in the variable's shape."""
+    """Check that an array holds real numbers and its shape ends in the variable's shape."""
     if array.dtype.kind not in "fiu":
         problem = f"{variable.name} must be an array of real numbers, not {array.dtype}"
         raise ArgumentError("E-CALL-008", problem, part=name)
@@ -220,7 +223,7 @@ def check_numbers(name: str, variable: Variable, array: Any) -> None:
 
 
 def check_shape(name: str, variable: Variable, shape: tuple[int, ...]) -> None:
-    """The shape of an array must end in the variable's."""
+    """Check that the shape of an array ends in the variable's shape."""
     ahead = len(shape) - len(variable.shape)
     if ahead < 0 or shape[ahead:] != variable.shape:
         wanted = ", ".join(map(str, variable.shape))
@@ -260,7 +263,7 @@ def _outputs(
 
 
 def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """An array that a result can be written to."""
+    """Check that a result can be written to an array."""
     if not isinstance(array, np.ndarray):
         problem = f"out must be a NumPy array, not {type(array).__name__}"
         raise ArgumentError("E-CALL-011", problem, part=name)
@@ -274,7 +277,7 @@ def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any
 
 
 def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
-    """The output as rows in place; where its layout does not allow that, fresh rows."""
+    """Return the output as rows in place, or new rows if its layout does not allow that."""
     if a.flags.c_contiguous and a.flags.aligned:
         return a.reshape(count, variable.size)
     shape = (count, variable.size)
@@ -286,9 +289,9 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
 
 
 def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
-    """The input rows themselves if they are apart from all outputs, else a copy.
+    """Return input rows as they are if they overlap no output, else a copy.
 
-    Several rows may also be exactly the output: a batch reads a tile before it writes it.
+    Several rows may also coincide with the output, because a batch reads a tile before writing it.
     """
     for out in outputs:
         if np.may_share_memory(rows, out):
@@ -299,7 +302,7 @@ def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
 
 
 class LoopSizes:
-    """Sizes of the arrays that the machine code of a repeated step assumes."""
+    """Array sizes that the machine code of a repeated step assumes."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._dtype = kernel.dtype
@@ -309,9 +312,9 @@ class LoopSizes:
         assert outputs == self.inputs[: self._states], "outputs are the first inputs of the next"
 
     def check(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> None:
-        """Assert that the arrays that a `Loop` is called with have these sizes.
+        """Assert that the arrays passed to a `Loop` have these sizes.
 
-        steps, every: of whoever has made the arrays.
+        steps, every: the values with which the arrays were allocated.
         """
         count, n, dtype, inputs = len(states[0]), self._states, self._dtype, self.inputs
         assert (len(states), len(controls)) == (n, len(inputs) - n), "inputs"
@@ -338,7 +341,7 @@ def cores() -> int:
 
 
 COMPILING = threading.RLock()
-"""Held while code is made. A fork waits for it, so that a child never finds it taken."""
+"""A lock held while code is compiled. A fork waits for it, so that a child finds it released."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

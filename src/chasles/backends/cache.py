@@ -2,15 +2,14 @@
 
 Cached machine code is executable code. The folder belongs to the user alone (mode 0700), entries
 are opened without following links, and owner and mode are checked on what was opened; an entry is
-used only if its SHA-256 matches. Whatever is damaged, foreign or unreadable is ignored and made
-again; a folder that cannot be used is not an error. Writes are atomic, and leftovers of killed
-writers are removed by the next. The entries unused for longest are evicted when the total exceeds
-`LIMIT`.
+used only if its SHA-256 matches. Damaged, foreign or unreadable entries are ignored and made again;
+an unusable folder is not an error. Writes are atomic, and leftovers of killed writers are removed
+by the next. The entries unused for longest are evicted when the total exceeds `LIMIT`.
 
-Where a system has neither owners nor modes (Windows), the user's own folder is closed to others by
-the system, and a folder elsewhere is not used.
+On a system without owners and modes (Windows), the system closes the user's own folder to others,
+and a folder elsewhere is not used.
 
-Work with open entries, as that with LLVM, must not be cut in two by a signal (`undisturbed`).
+Work with open entries or with LLVM must not be interrupted by a signal (`undisturbed`).
 """
 
 import _thread
@@ -40,12 +39,12 @@ Result = TypeVar("Result")
 
 
 def undisturbed(work: Callable[[], Result]) -> Result:
-    """Do work where no signal interrupts it, and return its result.
+    """Do work that no signal can interrupt, and return its result.
 
-    llvmlite is written in Python. An interrupt between its lines leaves its lock taken, so that
-    other threads wait for ever, or frees an object twice. An interrupt between `os.open` and the
-    next line leaves a file open. Python runs signal handlers in the main thread alone; so the main
-    thread waits for another one, and raises what came meanwhile.
+    llvmlite is written in Python. An interrupt between its lines can leave its lock acquired, so
+    that other threads wait forever, or free an object twice. An interrupt between `os.open` and the
+    next line leaves a file open. Python runs signal handlers only in the main thread, so the main
+    thread waits for a worker thread and then raises exceptions that arrived meanwhile.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
@@ -67,7 +66,7 @@ def undisturbed(work: Callable[[], Result]) -> Result:
     while not outcome:  # set before the lock is released, so no interrupt here waits again
         try:
             ended.acquire()
-        except BaseException as error:  # of a signal's handler
+        except BaseException as error:  # from a signal handler
             came.append(error)
     if came:
         raise came[0]
@@ -91,7 +90,7 @@ def uninterrupted(function: Callable[Given, Result]) -> Callable[Given, Result]:
 # Entries ------------------------------------------------------------------------------------------
 
 LIMIT = 512 * 2**20
-"""Bytes that all entries together may take; looked at after every 64th of them that is written."""
+"""Largest total size (bytes) of all entries; checked each time 1/64 of it has been written."""
 
 _MAGIC = b"chasles 1\n"
 _SUFFIX = ".code"
@@ -100,9 +99,10 @@ _KEY = re.compile(r"[0-9a-f]{64}\.code")
 
 @dataclass(frozen=True)
 class Artifact:
-    """A compiled program: what it takes and gives, of which type, and its machine code.
+    """A compiled program: its interface, dtype and machine code.
 
-    workspace: bytes that a thread needs for a batch. work: about how many operations a state takes.
+    workspace: bytes that a thread needs for a batch. work: approximate number of operations per
+    state.
     """
 
     interface: Interface
@@ -112,7 +112,7 @@ class Artifact:
     object_code: bytes
 
     def to_bytes(self) -> bytes:
-        """The entry's content: magic, SHA-256, length of the header, header, machine code."""
+        """Return the entry's content: magic, SHA-256, header length, header, machine code."""
         facts = {name: value for name, value in asdict(self).items() if name != "object_code"}
         header = json.dumps(facts).encode()
         body = len(header).to_bytes(8, "little") + header + self.object_code
@@ -120,7 +120,7 @@ class Artifact:
 
     @staticmethod
     def from_bytes(content: bytes) -> "Artifact | None":
-        """The artifact, or None if anything about the content is not as it was written."""
+        """Return the artifact, or None if the content is not as it was written."""
         start = len(_MAGIC) + 32
         digest, body = content[len(_MAGIC) : start], content[start:]
         if not content.startswith(_MAGIC) or hashlib.sha256(body).digest() != digest:
@@ -135,7 +135,7 @@ class Artifact:
 
 
 def _counts(rows: list[Any]) -> tuple[Any, ...]:
-    """Lists of integers as tuples, each integer checked."""
+    """Return lists of integers as tuples, with each integer checked."""
     return tuple(tuple(checked_count("a number", n, least=0) for n in row) for row in rows)
 
 
@@ -151,7 +151,7 @@ def folder() -> Path:
         return Path(chosen)
     import platformdirs
 
-    with contextlib.suppress(RuntimeError):  # of a user without a home; older ones leave the ~
+    with contextlib.suppress(RuntimeError):  # no home folder; older versions keep the ~
         place = Path(platformdirs.user_cache_dir("chasles", appauthor=False))
         if place.is_absolute():
             return place
@@ -159,12 +159,12 @@ def folder() -> Path:
 
 
 _OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", "view")
-"""Folders that have no part in making code from a recipe, which holds the robot's own numbers."""
+"""Folders that do not affect code made from a recipe, which holds the robot's numbers."""
 
 
 @functools.cache
 def sources() -> str:
-    """SHA-256 of chasles' own sources: code made by another version is not used."""
+    """Return the SHA-256 of chasles' sources; code made by another version is not used."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
@@ -175,17 +175,17 @@ def sources() -> str:
 
 
 def key(*parts: object) -> str:
-    """The name of an entry: everything that decides the code, chasles itself included."""
+    """Return the name of an entry, a digest of everything that determines the code."""
     return hashlib.sha256("\0".join([sources(), *map(repr, parts)]).encode()).hexdigest()
 
 
 _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""Errors of an entry whose header is not what it should be."""
+"""Exceptions raised for an entry with an invalid header."""
 
 
 @uninterrupted
 def load(name: str) -> Artifact | None:
-    """The entry of that name, if there is one that can be trusted."""
+    """Return the entry with a name if it exists and can be trusted, else None."""
     with contextlib.suppress(OSError, *_DAMAGED), _opened(folder()) as place:
         path = place.name(name + _SUFFIX)
         entry = os.open(path, os.O_RDONLY | _NO_LINKS | _NO_WAIT, dir_fd=place.handle)
@@ -203,7 +203,7 @@ def load(name: str) -> Artifact | None:
 
 @uninterrupted
 def save(name: str, artifact: Artifact) -> bool:
-    """Write an entry; whether it could be written."""
+    """Write an entry; return True if it was written."""
     where = folder()
     with contextlib.suppress(OSError):
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -232,7 +232,7 @@ def save(name: str, artifact: Artifact) -> bool:
 
 @uninterrupted
 def entries() -> list[tuple[str, int, float]]:
-    """Name, size in bytes and time of last use of every entry, most recent first."""
+    """Return name, size (bytes) and time of last use of every entry, most recent first."""
     with contextlib.suppress(OSError), _opened(folder()) as place:
         return _listed(place)
     return []
@@ -247,7 +247,7 @@ class Cleared(NamedTuple):
 
 @uninterrupted
 def clear() -> Cleared:
-    """Remove all entries that can be removed, and what killed writers left."""
+    """Remove all entries that can be removed, and leftovers of killed writers."""
     removed, left = 0, []
     with contextlib.suppress(OSError), _opened(folder()) as place:
         for name in place.names():
@@ -265,16 +265,19 @@ def clear() -> Cleared:
 
 
 _UNSEEN: dict[Path, int] = {}
-"""Bytes written to a folder since all its entries were looked at."""
+"""Bytes written to each folder since its entries were last checked."""
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""A pipe instead of an entry must not be waited for."""
+"""Opening a pipe in place of an entry must not block."""
 
 
 class _Place(NamedTuple):
-    """An open folder. Its entries are reached through the handle, so that no other folder can come
-    in its place; by their paths where a system has no handles of folders."""
+    """An open folder, whose entries are reached through its handle.
+
+    The handle ensures that no other folder can replace it. Systems without folder handles use
+    paths.
+    """
 
     path: Path
     handle: int | None
@@ -284,13 +287,13 @@ class _Place(NamedTuple):
         return name if self.handle is not None else str(self.path / name)
 
     def names(self) -> list[str]:
-        """All that is in it."""
+        """Return the names of all files in the folder."""
         return os.listdir(self.path if self.handle is None else self.handle)
 
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[_Place]:
-    """The folder, open; an OSError if it is a link, or another user could write in it."""
+    """Open a folder; raise OSError if it is a link or other users can access it."""
     handle = None
     if os.open in os.supports_dir_fd:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_LINKS)
@@ -319,7 +322,7 @@ def _trusted(status: os.stat_result, right_kind: Any, folder: Path) -> bool:
 
 
 def _is_entry(place: _Place, name: str) -> bool:
-    """Return True if a file is an entry: by its name, or by how it begins."""
+    """Return True if a file is an entry, judged by its name or its first bytes."""
     if _KEY.fullmatch(name):
         return True
     if name.endswith(_SUFFIX):

@@ -1,4 +1,4 @@
-"""Runs a program one operation and one state at a time: slow, and the definition of correct."""
+"""Interpreter of programs, one operation and one state at a time: slow, but the reference."""
 
 import numpy as np
 
@@ -25,5 +25,5 @@ class Kernel:
 
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:
-    """The kernel of a program."""
+    """Return the kernel of a program."""
     return Kernel(program, dtype)

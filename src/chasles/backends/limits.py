@@ -1,8 +1,8 @@
-"""The limits of a processor, measured: operations and bytes in a second, by code made for that.
+"""Measured limits of a processor: operations and bytes per second.
 
 An operation is one instruction on one number; a fused multiply-add is one. Memory is measured by
 copying and by filling arrays, with ordinary and with streaming stores, whichever is faster, for
-several sizes: what fits in a cache is moved faster.
+several sizes, because data that fits in a cache moves faster.
 """
 
 import ctypes
@@ -22,19 +22,19 @@ from chasles.backends.objects import address
 from chasles.expr import OPS, Program
 
 SLOW = 8
-"""Operations that a division, root, sine or cosine counts as (`Count.weight`)."""
+"""Number of operations that a division, root, sine or cosine counts as (`Count.weight`)."""
 
 FOOTPRINTS = (2**14, 2**18, 2**21, 2**24, 2**27)
 """Bytes, read and written together, of the arrays that are copied and filled."""
 
 CHAINS = 12
-"""Products that do not wait for each other, and their factors, fit into 16 registers."""
+"""Number of independent products; with their factors they fit into 16 registers."""
 
 SECONDS, REPEATS = 1e-3, 4
 """The least duration of a run, and the number of runs of which the fastest counts."""
 
 Rates = tuple[tuple[int, float], ...]
-"""Bytes of arrays, and bytes a second that were moved."""
+"""Pairs of array size (bytes) and transfer rate (bytes/s)."""
 
 
 class Work(NamedTuple):
@@ -82,8 +82,8 @@ class Limits:
     def memory(self, work: Work, dtype: str, count: int) -> float:
         """Return the time (s) to move the numbers of `count` states.
 
-        As many are copied as are both read and written; the rest is read as fast as copied, or
-        filled.
+        Numbers that are both read and written count as copied; the rest is read at the copy rate,
+        or filled.
         """
         size = np.dtype(dtype).itemsize * count
         read, written = size * work.read, size * work.written
@@ -93,14 +93,14 @@ class Limits:
 
 
 def rate(known: Rates, size: int) -> float:
-    """Bytes a second for arrays of some bytes, between those that were measured by powers."""
+    """Return the rate (bytes/s) for an array size by log-log interpolation."""
     sizes, rates = zip(*known, strict=True)
     return math.exp(np.interp(math.log(max(size, 1)), np.log(sizes), np.log(rates)))
 
 
 @cache
 def processor(cores: int) -> Limits:
-    """The limits of some cores of this processor, together: not less than those of one."""
+    """Return the joint limits of some cores of this processor, at least those of one core."""
     found = _measured(cores)
     if cores == 1:
         return found
@@ -139,7 +139,7 @@ def _rate(
     size: int,
     starts: Sequence[int],
 ) -> float:
-    """Bytes a second that are moved, by the faster kind of store."""
+    """Return the transfer rate (bytes/s) with the faster kind of store."""
     arrays = 2 if kind == "copy" else 1
     share = size // arrays // cores // code.step * code.step
     share = max(min(share, FOOTPRINTS[-1] // 2 // cores), code.step)
@@ -155,7 +155,7 @@ def _rate(
 
 
 def _shared(pool: ThreadPoolExecutor, cores: int, work: Callable[[int], None]) -> None:
-    """Work for each core, at the same time."""
+    """Run work on each core at the same time."""
     if cores == 1:
         work(0)
     else:
@@ -163,7 +163,7 @@ def _shared(pool: ThreadPoolExecutor, cores: int, work: Callable[[int], None]) -
 
 
 def _least(run: Callable[[int], object]) -> float:
-    """Seconds of one turn, the least of several runs of as many turns as last long enough."""
+    """Return the time (s) of one turn, the least of several sufficiently long runs."""
     times = 1
     while True:
         taken = []
@@ -177,7 +177,7 @@ def _least(run: Callable[[int], object]) -> float:
 
 
 class _Code:
-    """Loops of machine code: products one after the other, copies and fills."""
+    """Loops in machine code: chains of products, copies and fills."""
 
     def __init__(self) -> None:
         machine = Machine.host()
@@ -210,12 +210,12 @@ class _Code:
 
 @cache
 def _code() -> _Code:
-    """The loops, loaded once for the life of the process."""
+    """Return the loops, loaded once for the life of the process."""
     return _Code()
 
 
 def _peak(dtype: str, kind: str, suffix: str, lanes: int, *, fuse: bool) -> str:
-    """As many turns as requested, in each of which every chain is multiplied and added to once."""
+    """Return a loop whose turns multiply and add to every chain once."""
     vector = f"<{lanes} x {kind}>"
     factor, term = (
         f"<{', '.join([f'{kind} {x}'] * lanes)}>"
@@ -233,7 +233,7 @@ def _peak(dtype: str, kind: str, suffix: str, lanes: int, *, fuse: bool) -> str:
         made = [f"  %p{k} = fmul {vector} %x{k}, {factor}" for k in chains]
         made += [f"  %y{k} = fadd {vector} %p{k}, {term}" for k in chains]
     sums = [f"  %s{k} = fadd {vector} %y{k}, %{'y' if k == 1 else 's'}{k - 1}" for k in chains[1:]]
-    # What is returned keeps the products from being left out; it is never an integer that matters.
+    # The returned value keeps the products from being optimized away; it has no meaning.
     return "\n".join(
         [
             f"declare {vector} @{intrinsic}({vector}, {vector}, {vector})",
@@ -251,7 +251,7 @@ def _peak(dtype: str, kind: str, suffix: str, lanes: int, *, fuse: bool) -> str:
 
 
 def _moved(name: str, width: int, copies: bool, streaming: bool) -> str:
-    """Vectors copied from one place to another, or filled with zeros, some times over."""
+    """Return a loop that repeatedly copies vectors or fills them with zeros."""
     vector, hint = f"<{width} x double>", ", !nontemporal !0" if streaming else ""
     read = f"  %x = load {vector}, ptr %from" if copies else ""
     value = "%x" if copies else "zeroinitializer"

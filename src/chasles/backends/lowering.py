@@ -2,8 +2,8 @@
 
 The choices are made here, once, so that one state and a vector of states run the same operations
 and give the same bits. A long program is cut into parts, because the compiler's time grows faster
-than the length of a block. Values that one part makes and a later one needs wait in numbered places
-of a scratch array.
+than the length of a block. Values that one part computes and a later one needs are kept in numbered
+places of a scratch array.
 """
 
 import heapq
@@ -16,8 +16,8 @@ FREE = ("const", "input")
 """Values that every part can have without a place in the scratch array."""
 
 FAST = 512
-"""Values alive at once that the nearest cache keeps, a vector of 64 bytes each: beyond, an order
-that keeps fewer of them alive is worth looking for."""
+"""Number of live values (vectors of 64 bytes) that fit in the nearest cache. Above it, an order
+with fewer live values is searched for."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Part:
 class Lowered:
     """Instructions with fused products, cut into parts.
 
-    fma(a, b, c) = a*b + c, fms = a*b - c, fnma = c - a*b. `place` says where a value that crosses
-    parts waits; `scratch` is how many places there are.
+    fma(a, b, c) = a*b + c, fms = a*b - c, fnma = c - a*b. `place` gives the place of each value
+    that crosses parts; `scratch` is the number of places.
     """
 
     code: tuple[Instruction, ...]
@@ -52,7 +52,7 @@ class Lowered:
 
 
 def lower(program: Program, *, fuse: bool, longest: int) -> Lowered:
-    """Fuse (where the machine can), order, and cut into parts of about `longest` operations."""
+    """Fuse products if `fuse`, order instructions, and cut them into parts."""
     code = fused(program) if fuse else list(program.code)
     return cut(code, list(places(program)), longest)
 
@@ -67,7 +67,7 @@ def cut(code: list[Instruction], results: list[int], longest: int) -> Lowered:
 
 
 def places(program: Program) -> dict[int, list[tuple[int, int]]]:
-    """The distinct results, and where each goes: (output, index), possibly several."""
+    """Return the destinations of each distinct result: (output, index), possibly several."""
     found: dict[int, list[tuple[int, int]]] = {}
     for output, refs in enumerate(program.results):
         for index, r in enumerate(refs):
@@ -76,11 +76,11 @@ def places(program: Program) -> dict[int, list[tuple[int, int]]]:
 
 
 def fused(program: Program) -> list[Instruction]:
-    """Sums of any number of terms as chains, in which products are fused.
+    """Return instructions with sums as chains, in which products are fused.
 
     A sum that only another sum needs is part of it. A product that only sums need is computed by
-    each of them, at no cost. What is known first is added first, so that nothing waits. Where limbs
-    are alike (`Program.alike`), sums of the first are made, and those of the others like them.
+    each of them, at no cost. Terms known first are added first, so that nothing waits. If limbs are
+    alike (`Program.alike`), the sums of all follow those of the first.
     """
     return fused_apart(program, {})[0]
 
@@ -88,7 +88,7 @@ def fused(program: Program) -> list[Instruction]:
 def fused_apart(
     program: Program, group: Mapping[int, int]
 ) -> tuple[list[Instruction], dict[int, int]]:
-    """The same for instructions in groups: terms of one group are added up in that group.
+    """Return `fused` instructions of groups; terms of one group are summed in that group.
 
     Returns the instructions and their groups.
     """
@@ -142,7 +142,7 @@ def fused_apart(
 
 
 def users(code: Sequence[Instruction], order: Sequence[int]) -> dict[int, list[int]]:
-    """The instructions that need each value, in order."""
+    """Return the instructions that need each value, in order."""
     found: dict[int, list[int]] = {k: [] for k in order}
     for k in order:
         for a in code[k].args:
@@ -153,7 +153,7 @@ def users(code: Sequence[Instruction], order: Sequence[int]) -> dict[int, list[i
 def _terms(
     code: Sequence[Instruction], root: int, inner: set[int]
 ) -> tuple[list[tuple[bool, int]], list[int]]:
-    """The terms of a sum, each with whether it is added, and the instructions it is made of."""
+    """Return the terms of a sum, with a flag if added, and the sum's instructions."""
     terms, slots, stack = [], [], [(True, root)]
     while stack:
         added, k = stack.pop()
@@ -170,7 +170,7 @@ def _terms(
 def _write_chain(
     code: list[Instruction], terms: list[tuple[bool, int]], slots: list[int], free: set[int]
 ) -> None:
-    """Put the chain of a sum in the places of its instructions; the last has the whole sum.
+    """Write the chain of a sum in place of its instructions; the last holds the sum.
 
     It begins with a term that is added, not a product if there is another.
     """
@@ -209,7 +209,7 @@ def _depth_first(
 
 
 def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
-    """An order that keeps few values alive: depth first, the deepest argument before the others."""
+    """Return an order with few live values: depth first, the deepest argument first."""
     return list(_depth_first(code, reversed(results), _heights(code).__getitem__))
 
 
@@ -238,7 +238,7 @@ def _alive(
 
 
 def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:
-    """Pieces of about equal length, cut where the fewest values are alive."""
+    """Return pieces of about equal length, cut where the fewest values are alive."""
     count = -(-len(order) // longest)
     if count <= 1:
         return [order]
@@ -282,7 +282,7 @@ def _parts(code: list[Instruction], pieces: list[list[int]], results: list[int])
 
 
 def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage]:
-    """Angles that need no sine or cosine of this piece come first, and so on outward."""
+    """Yield the stages of a piece; angles that need no sine or cosine of it come first."""
     inside = set(piece)
     level: dict[int, int] = {}
     for k in piece:
@@ -307,7 +307,7 @@ def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage
 def few_alive(
     code: Sequence[Instruction], orders: Sequence[Sequence[int]], elsewhere: Collection[str]
 ) -> list[int]:
-    """The best order found from several to start from, each with all that is needed, in order.
+    """Return the best order found, starting from several valid orders.
 
     elsewhere: operations whose results wait in memory and occupy no register.
     """
@@ -344,7 +344,7 @@ def _freeing(
             heapq.heappush(by_gain, (-gain[k], place[k], k))
 
     def last_use(a: int) -> None:
-        """One instruction is left that needs a value: running it frees the value."""
+        """Note that one instruction is left that uses a value: running it frees the value."""
         if held[a]:
             for k in users[a]:
                 if k not in done:

@@ -1,4 +1,4 @@
-"""Vectorised Python source: NumPy does each operation for all states at once."""
+"""Vectorized Python source: NumPy computes each operation for all states at once."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ SPELLING = ARITHMETIC | {
 
 
 def source(program: Program) -> str:
-    """A function of rows: input arrays (count, size) in, output arrays (count, size) filled."""
+    """Return a function that fills output arrays (count, size) from input arrays (count, size)."""
     lines = [f"def {program.name}(inputs, outputs):", f'    """{program.count}."""']
     names: list[str] = []
     for k, (op, args, data) in enumerate(program.code):
@@ -57,5 +57,5 @@ class Kernel:
 
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:
-    """The kernel of a program."""
+    """Return the kernel of a program."""
     return Kernel(program, dtype)

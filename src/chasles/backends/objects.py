@@ -1,7 +1,7 @@
-"""Objects of Python and NumPy as the machine code of the fast entry reads them.
+"""Layout of Python and NumPy objects for the machine code of the fast entry.
 
-Where they keep what, checked before it is relied on, and what the code reaches of Python. Also the
-words of a way of calling, which it reads too.
+The offsets of fields are checked before use. The module also lists the Python functions that the
+code calls, and the words of a way of calling.
 """
 
 import ctypes
@@ -115,7 +115,7 @@ SINGLE_NUMBER = 11
 
 
 def at_address(function: Any) -> int:
-    """The address of a C function."""
+    """Return the address of a C function."""
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
@@ -125,9 +125,7 @@ def address(a: np.ndarray) -> int:
 
 
 def places(sample: Any, values: Sequence[Any]) -> tuple[int, ...] | None:
-    """Return the offsets at which an object with `__slots__` keeps some values, each in one place
-    only.
-    """
+    """Return the offsets of some values in an object with `__slots__`, or None."""
     words = type(sample).__basicsize__ // 8
     held = list((ctypes.c_void_p * words).from_address(id(sample)))
     found = [held.index(id(x)) * 8 if held.count(id(x)) == 1 else 0 for x in values]
@@ -139,7 +137,7 @@ _ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
 
 
 def for_ever(kept: Any) -> Any:
-    """Own one more reference, which nobody returns: modules lose their names at the end."""
+    """Add a reference that is never released, since modules lose their names at exit."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     return kept
 
@@ -153,11 +151,11 @@ made.
 
 class _Callable:
     def __call__(self) -> None:
-        """Have what Python gives to all classes with such a method."""
+        """Get the `tp_call` that Python gives to all classes with such a method."""
 
 
 def call_slot(kind: type) -> ctypes.c_void_p:
-    """The place in a class of the function by which CPython calls its objects."""
+    """Return the slot of a class with the function by which CPython calls its objects."""
     return ctypes.c_void_p.from_address(id(kind) + HEAD + CALL)
 
 

@@ -20,7 +20,7 @@ from chasles.expr import Instruction, Program, Variable
 T = TypeVar("T")
 
 ANGLES = 8
-"""Angles that are known from the start are taken so many at a time: one state fills a vector."""
+"""Number of initially known angles that are turned at a time: one state fills a vector."""
 
 SHORTER = 4
 """Forms together must be shorter than the program by this factor."""
@@ -38,9 +38,9 @@ NUMBERS, READS = 0, 1
 class Form:
     """The program of all segments of one form, and a row for each of them.
 
-    Inputs of the program are the numbers of a row, and what stands at the places `reads`; its only
-    output goes to the places `writes`. Such a place is (column, distance): so far from the place
-    that stands in that column of a row.
+    The inputs of the program are the numbers of a row and the values at the places `reads`; its
+    only output goes to the places `writes`. Such a place is (column, distance): a distance from the
+    place in that column of a row.
     """
 
     program: Program
@@ -65,7 +65,7 @@ class Rolled:
 
 
 def rolled(program: Program) -> Rolled | None:
-    """The loop of a program; None where it has too many forms, or where a result is an input."""
+    """Return the loop of a program; None if it has too many forms or returns an input."""
     code, results = program.code, list(places(program))
     if not program.cuts or any(code[r].op == "input" for r in results):
         return None
@@ -90,7 +90,7 @@ def rolled(program: Program) -> Rolled | None:
 
 
 def _segments(program: Program, results: Iterable[int]) -> list[list[int]]:
-    """The needed instructions of each segment; first, the angles that no other angle decides."""
+    """Return the needed instructions of each segment; independent angles come first."""
     code = program.code
     left = bytearray(len(code))
     for r in results:
@@ -113,10 +113,10 @@ def _segments(program: Program, results: Iterable[int]) -> list[list[int]]:
 def _as_soon_as_known(
     code: Sequence[Instruction], segments: Sequence[list[int]]
 ) -> list[list[int]]:
-    """The segments in an order that needs less memory: after each, those that waited for it.
+    """Return the segments in an order that needs less memory.
 
-    Of these the one with fewest segments after it comes first: what only the way back needs is made
-    on the way out.
+    Each segment is followed by those that waited for it, the one with fewest dependent segments
+    first: values needed only in the inward pass are computed in the outward pass.
     """
     home = {k: n for n, segment in enumerate(segments) for k in segment}
     needs = [{home[a] for k in each for a in code[k].args if a in home} for each in segments]
@@ -141,9 +141,9 @@ def _as_soon_as_known(
 
 
 def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list[int]]:
-    """Neighbours of the two forms that most often follow each other as one segment, several times.
+    """Repeatedly join neighbors of the two forms that follow each other most often.
 
-    What one passes to the other then stays in registers.
+    Values passed between them then stay in registers.
     """
     kinds: dict[tuple[object, ...], int] = {}
     ids = [kinds.setdefault(_form(code, segment), len(kinds)) for segment in segments]
@@ -166,7 +166,7 @@ def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list
 
 
 def _early(code: Sequence[Instruction], needed: Sequence[int]) -> Iterator[list[int]]:
-    """Sines and cosines of sums of inputs, with those sums, so many angles at a time."""
+    """Yield sines and cosines of sums of inputs, with those sums, `ANGLES` at a time."""
     turns: dict[int, list[int]] = {}
     plain: dict[int, bool] = {}
     for k, (op, args, _) in enumerate(code):
@@ -264,7 +264,7 @@ def _tables(
     place: dict[int, int],
     crossing: set[int],
 ) -> Form:
-    """The program of a form from its segments, and their rows.
+    """Return the program of a form from its segments, and their rows.
 
     Constants and places that are equal in all segments are one column; constants that never change
     are constants of the program.
@@ -320,7 +320,7 @@ def _tables(
 def _bases(
     columns: Iterable[tuple[int, ...]],
 ) -> tuple[list[tuple[int, ...]], tuple[tuple[int, int], ...]]:
-    """Columns from which all others are so far away in every row: which, and how far."""
+    """Return base columns, and for each column its base and constant distance from it."""
     bases: dict[tuple[int, ...], int] = {}
     kept: list[tuple[int, ...]] = []
     near = []
@@ -335,5 +335,5 @@ def _bases(
 
 
 def _rows(columns: Iterable[tuple[T, ...]], count: int) -> tuple[tuple[T, ...], ...]:
-    """Columns as so many rows, empty ones if there are no columns."""
+    """Return columns as `count` rows, empty ones if there are no columns."""
     return tuple(zip(*columns, strict=True)) or ((),) * count

@@ -1,12 +1,13 @@
-"""Kernels as XLA calls them, by handlers of its foreign function interface, in LLVM's language.
+"""Handlers of XLA's foreign function interface for kernels, in LLVM IR.
 
 A handler is a C function of one call frame, whose layout is public (xla/ffi/api/c_api.h, major
 version 0). Arrays come as (rows, numbers in a row), contiguous; one row is shared by all states.
 
-On the processor small batches run where XLA calls; those that are large, or need much memory for
-their tiles, are shared among threads, without Python. On a GPU a handler launches the kernel
-on XLA's stream, without Python. Results that the kernel writes as columns come as (numbers,
-states), and XLA turns them. A handler has no traits: XLA does not record it in its command buffers.
+On the processor, small batches run in the calling thread of XLA; batches that are large or need
+much memory for their tiles are shared among threads, without Python. On a GPU a handler launches
+the kernel on XLA's stream, without Python. Results that the kernel writes as columns come as
+(numbers, states), and XLA turns them. A handler has no traits: XLA does not record it in its
+command buffers.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,7 +55,7 @@ _KEPT: dict[int, Any] = {}
 
 
 def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
-    """The address of a handler, made once for its owner, which stays too: text, what that calls."""
+    """Return the address of a handler, made once per owner; both are kept forever."""
     if id(owner) not in _KEPT:
         text, symbols = make()
         made = assemble(text, Machine.host(), opaque=True)
@@ -64,7 +65,7 @@ def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
 
 
 def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
-    """Tables on the stack of arrays, as `batch` takes them: where rows start, and their strides."""
+    """Return stack tables of arrays for `batch`: addresses of rows, and strides."""
     places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
     for k, (place, step) in enumerate(arrays):
         w.store(places, 8 * k, place)
@@ -73,7 +74,7 @@ def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
-    """The text of a handler: the writer's lines, then `work`, which returns."""
+    """Return the text of a handler: the writer's lines, then `work`, which returns."""
     reserved, body = "\n".join(w.reserved), "\n".join(w.lines)
     return f"""{declarations}
 define ptr @handler(ptr %frame) {{
@@ -122,9 +123,9 @@ def _step(w: Writer, rows: str, length: int) -> str:
 
 
 def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
-    """The address of a kernel's handler, which stays for the life of the process.
+    """Return the address of a kernel's handler, which stays for the life of the process.
 
-    minor: the version of XLA's interface, to be told when it asks.
+    minor: the minor version of XLA's interface, reported on request.
     """
 
     def make() -> tuple[str, dict[str, int]]:
@@ -137,7 +138,7 @@ def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
 
 
 def cpu_source(kernel: llvm.Kernel, minor: int, pool: int, helpers: int) -> str:
-    """The handler of a kernel in LLVM's language; pool: where that of the threads is."""
+    """Return the handler of a kernel in LLVM IR; pool: address of the thread pool."""
     w, workspace, rows = Writer(1, False), kernel.artifact.workspace, "0"
     tables: list[str] = []
     each, interface = ELEMENTS[kernel.dtype.name].bytes, kernel.interface
@@ -186,7 +187,7 @@ end:
 
 
 def _error(message: str, create: str) -> str:
-    """Lines that return an error of XLA, made in %question_of_error by its function `create`."""
+    """Return lines that return an XLA error, made in %question_of_error by `create`."""
     return f"""  %message_place = getelementptr i8, ptr %question_of_error, i64 16
   %code_place = getelementptr i8, ptr %question_of_error, i64 24
   %none_place = getelementptr i8, ptr %question_of_error, i64 8
@@ -204,10 +205,10 @@ def _error(message: str, create: str) -> str:
 def gpu_handler(
     kernel: cuda.Kernel, target: str, layout: Layout, minor: int
 ) -> tuple[int, tuple[int, ...]]:
-    """The address of a kernel's handler, and which results are columns.
+    """Return the address of a kernel's handler, and which results are columns.
 
-    It stays for the life of the process. target: the architecture. layout: the kernel to launch;
-    all take rows. minor: the version of XLA's interface, to be told when it asks.
+    The handler stays for the life of the process. target: the architecture. layout: the kernel to
+    launch; all kernels take rows. minor: the minor version of XLA's interface, reported on request.
     """
     built, function = kernel.loaded(target, layout)
     names = {"launch": "cuLaunchKernel", "explain": "cuGetErrorString"}
@@ -217,7 +218,7 @@ def gpu_handler(
 
 
 def gpu_source(kernel: cuda.Kernel, built: Built, pointer: int, minor: int) -> str:
-    """The handler of a kernel, which the driver knows by a pointer, in LLVM's language."""
+    """Return the handler of a kernel in LLVM IR; pointer: the driver's kernel handle."""
     w = Writer(1, False)
     w.reserved += [
         "  %question_of_stream = alloca [4 x i64]",

@@ -13,11 +13,11 @@ from chasles.functions.programs import Derivative
 from chasles.functions.tracing import signature
 
 ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
-"""Functions that invert the mass matrix, and lose the digits that it costs."""
+"""Functions that invert the mass matrix and lose digits by its condition."""
 
 
 def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
-    """Digits lost by what a method inverts: nothing, the mass matrix, or each link's inertia."""
+    """Return the loss of digits by inversion: none, of the mass matrix, or of link inertias."""
     if function not in ILL | {*INVERTING}:
         return NOTHING
     needs = {m.name: m.needs for m in HISTORICAL.get(function, ())}
@@ -51,7 +51,7 @@ def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
 
 
 def methods_agree(trial: Trial) -> Iterator[Comparison]:
-    """With damping, friction and an external force: each method against the first of the table."""
+    """Compare each method with the first one, with damping, friction and an external force."""
     for function, rows in FUNCTIONS.items():
         if len(rows) == 1:
             continue
@@ -88,12 +88,12 @@ def _of_one(
 
 
 def mixed(trial: Trial, known: Any, qdd: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """Accelerations of the known joints, forces of the others."""
+    """Return accelerations of the known joints and forces of the others."""
     return np.where(_of(trial, known), qdd, tau)
 
 
 def effort(trial: Trial, found: np.ndarray, known: Any) -> np.ndarray:
-    """Accelerations as the forces that they need, M qdd; forces of known joints as they are."""
+    """Return accelerations as the forces that they need, M qdd; known forces unchanged."""
     part = _of(trial, known)
     return np.where(part, found, trial.M @ np.where(part, 0.0, found))
 
@@ -114,7 +114,7 @@ MAIN = (
     *("kinetic_energy", "potential_energy", "momentum", "center_of_mass"),
     *("centroidal_momentum_matrix", "integrate", "difference", "loop_residual", "loop_matrix"),
 )
-"""Functions compiled by default; all are where `full` is given."""
+"""Functions compiled by default; `full` compiles all."""
 
 CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
 """Functions that need the center of mass of the moving bodies, which must have a mass."""
@@ -132,7 +132,7 @@ class Case(NamedTuple):
     arrays: list[Any]
 
     def compiled(self, backend: str, **more: Any) -> Any:
-        """The compiled function, at the time of the state."""
+        """Return the compiled function, at the time of the state."""
         with raising(self.function, backend):
             options = self.options | more | {"backend": backend}
             return self.trial.robot.function(self.function, **options).at(self.trial.t)
@@ -151,7 +151,7 @@ class Case(NamedTuple):
 
 
 def cases(trial: Trial) -> Iterator[Case]:
-    """The main functions that a mechanism has, or all of them."""
+    """Yield the main functions that a mechanism has, or all of them."""
     model, q, qdd, massless = trial.model, trial.q, trial.qdd, trial.model.source.massless
     absent = {
         "linearize": trial.nonholonomic,
@@ -180,7 +180,7 @@ def cases(trial: Trial) -> Iterator[Case]:
 
 
 def programs(trial: Trial) -> Iterator[Comparison]:
-    """The program that is chosen as fastest, interpreted, against the algorithm on floats."""
+    """Compare the program chosen as fastest, interpreted, with the algorithm on floats."""
     for case in cases(trial):
         way = trial.ways(case.function, **case.options)[0].name
         expected = trial.run(case.function, *case.arrays, method=way, **case.options)
@@ -188,7 +188,7 @@ def programs(trial: Trial) -> Iterator[Comparison]:
 
 
 def by(backend: str) -> Callable[[Trial], Iterator[Comparison]]:
-    """The check of a backend, as users call it, against `interpret`: the last state of a batch."""
+    """Return the check of a backend against `interpret`, for the last state of a batch."""
 
     def agrees(trial: Trial) -> Iterator[Comparison]:
         for case in cases(trial):
@@ -200,7 +200,7 @@ def by(backend: str) -> Callable[[Trial], Iterator[Comparison]]:
 
 
 def alone_as_in_a_batch(trial: Trial) -> Iterator[Comparison]:
-    """A state has the same bits alone and in any place of a batch."""
+    """Check that a state has the same bits alone and anywhere in a batch."""
     for case in cases(trial):
         compiled = case.compiled("llvm")
         alone, batch = compiled(*case.arrays), compiled(*map(_batch, case.arrays))
@@ -209,7 +209,7 @@ def alone_as_in_a_batch(trial: Trial) -> Iterator[Comparison]:
 
 
 def in_float32(trial: Trial) -> Iterator[Comparison]:
-    """Arrays of float32 give what arrays of float64 give, to single precision."""
+    """Compare results of float32 arrays with those of float64 arrays, to single precision."""
     for case in cases(trial):
         if case.function not in ILL | {"integrate", "difference"}:
             compiled = case.compiled("llvm")
@@ -218,7 +218,7 @@ def in_float32(trial: Trial) -> Iterator[Comparison]:
 
 
 def derived_programs(trial: Trial) -> Iterator[Comparison]:
-    """Derivatives of programs by q, against differences of the program itself."""
+    """Compare derivatives of programs with respect to q with finite differences."""
     for case in cases(trial):
         function, (first, *rest) = case.function, case.arrays
         sign = signature(trial.ways(function, **case.options)[0].algorithm)

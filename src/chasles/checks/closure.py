@@ -1,4 +1,4 @@
-"""Closed loops: they stay closed, and their forces do no work."""
+"""Checks of closed loops: they stay closed, and their forces do no work."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +15,7 @@ from chasles.model.model import Loop, Model
 
 
 def loops_close(trial: Trial) -> Iterator[Comparison]:
-    """A = d residual / dq, and A qd = rate, A qdd = bias keep the residual where it is.
+    """Check A = d residual / dq, and that A qd = rate and A qdd = bias keep the residual.
 
     Equations of velocities alone have no residual.
     """
@@ -37,12 +37,12 @@ def loops_close(trial: Trial) -> Iterator[Comparison]:
 
 
 def _fast(trial: Trial, qdd: np.ndarray) -> float:
-    """The size of accelerations, in rad/s^2 or lengths of the robot."""
+    """Return the size of accelerations, in rad/s^2 or lengths of the robot."""
     return float(np.max(np.abs(qdd * trial.units.rate), initial=trial.speed**2))
 
 
 def constrained_motion(trial: Trial) -> Iterator[Comparison]:
-    """M qdd + h = tau + A' multipliers and A qdd = bias, by every method, with a load."""
+    """Check M qdd + h = tau + A' multipliers and A qdd = bias for every method, with a load."""
     model, q, qd, rows = trial.closed, trial.q, trial.qd, trial.units.closing
     load = trial.load
     A, M, efforts = trial.run("loop_matrix", q), trial.M, trial.units.effort
@@ -72,17 +72,17 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _ways(model: Model) -> list[Method]:
-    """The methods of constrained dynamics that a mechanism can have.
+    """Return the methods of constrained dynamics that a mechanism can have.
 
     Not those that run only by name: inverse inertias mix units, and lose digits on robots that are
-    thousands of metres long.
+    thousands of meters long.
     """
     known = (way for way in CLOSED_LOOPS["constrained_dynamics"] if not way.by_name)
     return [way for way in known if not (way.needs and way.needs(model, {}))]
 
 
 def _near(margin: float, usual: float) -> Loss:
-    """Digits lost near a singular position, where equations are compiled: all, if too near."""
+    """Return the loss of digits near a singular configuration; infinite if too near."""
     margin = abs(float(margin))
     times = max(1.0, usual / margin) if margin >= POOR else np.inf
     return Loss(times, f"the loops are near a singular configuration (margin {margin:.0e})")
@@ -98,13 +98,11 @@ def _leading(model: Model) -> list[tuple[str, ...]]:
 
 
 POOR = 1e-5
-"""Margins below this are of positions near singular ones, where compiled equations lose digits."""
+"""Margin below which a configuration is nearly singular, so that compiled equations lose digits."""
 
 
 def freedoms(trial: Trial) -> Iterator[Comparison]:
-    """Velocities that keep loops closed, the mass matrix of the independent coordinates, actuator
-    forces.
-    """
+    """Check closing velocities, the independent mass matrix, and actuator forces."""
     model, q, qd, units = trial.closed, trial.q, trial.qd, trial.units
     step, rates, health = trial.ask(model, "closing_step", q, qd)
     near = _near(health[1], POOR)
@@ -133,7 +131,7 @@ def freedoms(trial: Trial) -> Iterator[Comparison]:
 
 
 def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
-    """With an actuator at every degree of freedom: the right work, by the smallest such forces."""
+    """Check actuator forces at every degree of freedom: right work, least norm."""
     model, name, units = trial.closed, "actuator_forces", trial.units
     everywhere = {"actuated": tuple(range(model.nv)), "weights": (1.0,) * model.nv}
     u, _ = trial.ask(model, name, trial.q, trial.qd, trial.qdd, **everywhere)
@@ -145,7 +143,7 @@ def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
 
 
 def health(trial: Trial) -> Iterator[Comparison]:
-    """Solvers report how far a state is from closed, and how close to a singular one.
+    """Check the closure error and the singularity margin that solvers report.
 
     The values are squares of the scaled residual and of the violations by velocities and
     accelerations, and the smallest pivot of K M^-1 K' relative to its diagonal.
@@ -180,7 +178,7 @@ def health(trial: Trial) -> Iterator[Comparison]:
 
 
 def errors_decay(trial: Trial) -> Iterator[Comparison]:
-    """With Baumgarte's terms, loops that are open close as a critically damped spring does.
+    """Check that with Baumgarte terms, open loops close like a critically damped spring.
 
     A qdd = bias - 2/T slip - 1/T^2 residual (Featherstone 2008, Eq 8.22), in the rows that count.
     """
@@ -202,16 +200,14 @@ def errors_decay(trial: Trial) -> Iterator[Comparison]:
 
 
 SOON = 0.1
-"""The time in which errors decay, in s."""
+"""Time constant of the decay of errors, in s."""
 
 PIVOTED = ("multipliers", "direct")
 """Methods whose margins are those of K M^-1 K'."""
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
-    """Return the smallest pivot of K M^-1 K' relative to its diagonal, from the last row on; 0 if
-    singular.
-    """
+    """Return the smallest pivot of K M^-1 K' relative to its diagonal; 0 if singular."""
     try:
         A = K @ np.linalg.solve(M, K.T)
         pivots = np.diag(np.linalg.cholesky(A[::-1, ::-1]))[::-1] ** 2
@@ -221,7 +217,7 @@ def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
 
 
 def loop_joints(trial: Trial) -> Iterator[Comparison]:
-    """Forces of loop joints act on the tree as A' multipliers, and by their joints' rates."""
+    """Check that forces of loop joints act on the tree as A' multipliers."""
     if not trial.model.loops or trial.model.driven:
         return
     model, q, qd, rng = trial.model, trial.q, trial.qd, np.random.default_rng(0)
@@ -260,7 +256,7 @@ def loop_joints(trial: Trial) -> Iterator[Comparison]:
 
 
 def _across(trial: Trial, loop: Loop) -> np.ndarray:
-    """The Jacobian of the velocity across a loop joint, in its successor frame, from link poses."""
+    """Return the Jacobian of the velocity across a loop joint, in its successor frame."""
     S, P = (
         trial.run("jacobian", trial.q, frame=frame, axes="world", at="world")
         for frame in (loop.successor, loop.predecessor)

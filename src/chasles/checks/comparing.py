@@ -1,8 +1,8 @@
 """Differences of two arrays, and the units that make their numbers comparable.
 
-As numbers, the torques of a hand a millimetre long are negligible compared with the forces of its
+As numbers, the torques of a hand of one millimeter are negligible compared with the forces of its
 slides, while those of a crane dominate: an error would be hidden, or hide all others. So lengths
-are measured in units of the robot's own, and each array is multiplied by factors that make its
+are measured relative to the robot's length, and each array is multiplied by factors that make its
 entries comparable.
 """
 
@@ -20,7 +20,7 @@ from chasles.model.spaces import freedom_units
 
 
 class Loss(NamedTuple):
-    """Digits that are lost whatever the method: how many times wider a tolerance is, and why."""
+    """Digits that any method loses: the factor by which a tolerance is wider, and the reason."""
 
     times: float = 1.0
     why: str = ""
@@ -32,10 +32,10 @@ NOTHING = Loss()
 class Comparison(NamedTuple):
     """Two arrays that should be equal: results of a function, by a method, computed in two ways.
 
-    `size` is the reference for differences if the largest expected entry is smaller (a force that
-    is zero has no size of its own). `loss` is the factor by which the tolerance of the check is
-    wider because the numbers themselves lose digits. Both arrays are multiplied by `units`, which
-    makes their entries comparable; `size` refers to these.
+    `size` is the reference for differences if the largest expected entry is smaller (a zero force
+    has no size). `loss` is the factor by which the tolerance of the check is wider because the
+    numbers themselves lose digits. Both arrays are multiplied by `units`, which makes their entries
+    comparable; `size` refers to these.
     """
 
     function: str
@@ -48,9 +48,7 @@ class Comparison(NamedTuple):
 
 
 def relative_error(compared: Comparison) -> float:
-    """Return the largest difference relative to the largest expected entry; infinite for unequal
-    shapes.
-    """
+    """Return the largest relative difference; infinite for unequal shapes."""
     a, b = (np.asarray(x, dtype=float) for x in (compared.found, compared.expected))
     if a.shape != b.shape:
         return np.inf
@@ -62,7 +60,7 @@ def relative_error(compared: Comparison) -> float:
 
 
 def first_difference(compared: Comparison, tolerance: float) -> str:
-    """The first entry that differs by more than the tolerance, in words; empty if none does."""
+    """Describe the first entry that differs by more than the tolerance; "" if none does."""
     a, b = (np.asarray(x, dtype=float) for x in (compared.found, compared.expected))
     if a.shape != b.shape:
         return f"shape {a.shape} instead of {b.shape}"
@@ -128,7 +126,7 @@ class Units:
         return factors
 
     def of(self, function: str, result: int = 0) -> Any:
-        """Factors of a result of a function; 1 where it is of one kind, or of kinds of its own."""
+        """Return the factors of a function's result; 1 if its entries are comparable."""
         kinds = OF.get(function, [""])
         kind = kinds[min(result, len(kinds) - 1)]
         return getattr(self, kind) if kind else 1.0
@@ -155,10 +153,10 @@ OF |= {function: [kind] for kind, functions in _FUNCTIONS.items() for function i
 
 
 def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
-    """By the largest distance that the robot's data have; 1 m where they have none.
+    """Return units by the largest distance in the robot's data; 1 m if there is none.
 
-    counted: factors of the equations of loops; small ones of those that are dropped, since others
-    imply them to some digits.
+    counted: factors of the loop equations; small for dropped equations, which others imply to some
+    digits.
     """
     length = max(_lengths(model), default=0.0) or 1.0
     units = [unit for i in model.movers for unit in model.bodies[i].joint.units]
@@ -168,7 +166,7 @@ def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
 
 
 def _lengths(model: Model) -> Iterator[float]:
-    """Distances of joints, frames and ends of loops, how far slides go, radii of gyration; in m."""
+    """Yield distances of joints, frames and loop ends, travels of slides, radii of gyration (m)."""
     for X in (
         *(body.joint.placement for body in model.bodies),
         *(frame.placement for frame in model.frames.values()),

@@ -16,7 +16,7 @@ ORACLES = {
     "inverse_dynamics": "newton-euler-vector",
     "bias_forces": "newton-euler-vector",
 }
-"""Methods that check those of their function that run, instead of the first of the table."""
+"""Reference methods of functions, instead of the first of the table."""
 
 
 def evaluate(
@@ -47,7 +47,7 @@ def run(
     f_ext: Mapping[WrenchKey, Any] | None = None,
     **options: Any,
 ) -> tuple[np.ndarray, ...]:
-    """The results of one algorithm at one state, as arrays; arguments as in `evaluate`."""
+    """Return the results of one algorithm at one state, as arrays; arguments as in `evaluate`."""
     sign = signature(algorithm, max(len(arrays) - 1, 1))
     given = zip(sign.inputs, arrays, strict=False)
     flat = {name: np.asarray(array, dtype=float).tolist() for name, array in given}

@@ -23,7 +23,7 @@ class Moving(NamedTuple):
 
 
 def links(trial: Trial) -> list[Moving]:
-    """Every moving link by itself, from its pose and velocity alone."""
+    """Return every moving link, computed from its pose and velocity."""
     found = []
     for link in trial.model.source.links:
         body = trial.model.frames[link.name].body
@@ -43,7 +43,7 @@ def links(trial: Trial) -> list[Moving]:
 
 
 def sums_over_links(trial: Trial) -> Iterator[Comparison]:
-    """Center of mass, momentum and energy are sums over links."""
+    """Check that center of mass, momentum and energy are sums over links."""
     if not trial.model.bodies:
         return
     q, qd, units, each = trial.q, trial.qd, trial.units, links(trial)
@@ -88,7 +88,7 @@ def sums_over_links(trial: Trial) -> Iterator[Comparison]:
 
 
 def stored(trial: Trial) -> float:
-    """The energy of springs: half of stiffness times the square of what they are stretched by."""
+    """Return the energy of springs: half the stiffness times the squared deflection."""
     model, V = trial.model, 0.0
     q = model.positions(trial.q.tolist())
     for i, body in enumerate(model.bodies):
@@ -105,7 +105,7 @@ def stored(trial: Trial) -> float:
 
 
 def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
-    """A point of a body in the world."""
+    """Return a point of a body in the world."""
     if i == WORLD:
         return np.array(list(point), dtype=float)
     body = trial.model.bodies[i]
@@ -116,7 +116,7 @@ def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
 
 
 def lifted_moment(trial: Trial) -> np.ndarray:
-    """The first moment of the masses whose weight is compensated, if no actuator does it."""
+    """Return the first moment of the masses whose weight is compensated, if no actuator does it."""
     total = np.zeros(3)
     if any(joint.lifted for joint in trial.model.source.joints):
         return total
@@ -144,7 +144,7 @@ def lift(trial: Trial) -> np.ndarray:
 
 
 def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
-    """A joint transmits the rate of momentum of all that it carries, less weight and load."""
+    """Check that a joint transmits the carried rate of momentum minus weight and load."""
     if not trial.model.bodies:
         return
     model, g = trial.model, np.array(list(trial.model.gravity_vector))
@@ -175,7 +175,7 @@ def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
 
 
 def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
-    """A wrench about the world's origin as reactions are: at joint i, along its link's axes."""
+    """Return a wrench about the world's origin at joint i, along its link's axes."""
     body = trial.model.bodies[i]
     T = trial.run("forward_kinematics", trial.q, frame=body.name)
     R, p = T[:3, :3], T[:3, 3] + T[:3, :3] @ np.array(list(body.data.child_pose.r))
@@ -183,7 +183,7 @@ def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
 
 
 def power_balance(trial: Trial) -> Iterator[Comparison]:
-    """Without damping, joint forces do the rate of the energy; loops pass work on to others."""
+    """Check that, without damping, the power of joint forces is the rate of energy."""
     model, q, qd, qdd = trial.model, trial.q, trial.qd, trial.qdd
     rate = trial.rate(
         lambda at: at.run("kinetic_energy", at.q, at.qd) + at.run("potential_energy", at.q)
@@ -201,7 +201,7 @@ def power_balance(trial: Trial) -> Iterator[Comparison]:
 
 
 def terms_of_motion(trial: Trial) -> Iterator[Comparison]:
-    """tau = M qdd + h - J'F, h = C qd + g; forward dynamics gives qdd back."""
+    """Check tau = M qdd + h - J'F, h = C qd + g, and that forward dynamics returns qdd."""
     q, qd, qdd, M = trial.q, trial.qd, trial.qdd, trial.M
     h = trial.run("bias_forces", q, qd)
     yield trial.forces("bias_forces", "M qdd + h", M @ qdd + h, trial.tau)
@@ -237,7 +237,7 @@ def terms_of_motion(trial: Trial) -> Iterator[Comparison]:
 
 
 def dissipation(trial: Trial) -> Iterator[Comparison]:
-    """Damping and friction add d qd + f sign(qd) to the joint forces, and nothing else."""
+    """Check that damping and friction add exactly d qd + f sign(qd) to the joint forces."""
     model, q, qd = trial.model, trial.q, trial.qd
     own = model.velocities(qd.tolist(), 1)
     lost = {
@@ -253,7 +253,7 @@ def dissipation(trial: Trial) -> Iterator[Comparison]:
 
 
 def _efforts(model: Model, parts: dict[int, Vector]) -> np.ndarray:
-    """Joint forces (nv) of forces by body."""
+    """Return joint forces (nv) from forces by body."""
     found = np.zeros(model.nv)
     for i, part in model.efforts(parts).items():
         found[model.velocity_slices[i]] = list(part)
@@ -261,7 +261,7 @@ def _efforts(model: Model, parts: dict[int, Vector]) -> np.ndarray:
 
 
 def factors(trial: Trial) -> Iterator[Comparison]:
-    """Factors of the mass matrix multiply to it; a frame's inverse inertia is J M^-1 J'."""
+    """Check factors of the mass matrix, and that a frame's inverse inertia is J M^-1 J'."""
     M, inertia, lost = trial.M, trial.units.inertia, trial.inverting
     if trial.has("ltdl_factors"):
         L, D = trial.run("ltdl_factors", trial.q)
@@ -286,7 +286,7 @@ def factors(trial: Trial) -> Iterator[Comparison]:
 
 
 def inertia_parameters(trial: Trial) -> Iterator[Comparison]:
-    """Joint forces are the regressor times the links' parameters, and what rotors need."""
+    """Check that joint forces are the regressor times link parameters, plus rotor forces."""
     model = trial.model
     numbers: list[Any] = []
     for i in model.in_file_order:

@@ -11,7 +11,7 @@ from chasles.checks.trial import Trial, slope_at
 
 
 def poses_move(trial: Trial) -> Iterator[Comparison]:
-    """Poses are rigid, and their rates are what frame_velocity says."""
+    """Check that poses are rigid, and that their rates agree with frame_velocity."""
     for frame in trial.frames:
         T = trial.run("forward_kinematics", trial.q, frame=frame)
         R = T[:3, :3]
@@ -25,7 +25,7 @@ def poses_move(trial: Trial) -> Iterator[Comparison]:
 
 
 def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
-    """Accelerations are rates of velocities, and jerk of accelerations, at points of the frame."""
+    """Check that accelerations are rates of velocities, and jerks of accelerations."""
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     for frame in trial.frames:
         for view in ({"at": "frame"}, {"at": trial.views[-1]["at"]}):
@@ -43,7 +43,7 @@ def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
 
 
 def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
-    """J qd is the velocity in every view; kinds of acceleration differ as they should."""
+    """Check that J qd is the velocity in every view, and relations of acceleration kinds."""
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     g = np.array(list(trial.model.gravity_vector))
     for where in trial.places:
@@ -63,7 +63,7 @@ def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
 
 
 def views_of_velocity(trial: Trial) -> Iterator[Comparison]:
-    """Every view of a velocity is the plain one, moved to its point and turned to its axes."""
+    """Check that every view of a velocity is the plain one, shifted and rotated."""
     for frame in trial.frames:
         T = trial.run("forward_kinematics", trial.q, frame=frame)
         R, p = T[:3, :3], T[:3, 3]
@@ -80,7 +80,7 @@ def views_of_velocity(trial: Trial) -> Iterator[Comparison]:
 
 
 def jacobians_change(trial: Trial) -> Iterator[Comparison]:
-    """jacobian_rate has the rates of the Jacobian's numbers, of first and second order."""
+    """Check that jacobian_rate returns the first and second time derivatives of J."""
     if trial.model.driven:
         return
     q, qd, qdd = trial.q, trial.qd, trial.qdd
@@ -96,7 +96,7 @@ def jacobians_change(trial: Trial) -> Iterator[Comparison]:
 
 
 def recoil_keeps_momentum(trial: Trial) -> Iterator[Comparison]:
-    """On a base that floats, generalized_jacobian is that of motions without momentum."""
+    """Check that generalized_jacobian describes motions without momentum (floating base)."""
     q, qd, units = trial.q, trial.qd.copy(), trial.units
     if trial.model.floating:
         base = trial.model.velocity_slices[0]
@@ -113,7 +113,7 @@ def recoil_keeps_momentum(trial: Trial) -> Iterator[Comparison]:
 
 
 def steps_add_up(trial: Trial) -> Iterator[Comparison]:
-    """difference undoes integrate; half a step twice is a step; no step stays."""
+    """Check that difference inverts integrate, half steps add up, and a zero step stays."""
     q, v = trial.q, 0.7 * trial.direction
     moved = trial.run("integrate", q, v)
     found, units = trial.run("difference", q, moved), trial.units.rate
@@ -128,7 +128,7 @@ def steps_add_up(trial: Trial) -> Iterator[Comparison]:
 
 
 def gradients(trial: Trial) -> Iterator[Comparison]:
-    """Gravity and springs are the gradient of potential energy, and C + C' the rate of M."""
+    """Check that gravity and springs are the gradient of energy, and C + C' the rate of M."""
     q, d = trial.q, trial.direction
     climbed = trial.slope(lambda x: trial.run("potential_energy", x))
     if not trial.model.driven:
@@ -142,7 +142,7 @@ def gradients(trial: Trial) -> Iterator[Comparison]:
 
 
 def sensitivities(trial: Trial) -> Iterator[Comparison]:
-    """D0, V0, P0 of each method are the slopes of inverse dynamics, with a load and damping."""
+    """Check D0, V0, P0 of each method against slopes of inverse dynamics."""
     name, state = "inverse_dynamics_sensitivities", (trial.q, trial.qd, trial.qdd)
     expected = _slopes(trial, "inverse_dynamics", state)
     for way in trial.ways(name):
@@ -152,7 +152,7 @@ def sensitivities(trial: Trial) -> Iterator[Comparison]:
 
 
 def inverse_recursion(trial: Trial) -> Iterator[Comparison]:
-    """The recursion for derivatives of inverse dynamics, with a load and damping."""
+    """Check the recursion for derivatives of inverse dynamics, with a load and damping."""
     name, state = "inverse_dynamics", (trial.q, trial.qd, trial.qdd)
     expected = _slopes(trial, name, state)
     found = trial.derivatives(name, *state, f_ext=trial.load)
@@ -163,13 +163,13 @@ def inverse_recursion(trial: Trial) -> Iterator[Comparison]:
 def _along(
     trial: Trial, function: str, method: str, block: np.ndarray, slope: np.ndarray
 ) -> Comparison:
-    """Derivatives of joint forces along the direction."""
+    """Compare derivatives of joint forces along the direction."""
     along, size, units = block @ trial.direction, trial.force * trial.speed, trial.units.effort
     return Comparison(function, method, along, slope, size, units=units)
 
 
 def forward_recursion(trial: Trial) -> Iterator[Comparison]:
-    """The recursion for derivatives of forward dynamics, and linearize, compared as forces."""
+    """Check the recursion for derivatives of forward dynamics, and linearize, as forces."""
     if trial.model.idle:
         return
     q, qd, d, n, load = trial.q, trial.qd, trial.direction, trial.model.nv, trial.load
@@ -197,7 +197,7 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """Rate at which a neighboring motion with the same velocity moves away, by differences."""
+    """Return the rate at which a neighboring motion of equal velocity departs."""
     q, qd, d = trial.q, trial.qd, trial.direction
 
     def apart(s: float, e: float) -> np.ndarray:
@@ -215,7 +215,7 @@ def _slopes(
     push: np.ndarray | None = None,
     **options: Any,
 ) -> list[np.ndarray]:
-    """Slopes of a function of q and two more arrays along the direction; push: in the last."""
+    """Return slopes of a function of three arrays along the direction; push: for the last."""
     q, x, y = state
     d, model = trial.direction, trial.whole
 

@@ -21,14 +21,14 @@ STEP = 1e-3
 """Step of differences, in rad, robot lengths and s; slopes lose about 1e-11."""
 
 CLOSED = 1e-13
-"""Loops closed to this (rad, lengths of the robot) count as closed."""
+"""Closure error (rad, or relative to the robot's length) below which loops count as closed."""
 
 TRIES = 60
 """Number of positions tried as a start for closing loops, ever nearer to the neutral one."""
 
 
 class Raised(Exception):
-    """A function that gave no result: its name, its method, and what it said instead."""
+    """A function that raised an error: its name, its method, and the error."""
 
     def __init__(self, function: str, method: str, error: Exception) -> None:
         super().__init__(f"{type(error).__name__}: {said(error)}")
@@ -47,11 +47,11 @@ def raising(function: str, method: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Trial:
-    """A robot and one state of it; t in s, q, qd, qdd as everywhere.
+    """A robot and one of its states: t (s), q, qd and qdd.
 
-    Loops are closed at q, and stay so by qd and qdd. `whole` is the mechanism with its damping,
-    `model` that without, both at time t. Tests of slopes go along `direction` (nv). `wrench` loads
-    the last frame. Lengths are about as large as the robot is (`units`).
+    Loops are closed at q, and qd and qdd keep them closed. `whole` is the mechanism with damping,
+    `model` without, both at time t. Slopes are tested along `direction` (nv). `wrench` loads the
+    last frame. Lengths are about as large as the robot is (`units`).
     """
 
     robot: Robot
@@ -70,7 +70,7 @@ class Trial:
         return self.on(self.robot.frames[-1])
 
     def on(self, frame: str) -> dict[Any, np.ndarray]:
-        """The wrench along the world's axes at a frame's origin, as `f_ext`."""
+        """Return the wrench along the world's axes at a frame's origin, as `f_ext`."""
         return {WrenchKey(frame): self.wrench}
 
     @cached_property
@@ -87,7 +87,7 @@ class Trial:
 
     @cached_property
     def misfit(self) -> Loss:
-        """Digits to which equations of loops agree, where some are dropped."""
+        """Loss of digits by dropped loop equations that the others imply only approximately."""
         off = sum(misfit for _, misfit in self.robot.mechanism.loops.misfits)
         return (
             Loss(1.0 + off / 1e-12, f"the loops are closed to within {off:.0e}") if off else NOTHING
@@ -102,17 +102,17 @@ class Trial:
     # Asking -----------------------------------------------------------------------------------
 
     def run(self, function: str, *arrays: Any, **options: Any) -> Any:
-        """A function without damping: its result, or a tuple of several."""
+        """Return a function without damping: its result, or a tuple of several."""
         return self.ask(self.model, function, *arrays, **options)
 
     def ask(self, model: Model, function: str, *arrays: Any, **options: Any) -> Any:
-        """A function of a mechanism; what it raises says which function it was."""
+        """Evaluate a function of a mechanism; errors name the function."""
         with raising(function, options.get("method", "")):
             found = evaluate(model, function, arrays, **options)
         return found[0] if len(found) == 1 else found
 
     def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        """Derivatives of a function with damping by each array, by its own recursion."""
+        """Return derivatives of a function with damping by each array, by its recursion."""
         with raising(function, "recursion"):
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 
@@ -135,7 +135,7 @@ class Trial:
 
     @property
     def nonholonomic(self) -> bool:
-        """Return True if there are positions that no step leads to, on a body that moves."""
+        """True if steps cannot reach all positions on a moving body."""
         return any(not b.joint.holonomic and b.parent != WORLD for b in self.model.bodies)
 
     # Where frames are seen from -----------------------------------------------------------------
@@ -217,28 +217,28 @@ class Trial:
     # Slopes -----------------------------------------------------------------------------------
 
     def moved(self, s: float) -> "Trial":
-        """The same motion s seconds later: right to the third power of s."""
+        """Return the same motion s seconds later, accurate to second order."""
         step = s * self.qd + s * s / 2.0 * self.qdd
         q = self.run("integrate", self.q, step)
         return replace(self, t=self.t + s, q=q, qd=self.qd + s * self.qdd)
 
     def rate(self, value: Callable[["Trial"], Any]) -> np.ndarray:
-        """The time derivative of a value along the motion, by extrapolated differences."""
+        """Return the time derivative of a value along the motion, by extrapolated differences."""
         return slope_at(lambda s: value(self.moved(s)))
 
     def rate_of(self, function: str, *arrays: str, **options: Any) -> np.ndarray:
-        """The time derivative of a function of "q", "qd", "qdd" along the motion."""
+        """Return the time derivative of a function of "q", "qd", "qdd" along the motion."""
         return self.rate(
             lambda at: at.run(function, *(getattr(at, name) for name in arrays), **options)
         )
 
     def slope(self, value: Callable[[np.ndarray], Any]) -> np.ndarray:
-        """The derivative of value(q) along the direction, at constant time."""
+        """Return the derivative of value(q) along the direction, at constant time."""
         return slope_at(lambda s: value(self.run("integrate", self.q, s * self.direction)))
 
 
 def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
-    """Inertia of each link and all it carries, seen as one body, relative to its own."""
+    """Yield the carried inertia of each link, as one body, relative to the link's own."""
     values, carried = model.positions(q.tolist()), {i: I for i, _, _, I in model.outward()}
     for i, p, joint, I in model.inward():
         if p != WORLD:
@@ -253,7 +253,7 @@ def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
 
 
 def _matrix(inertia: RigidInertia) -> np.ndarray:
-    """The inertia of a body as a matrix (6, 6) from twists to momenta."""
+    """Return the inertia of a body as a matrix (6, 6) from twists to momenta."""
     m, (x, y, z) = float(inertia.m), map(float, inertia.h)
     h = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     I = np.array(inertia.I.matrix().rows, dtype=float)
@@ -265,7 +265,7 @@ ARM = 12
 
 
 def slope_at(value: Callable[[float], Any]) -> np.ndarray:
-    """The derivative of a value of one number at 0, by extrapolated central differences."""
+    """Return the derivative of a value of one number at 0, by extrapolated central differences."""
 
     def central(h: float) -> np.ndarray:
         return (np.asarray(value(h)) - np.asarray(value(-h))) / (2.0 * h)
@@ -277,7 +277,7 @@ def slope_at(value: Callable[[float], Any]) -> np.ndarray:
 
 
 def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
-    """A random state; of a robot with loops, one in which they are closed and stay so."""
+    """Return a random state; of a robot with loops, one in which they are closed and stay so."""
     rng = np.random.default_rng(seed)
     source = robot.model
     t = float(np.random.default_rng((seed, 1)).uniform(0.1, 1.0))
@@ -299,7 +299,7 @@ def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
 
 
 def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarray:
-    """A random position between limits; angles within a turn, slides by the robot's length."""
+    """Return a random position between limits, within a turn or the robot's length."""
     q = robot.random(rng)
     for i, where in robot.model.position_slices.items():
         joint, limits = robot.model.bodies[i].joint, robot.model.bodies[i].data.limits
@@ -314,14 +314,14 @@ def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarr
 
 
 def _least(units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray:
-    """The least x with A x = b, in units of the robot; singular values below `cut` are zero."""
+    """Return the least x with A x = b, in robot units; singular values below `cut` are zero."""
     rows = units.closing
     scaled = rows[:, None] * A * units.effort
     return units.effort * (np.linalg.pinv(scaled, rcond=cut) @ (rows * b))
 
 
 def _scale(model: Model, frame: str) -> np.ndarray:
-    """Moments (N m) and forces (N) that accelerate the body of a frame about as its weight does."""
+    """Return moments (N m) and forces (N) comparable to the weight of a frame's body."""
     body = model.frames[frame].body
     if body == WORLD or float(model.bodies[body].inertia.m) <= 0.0:
         return np.ones(6)
@@ -331,7 +331,7 @@ def _scale(model: Model, frame: str) -> np.ndarray:
 
 
 def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
-    """A position that closes the loops: Gauss's and Newton's method from random starts."""
+    """Return a position that closes the loops, by Gauss-Newton steps from random starts."""
     neutral = [x for i in model.movers for x in model.bodies[i].joint.neutral()]
     for attempt in range(TRIES):
         reach = np.pi * (1.0 - attempt / TRIES)
@@ -344,13 +344,13 @@ def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
             step *= min(1.0, 0.5 / max(float(np.max(np.abs(step * units.rate))), 1e-300))
             q = evaluate(model, "integrate", (q, step))[0]
             if np.max(np.abs(units.closing * residual)) <= CLOSED:
-                return q  # with one step more, which squares what is left
+                return q  # with one more step, which squares the error
     problem = f"no configuration that closes the loops was found in {TRIES} attempts"
     remedy = "inspect the mechanism with robot.mobility()"
     raise InputError("E-VERIFY-001", problem, remedy, part=f"verify: robot {model.name!r}")
 
 
 def arguments(function: str, method: Method, given: Mapping[str, Any], order: int = 1) -> list[Any]:
-    """The arrays of a function, by the names that its algorithm gives them."""
+    """Return the arrays of a function, by the names that its algorithm gives them."""
     names = signature(method.algorithm, order).inputs
     return [given[name] for name in names if name != "f_ext"]

@@ -53,7 +53,7 @@ class Check:
     loops: bool = False
 
     def suits(self, at: Trial) -> bool:
-        """Return True if the robot has what is to be checked."""
+        """Return True if the check applies to the robot."""
         closed = not self.loops or len(at.units.closing) > 0
         return closed and (not self.needs or at.has(self.needs))
 
@@ -183,7 +183,7 @@ def _rank(result: Result) -> tuple[bool, float]:
 
 
 def _worst(results: Iterable[Result], key: Callable[[Result], Any]) -> dict[Any, Result]:
-    """The worst of the results with each key."""
+    """Return the worst of the results with each key."""
     found: dict[Any, Result] = {}
     for result in results:
         other = found.get(key(result))

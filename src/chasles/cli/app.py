@@ -1,4 +1,4 @@
-"""The `chasles` command: its subcommands, and how the whole of it behaves in a shell."""
+"""The `chasles` command: its subcommands and its behavior in a shell."""
 
 import _thread
 import io
@@ -105,7 +105,7 @@ for _command in COMMANDS:
 
 
 def main() -> None:
-    """The entry point of the `chasles` command."""
+    """Run the `chasles` command."""
     sys.unraisablehook = _raised_again
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -1,4 +1,4 @@
-"""Functions as commands: an answer for people or programs, errors in one line, files they write."""
+"""Functions as commands: answers for people or programs, one-line errors, and output files."""
 
 import csv
 import errno
@@ -49,7 +49,7 @@ class Answer:
 
 
 def write(console: Console, *lines: str, whole: bool = False, **look: Any) -> None:
-    """Print lines without wrapping, so that a path can be copied; whole: however long they are."""
+    """Print lines without wrapping, so that a path can be copied; whole: without shortening."""
     for line in lines:
         text = Text(shown(line, sys.maxsize)) if whole else line
         console.print(text, markup=False, soft_wrap=True, **look)
@@ -62,7 +62,7 @@ def write_saved(console: Console, files: Mapping[str, Path]) -> None:
 
 
 def said(*lines: str, whole: bool = False) -> Callable[[Console], None]:
-    """A function that shows lines without wrapping; whole: however long they are."""
+    """Return a function that prints lines without wrapping; whole: without shortening."""
     return lambda console: write(console, *lines, whole=whole)
 
 
@@ -105,7 +105,7 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
 
 
 def _complete(name: str, default: Any, hint: Any) -> None:
-    """Name a flag without its opposite, and show no default that is empty."""
+    """Name a flag without its negation, and hide empty defaults."""
     for info in getattr(hint, "__metadata__", ()):
         if get_args(hint)[0] is bool and info.default is ...:  # where Typer keeps a first name
             info.default = f"--{name.replace('_', '-')}"
@@ -114,7 +114,7 @@ def _complete(name: str, default: Any, hint: Any) -> None:
 
 
 def deliver(answer: Answer, as_json: bool) -> None:
-    """Print an answer, and exit as it says."""
+    """Print an answer, and exit with its status."""
     if as_json:
         print(json.dumps(plain(answer.data), indent=1, allow_nan=False))
     else:
@@ -229,7 +229,7 @@ def hang_up() -> None:
 
 
 def table(words: Iterable[str], numbers: Iterable[str] = ()) -> Table:
-    """An empty table: columns of words, then columns of numbers, which are never broken."""
+    """Return an empty table: columns of words, then columns of numbers without line breaks."""
     made = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
     for column in words:
         made.add_column(column, overflow="fold")
@@ -239,7 +239,7 @@ def table(words: Iterable[str], numbers: Iterable[str] = ()) -> Table:
 
 
 def vector(entries: Iterable[float]) -> str:
-    """Numbers in parentheses, four digits each."""
+    """Return numbers in parentheses, with four digits each."""
     return f"({', '.join(f'{x + 0.0:.4g}' for x in entries)})"
 
 
@@ -265,12 +265,12 @@ def steps(count: int) -> Iterator[Callable[[str], None]]:
 # Files of numbers ------------------------------------------------------------------------------
 
 Add = Callable[[np.ndarray], None]
-"""Adds rows to a table."""
+"""Function that adds rows to a table."""
 
 
 @contextmanager
 def csv_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
-    """A header and a line for each row, every number with all its digits."""
+    """Write a header and one line per row, with all digits of every number."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream, lineterminator="\n").writerow(names)
 
@@ -282,7 +282,7 @@ def csv_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
 
 @contextmanager
 def parquet_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
-    """A column of doubles for each name; a row group for each addition."""
+    """Write one column of doubles per name, and one row group per addition."""
     import pyarrow as arrow
     from pyarrow import parquet
 
@@ -300,7 +300,7 @@ TABLES = {".csv": csv_table, ".parquet": parquet_table}
 
 
 def check_new_table(path: Path, *, overwrite: bool) -> None:
-    """Raise at once if a table cannot be written."""
+    """Raise an error at once if a table cannot be written."""
     check_folder(path)
     if path.suffix.lower() not in TABLES:
         problem = "unknown table format"
@@ -324,7 +324,7 @@ def check_new_table(path: Path, *, overwrite: bool) -> None:
 
 
 def check_new_picture(path: Path, *, overwrite: bool) -> None:
-    """Raise at once if a plot cannot be written."""
+    """Raise an error at once if a plot cannot be written."""
     check_folder(path)
     check_picture(path)
     check_target(path, overwrite=overwrite)
@@ -338,6 +338,6 @@ def picture(figure: Any, suffix: str) -> bytes:
 
 
 def write_picture(figure: Any, path: Path, *, overwrite: bool) -> None:
-    """Write a figure of matplotlib, all of it or nothing."""
+    """Write a matplotlib figure atomically."""
     with whole(path, overwrite=overwrite) as part:
         part.write_bytes(picture(figure, path.suffix))

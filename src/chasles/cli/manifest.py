@@ -1,7 +1,7 @@
 """The manifest of a simulation's folder, run.json: its identity, and the files that it wrote.
 
 A file is listed with the SHA-256 of its bytes before it is written, so that a run that is killed at
-any moment can prove which files are its own. Other files are never replaced or removed.
+any moment can identify its own files. Other files are never replaced or removed.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ PRODUCTS = (SCENARIO, MOTION, MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT)
 PART = re.compile(r"part-(\d{6,})-([0-9a-f]{16})\.npz")
 FORMAT = "chasles-run-2"
 MOST_BYTES = 2**24
-"""Bytes of a manifest that are read: those of some hundred thousand parts."""
+"""Largest manifest (bytes) that is read: some hundred thousand parts."""
 
 
 class Manifest:
-    """The files of a folder by name, and the digests of what was written to each; facts: the rest.
+    """The files of a folder by name, with digests of their contents; facts: other values.
 
     While it is locked, no other process writes to the folder.
     """
@@ -99,7 +99,7 @@ class Manifest:
             return False
 
     def check_own(self, names: Iterable[str]) -> None:
-        """Refuse to go on where a file would be replaced that is not the simulation's own."""
+        """Raise an error if a file would be replaced that the simulation did not write."""
         for name in names:
             path = self.folder / name
             if os.path.lexists(path) and not self.is_own(name):
@@ -110,7 +110,7 @@ class Manifest:
                 raise ExistingFileError("E-CLI-062", problem, remedy, file=path)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file, all of it or nothing, after listing it."""
+        """List a file in the manifest, then write it atomically."""
         self.check_own([name])
         digest = hashlib.sha256(data).hexdigest()
         if digest not in self.files.setdefault(name, []):
@@ -120,7 +120,7 @@ class Manifest:
             part.write_bytes(data)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files of the simulation's own, which may be gone already, then their entries."""
+        """Remove files of the simulation, which may be missing already, then their entries."""
         removed = list(names)
         for name in removed:
             if self.is_own(name):

@@ -1,6 +1,6 @@
 """The work of `chasles motion`: kinematics and inverse dynamics along a motion, in chunks.
 
-The ancestor is the program of Legnani et al. (1996), part II, figs. 4 and 6.
+It follows the program of Legnani et al. (1996), part II, figs. 4 and 6.
 """
 
 import itertools
@@ -78,7 +78,7 @@ class Task:
 
     @property
     def inputs(self) -> list[str]:
-        """Files that are read."""
+        """Input files."""
         files = [self.motion] if self.forces is None else [self.motion, self.forces]
         return [*inputs(self.robot.model.source), *map(str, files)]
 
@@ -110,7 +110,7 @@ class States:
 
 
 def columns(robot: Robot, frames: Iterable[str], *, timed: bool) -> list[str]:
-    """The names of the table's columns."""
+    """Return the names of the table's columns."""
     names = ["t" if timed else "instant"]
     for frame in frames:
         names += [f"{frame}.{entry}" for entry in (*POSE, *VELOCITY, *ACCELERATION)]
@@ -128,10 +128,10 @@ def columns(robot: Robot, frames: Iterable[str], *, timed: bool) -> list[str]:
 class Summary:
     """A summary of a motion of any length.
 
-    peak, rms: of every joint force. speed, acceleration: the largest of one frame's point.
-    work: of the joint forces and of the external ones, by the trapezoidal rule; None without times.
-    energy: kinetic and potential at the first instant and at the last. samples: time, positions,
-    joint forces and the frame's speed, at so few instants that they can be drawn.
+    peak, rms: of every joint force. speed, acceleration: the largest of one frame's point. work: of
+    the joint forces and of the external ones, by the trapezoidal rule; None without times. energy:
+    kinetic and potential at the first instant and at the last. samples: time, positions, joint
+    forces and the frame's speed, at few enough instants to draw.
     """
 
     instants: int = 0
@@ -152,7 +152,7 @@ class Summary:
         return np.sqrt(self.squares / max(1, self.instants))
 
     def add(self, states: States, frame: int = 0) -> None:
-        """Take in the next instants; frame: the place of the frame among those of the states."""
+        """Add the next instants; frame: index of the summarized frame."""
         t, n = states.motion.t, len(states.tau)
         total = states.kinetic + states.potential
         if self.instants == 0:
@@ -220,7 +220,7 @@ def run(
 
 
 def _check_closed(task: Task, motion: Motion) -> None:
-    """A robot with loops moves with them closed."""
+    """Raise an error if the loops of a robot are open along a motion."""
     if not task.robot.model.constraints:
         return
     size = np.abs(task.robot.loop_residual(motion.q)).max(axis=-1, initial=0.0)
@@ -235,7 +235,7 @@ def _check_closed(task: Task, motion: Motion) -> None:
 
 
 def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
-    """The results along the motion, some instants at a time."""
+    """Yield the results along the motion, some instants at a time."""
     robot, file = task.robot, str(task.motion)
     motion = read(task.motion, robot.model, step=task.step, chunk=chunk)
     if task.differentiate:
@@ -288,7 +288,7 @@ class _Loads:
         self.rows = itertools.repeat(ahead[0]) if self.count == 1 else itertools.chain(ahead, rows)
 
     def take(self, motion: Motion) -> dict[str, Wrench] | None:
-        """The wrenches of the next instants, as `f_ext`: couple, then force."""
+        """Return the wrenches of the next instants as `f_ext`: couple, then force."""
         if not self.count:
             return None
         taken = np.array(list(itertools.islice(self.rows, len(motion.q))))
@@ -300,7 +300,7 @@ class _Loads:
         return {self.frame: Wrench(np.roll(taken, 3, axis=-1), axes="frame", at="frame")}
 
     def check_end(self) -> None:
-        """A force for each instant is used up with the motion."""
+        """Raise an error if forces are left after the last instant."""
         if self.count > 1 and next(self.rows, None) is not None:
             raise self._unequal(
                 "E-CLI-026", "the file has more rows of forces than the motion has instants"
@@ -354,7 +354,7 @@ def _times(file: str, block: Motion) -> np.ndarray:
 def _rates(
     t: np.ndarray, x: np.ndarray, difference: Callable[[np.ndarray, np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """The derivative of the parabola through each instant and its neighbors."""
+    """Return the derivative of the parabola through each instant and its neighbors."""
     h = np.diff(t)[:, None]
     d = difference(x[:-1], x[1:]) / h
     share = h[:-1] / (h[:-1] + h[1:])
@@ -365,7 +365,7 @@ def _rates(
 
 
 def _joined(parts: list[Motion]) -> Motion:
-    """Consecutive motions as one."""
+    """Join consecutive motions."""
     known = [name for name in ARRAYS if getattr(parts[0], name) is not None]
     arrays: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in known

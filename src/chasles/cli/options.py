@@ -39,12 +39,12 @@ class Asked:
     how: Loading
 
     def robot(self) -> Robot:
-        """The robot, loaded as requested."""
+        """Load the robot with the requested options."""
         return find(self.target, self.how)
 
     @property
     def file(self) -> Path | None:
-        """File that it is read from; None for a built-in robot."""
+        """File of the robot; None for a built-in robot."""
         return located(self.target)
 
 
@@ -62,7 +62,7 @@ def located(target: str) -> Path | None:
 
 
 def _built(target: str, how: Loading) -> Robot:
-    """A built-in robot, as the options ask for it."""
+    """Return a built-in robot with the requested options."""
     name, _, arguments = target.partition(":")
     needed, given = needs(name), arguments.split(",") if arguments else []
     counts = all(re.fullmatch("[0-9]{1,4}", word) for word in given)
@@ -83,7 +83,7 @@ def _built(target: str, how: Loading) -> Robot:
 
 
 def needs(name: str) -> list[str]:
-    """The numbers that a built-in robot needs, in capitals."""
+    """Return the names of the numbers that a built-in robot needs, in capitals."""
     words = inspect.signature(robots.ROBOTS[name]).parameters.values()
     return [word.name.upper() for word in words if word.default is inspect.Parameter.empty]
 
@@ -113,7 +113,7 @@ def option(help: str, *names: str, **more: Any) -> Any:
 
 
 def repeatable(help: str, *names: str, **more: Any) -> Any:
-    """An option that may be given several times, or not at all."""
+    """Return an option that may occur any number of times."""
     return option(help, *names, default_factory=list, **more)
 
 
@@ -150,7 +150,7 @@ Overwrite = Annotated[bool, option("Overwrite existing files.")]
 
 
 def method_option(help: str, **more: Any) -> Any:
-    """The option that names a method of any function."""
+    """Return the option that names a method of any function."""
     known = among(method.name for row in FUNCTIONS.values() for method in row)
     return option(help, "--method", "-m", autocompletion=known, **more)
 
@@ -164,7 +164,7 @@ def asked(
     strict: Strict = False,
     trust: Trust = False,
 ) -> Asked:
-    """The robot that these name; every command about a robot takes them."""
+    """Return the robot of the common options, which all robot commands share."""
     how = Loading(floating, not no_mimic, not no_snap, strict, given(argument), trust)
     return Asked(target, how)
 
@@ -181,7 +181,7 @@ def given(words: Sequence[str]) -> dict[str, str]:
 
 
 def listed(words: list[str]) -> list[str]:
-    """Names with commas between them, or in several options."""
+    """Return names separated by commas, or from several options."""
     return [name.strip() for word in words for name in word.split(",") if name.strip()]
 
 

@@ -5,8 +5,8 @@
     part-000001-DIGEST.npz      states, and where they stopped; DIGEST is of the file's bytes
     motion.npz                  all states: the parts are gone then
 
-A file is whole or not there: it is written under another name, brought to the disk, and renamed. A
-run that is killed at any moment goes on from its last part. `manifest` says which files are whose.
+Files are written atomically: under another name, flushed to disk, and renamed. A run that is killed
+at any moment continues from its last part. `manifest` records the files of each run.
 """
 
 import hashlib
@@ -72,7 +72,7 @@ class Recording:
             self._write_scenario()
 
     def _check_new(self, overwrite: bool, inputs: Iterable[str]) -> None:
-        """Refuse to begin where something would be lost."""
+        """Raise an error if starting would overwrite other data."""
         if self._manifest.load() and not overwrite:
             problem = "the folder already contains a simulation"
             remedy = (
@@ -142,7 +142,7 @@ class Recording:
                 raise ModelError("E-CLI-034", problem, remedy, file=self.folder)
 
     def _found(self) -> list[Path]:
-        """All parts of the simulation's own, in order."""
+        """Return all parts of this simulation, in order."""
         names = [name for name in self._manifest.files if PART.fullmatch(name)]
         return [self.folder / name for name in sorted(names) if self._manifest.is_own(name)]
 
@@ -198,11 +198,11 @@ class Recording:
 
     @property
     def how_to_go_on(self) -> str:
-        """The command."""
+        """Command that continues the simulation."""
         return f"chasles simulate --output {shlex.quote(str(self.folder))} --resume"
 
     def store(self, name: str, data: bytes) -> None:
-        """Write a file of the simulation's own, all of it or nothing."""
+        """Write a file of the simulation atomically."""
         until = 0.0 if self.end is None else self.end.t
         remedy = (
             f"the motion up to t = {until:.6g} s is saved; free disk space, then continue with: "

@@ -19,7 +19,7 @@ from chasles.functions.compiled import Compiled
 from chasles.functions.graphs import captured
 
 GPU_SIZES, GPU_BYTES = (4096, 2**20), 2**32
-"""States of batches on a GPU, and the most bytes of their arrays."""
+"""Numbers of states of GPU batches, and the largest size (bytes) of their arrays."""
 
 LAUNCHES = 10
 """Launches in a graph whose time is measured."""
@@ -32,7 +32,7 @@ relative to the largest result.
 
 @dataclass(frozen=True)
 class Row:
-    """A function timed: seconds of a batch, and the least by arithmetic and by memory.
+    """Timing of a function: time (s) of a batch, and its limits by arithmetic and memory.
 
     device: "1 core", "N cores" or "GPU".
     """
@@ -56,15 +56,13 @@ class Row:
         return max(self.arithmetic, self.memory) / self.seconds
 
     def data(self) -> dict[str, Any]:
-        """All of it for programs."""
+        """Return all values for programs."""
         return vars(self) | {"bound": self.bound, "fraction": self.fraction}
 
 
 @dataclass(frozen=True)
 class Roofline:
-    """Limits of one core, of all cores, and of a GPU if there is one, and functions relative to
-    them.
-    """
+    """Limits of one core, of all cores, and of a GPU, if any, and functions relative to them."""
 
     one: Limits
     every: Limits
@@ -86,7 +84,7 @@ class Roofline:
     def known(
         self, title: str, compiled: Compiled, batch: int, times: Sequence[float]
     ) -> Iterator[Row]:
-        """A function's times for a state: one call, a batch on one core, on all, in float32."""
+        """Yield rows from known times per state: one call, batches on one core, all, in float32."""
         work = Work.of(compiled.program)
         call, one, every, single = times
         yield self._row(title, work, 1, "1 core", "float64", call)
@@ -119,7 +117,7 @@ class Roofline:
     def on_gpu(
         self, title: str, compiled: Compiled, arrays: Mapping[str, np.ndarray]
     ) -> Iterator[Row]:
-        """A function timed on the GPU, in graphs; its results are checked first."""
+        """Time a function on the GPU, in graphs, after checking its results."""
         if self.gpu is None:
             return
         work = Work.of(compiled.program)
@@ -131,12 +129,12 @@ class Roofline:
                     yield self._row(title, work, count, "GPU", dtype, taken)
 
     def data(self) -> dict[str, Any]:
-        """The machine for programs: operations and bytes a second, by size of the arrays."""
+        """Return the machine's limits for programs: operations/s and bytes/s by array size."""
         found = {"one_core": self.one, "all_cores": self.every, "gpu": self.gpu}
         return {name: vars(each) if each else None for name, each in found.items()}
 
     def show(self, console: Console) -> None:
-        """The machine, and the part of its limits that each function reaches, in percent."""
+        """Print the machine's limits, and the percentage of them that each function reaches."""
         for each in (self.one, self.every, self.gpu):
             if each is not None:
                 double, single = (each.operations[d] / 1e9 for d in ("float64", "float32"))

@@ -161,7 +161,7 @@ FLAGS: dict[tuple[str | int, ...], str] = {
 
 
 def flag(*path: str | int) -> str:
-    """The flag that gives a value."""
+    """Return the flag of a value."""
     known = FLAGS.get(path) or FLAGS.get(path[:1])
     return known or (f"--{path[0]}" if path[0] == "disturbance" else f"--{path[-1]}")
 
@@ -181,19 +181,19 @@ class Scenario:
     placed: Callable[..., Any]
 
     def error(self, code: str, problem: str, remedy: str, *path: str | int) -> ModelError:
-        """An error about a value."""
+        """Return an error about a value."""
         return self.placed(ModelError(code, problem, remedy), *path)
 
     @contextmanager
     def blamed(self, *path: str | int) -> Iterator[None]:
-        """Blame a value for errors within."""
+        """Attribute errors within to a value."""
         try:
             yield
         except InputError as error:
             raise self.placed(error.at(problem=error.fault), *path) from None
 
     def text(self, folder: Path) -> str:
-        """The scenario as a file in a folder."""
+        """Return the scenario as text of a file in a folder."""
         robot = Path(self.top["robot"])
         if os.path.exists(robot):
             robot = Path(os.path.relpath(robot, folder))
@@ -207,12 +207,12 @@ class Scenario:
         return "\n".join(lines) + "\n"
 
     def digest(self) -> str:
-        """SHA-256 of everything except the robot, which has its own digest."""
+        """Return the SHA-256 of everything except the robot, which has its own digest."""
         text = replace(self, top=self.top | {"robot": ""}).text(Path())
         return hashlib.sha256(text.encode()).hexdigest()
 
     def write(self, path: Path) -> None:
-        """Write it as a file, whole or not at all."""
+        """Write the scenario to a file atomically."""
         store(path, self.text(Path(path).absolute().parent))
 
 
@@ -267,7 +267,7 @@ def read(path: str | os.PathLike[str]) -> Scenario:
 
 @_own_code()
 def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
-    """A scenario with the values of flags instead of its own; without one, these alone.
+    """Return a scenario whose values are replaced by flags, or one of flags only.
 
     given: values at the top and tables by name, as a file has them; contacts as rows. q, random or
     keyframe of the flags takes the place of all three; contacts of the flags are all that exist.
@@ -322,7 +322,7 @@ def _consistent(
 
 
 def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, Any]:
-    """A contact with its shapes and its law in their own form."""
+    """Return a checked contact, with its shapes and its law."""
     values = {}
     for key in KINDS:
         if key not in row:

@@ -27,7 +27,7 @@ LOADING = tuple(field.name for field in fields(Loading) if field.name != "trust"
 """Values that determine how the robot is loaded."""
 
 ROUNDING = 1e-6
-"""The part of an interval of disturbance by which a time before it already counts as its start."""
+"""Fraction of a disturbance interval by which an earlier time still counts as its start."""
 
 Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
@@ -100,9 +100,7 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
 def _coordinates(
     scenario: Scenario, where: Callable[[str], slice], default: np.ndarray, table: str, key: str
 ) -> np.ndarray:
-    """Return the coordinates of a scenario: all numbers, or some by joint and the others by
-    default.
-    """
+    """Return the coordinates of a scenario: all numbers, or some by joint."""
     given = scenario.tables[table].get(key, {})
     if isinstance(given, Mapping):
         with scenario.blamed(table, key):
@@ -123,7 +121,7 @@ def _coordinates(
 
 
 def _keyframe(scenario: Scenario, robot: Robot) -> Any:
-    """The keyframe at which a scenario starts, if it does."""
+    """Return the initial keyframe of a scenario, if any."""
     name = scenario.tables["start"].get("keyframe")
     if name is None:
         return None
@@ -134,7 +132,7 @@ def _keyframe(scenario: Scenario, robot: Robot) -> Any:
 
 
 def _actuators(scenario: Scenario, robot: Robot) -> dict[str, np.ndarray]:
-    """Controls and activations, where the law is that of actuators; else those of a keyframe."""
+    """Return controls and activations, by default of the keyframe; {} for other laws."""
     if scenario.tables["control"].get("law") != ACTUATORS:
         return {}
     if not robot.actuators:
@@ -159,7 +157,7 @@ def _actuators(scenario: Scenario, robot: Robot) -> dict[str, np.ndarray]:
 
 
 def _forces(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
-    """The controller and the disturbance, or their sum."""
+    """Return the controller, the disturbance, or their sum."""
     control, disturbance = _control(scenario, robot, start), _disturbance(scenario, robot)
     if disturbance is None or control is None:
         return disturbance or control

@@ -16,7 +16,7 @@ from chasles.errors import ChaslesError, ModelError
 from chasles.rollouts import Trajectory
 
 PIECE = 100
-"""Steps that are computed at once: so often the bar moves, and a signal is heard."""
+"""Steps computed at once, between updates of the bar and checks for signals."""
 
 MOST_NAMED = 3
 """Joints that a note names."""
@@ -27,8 +27,8 @@ class Task:
     """A motion to simulate, and the folder for it.
 
     target: a robot, a scenario's file, or nothing, where the folder has a scenario to go on with.
-    given: values of flags, which take the place of the scenario's. save: seconds of real time
-    between two parts. table: a file to write all states to. trust: let a xacro file run Python.
+    given: values of flags, which replace the scenario's. save: wall-clock time (s) between two
+    parts. table: a file to write all states to. trust: let a xacro file run Python.
     """
 
     target: str
@@ -41,7 +41,7 @@ class Task:
     trust: bool = False
 
     def scenario(self) -> Scenario:
-        """The scenario to simulate."""
+        """Return the scenario to simulate."""
         if self.target and not is_scenario(self.target):
             return with_flags(None, {"robot": self.target, **self.given})
         if not self.target and not self.resume:
@@ -53,7 +53,7 @@ class Task:
         return with_flags(read(self.target or self.folder / SCENARIO), self.given)
 
     def inputs(self, scenario: Scenario) -> list[str]:
-        """Files that are read: the scenario's, and the robot's."""
+        """Return the input files: scenario and robot."""
         return [name for name in (self.target, scenario.top["robot"]) if Path(name).is_file()]
 
     def recording(self) -> Recording:
@@ -62,7 +62,7 @@ class Task:
             problem = "--resume and --overwrite exclude each other"
             raise ModelError("E-CLI-040", problem, "give only one of them")
         scene = made(self.scenario(), trust=self.trust)
-        scene.simulate(1)  # what cannot be simulated is refused before anything is written
+        scene.simulate(1)  # fails before anything is written
         recording = Recording(self.folder, scene)
         if self.resume:
             recording.go_on()
@@ -97,7 +97,7 @@ def _notes(scene: Scene) -> list[str]:
 def run(
     recording: Recording, progress: Callable[[float], None], stop: Callable[[], bool], save: float
 ) -> None:
-    """Simulate to the end, or until `stop` says so; a part is written every `save` seconds."""
+    """Simulate to the end, or until `stop()` is true; write a part every `save` seconds."""
     pieces: list[Trajectory] = []
     end, saved = recording.end, time.monotonic()
     try:
@@ -150,7 +150,7 @@ def said(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def coordinates(flag: str, given: Sequence[str] | None) -> Any:
-    """All numbers with commas between them, or JOINT=NUMBERS, each flag one joint."""
+    """Return all numbers of one flag, or {joint: numbers} of JOINT=NUMBERS flags."""
     if not given:
         return None
     if len(given) == 1 and "=" not in given[0]:
@@ -168,7 +168,7 @@ def coordinates(flag: str, given: Sequence[str] | None) -> Any:
 
 
 def gains(flag: str, text: str | None) -> float | list[float] | None:
-    """One number, or several with commas between them."""
+    """Return one number, or a list of comma-separated numbers."""
     if text is None:
         return None
     found = _numbers(flag, text)
@@ -176,7 +176,7 @@ def gains(flag: str, text: str | None) -> float | list[float] | None:
 
 
 def disturbance(text: str | None) -> dict[str, Any]:
-    """effort=NUMBER,hold=NUMBER,seed=NUMBER."""
+    """Return the values of effort=NUMBER,hold=NUMBER,seed=NUMBER."""
     found = {} if text is None else _pairs("--disturbance", text.split(","))
     if "seed" in found and found["seed"] == int(found["seed"]):
         found["seed"] = int(found["seed"])
@@ -184,7 +184,7 @@ def disturbance(text: str | None) -> dict[str, Any]:
 
 
 def contacts(feet: Sequence[str], ground: str | None) -> list[dict[str, Any]]:
-    """Feet, FRAME or FRAME:RADIUS, on the plane z = 0 under the law LAW,KEY=NUMBER,..."""
+    """Return contacts of feet FRAME[:RADIUS] with the plane z = 0, under a law LAW,KEY=NUMBER."""
     if not feet and not ground:
         return []
     if not feet or not ground:
@@ -203,7 +203,7 @@ def contacts(feet: Sequence[str], ground: str | None) -> list[dict[str, Any]]:
 
 
 def _pairs(flag: str, words: Sequence[str]) -> dict[str, Any]:
-    """KEY=NUMBER each; friction.stiffness=NUMBER is a number of the table `friction`."""
+    """Return KEY=NUMBER pairs; friction.stiffness=NUMBER belongs to the table `friction`."""
     found: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")

@@ -12,7 +12,7 @@ CALLS = 256
 
 
 class Way(NamedTuple):
-    """Something to time: how many states a run computes, the run, and the clock for it."""
+    """A run to time: its number of states, the function, and the clock."""
 
     states: int
     run: Callable[[], object]
@@ -20,12 +20,12 @@ class Way(NamedTuple):
 
 
 def loop(call: Callable[..., Any], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Call for every row and keep nothing: the loop itself runs in C."""
+    """Call a function for every row, without results, in a loop that runs in C."""
     deque(starmap(call, rows), maxlen=0)
 
 
 def interleaved(ways: Sequence[Way], seconds: float) -> list[float]:
-    """The least seconds of each way for a state: in turns for about so long, at least three."""
+    """Return the least time (s) per state of each run, measured in turns, at least three."""
     least = [float("inf")] * len(ways)
     collecting = gc.isenabled()
     gc.disable()
@@ -33,7 +33,7 @@ def interleaved(ways: Sequence[Way], seconds: float) -> list[float]:
         end, turns = time.perf_counter() + seconds, 0
         while turns < 3 or time.perf_counter() < end:
             for k, way in enumerate(ways):
-                way.run()  # so that none pays for what another left in the caches
+                way.run()  # warm the caches
                 begin = way.clock()
                 way.run()
                 least[k] = min(least[k], (way.clock() - begin) / way.states)

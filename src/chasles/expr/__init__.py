@@ -1,4 +1,4 @@
-"""The algebra: scalars that fold, programs that run, derivatives that are programs again."""
+"""Symbolic algebra: scalars with constant folding, programs, and derivatives as programs."""
 
 from chasles.expr.derivative import forward, jacobian, reverse
 from chasles.expr.ops import OPS, Op

@@ -1,4 +1,4 @@
-"""Exact derivatives: a program in, a program out (forward and reverse)."""
+"""Exact derivatives of programs as programs, in forward and reverse mode."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -11,13 +11,13 @@ from chasles.expr.scalar import Arena, Number, Scalar
 from chasles.expr.simplify import RULES
 
 Tangent = dict[int, Number]
-"""The non-zero derivatives of one value, by the number of the seed they belong to."""
+"""Nonzero derivatives of one value, by index of the seed."""
 
 
 def jacobian(
     program: Program, wrt: Sequence[str], *, mode: Literal["forward", "reverse"] = "forward"
 ) -> Program:
-    """The program of all first derivatives with respect to the named inputs.
+    """Return the program of all first derivatives with respect to the named inputs.
 
     Output `d_<out>_d_<in>` has the output's shape followed by the input's. Forward mode suits few
     inputs, reverse mode few outputs; both give equal values, at different cost.
@@ -50,7 +50,7 @@ def jacobian(
 
 
 def forward(program: Program, wrt: Sequence[str]) -> Program:
-    """The directional derivative: extra inputs `d_<in>`, outputs `d_<out>` (Jacobian times d)."""
+    """Return the directional derivative: inputs `d_<in>`, outputs `d_<out>` (Jacobian times d)."""
     directions = [Variable(f"d_{name}", _variable(program, name).shape) for name in wrt]
     arena = Arena(RULES)
     values = program.replay(program.variables(arena), arena)
@@ -68,7 +68,7 @@ def forward(program: Program, wrt: Sequence[str]) -> Program:
 
 
 def reverse(program: Program, wrt: Sequence[str]) -> Program:
-    """Pullback: extra inputs `bar_<out>`, outputs `bar_<in>` (Jacobian transposed times bar)."""
+    """Return the pullback: inputs `bar_<out>`, outputs `bar_<in>` (Jacobian' times bar)."""
     covectors = [Variable(f"bar_{v.name}", v.shape) for v in program.outputs]
     arena = Arena(RULES)
     values = program.replay(program.variables(arena), arena)
@@ -95,7 +95,7 @@ def _variable(program: Program, name: str) -> Variable:
 
 
 def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ...]:
-    """The program's inputs and more, no two of one name."""
+    """Return the program's inputs and extra ones; raise an error for equal names."""
     inputs = (*program.inputs, *extra)
     for name, times in Counter(v.name for v in inputs).items():
         if times > 1:
@@ -111,7 +111,7 @@ def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ..
 def _push_forward(
     program: Program, values: list[Number], arena: Arena, start: dict[tuple[str, int], Tangent]
 ) -> list[Tangent]:
-    """Tangents of every instruction, from those of the inputs."""
+    """Return the tangents of every instruction from the tangents of the inputs."""
     tangents: list[Tangent] = []
     for k, (op, args, data) in enumerate(program.code):
         if op == "input":
@@ -133,7 +133,7 @@ def _push_forward(
 def _pull_back(
     program: Program, values: list[Number], arena: Arena, start: dict[int, Tangent]
 ) -> dict[tuple[str, int], Tangent]:
-    """Adjoints of every input, from those of the outputs."""
+    """Return the adjoints of every input from the adjoints of the outputs."""
     bars: dict[int, Tangent] = dict(start)
     inputs: dict[tuple[str, int], Tangent] = {}
     for k in range(len(program.code) - 1, -1, -1):
@@ -166,7 +166,7 @@ def _scaled(build: Callable[..., Number], slope: Number, tangent: Tangent) -> Ta
 
 
 def _times(build: Callable[..., Number], slope: Number, t: Number) -> Number:
-    """The product; a zero that was selected stays zero, however large the slope."""
+    """Return the product; a selected zero stays zero even if the slope is infinite."""
     if isinstance(t, Scalar) and t.op == "select":
         c, a, b = (x.data if x.op == "const" else x for x in t.args)
         if any(type(x) is float and x == 0.0 for x in (a, b)):

@@ -1,8 +1,8 @@
-"""Limbs of one form in lanes: which operations do the same for each of them.
+"""Limbs of one form in lanes: groups of operations that are the same for each limb.
 
-The legs of a quadruped differ in a few numbers. Where these are symbols, and corresponding inputs
-of all legs have one digest, the trace of every leg is the same up to names: corresponding nodes
-have one digest too. One vector operation can then do the work of all legs for a single state.
+The legs of a quadruped differ in a few numbers. If these are symbols, and corresponding inputs of
+all legs have one digest, the trace of every leg is the same up to names: corresponding nodes have
+one digest too. One vector operation can then do the work of all legs for a single state.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,17 @@ from chasles.expr.scalar import Scalar, Seat
 
 
 class Lane(NamedTuple):
-    """A lane, and the kind of limb it is one of."""
+    """A lane, and the kind of its limb."""
 
     kind: int
     lane: int
 
 
 def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[Scalar, ...]]:
-    """Nodes that do the same for all limbs of a kind, one for each limb, in the order of lanes.
+    """Return groups of nodes that do the same for all limbs of a kind, one node per limb.
 
-    Each argument of such nodes is one node for all of them, or again such nodes. order: of all
-    nodes, each after its arguments. seats: of inputs.
+    The nodes of a group are in the order of lanes. Each argument of a group is one common node, or
+    again a group. order: all nodes, each after its arguments. seats: seats of inputs.
     """
     if not seats:
         return []
@@ -58,7 +58,7 @@ def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[S
 
 
 def _lane(node: Scalar, seats: Mapping[Scalar, Seat], lane: Mapping[Scalar, Lane]) -> Lane | None:
-    """The lane of an input, or of the first argument that has one."""
+    """Return the lane of an input, or of the first argument that has one."""
     if node.op == "input":
         seat = seats.get(node)
         return Lane(seat.kind, seat.lane) if seat else None

@@ -1,4 +1,4 @@
-"""The closed instruction set: one row says an operation's arity, value, derivative and cost."""
+"""The instruction set: one row per operation, with arity, value, derivative and cost."""
 
 import math
 from collections.abc import Callable
@@ -14,11 +14,11 @@ class Op:
     """One operation.
 
     `value` follows IEEE 754 and never raises. `partials(build, args, result)` gives the derivative
-    of the result with respect to each argument, as expressions made with `build`.
-    `counts_as` is the column of an operation count that it belongs to. `chooses(build, args)`, of
-    operations that pass on one of their arguments: a condition, the number of the argument passed
-    on where it holds, and of the one passed on elsewhere. So does the derivative: a product with a
-    mask would not do, because zero times an infinite slope is not a number.
+    of the result with respect to each argument, as expressions made with `build`. `counts_as` is
+    the column of an operation count that it belongs to. `chooses(build, args)`, for operations that
+    return one of their arguments, gives a condition, the index of the argument returned if it
+    holds, and the index of the argument returned otherwise. The derivative selects in the same way:
+    a product with a mask would fail, because zero times an infinite slope is NaN.
     """
 
     name: str
@@ -78,6 +78,6 @@ TABLE: tuple[Op, ...] = (
     Op("equal",         2, lambda a, b: float(a == b),   _flat,                                   "selections", True),
     Op("select",        3, lambda c, a, b: a if c != 0.0 else b, _flat,                           "selections", False, lambda b, a: (a[0], 1, 2)),
 )  # fmt: skip
-"""`select(c, a, b)` is a where c is non-zero and b elsewhere."""
+"""`select(c, a, b)` is a if c is nonzero, else b."""
 
 OPS: dict[str, Op] = {op.name: op for op in TABLE}

@@ -57,13 +57,13 @@ class Count:
 
     @property
     def weight(self) -> int:
-        """A measure of work: divisions and roots take as long as about eight multiplications."""
+        """Measure of work; a division, root, sine or cosine counts as eight multiplications."""
         slow = self.divisions + self.square_roots + self.sines_and_cosines + self.arctangents
         return self.flops + self.selections + 8 * slow
 
     @staticmethod
     def of(ops: Iterable[str]) -> "Count":
-        """The count of some operations, given by name."""
+        """Return the count of some operations, given by name."""
         columns = Counter(OPS[op].counts_as for op in ops)
         del columns["free"]
         return Count(**columns)
@@ -106,14 +106,14 @@ class Program(Interface):
     cuts: tuple[int, ...] = field(default=(), compare=False, repr=False)
     """Starts of the segments of an ordered trace (`Arena.cut`); empty elsewhere."""
     limbs: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
-    """For each input and each output, the limb that its entries belong to, -1 for none: a hint to
-    those who divide a program. No result depends on it."""
+    """Limb of each entry of each input and output, -1 for none: a hint for dividing a program, on
+    which no result depends."""
     alike: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
-    """Instructions that do the same for limbs of one form, one for each limb (`expr.lanes`): a hint
-    to those who compute them together. No result depends on it."""
+    """Groups of instructions that do the same for limbs of one form, one per limb (`expr.lanes`): a
+    hint for computing them together, on which no result depends."""
 
     def limb(self, array: int, index: int) -> int:
-        """The limb of an entry of an array, outputs counted after inputs; -1 where it has none."""
+        """Return the limb of an entry of an array (inputs, then outputs); -1 if it has none."""
         entries = self.limbs[array] if self.limbs else ()
         return entries[index] if entries else -1
 
@@ -121,7 +121,7 @@ class Program(Interface):
     def from_outputs(
         name: str, inputs: Sequence[Variable], outputs: Sequence[tuple[Variable, Sequence[Number]]]
     ) -> "Program":
-        """Order the expressions that the outputs need: depth first, or as they were traced."""
+        """Return the program of the outputs, ordered depth first or as traced."""
         position = {variable.name: k for k, variable in enumerate(inputs)}
         arena = next((e.arena for _, es in outputs for e in es if type(e) is Scalar), Arena({}))
         roots = [
@@ -150,7 +150,7 @@ class Program(Interface):
         )
 
     def given(self, name: str, values: Sequence[float]) -> "Program":
-        """The same program with constants instead of its last input."""
+        """Return the same program with constants instead of its last input."""
         *inputs, last = self.inputs
         assert (last.name, last.size) == (name, len(values))
         code = tuple(
@@ -167,7 +167,7 @@ class Program(Interface):
         return Interface(self.name, self.inputs, self.outputs, self.nonzero)
 
     def replay(self, inputs: Mapping[str, Sequence[Number]], arena: Arena | None) -> list[Number]:
-        """The value of every instruction for other inputs: expressions of an arena, or floats."""
+        """Return the value of every instruction for other inputs: expressions or floats."""
         build = apply if arena is None else arena.build
         columns = [inputs[v.name] for v in self.inputs]
         values: list[Number] = []
@@ -181,22 +181,22 @@ class Program(Interface):
         return values
 
     def applied(self, inputs: Mapping[str, Sequence[Number]], arena: Arena) -> list[list[Number]]:
-        """The entries of each output for other inputs, as in `replay`."""
+        """Return the entries of each output for other inputs, as in `replay`."""
         values = self.replay(inputs, arena)
         return [[values[r] for r in refs] for refs in self.results]
 
     def variables(self, arena: Arena) -> dict[str, list[Scalar]]:
-        """Symbols for all inputs of this program."""
+        """Return symbols for all inputs of this program."""
         return {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in self.inputs}
 
     @cached_property
     def count(self) -> Count:
-        """Operations after simplification; sines, cosines and signs are counted apart."""
+        """Operations after simplification; sines, cosines and signs are counted separately."""
         return Count.of(i.op for i in self.code)
 
     @cached_property
     def depth(self) -> int:
-        """The number of operations one after the other on the longest path (signs are free)."""
+        """Number of operations on the longest path (signs are free)."""
         depths: list[int] = []
         for op, args, _ in self.code:
             below = max((depths[a] for a in args), default=0)
@@ -210,7 +210,7 @@ class Program(Interface):
 
     @cached_property
     def live(self) -> int:
-        """The largest number of computed values that are needed at one time."""
+        """Largest number of computed values that are needed at one time."""
         last = {a: k for k, i in enumerate(self.code) for a in i.args}
         last.update({r: len(self.code) for group in self.results for r in group})
         alive = peak = 0
@@ -221,7 +221,7 @@ class Program(Interface):
         return peak
 
     def __str__(self) -> str:
-        """The program as text, one line an instruction; the same text for the same program."""
+        """Return the program as text, one line per instruction; equal programs have equal text."""
         names = [self._name(k) for k in range(len(self.code))]
         lines = [f"program {self.name}({', '.join(map(_declare, self.inputs))})"]
         for name, (op, args, _) in zip(names, self.code, strict=True):
@@ -285,7 +285,7 @@ def _declare(variable: Variable) -> str:
 
 
 def interpret(program: Program, inputs: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
-    """The outputs for the given flat inputs; follows IEEE 754 and never raises on values."""
+    """Return the outputs for the given flat inputs; follows IEEE 754 and never raises on values."""
     given = {v.name: [float(x) for x in inputs[v.name]] for v in program.inputs}
     values = program.replay(given, None)
     return {

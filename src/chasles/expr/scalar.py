@@ -13,7 +13,7 @@ Number = Any
 """A `float` or a `Scalar`: everything in `mathematics`, `model` and `algorithms` works on both."""
 
 Rule = Callable[..., "Number | None"]
-"""Given an arena and an operation's arguments: a simpler equal expression, or None."""
+"""Function of an arena and an operation's arguments: a simpler equal expression, or None."""
 
 _MASK = (1 << 64) - 1
 
@@ -85,7 +85,7 @@ class Scalar:
         return self._text(depth=4)
 
     def _text(self, depth: int) -> str:
-        """The expression to a limited depth: shared parts make the whole one grow without bound."""
+        """Return the expression to a limited depth, since shared parts make it very long."""
         if self.op == "const":
             return repr(self.data)
         if self.op == "input":
@@ -101,7 +101,7 @@ def is_number(x: object) -> bool:
 
 
 def _plain(a: Number) -> Number:
-    """A constant as a float, whatever kind of number it is; an expression as it is."""
+    """Return a constant of any type as a float; an expression unchanged."""
     if type(a) is Scalar:
         return a.data if a.op == "const" else a
     return float(a)
@@ -110,8 +110,9 @@ def _plain(a: Number) -> Number:
 class Seat(NamedTuple):
     """Position of an input among limbs of one form.
 
-    `kind` is that of the limb, `lane` its index among `lanes`, and `place` that of the input in its
-    limb; inputs of one place have one digest, so that limbs are traced in the same way.
+    `kind` is the kind of the limb, `lane` its index among `lanes`, and `place` the index of the
+    input in its limb; inputs of one place have one digest, so that limbs are traced in the same
+    way.
     """
 
     kind: int
@@ -123,10 +124,10 @@ class Seat(NamedTuple):
 class Arena:
     """The nodes of one trace. Not shared between threads; one trace has one arena.
 
-    where: asked when an operation is recorded; `origins` has the answers, by node. apart: equal
-    operations of two origins are two nodes, so that nothing is shared between them. ordered:
-    programs keep the order of tracing and the cuts in it, and what is traced in the same way for
-    two bodies has the same form, because commutative arguments stand in the order of their age.
+    where: function called when an operation is recorded; `origins` holds its results by node.
+    apart: equal operations of two origins are separate nodes, so that nothing is shared between
+    them. ordered: programs keep the order of tracing and its cuts, and bodies traced in the same
+    way have the same form, because commutative arguments are in the order of their age.
     """
 
     def __init__(
@@ -150,11 +151,11 @@ class Arena:
         return self._nodes.values()
 
     def cut(self) -> None:
-        """Begin a new segment: what follows is traced for another body."""
+        """Begin a new segment, for the trace of another body."""
         self.cuts.append(len(self._nodes))
 
     def input(self, name: str, index: int, seat: Seat | None = None) -> Scalar:
-        """The entry `index` of the flat input `name`; with a seat if it belongs to a limb."""
+        """Return entry `index` of the flat input `name`; with a seat if it belongs to a limb."""
         text = f"{name}[{index}]" if seat is None else f"{name} {seat.kind} {seat.place}"
         digest = len(self._nodes) if self.ordered else _digest(text.encode())
         node = self._intern("input", (), (name, index), digest)
@@ -163,7 +164,7 @@ class Arena:
         return node
 
     def const(self, value: float) -> Scalar:
-        """A constant, keyed by its bits."""
+        """Return a constant, keyed by its bits."""
         value = float(value)
         bits = struct.pack("<d", value)
         found = self._nodes.get(("const", bits))
@@ -173,7 +174,7 @@ class Arena:
         return found
 
     def node(self, op: str, *args: Number) -> Scalar:
-        """The node itself, without simplification; commutative arguments in canonical order."""
+        """Return the node without simplification; commutative arguments in canonical order."""
         nodes = tuple([a if type(a) is Scalar else self.const(a) for a in args])
         if op in _COMMUTATIVE and nodes[1].digest < nodes[0].digest:
             nodes = nodes[::-1]
@@ -190,7 +191,7 @@ class Arena:
         return self._intern(op, nodes, None, mixed)
 
     def build(self, op: str, *args: Number) -> Number:
-        """The simplest known expression for an operation; a float where everything is constant."""
+        """Return the simplest known expression of an operation; a float if it is constant."""
         symbolic, given = False, True
         for a in args:
             if type(a) is Scalar:
@@ -230,7 +231,7 @@ class Arena:
 
 
 def apply(op: str, *args: Number) -> Number:
-    """An operation on floats and symbols: a float if all are floats, else an expression."""
+    """Return an operation on floats and symbols: a float if all are floats, else an expression."""
     for a in args:
         if type(a) is Scalar:
             return a.arena.build(op, *args)
@@ -238,55 +239,55 @@ def apply(op: str, *args: Number) -> Number:
 
 
 def sqrt(x: Number) -> Number:
-    """The square root; NaN below zero."""
+    """Return the square root; NaN below zero."""
     return apply("sqrt", x)
 
 
 def sin(x: Number) -> Number:
-    """The sine of an angle in radians."""
+    """Return the sine of an angle in radians."""
     return apply("sin", x)
 
 
 def cos(x: Number) -> Number:
-    """The cosine of an angle in radians."""
+    """Return the cosine of an angle in radians."""
     return apply("cos", x)
 
 
 def atan2(y: Number, x: Number) -> Number:
-    """The angle of the point (x, y), in (-pi, pi]."""
+    """Return the angle of the point (x, y), in (-pi, pi]."""
     return apply("atan2", y, x)
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """The smaller of two numbers; NaN if either is."""
+    """Return the smaller of two numbers; NaN if either is."""
     return apply("min", a, b)
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """The larger of two numbers; NaN if either is."""
+    """Return the larger of two numbers; NaN if either is."""
     return apply("max", a, b)
 
 
 def absolute(x: Number) -> Number:
-    """The absolute value."""
+    """Return the absolute value."""
     return apply("abs", x)
 
 
 def less(a: Number, b: Number) -> Number:
-    """1.0 where a < b, else 0.0."""
+    """Return 1.0 if a < b, else 0.0."""
     return apply("less", a, b)
 
 
 def less_equal(a: Number, b: Number) -> Number:
-    """1.0 where a <= b, else 0.0."""
+    """Return 1.0 if a <= b, else 0.0."""
     return apply("less_equal", a, b)
 
 
 def equal(a: Number, b: Number) -> Number:
-    """1.0 where a == b, else 0.0."""
+    """Return 1.0 if a == b, else 0.0."""
     return apply("equal", a, b)
 
 
 def select(condition: Number, a: Number, b: Number) -> Number:
-    """a where the condition is non-zero, b elsewhere; both are evaluated."""
+    """Return a if the condition is nonzero, else b; both are evaluated."""
     return apply("select", condition, a, b)

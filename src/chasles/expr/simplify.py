@@ -20,7 +20,7 @@ def _is_square(x: Scalar) -> bool:
 
 
 def _constant_in(op: str, x: Number) -> tuple[float, Number] | None:
-    """(c, y) where x is a constant c and y joined by a commutative operation, else None."""
+    """Return (c, y) if x is a constant c and y joined by a commutative operation, else None."""
     if type(x) is Scalar and x.op == op:
         a, b = x.args
         if a.op == "const":
@@ -31,12 +31,12 @@ def _constant_in(op: str, x: Number) -> tuple[float, Number] | None:
 
 
 def _scaled(x: Number) -> tuple[float, Number]:
-    """x as a constant times something: (c, y) with x = c*y."""
+    """Return (c, y) with x = c*y and a constant c."""
     return _constant_in("mul", x) or (1.0, x)
 
 
 def _reciprocal_of(x: Number) -> Scalar | None:
-    """y where x = 1/y, else None."""
+    """Return y if x = 1/y, else None."""
     return x.args[1] if _is(x, "div") and x.args[0].data == 1.0 else None
 
 
@@ -151,7 +151,7 @@ def _mul(arena: Arena, a: Number, b: Number) -> Number | None:
 
 
 def _div(arena: Arena, a: Number, b: Number) -> Number | None:
-    """Every quotient is a product with a reciprocal, so that each reciprocal is computed once."""
+    """Replace a quotient by a product with a reciprocal, which is then computed only once."""
     if type(a) is float and a == 0.0:
         return 0.0
     if type(b) is float:
@@ -273,5 +273,5 @@ def _mul_of_any_sign(arena: Arena, a: Number, b: Number) -> Number | None:
 
 
 UNIFORM: dict[str, Rule] = RULES | {"mul": _mul_of_any_sign}
-"""The same, but that constants keep their signs: bodies that differ in the signs of their numbers
-have programs of the same form."""
+"""The same rules, except that constants keep their signs, so that bodies that differ in the signs
+of their numbers have programs of the same form."""

@@ -11,8 +11,8 @@ from chasles.expr.program import Count, Instruction, Interface, Program, Variabl
 class Staged(Interface):
     """A straight-line program, then products of its outputs, which are matrices.
 
-    Result k is the product of the outputs of `head` whose numbers are chains[k]. Entries that are
-    the constant zero cost nothing.
+    Result k is the product of the outputs of `head` with indices chains[k]. Entries that are the
+    constant zero cost nothing.
     """
 
     head: Program
@@ -28,7 +28,7 @@ class Staged(Interface):
 
     @cached_property
     def products(self) -> int:
-        """Return the number of pairs of entries that are multiplied."""
+        """Number of pairs of entries that are multiplied."""
         pairs = 0
         for *lefts, last in self.chains:
             rows = self.present(last)
@@ -39,7 +39,7 @@ class Staged(Interface):
         return pairs
 
     def present(self, factor: int) -> list[frozenset[int]]:
-        """The columns in each row of a matrix that are not zero."""
+        """Return the columns in each row of a matrix that are not zero."""
         rows, columns = self.head.outputs[factor].shape
         refs, code = self.head.results[factor], self.head.code
         return [
@@ -48,7 +48,7 @@ class Staged(Interface):
         ]
 
     def chosen(self, outputs: Sequence[Variable], numbers: Sequence[int]) -> "Staged":
-        """The same program with some results only, under other names."""
+        """Return the same program with only some results, under other names."""
         kept = [self.chains[k] for k in numbers]
         used = sorted({k for chain in kept for k in chain})
         head = replace(

@@ -1,7 +1,7 @@
 """The first posture of a closed form within the limits, as the step of a search.
 
-A redundant arm has one posture for many positions of its given joint. Each step tries another of
-them, until one leads to a posture.
+A redundant arm has a posture for many positions of its given joint. Each step tries another
+position until one leads to a posture.
 """
 
 import math
@@ -25,11 +25,11 @@ from chasles.functions.branches import TURN, Arm, Form, solutions
 from chasles.functions.chains import Joint, Move, Slide
 
 STATUS, COST, COUNT, PART, MEMORY = range(5)
-"""The memory of the search: whether it goes on (0), has a posture (1) or is given up (2); an error,
-which is 0; the number of its step; the part of the range at which the given joint is tried."""
+"""Memory of the search: status (0: running, 1: posture found, 2: given up); error, which is 0;
+number of steps; and the fraction of the range at which the given joint is tried."""
 
 MOST = 12
-"""Positions of the given joint that are tried."""
+"""Number of positions of the given joint that are tried."""
 
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 """The step of an additive sequence modulo 1, which fills the range evenly."""
@@ -40,9 +40,9 @@ def beginning(
 ) -> Program:
     """Return the program: q (nq), memory, goal (12) -> q, memory.
 
-    limits: lower and upper ones of the joints of the chain; given: the range of the given joint.
-    Coordinates outside the chain stay. Cosines and sines are compared with the limits, so that
-    angles are computed for one branch only.
+    limits: lower and upper limits of the joints of the chain; given: the range of the given joint.
+    Coordinates outside the chain are not changed. Cosines and sines are compared with the limits,
+    so that angles are computed for one branch only.
     """
     arena = Arena(RULES)
     sizes = (("q", nq), ("memory", MEMORY), ("goal", 12))
@@ -77,9 +77,7 @@ def beginning(
 
 
 def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[float, float]:
-    """Return the limits of a joint, relative to the size if it is prismatic; for an angle, at most
-    one turn.
-    """
+    """Return the limits of a joint: relative to the size if prismatic, else at most a turn."""
     low, high = (float(a[joint.number]) for a in limits)
     if joint.slides:
         return low / size, high / size
@@ -100,9 +98,7 @@ def _inside(move: Move, low: float, high: float) -> Number:
 
 
 def _position(joint: Joint, move: Sequence[Number], low: float, high: float, size: float) -> Number:
-    """Return the position of a joint; an angle from its cosine and sine, within a turn about the
-    middle.
-    """
+    """Return the position of a joint, clamped to its limits; angles from cosine and sine."""
     if joint.slides:
         return maximum(low, minimum(move[0], high)) * size
     middle, (c, s) = 0.5 * (low + high), move

@@ -1,4 +1,4 @@
-"""Newton's method on equations that fall apart into blocks, each with its own steps and damping."""
+"""Newton's method on equations that decompose into blocks, each with its own steps and damping."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,10 +11,9 @@ from chasles.functions.numeric import STEPS, Found, least_step
 
 @dataclass(frozen=True)
 class Blocks:
-    """Sets of equations and coordinates that no other equation has: each is solved by itself.
+    """Independent blocks of equations and coordinates, all of one size.
 
-    Some of one size, a row of indices each: rows of the residual, coordinates of velocity and of
-    position.
+    Each block is a row of indices: rows of the residual, velocity and position coordinates.
     """
 
     rows: np.ndarray
@@ -22,7 +21,7 @@ class Blocks:
     q: np.ndarray
 
     def sizes(self, r: np.ndarray) -> np.ndarray:
-        """The norms of the residuals (n, m): (n, blocks)."""
+        """Return the norms of the residuals (n, m): (n, blocks)."""
         return np.asarray(np.linalg.norm(r[:, self.rows], axis=-1))
 
 
@@ -38,7 +37,7 @@ def solve(
     tolerance: float,
     rank: float,
 ) -> Found:
-    """`numeric.solve` of each block of each state: a block that rests does not wait for others.
+    """Solve each block of each state as `numeric.solve` does, independently of other blocks.
 
     Singular values are those of small matrices, so that a step takes time in proportion to the
     number of blocks. Blocks share the tolerance, so that the norm of all residuals is below it.
@@ -75,7 +74,7 @@ class _Search:
     def propose(
         self, some: np.ndarray, A: np.ndarray, r: np.ndarray, rank: float, step: np.ndarray
     ) -> None:
-        """Write the steps of blocks that move; those whose matrix has no value rest."""
+        """Write the steps of active blocks; blocks with an undefined matrix stop."""
         s, k = np.nonzero(self.moving[some])
         rows, v = self.blocks.rows[k], self.blocks.v[k]
         part = A[s[:, None, None], rows[:, :, None], v[:, None, :]]
@@ -92,7 +91,7 @@ class _Search:
         here: tuple[np.ndarray, np.ndarray],
         there: tuple[np.ndarray, np.ndarray],
     ) -> None:
-        """Take positions and residuals of blocks whose residual became smaller."""
+        """Accept positions and residuals of blocks whose residual decreased."""
         norm, before, tried = self.blocks.sizes(there[1]), self.size[some], self.moving[some]
         better, halved = tried & (norm < before), norm < 0.5 * before
         s, k = np.nonzero(better)

@@ -37,7 +37,7 @@ equal.
 """
 
 BEYOND = 1e-9
-"""The amount by which a posture may exceed a limit (rad, or m by the size) and is moved to it."""
+"""Amount by which a posture may exceed a limit (rad, or m relative to the size) before clamping."""
 
 TRIALS, FOUND, EXACT = 6, 0.05, 1e-8
 """Number of random configurations that a closed form must reproduce, the tolerance, and that of an
@@ -74,7 +74,7 @@ class Arm:
     size: float
 
     def displacement(self, goal: Sequence[Number]) -> Displacement:
-        """From the home pose to a goal of 12 numbers: rotation by rows, then position in m."""
+        """Return the displacement from home to a goal (12): rotation by rows, position in m."""
         R = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
         p = Vector(tuple(goal[9:])) * (1.0 / self.size)
         return Displacement(R, p) @ self.home.inverse
@@ -152,7 +152,7 @@ def _by(joint: Joint, position: Number, size: float) -> Displacement:
 
 
 def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
-    """Yield the closed forms that the axes of an arm allow; of seven joints, with one given.
+    """Yield the closed forms that the axes of an arm allow; one of seven joints is given.
 
     Joints at an end come first: then the programs are shorter.
     """
@@ -328,9 +328,9 @@ def _limited(
 
 
 def _turns(low: float, high: float) -> list[int]:
-    """Full turns by which angles of [-pi, pi] may have to be moved into limits, small ones first.
+    """Return the full turns that may move angles of [-pi, pi] into limits, small ones first.
 
-    Where limits contain all of [-pi, pi], none.
+    If the limits contain all of [-pi, pi], there are none.
     """
     found = []
     for turns in sorted(range(-_MOST, _MOST + 1), key=abs):
@@ -344,7 +344,7 @@ def _turns(low: float, high: float) -> list[int]:
 
 
 _MOST = 64
-"""Limits further than a number of turns from 0 are not reached by whole turns."""
+"""Largest number of full turns that are tried."""
 
 
 def _equal(a: Branch, b: Branch) -> Number:

@@ -19,7 +19,7 @@ Caller = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Loaded:
-    """A function under loads, ready to be called: their values follow its arrays."""
+    """A function under external loads, whose values are appended to its arrays."""
 
     here: Caller
     keys: tuple[WrenchKey, ...]
@@ -30,10 +30,10 @@ class Loaded:
 
 
 class Guarded(NamedTuple):
-    """A function whose last result is (gap, margin) of each state, and how many others are given.
+    """A function whose last result is (gap, margin) of each state, and its number of other results.
 
-    They are good if no gap is above `gap`, and no margin at `margin` or below. What is called has
-    this as its attribute `guarded`.
+    Results are valid if no gap exceeds `gap` and all margins exceed `margin`. The callable has this
+    object as its attribute `guarded`.
     """
 
     function: Compiled | AtTime
@@ -44,15 +44,13 @@ class Guarded(NamedTuple):
 
 
 def learnable(ready: Any) -> bool:
-    """Return True if a fast entry may learn where a call of this leads."""
+    """Return True if a fast entry may learn the target of such a call."""
     kinds = (BuiltinFunctionType, AtTime, Loaded)
     return isinstance(ready, kinds) or getattr(ready, "guarded", None) is not None
 
 
 def target(ready: Any, arrays: Sequence[Any], f_ext: Any) -> Target | None:
-    """Return the kernel that a call leads to, if a fast entry can take it; f_ext: its loads, if
-    any.
-    """
+    """Return the kernel of a call if a fast entry can handle it; f_ext: its loads, if any."""
     guard: Guarded | None = getattr(ready, "guarded", None)
     facts: dict[str, Any] = {}
     sources = [4 * k for k in range(len(arrays))]

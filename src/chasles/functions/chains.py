@@ -53,8 +53,8 @@ Branch = dict[int, Move]
 class Joint:
     """A joint of a chain: its number, its axis and a point of it at home, and their displacement.
 
-    Joints of one `block` have the same displacement `by`, so that how their axes lie to each other
-    is known from the home posture.
+    Joints of one `block` have the same displacement `by`, so that the relative position of their
+    axes is known from the home posture.
     """
 
     number: int
@@ -86,7 +86,7 @@ class Joint:
         return replace(self, by=by @ self.by, block=block)
 
     def through(self, point: np.ndarray) -> "Joint":
-        """The joint with another point of its axis, at home."""
+        """Return the joint with another point of its axis, at home."""
         return replace(self, home_point=tuple(snapped(point)))
 
     # How the joint moves vectors and points; `back`: by its inverse
@@ -104,15 +104,13 @@ class Joint:
         return self.point + self.turn(move, x - self.point, back=back)
 
     def angle(self, start: Vector, end: Vector) -> Angle:
-        """The angle about the axis that takes one vector to another, both seen along the axis."""
+        """Return the angle about the axis between two vectors projected along the axis."""
         a = self.axis
         return between(start.dot(end) - a.dot(start) * a.dot(end), a.dot(start.cross(end)))
 
 
 def snapped(values: np.ndarray) -> list[float]:
-    """Return numbers with rounding errors of zeros and ones removed, so that programs become
-    shorter.
-    """
+    """Round numbers that are nearly 0, 1 or -1, which shortens programs."""
     whole = np.round(values)
     near = np.abs(values - whole) < 1e-11
     return [float(x) for x in np.where(near & (np.abs(whole) <= 1.0), whole, values) + 0.0]

@@ -20,10 +20,10 @@ from chasles.model import Model
 def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: Limits) -> Program:
     """Return the program: goal (12), base (nq), tolerances (6), absent (2) -> postures of a pose.
 
-    base: the coordinates outside the chain, and of the given joint. absent: the coordinates and the
-    residuals beyond the postures that exist. The outputs are `q` (branches, nq) and `residual`
-    (branches, 2), the largest angle and length between posture and goal; `count` and `missed`, of
-    branches that are within the tolerances and that are not.
+    base: the coordinates outside the chain, and of the given joint. absent: fill values for
+    coordinates and residuals of missing postures. The outputs are `q` (branches, nq) and `residual`
+    (branches, 2), the largest angle and length between posture and goal; `count` and `missed`, the
+    numbers of branches within and outside the tolerances.
     """
     arena = Arena(RULES)
     sizes = (("goal", 12), ("base", model.nq), ("tolerances", 6), ("absent", 2))
@@ -66,9 +66,9 @@ def _largest(errors: list[Number]) -> Number:
 def _gathered(
     rows: list[list[Number]], flags: list[Number], nothing: list[Number]
 ) -> tuple[list[list[Number]], Number]:
-    """The rows whose flag is 1, in their order, then rows of nothing; and the number of the first.
+    """Return rows with flag 1, in order, then rows of `nothing`; and the number of flags.
 
-    The row at place j is the one before which j others are flagged.
+    Row j of the result is the flagged row that follows j other flagged rows.
     """
     before: list[Number] = [0.0]
     for flag in flags:

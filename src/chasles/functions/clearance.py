@@ -1,8 +1,8 @@
 """A target of inverse kinematics: round shapes stay apart from each other and from obstacles.
 
-Its one error is the root of the summed squares of all overlaps, each the distance that is wanted
-minus the distance that there is, where that is positive. Forces along the directions between
-overlapping shapes, on the frames that carry them, give its gradient as joint torques.
+Its only error is the root of the summed squares of all overlaps. An overlap is the wanted minus the
+actual distance, if positive. Forces along the directions between overlapping shapes, on the frames
+that carry them, give its gradient as joint torques.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,8 @@ class Clearance(Target):
     """Distances of at least `margin` (m) between pairs of round shapes and obstacles.
 
     rounds, kinds, pairs: as of `functions.rounds.Rounds`. given: the numbers (..., n) of all
-    obstacles. It is met where each distance is `margin` or more; steps aim at `tolerance` beyond.
+    obstacles. The target is met if each distance is at least `margin`; steps aim at `tolerance`
+    beyond.
     """
 
     rounds: tuple[Round, ...]
@@ -82,13 +83,13 @@ class Clearance(Target):
         robot: Sequence[Segment],
         forces: dict[int, list[tuple[Vector, Vector]]],
     ) -> list[Number]:
-        """Joint torques of forces at points of round shapes."""
+        """Return the joint torques of forces at points of round shapes."""
         by_frame: dict[str, tuple[Vector, Vector]] = {}
         for i, some in forces.items():
             frame = self.rounds[i].frame
             if frame is None:
                 continue
-            if robot[i].along is None:  # all at the centre
+            if robot[i].along is None:  # all at the center
                 whole = Vector.zero()
                 for _, force in some:
                     whole = whole + force
@@ -107,9 +108,7 @@ class Clearance(Target):
 
 
 def _overlap(a: Segment, b: Solid, wanted: Number) -> tuple[Number, tuple[Vector, Vector], Vector]:
-    """Return the violation of the wanted distance, points of both shapes, and the overlap towards
-    b.
-    """
+    """Return the overlap, points of both shapes, and the overlap as a vector toward b."""
     if isinstance(b, Segment):
         x, y = axis_points(a, b)
         length, n = unit(y - x)

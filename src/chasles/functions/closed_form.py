@@ -52,14 +52,14 @@ class Affine(NamedTuple):
         return Affine(tuple(factor * a for a in self.k))
 
     def join(self, other: "Affine") -> "Affine":
-        """The sum of both."""
+        """Return the sum of both."""
         return Affine(tuple(a + b for a, b in zip(self.k, other.k, strict=True)))
 
     def dot(self, v: Vector) -> "Affine":
         return Affine(tuple(a.dot(v) for a in self.k))
 
     def product(self, other: "Affine") -> list[Number]:
-        """Coefficients of 1, c, s, c^2, c s, s^2, or of 1, t, t^2: scalar products of vectors."""
+        """Return coefficients of 1, c, s, c^2, c s, s^2 (or 1, t, t^2) of a scalar product."""
         n, times = range(len(self.k)), _times(self.k[0])
         pairs = [(i, j) for i in n for j in n[i:]]
         a, b = self.k, other.k
@@ -73,7 +73,7 @@ def _times(kind: Number) -> Callable[[Number, Number], Number]:
 
 
 def moved(joint: Joint, x: Vector) -> Affine:
-    """The point to which a joint takes the point x."""
+    """Return the point to which a joint takes the point x."""
     if joint.slides:
         return Affine((x, joint.axis))
     away = x - joint.point
@@ -82,7 +82,7 @@ def moved(joint: Joint, x: Vector) -> Affine:
 
 
 def component(joint: Joint, e: Vector, v: Vector, *, back: bool = False) -> Affine:
-    """The component along e of the vector v when a joint has turned it; back: by its inverse."""
+    """Return the component along e of v turned by a joint; back: by its inverse."""
     along, across = e.dot(joint.axis) * joint.axis.dot(v), e.dot(joint.axis.cross(v))
     return Affine((along, e.dot(v) - along, -across if back else across))
 
@@ -116,8 +116,8 @@ def _less(terms: Sequence[Number], constant: Number) -> list[Number]:
 def positions(a: Joint, b: Joint, c: Joint, x: Vector, y: Vector) -> list[Branch]:
     """Return all solutions of E_a E_b E_c x = y, up to four.
 
-    What E_a cannot change of the point E_b E_c x, its height along the axis and its distance from
-    a point of the axis, gives two equations for the other two joints.
+    E_a preserves the height of the point E_b E_c x along its axis and its distance from a point of
+    the axis. This gives two equations for the other two joints.
     """
     solve = {(0, 0): _turns, (0, 1): _turn_and_slide, (1, 0): _slide_and_turn, (1, 1): _slides}
     found: list[Branch] = []
@@ -256,7 +256,7 @@ def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
 
 
 def _outside(a: Joint, p: Joint, b: Joint, c: Joint, G: Displacement) -> Iterator[Pair]:
-    """The first and the fifth joint of an arm with parallel axes between them."""
+    """Yield the first and the fifth joint of an arm with parallel axes between them."""
     if any(joint.slides for joint in (a, b, c)):
         raise Unsuited
     h, point = p.axis, meeting((b, c))

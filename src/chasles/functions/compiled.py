@@ -1,4 +1,4 @@
-"""A function compiled for one robot: what `chasles.compile` returns and `Robot` calls."""
+"""A function compiled for one robot, as returned by `chasles.compile` and called by `Robot`."""
 
 import inspect
 import sys
@@ -33,7 +33,7 @@ from chasles.model.spaces import PositionSpace
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides a compiled function: the mechanism, the function, its options."""
+    """Everything that determines a compiled function: mechanism, function, and options."""
 
     source: Description
     mimic: bool
@@ -50,7 +50,7 @@ class Recipe:
 
     @property
     def has_own_joints(self) -> bool:
-        """Return True if joints are of classes of the user, which may change."""
+        """True if some joints are instances of user-defined classes, which may change."""
         return any(j.custom is not None for j in (*self.source.joints, *self.source.loops))
 
 
@@ -60,11 +60,11 @@ _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _ALIVE: WeakSet["Compiled"] = WeakSet()
 _KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
-"""All functions, and one for each key, for graphs of other libraries."""
+"""Functions by key, for graphs of other libraries."""
 _Traced = WeakValueDictionary[tuple[Recipe, int | None], Program | Staged]
 _TRACED: _Traced = WeakValueDictionary()
-"""Programs by recipe and limit of products (`runnable`), whatever the backend and the type of
-numbers, while some function has them."""
+"""Programs by recipe and limit of products (`runnable`), independent of backend and dtype, while
+some function uses them."""
 is_traced: Callable[[], bool] = bool
 """Return True if a compiler of another library traces the call: PyTorch's, if it is loaded."""
 
@@ -72,10 +72,10 @@ is_traced: Callable[[], bool] = bool
 class Compiled:
     """A function of arrays, compiled for one robot.
 
-    Call it with arrays whose leading shapes broadcast together, and optionally `out=`. Arrays that
-    are all float32 are computed in single precision; all others in double. Arrays of PyTorch, JAX
-    and CuPy give results of the same kind. It can be pickled (the recipe travels, the code is made
-    again) and shared by threads.
+    Call it with arrays whose leading shapes broadcast together, and optionally `out=`. If all
+    arrays are float32, results are computed in single precision, otherwise in double precision.
+    Arrays of PyTorch, JAX and CuPy give results of the same type. The function can be pickled (the
+    recipe is stored, the code is compiled again) and shared by threads.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_entry")
@@ -106,13 +106,13 @@ class Compiled:
     tier: Literal["best"] = "best"
 
     def wait(self, timeout: float | None = None) -> Literal["best"]:
-        """Return at once, as its code is the best there is (see `Tiered`)."""
+        """Return at once, because the code is final (see `Tiered`)."""
         return self.tier
 
     def key_of(self, recipe: Recipe) -> str:
-        """The key of this program by another recipe: for another backend or type of numbers.
+        """Return the key of this program with another recipe, for another backend or dtype.
 
-        Two classes of joints of one name may compute different things, and a changed one does.
+        The program's hash distinguishes joint classes of the same name that differ or have changed.
         """
         return cache.key(recipe, self.program.hash if self.recipe.has_own_joints else "")
 
@@ -123,7 +123,7 @@ class Compiled:
 
     @cached_property
     def compiled(self) -> Program | Staged:
-        """The compiled program, or one that ends at the factors of its results."""
+        """The program that is compiled, which may end at the factors of its results."""
         recipe, staged = self.recipe, backends.row(self.recipe.backend).staged
         if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
             staged = None
@@ -160,7 +160,7 @@ class Compiled:
         return self.call(*arguments, **named)  # which the compiler of PyTorch can follow
 
     def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Call it with arguments in any form: the way for what the machine code does not take."""
+        """Call the function through Python, with arguments that machine code does not handle."""
         inputs = self.interface.inputs
         if len(arguments) != len(inputs):
             names = ", ".join(v.name for v in inputs)
@@ -184,23 +184,23 @@ class Compiled:
 
     @property
     def plain(self) -> bool:
-        """Return True for the function without options, which a call by arrays alone uses."""
+        """True if the function has no options, so that a call with arrays alone uses it."""
         recipe = self.recipe
         asked = recipe.dissipation or recipe.derivative or recipe.wrenches or recipe.options
         return recipe.method == "fastest" and not asked
 
     @cached_property
     def timed(self) -> bool:
-        """Return True if one of its arrays is the time."""
+        """True if one of the inputs is the time."""
         return any(variable.name == "t" for variable in self.interface.inputs)
 
     @cached_property
     def _clock(self) -> int:
-        """The place of the time among its arrays."""
+        """Index of the time among the inputs."""
         return [variable.name for variable in self.interface.inputs].index("t")
 
     def at(self, t: Any) -> "Compiled | AtTime":
-        """The function at a time (...), in s: without that argument, if it has it."""
+        """Return the function at a time (...) in s, without the time argument."""
         if not self.timed:
             return self
         if t is None:
@@ -220,7 +220,7 @@ class Compiled:
 
     @cached_property
     def cuda(self) -> "Compiled":
-        """The same function on a GPU: it takes CuPy's arrays."""
+        """The same function on a GPU, for CuPy arrays."""
         usual, *_ = backends.devices()["cuda"]
         if self.recipe.backend == usual:
             return self
@@ -231,18 +231,19 @@ class Compiled:
         return self._run(self.cuda.kernel, arguments, out, None)
 
     def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":
-        """Directions of the results from those of some inputs, which are extra inputs.
+        """Return the function that maps directions of some inputs to directions of the results.
 
-        By the numbers of the inputs as they are, nq of them for q; so too `pullback`.
+        Directions are extra inputs. They refer to the entries of the inputs, nq for q; so does
+        `pullback`.
         """
         return self.differential(Differential("pushforward", wrt))
 
     def pullback(self, wrt: tuple[str, ...]) -> "Compiled":
-        """Covectors of some inputs from covectors of all results, which are extra inputs."""
+        """Return the function that maps covectors of all results to those of some inputs."""
         return self.differential(Differential("pullback", wrt))
 
     def differential(self, applied: Differential) -> "Compiled":
-        """A derivative of this function applied, made once; `parent` leads back."""
+        """Return an applied derivative, made once; its `parent` is this function."""
         with COMPILING:
             if applied not in self._differentials:
                 recipe = replace(self.recipe, chain=(*self.recipe.chain, applied))
@@ -255,20 +256,18 @@ class Compiled:
         found = self.entry(holder=_Found(self), fallback=self.call)
         if isinstance(found, BuiltinFunctionType):
             backends.called_by_slot(Compiled)
-            self._entry = found  # by which CPython calls this object from now on
+            self._entry = found  # CPython calls this object by it from now on
         return found
 
     def entry(
         self, *, holder: Any, fallback: Callable[..., Any], method: Callable[..., Any] | None = None
     ) -> Callable[..., Any]:
-        """A fast entry with a method's signature and documentation, by default the fallback's."""
+        """Return a fast entry with the signature and docstring of a method or the fallback."""
         facts: dict[str, Any] = {"holder": holder, "fallback": fallback, "again": self.again}
         return entry_of(method or fallback, self.recipe.function, self.kernel, **facts)
 
     def again(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Run the machine code on arrays in a new memory layout; NotImplemented if that does not
-        help.
-        """
+        """Run the code on arrays in a new memory layout; return NotImplemented on failure."""
         quick = self.quick.get(type(arguments[0])) if arguments else None
         if quick is not None and (not named or (len(named) == 1 and "out" in named)):
             return quick(*arguments, **named)
@@ -324,11 +323,10 @@ class Compiled:
 
 
 def taker(function: Compiled, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
-    """Return the caller of a function with arrays of another library; None if its kernel takes
-    them.
+    """Return the caller for arrays of another library; None if the kernel accepts them.
 
-    Kernels take NumPy's arrays, those of the CUDA backend CuPy's. Arrays of several libraries are
-    an error, which names two of them.
+    Kernels accept NumPy arrays; kernels of the CUDA backend accept CuPy arrays. Arrays of several
+    libraries raise an error that names two of them.
     """
     title = function.recipe.function
     chosen = common(title, function.interface.inputs, arguments)
@@ -351,7 +349,7 @@ def recall(key: str) -> Compiled:
     found = _KNOWN.get(key)
     if found is not None:
         return found
-    for function in list(_ALIVE):  # one of an equal robot, though the latest of that key is gone
+    for function in list(_ALIVE):  # of an equal robot; the latest was freed
         if function.key == key:
             return _KNOWN.setdefault(key, function)
     remedy = "keep a reference to the result of chasles.compile while the graph is in use"
@@ -362,7 +360,7 @@ def recall(key: str) -> Compiled:
 
 @dataclass(frozen=True)
 class AtTime:
-    """A compiled function of a robot that depends on time, at a time t (...), in s."""
+    """A compiled function of a time-dependent robot, evaluated at a time t (...) in s."""
 
     compiled: Compiled
     t: Any
@@ -375,7 +373,7 @@ class AtTime:
 
 @dataclass(frozen=True)
 class _Found:
-    """Path under which a pickled fast entry finds itself again: whatever its name, it is `fast`."""
+    """Holder of a pickled fast entry; every attribute name resolves to `fast`."""
 
     compiled: Compiled
 
@@ -388,13 +386,13 @@ class _Found:
 def entry_of(
     method: Callable[..., Any], name: str, kernel: Any = None, **facts: Any
 ) -> Callable[..., Any]:
-    """A fast entry that looks like a method (`backends.fast_entry`)."""
+    """Return a fast entry that looks like a method (`backends.fast_entry`)."""
     signature, doc = _plain_signature(method), inspect.getdoc(method) or ""
     return backends.fast_entry(kernel, name=name, signature=signature, doc=doc, **facts)
 
 
 def _plain_signature(function: Callable[..., Any]) -> str:
-    """A function's parameters without annotations, as built-in functions show them."""
+    """Return a function's parameters without annotations, as built-in functions show them."""
     parameters = inspect.signature(function).parameters.values()
     bare = [p.replace(annotation=p.empty) for p in parameters]
     return str(inspect.Signature(bare))[1:-1]

@@ -32,9 +32,9 @@ Balafoutis and Patel count (see `chasles.cost`).
 class Step:
     """One statement of an algorithm's source, and the operations that it took, over all bodies.
 
-    An operation that several statements share belongs to the one that came first. equation: the
-    number of it in the book, where a comment behind the statement is that number in parentheses;
-    several, where they are one statement.
+    An operation that several statements share belongs to the one that came first. equation: its
+    number in the book, if a comment after the statement states it in parentheses; several numbers,
+    if one statement covers several equations.
     """
 
     file: str
@@ -49,10 +49,10 @@ class Step:
 class Cost(Count):
     """Number of operations of each kind, depth and live values.
 
-    depth: operations one after the other on the longest path, which bounds the time of one state on
-    any machine. live: the largest number of values that are needed at one time, which decides
-    whether they fit the registers. steps: the operations by statement of the algorithm, in the
-    order in which its functions begin to compute.
+    depth: number of operations on the longest path, which bounds the time of one state on any
+    machine. live: largest number of values needed at one time, which determines if they fit in
+    registers. steps: operations by statement of the algorithm, in the order in which its functions
+    begin to compute.
     """
 
     depth: int = 0
@@ -93,7 +93,7 @@ class _Origin(NamedTuple):
 
 
 def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
-    """The statement that runs in the innermost public function. begun: functions, numbered."""
+    """Return the current statement of the innermost public function; begun: their order."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
@@ -162,12 +162,12 @@ class Applied(NamedTuple):
 class Explanation:
     """The program that runs when a function of a robot is called.
 
-    function: what is traced; for `forward_dynamics` of a robot with loops, "constrained_dynamics".
-    method: the one that runs. candidates: all programs that were tried, in order; the first of
-    those with the least weight runs. given: operations of the method on the robot as it was loaded.
-    passes: the changes of the model, in order, each with the operations after it. source, lines:
-    the file that is traced, and the first and last line of the algorithm in it. sources: all files
-    of algorithms that contributed operations. program: the program.
+    function: the traced function; for `forward_dynamics` of a robot with loops,
+    "constrained_dynamics". method: the one that runs. candidates: all programs that were tried, in
+    order; the first of those with the least weight runs. given: operations of the method on the
+    robot as it was loaded. passes: the changes of the model, in order, each with the operations
+    after it. source, lines: the file that is traced, and the first and last line of the algorithm
+    in it. sources: all files of algorithms that contributed operations. program: the program.
     """
 
     robot: str
@@ -183,12 +183,12 @@ class Explanation:
 
     @property
     def reason(self) -> str:
-        """Why this method runs."""
+        """Reason why this method runs."""
         tried = len(self.candidates)
         return "the only candidate" if tried == 1 else f"fewest operations of {tried} candidates"
 
     def text(self, *, full: bool = False) -> str:
-        """The explanation as text; full: with every line of the program."""
+        """Return the explanation as text; full: with every line of the program."""
         first, last = self.lines
         rows = [
             f"{name:14}{n.multiplications:6}{n.additions:6}{n.divisions:5}{n.square_roots:5}"
@@ -211,7 +211,7 @@ class Explanation:
         return "\n".join(lines)
 
     def listing(self, *, full: bool = False) -> list[str]:
-        """The lines of the program; not full: a long one without its middle."""
+        """Return the lines of the program; not full: a long one without its middle."""
         lines = str(self.program).rstrip().split("\n")
         results = len(self.program.outputs)
         left_out = len(lines) - SHORT - results

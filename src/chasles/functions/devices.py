@@ -1,9 +1,9 @@
 """Choice of the device for a batch: the CPU or a GPU, whichever was measured to be faster.
 
-Arrays in the host's memory must be copied to a GPU and results back, so the GPU wins only where a
-batch is large and its arithmetic is worth the way; where threads share a larger one, the CPU may
-win again. Both are timed at a few sizes when a function is first used, and the times are kept in
-the cache, by function, robot, kind of number, CPU and GPU.
+Arrays in host memory must be copied to a GPU and results back, so the GPU is faster only if a batch
+is large and its arithmetic outweighs the copies; for larger batches, which threads share, the CPU
+may be faster again. Both are timed at a few sizes when a function is first used, and the times are
+cached by function, robot, dtype, CPU and GPU.
 """
 
 import bisect
@@ -46,7 +46,7 @@ class Timing(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """The device for batches of a function, and why; prints as a table. gpu: its name, if any."""
+    """The device for batches of a function, with timings; prints as a table. gpu: its name."""
 
     title: str
     cpu: str
@@ -56,7 +56,7 @@ class Report:
 
     @cached_property
     def turns(self) -> tuple[int, ...]:
-        """States from which on a batch runs on the GPU, then on the CPU again, and so on."""
+        """Batch sizes at which the device changes: to the GPU, back to the CPU, and so on."""
         return turns(self.timings)
 
     def choice(self, count: int) -> Literal["cpu", "cuda"]:
@@ -85,10 +85,10 @@ class Report:
 
 
 def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
-    """Batches from which on the other device is faster; the first of them is the GPU's.
+    """Return batch sizes at which the other device becomes faster, first the GPU.
 
-    Between two sizes that were timed both times are taken as powers of the size; beyond the largest
-    the faster device stays so. The CPU has what is equal.
+    Between two timed sizes, both times are interpolated as powers of the size; above the largest,
+    the faster device stays the same. Ties go to the CPU.
     """
     found = [timings[0].states] if timings and timings[0].gpu < timings[0].cpu else []
     for a, b in itertools.pairwise(timings):
@@ -100,12 +100,11 @@ def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
 
 
 class Automatic:
-    """A function compiled for one robot that runs each batch where it is faster.
+    """A function compiled for one robot that runs each batch on the faster device.
 
-    Call it like a `Compiled`, which is its `function`. NumPy's arrays, and lists, are in the host's
-    memory: their batch runs on the CPU or on the GPU. Arrays of CuPy, PyTorch and JAX are computed
-    where they are. The first call with either kind of number measures (`report`). It can be
-    pickled.
+    Call it like a `Compiled`, which is its `function`. Batches of NumPy arrays and lists run on the
+    CPU or on the GPU. Arrays of CuPy, PyTorch and JAX are processed on their own device. The first
+    call with either dtype measures both devices (`report`). The function can be pickled.
     """
 
     def __init__(self, function: Compiled) -> None:
@@ -124,7 +123,7 @@ class Automatic:
         return run(*arguments) if out is None else run(*arguments, out=out)
 
     def choice(self, count: int, dtype: str = "float64") -> Literal["cpu", "cuda"]:
-        """The device on which so many states run, measured if that was not done yet."""
+        """Return the device for a batch of `count` states; measure first if necessary."""
         if count < 0:
             raise InputError("E-GPU-019", f"the number of states must not be negative, not {count}")
         return self.report(dtype).choice(count)
@@ -185,7 +184,7 @@ def report(function: Compiled) -> Report:
 
 
 def measured(function: Compiled) -> tuple[Timing, ...]:
-    """Both devices timed on random numbers, which take as long as any."""
+    """Time both devices on random numbers."""
     rng = np.random.default_rng(0)
     inputs, outputs = function.interface.inputs, function.interface.outputs
     dtype = np.dtype(function.recipe.dtype)

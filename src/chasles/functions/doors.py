@@ -51,7 +51,7 @@ def check_axes(axes: str) -> None:
 
 
 def checked_point(at: Any) -> Any:
-    """`at` as an algorithm wants it: a word, or three finite floats."""
+    """Return `at` as algorithms need it: a word, or three finite floats."""
     if isinstance(at, str):
         if at not in ("frame", "world"):
             problem = f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"
@@ -65,7 +65,7 @@ def checked_point(at: Any) -> Any:
 
 
 def checked_order(function: str, order: Any) -> int:
-    """`order` as a positive number: how many time derivatives of q a function takes."""
+    """Return `order`, the number of time derivatives of q, as a positive integer."""
     if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 1:
         problem = (
             f"order must be a positive integer (the number of time derivatives), not {order!r}"
@@ -75,7 +75,7 @@ def checked_order(function: str, order: Any) -> int:
 
 
 def checked_time(t: Any) -> np.ndarray:
-    """A time, or an array of times: finite numbers, in s."""
+    """Return a time, or an array of times: finite numbers, in s."""
     if type(t) is float and math.isfinite(t):
         return np.array(t)
     try:
@@ -108,7 +108,7 @@ def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any])
 
 
 def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:
-    """The option that a number of arguments means, for a function that takes any rates."""
+    """Return the option that a number of arguments means, for a function that takes any rates."""
     if a_name("a function", function) not in FUNCTIONS or not spaces(function).any_order:
         return {}
     return {"order": order_of(function, arguments[1:])}
@@ -178,7 +178,7 @@ def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any
 
 
 def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
-    """Joints that own coordinates, each once, in the order of their coordinates."""
+    """Return joints that own coordinates, each once, in the order of their coordinates."""
     given = [names] if isinstance(names, str) else names
     try:
         chosen = {model.mover(name) for name in given}
@@ -196,9 +196,9 @@ def derivative_names(
     order: int = 1,
     model: Model | None = None,
 ) -> tuple[str, ...]:
-    """The arguments to differentiate by, each known to the function (with a number of rates).
+    """Return the arguments to differentiate by, each known to the function.
 
-    model: where it depends on time, one may differentiate by "t" too, if one says so.
+    order: number of rates. model: if it depends on time, "t" is also allowed, but must be named.
     """
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
@@ -226,14 +226,14 @@ def derivative_names(
 
 
 class Load(NamedTuple):
-    """External wrenches: what a program is compiled for, and their values."""
+    """External wrenches: keys for which a program is compiled, and values."""
 
     keys: tuple[WrenchKey, ...] = ()
     forces: Sequence[Any] = ()
 
 
 def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
-    """External forces as the tracer's keys and their arrays, in a stable order."""
+    """Return external wrenches as keys for the tracer and their arrays, in a stable order."""
     if f_ext is None:
         return Load()
     if not isinstance(f_ext, Mapping):
@@ -242,7 +242,7 @@ def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
     keys, values = [], []
     for name in sorted(f_ext, key=str):
         if name not in model.frames:
-            model.frame(name)  # which says what is wrong
+            model.frame(name)  # raises a helpful error
         given = f_ext[name]
         wrench = given if isinstance(given, Wrench) else Wrench(given)
         keys.append(WrenchKey(name, wrench.axes, wrench.at))
@@ -258,9 +258,9 @@ def _fields() -> tuple[int, ...] | None:
 
 
 def loads_of(f_ext: Any, keys: Sequence[WrenchKey]) -> tuple[list[Held], list[int]] | None:
-    """Wrenches as the fast entry reads them, in the order of f_ext, and where each of `keys` is.
+    """Return wrenches for the fast entry, in the order of f_ext, and the index of each key.
 
-    None for what it does not read.
+    Return None if the fast entry cannot read them.
     """
     where, known = _fields(), {key.frame: key for key in keys}
     if type(f_ext) is not dict or where is None or f_ext.keys() != known.keys():
@@ -280,14 +280,14 @@ def is_single(argument: Any) -> bool:
 
 
 def check_robot(function: str, robot: Any) -> None:
-    """Raise unless a robot is given, not its path or its name."""
+    """Raise an error unless `robot` is a Robot, not a path or a name."""
     if not isinstance(getattr(robot, "model", None), Model):
         problem = f"robot must be a Robot from chasles.load or chasles.robots, not {robot!r}"
         raise ArgumentError("E-CALL-055", problem, part=function)
 
 
 def numbers(what: str, value: Any, size: int) -> np.ndarray:
-    """Floats, of the precision that they have, `size` of them in the last axis."""
+    """Return floats of their own precision, with `size` numbers along the last axis."""
     array = some_numbers(what, value)
     if array.shape[-1:] != (size,):
         problem = f"{what} must have {size} numbers along its last axis, not shape {array.shape}"
@@ -334,7 +334,7 @@ def from_names(
 
 
 class Library(NamedTuple):
-    """A library: its name, its package, its type of arrays, and whether it takes NumPy's too."""
+    """A library: its name, package and array type, and True if it also accepts NumPy arrays."""
 
     name: str
     package: str
@@ -347,13 +347,13 @@ LIBRARIES = (
     Library("JAX", "jax", "Array", True),
     Library("CuPy", "cupy", "ndarray", False),
 )
-"""One row a library: `call(function, arguments, out, threads)` of the module here with the name of
-its package takes its arrays and gives the same kind."""
+"""One row per library. The module here with the name of its package has `call(function, arguments,
+out, threads)`, which accepts and returns its arrays."""
 
 _OURS = frozenset({np.ndarray, np.float64, np.float32, list, tuple, float, int})
 _NUMPY = Library("NumPy", "numpy", "ndarray", True)
 _TYPES: dict[type, Library] = {}
-"""Types that are a library's type of arrays itself, for a short way."""
+"""Cached array types of libraries."""
 
 
 def library_of(argument: Any) -> Library | None:
@@ -391,7 +391,7 @@ def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) 
 
 
 def refuse(function: str, *arguments: Any) -> None:
-    """Raise for a function that consists of steps between which NumPy decides."""
+    """Raise an error for arrays of other libraries, for functions that need NumPy in between."""
     for argument in arguments:
         row = library_of(argument)
         if row is not None:

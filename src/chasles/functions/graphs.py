@@ -1,4 +1,4 @@
-"""Functions captured in a CUDA graph: arrays stay where they are, and a call is one launch."""
+"""Functions captured in a CUDA graph: arrays stay in place, and a call is one launch."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -30,11 +30,11 @@ class Graph:
         memory: Any = None,
     ) -> None:
         self.inputs, self.outputs = dict(inputs), outputs
-        self._memory = memory  # that launches use, and nobody else may
+        self._memory = memory  # reserved for launches
         self._targets, self._launch, self._copy = tuple(inputs.values()), launch, copy
 
     def __call__(self, *arguments: Any) -> Any:
-        """Launch on the library's current stream; the outputs, which are there when it is done.
+        """Launch on the library's current stream; return the outputs, valid when it is done.
 
         arguments: either none, or values for all inputs in order, of shapes that broadcast to
         theirs.
@@ -60,7 +60,7 @@ def captured(
     library: str,
     device: int | None,
 ) -> Graph:
-    """A function captured with inputs of some values, on a device or the current one."""
+    """Return a function captured with inputs of some values, on a device or the current one."""
     if library not in LIBRARIES:
         remedy = f"use one of {', '.join(LIBRARIES)}"
         raise InputError("E-GPU-025", f"unknown library {library!r}", remedy, part="graph")
@@ -78,9 +78,9 @@ def shapes_of(
     known: Mapping[str, tuple[int, ...]],
     given: Mapping[str, tuple[int, ...]],
 ) -> dict[str, tuple[int, ...]]:
-    """The shapes of one state's arguments of a function, by their names.
+    """Return the shapes of one state's arguments of a function, by their names.
 
-    known: shapes that names mean. given: other shapes, or other names.
+    known: default shapes by name. given: other shapes, or other names.
     """
     names = list(inspect.signature(function).parameters)
     shapes = {**known, **given}

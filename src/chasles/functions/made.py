@@ -30,10 +30,10 @@ class Functions:
     def __call__(
         self, function: str, *, tier: Literal["best", "quick"] = "best", **options: Any
     ) -> Compiled:
-        """The compiled function with these options (`key`), made once.
+        """Return the compiled function with these options (`key`), made once.
 
-        tier: "quick" for one that begins with quickly compiled code (`Tiered`, which stands for
-        it), unless the best is at hand.
+        tier: "quick" for a function that starts with quickly compiled code (`Tiered`), unless the
+        best code is available.
         """
         key = self.key(function, **options)
         if tier == "quick" and key not in self._made:
@@ -45,7 +45,7 @@ class Functions:
         return self.made(key)
 
     def made(self, key: tuple[Any, ...]) -> Compiled:
-        """The compiled function of a key."""
+        """Return the compiled function of a key."""
         if key not in self._made:
             with COMPILING:
                 if key not in self._made:
@@ -85,17 +85,17 @@ class Functions:
         return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
 
     def closed(self, closure: Closure) -> "Functions":
-        """The functions of the model with a choice of its loops' equations."""
+        """Return the functions of the model with a choice of its loops' equations."""
         source = replace(self.model.source, closure=closure)
         return Functions(replace(self.model, source=source))
 
 
 class Tiered:
-    """A function that begins with quickly compiled code, and goes on with the best.
+    """A function that starts with quickly compiled code and then switches to the best code.
 
-    That is made in the background, mostly by other processes, and takes over when it is ready.
-    The two differ in speed alone, but for the last bits. Everything else is as of `Compiled`,
-    which does the work; only its built-in `fast` stays with the code that it was made for.
+    The best code is compiled in the background, mostly by other processes, and takes over when it
+    is ready. The two differ only in speed, except for rounding. All attributes are those of
+    `Compiled`; only its built-in `fast` stays with the code that it was made for.
     """
 
     def __init__(self, quick: Compiled, recipe: Recipe, best: Callable[[], Compiled]) -> None:
@@ -107,11 +107,11 @@ class Tiered:
     def _improve(self) -> None:
         quick = self._now
         try:
-            # Compiling takes no lock for longer than a moment: others can compile in the meantime.
+            # Compiling holds locks only briefly, so that others can compile in the meantime.
             key = quick.key_of(self._recipe)
             backends.compile(quick.compiled, self._recipe.backend, self._recipe.dtype, key)
             self._now = self._best()
-        except Exception as error:  # which `wait` raises; until then the quick code serves
+        except Exception as error:  # raised by `wait`; until then the quick code runs
             self._error = error
 
     @property
@@ -142,7 +142,7 @@ class Tiered:
 
 
 def is_known(recipe: Recipe) -> bool:
-    """Return True if the code of a recipe is at hand, in this process or in the cache."""
+    """Return True if the code of a recipe is loaded or in the cache."""
     if recipe.has_own_joints:
         return False  # its key depends on its program
     key = cache.key(recipe, "")

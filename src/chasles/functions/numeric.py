@@ -20,9 +20,7 @@ _REACH = 5.371920351148152
 
 
 def exponential(matrix: np.ndarray) -> np.ndarray:
-    """Return the exponential of matrices (..., n, n), each scaled and squared by itself (Higham
-    2005).
-    """
+    """Return the exponential of matrices (..., n, n) by scaling and squaring (Higham 2005)."""
     lead = matrix.shape[:-2]
     stack = np.asarray(matrix, dtype=float).reshape(math.prod(lead), *matrix.shape[-2:])
     norms = np.abs(stack).sum(axis=-2).max(axis=-1, initial=0.0)
@@ -39,7 +37,7 @@ def exponential(matrix: np.ndarray) -> np.ndarray:
 
 
 def _approximant(A: np.ndarray) -> np.ndarray:
-    """(V - U)^-1 (V + U) with the odd and even parts U and V of the numerator."""
+    """Return (V - U)^-1 (V + U) with the odd and even parts U and V of the numerator."""
     b, one = _PADE, np.eye(A.shape[-1])
     A2 = A @ A
     A4 = A2 @ A2
@@ -51,7 +49,7 @@ def _approximant(A: np.ndarray) -> np.ndarray:
 
 
 def discretized(A: np.ndarray, B: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
-    """x after dt is A' x + B' u for an input u that is constant on the way: exactly.
+    """Return A' and B' with x(t + dt) = A' x + B' u, exact for a constant input u.
 
     A' and B' are the upper blocks of the exponential of [[A, B], [0, 0]] dt (Van Loan 1978).
     """
@@ -63,7 +61,7 @@ def discretized(A: np.ndarray, B: np.ndarray, dt: float) -> tuple[np.ndarray, np
 
 
 def checked_step(dt: Any, what: str = "linearize: dt") -> float:
-    """A step of time: a finite positive number."""
+    """Return a step of time: a finite positive number."""
     try:
         step = float(dt)
     except (TypeError, ValueError, OverflowError):
@@ -105,7 +103,7 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
 # Newton's method on a manifold, damped: many states at once, each with its own damping ----------
 
 STEPS = 100
-"""At most. From a fair guess it takes 4 to 10; at a double root (a dead point) about 30."""
+"""Largest number of steps. A fair guess needs 4 to 10; a double root (a dead point) about 30."""
 
 REACH = 0.5
 """Longest step of a coordinate, in its own scale: a longer one may jump to another branch."""
@@ -140,8 +138,8 @@ def solve(
     scales that make residuals and steps dimensionless; a coordinate with scale 0 is held. Steps are
     those of least norm (singular values below `rank` times the largest count as zero), damped by
     Levenberg and Marquardt in proportion to the squared residual, so that they are Newton's at the
-    end. A state rests when the norm of its residual is below `tolerance` and halves no more, or
-    when no step makes it smaller, or where residual or matrix have no value.
+    end. A state stops when the norm of its residual is below `tolerance` and no longer halves, when
+    no step reduces it, or when residual or matrix are undefined.
     """
     q = q.copy()
     r = rows * residual(q)
@@ -169,7 +167,7 @@ def solve(
 
 
 def least_step(A: np.ndarray, r: np.ndarray, damping: np.ndarray, rank: float) -> np.ndarray:
-    """x of least norm that minimises |A x + r|^2 + damping |x|^2, no entry beyond REACH."""
+    """Return x that minimizes |A x + r|^2 + damping |x|^2, with entries of at most REACH."""
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     kept = s > rank * s[:, :1]
     gain = np.where(kept, s, 0.0) / np.where(kept, s * s + damping[:, None], 1.0)
@@ -184,7 +182,7 @@ Results = TypeVar("Results", bound=tuple[np.ndarray, ...])
 
 
 def delivered(name: str, results: Results, out: Any) -> Results:
-    """The results themselves, or `out` (a tuple of arrays like them) filled with them."""
+    """Return the results themselves, or `out` (a tuple of arrays like them) filled with them."""
     if out is None:
         return results
     if not isinstance(out, tuple) or len(out) != len(results):
@@ -200,7 +198,7 @@ def delivered(name: str, results: Results, out: Any) -> Results:
 
 
 def filled(name: str, result: np.ndarray, out: Any) -> np.ndarray:
-    """One result itself, or `out` filled with it; without the time that a tuple would take."""
+    """Return one result, or `out` filled with it, without the overhead of a tuple."""
     if out is None:
         return result
     check_out(name, out, result.shape, result.dtype)
@@ -222,10 +220,10 @@ that rounding does not choose."""
 class BaseParameters:
     """Y p = Y[..., columns] @ (combination @ p) for every state, with as few columns as possible.
 
-    columns: which columns of the regressor are kept, ascending (b,). combination: (b, k), how the
-    kept parameters take up those of the columns left out. tolerance: a column was left out where
-    less than this share of it was new; smallest_kept and largest_dropped: the shares on either side
-    of it, which lie far apart if the choice is clear.
+    columns: indices of the kept columns of the regressor, ascending (b,). combination: (b, k), the
+    kept parameters as combinations of all parameters. tolerance: a column was dropped if less than
+    this share of it was new; smallest_kept and largest_dropped: the shares on either side of it,
+    which lie far apart if the choice is clear.
     """
 
     columns: np.ndarray
@@ -238,7 +236,7 @@ class BaseParameters:
         return len(self.columns)
 
     def values(self, parameters: np.ndarray) -> np.ndarray:
-        """The base parameters (..., b) of inertia parameters (..., k)."""
+        """Return the base parameters (..., b) of inertia parameters (..., k)."""
         return np.asarray(parameters) @ self.combination.T
 
 
@@ -251,10 +249,10 @@ class States(NamedTuple):
 
 
 def random_states(model: Model, count: int, rng: np.random.Generator) -> States:
-    """Joints anywhere, so fast that inertia forces are about as large as weights.
+    """Return random states, fast enough that inertia forces are comparable to weights.
 
-    Lengths are drawn in units of the robot's size, times in those in which it would fall so far
-    (seconds where nothing falls), so that robots that differ in size alone get the same motions.
+    Lengths are in units of the robot's size, times in units of the time of a free fall by that
+    length (seconds without gravity), so that robots that differ only in size get the same motions.
     """
     length, weight = size(model), np.linalg.norm(list(model.gravity_vector))
     time = np.sqrt(length / weight) if weight else 1.0
@@ -265,8 +263,7 @@ def random_states(model: Model, count: int, rng: np.random.Generator) -> States:
 
 
 def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> BaseParameters:
-    """Return base parameters from regressors (count, nv, k) by QR with column pivoting (Gautier
-    1991).
+    """Return base parameters from regressors (count, nv, k) by pivoted QR (Gautier 1991).
 
     Rows are scaled to work for rotations and translations alike. Columns are compared after each is
     divided by its own length; those that are only rounding relative to the longest one, with masses
@@ -307,7 +304,7 @@ def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> B
 
 
 def twist_matrices(twists: np.ndarray) -> np.ndarray:
-    """[w~ v; 0 0] of each twist (..., 6): (..., 4, 4)."""
+    """Return [w~ v; 0 0] of each twist (..., 6): (..., 4, 4)."""
     found = np.zeros((*twists.shape[:-1], 4, 4), twists.dtype)
     x, y, z = np.moveaxis(twists[..., :3], -1, 0)
     for row, column, entry in ((2, 1, x), (0, 2, y), (1, 0, z)):
@@ -317,7 +314,7 @@ def twist_matrices(twists: np.ndarray) -> np.ndarray:
 
 
 def motion_matrices(motion: np.ndarray) -> np.ndarray:
-    """[R^(k) R'  r^(k); 0 0] for k = 1, 2, ...: (..., order, 4, 4).
+    """Return [R^(k) R'  r^(k); 0 0] for k = 1, 2, ...: (..., order, 4, 4).
 
     motion (..., order, 6): derivatives of the angular velocity w, and of the position r of the
     body's point at the origin. Rdot = w~ R, and higher derivatives follow by Leibniz' rule.

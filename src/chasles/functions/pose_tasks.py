@@ -1,4 +1,4 @@
-"""Roll, pitch, yaw and place of a frame, and the matrices of their rates, as compiled functions.
+"""Roll, pitch, yaw and position of a frame, and the matrices of their rates, as compiled functions.
 
 With R = Rz(yaw) Ry(pitch) Rx(roll) the angular velocity is w = T (roll, pitch, yaw)', where T has
 the turned axes of roll, pitch and yaw as columns. The axis of pitch turns with yaw, at wy; that of
@@ -28,10 +28,11 @@ NAMES = ("q", "qd", "qdd")
 def pose_task(
     model: Model, frame: str, order: int, check: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Coordinates of a pose (order -1), or a derivative in time of the matrix of their rates.
+    """Return the function of pose coordinates (order -1) or of a derivative of their rate matrix.
 
-    It takes q, and of order 1 and 2 qd and qdd too; coordinates of a robot with driven joints also
-    the time. check: called with arrays that are not plain, raises if something is wrong with them.
+    It takes q, for orders 1 and 2 also qd and qdd; for coordinates of a robot with driven joints
+    also the time. check: called with other arguments than plain arrays; raises an error if they are
+    invalid.
     """
     own = any(joint.custom is not None for joint in model.source.joints)
     trace = partial(_traced, model, frame, order)
@@ -76,7 +77,7 @@ def _traced(model: Model, frame: str, order: int) -> Program:
 
 
 def _coordinates(pose: Matrix) -> Matrix:
-    """Roll, pitch, yaw, x, y, z."""
+    """Return roll, pitch, yaw, x, y, z."""
     R = pose[:3, :3]
     flat = sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0])
     angles = [atan2(R[2, 1], R[2, 2]), atan2(-R[2, 0], flat), atan2(R[1, 0], R[0, 0])]

@@ -31,12 +31,12 @@ from chasles.model.passes import applied
 from chasles.model.spaces import PositionSpace, TreeSpace
 
 ARM, FEW = 12, 60
-"""Up to this number of bodies the robot as given is tried too, and the robot with regrouped
-inertias in its own frames; beyond, only what is likely best.
+"""Numbers of bodies up to which the unchanged robot is tried too, and the robot with regrouped
+inertias in its own frames; above, only the likely best candidate is tried.
 """
 
 DEEP = 16.0
-"""Bodies on the way from a body to the base, in the mean: beyond, methods for short branches take
+"""Mean number of bodies between a body and the base above which methods for short branches take
 more than twice the operations of others."""
 
 
@@ -48,11 +48,11 @@ class Candidate:
     passes: tuple[str, ...]
 
     def trace(self, model: Model, **options: Any) -> Program:
-        """Its program; options as in `trace`."""
+        """Return the candidate's program; options as in `trace`."""
         return straight(self.staged(model, **options))
 
     def staged(self, model: Model, **options: Any) -> Program | Staged:
-        """Its program, which may end at the factors of its results if `staged` is given."""
+        """Return the program, which may end at the factors of its results if `staged` is set."""
         prepare = partial(applied, passes=self.passes)
         return trace(model, self.method.algorithm, prepare=prepare, **options)
 
@@ -70,7 +70,7 @@ class Derivative:
 class Differential:
     """A derivative applied: to directions of some inputs, or (pulled back) to covectors of results.
 
-    It is by the numbers of the inputs as they are, nq of them for q: array libraries know of no
+    It refers to the entries of the inputs, nq for q, because array libraries have no notion of
     steps along the configuration space.
     """
 
@@ -84,7 +84,7 @@ def program(model: Model, function: str, **options: Any) -> Program:
 
 
 def straight(made: Program | Staged) -> Program:
-    """A program that was traced without asking for stages, which it then has not."""
+    """Return a program traced without stages; assert that it has none."""
     assert isinstance(made, Program)
     return made
 
@@ -111,14 +111,15 @@ def runnable(
     staged: int | None = None,
     **options: Any,
 ) -> Program | Staged:
-    """The program of a public function: by a named method, or by the one with fewest operations.
+    """Return the program of a public function by a method, or by the one with fewest operations.
 
-    A named method runs on the robot as it is given; "fastest" regroups inertias, and tries other
-    body frames too. Units change, and round bodies stay, only where the mechanism is all numbers
-    and no frame, loop or force from outside knows of them. `record` makes the arena in which the
-    chosen program is recorded; the choice is made among programs as they run, whatever it is.
-    smooth: the program will be differentiated, so its method must allow it. staged: results that
-    take more products of matrix entries than this stay products of matrices (`Staged`).
+    A named method runs on the unchanged robot; "fastest" regroups inertias, and also tries other
+    body frames. Units change, and rotationally symmetric last bodies are described in axes that do
+    not rotate, only if the mechanism is purely numeric and no frame, loop or external force refers
+    to them. `record` makes the arena in which the chosen program is recorded; the choice is made
+    among programs as they run, whatever it is. smooth: the program will be differentiated, so its
+    method must allow it. staged: results that take more products of matrix entries than this stay
+    products of matrices (`Staged`).
     """
     given = {"wrenches": tuple(wrenches), "parameters": parameters, "order": order, **options}
     found = candidates(model, function, method=method, dissipation=dissipation, **given)
@@ -175,7 +176,7 @@ def candidates(
 
 
 def _is_alone(model: Model, given: Mapping[str, Any]) -> bool:
-    """Return True if only its joints depends on the units and frames of a model."""
+    """Return True if only the joints depend on the units and frames of a model."""
     named = given.get("wrenches") or given.get("parameters") or "frame" in given
     return not (named or model.constraints)
 
@@ -189,7 +190,7 @@ def _passes(
 
 
 def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
-    """The program of a derivative applied, of the derivative of that, and so on.
+    """Return the program of a derivative applied, of the derivative of that, and so on.
 
     Each has new inputs after the others: a direction for each of `wrt`, or a covector for each
     result. Its results are directions of the results, or covectors of `wrt`.
@@ -272,7 +273,7 @@ def _methods(
 
 
 def _depth(model: Model) -> float:
-    """The mean number of bodies on the way from a body to the base, itself included."""
+    """Return the mean number of bodies on the way from a body to the base, itself included."""
     depths = {WORLD: 0}
     for i, body in enumerate(model.bodies):
         depths[i] = depths[body.parent] + 1
@@ -284,10 +285,10 @@ def _names(methods: Iterable[Method]) -> str:
 
 
 def _check_closed_by_steps(model: Model) -> None:
-    """Small changes of a position are steps: all of them, or the rest changes nothing.
+    """Check that steps reach all positions, or that the other positions do not matter.
 
-    A rolling sphere has more positions than steps lead to. On a plane that is fixed in the world
-    they do not matter; on one that moves they do.
+    A rolling sphere has more positions than steps can reach. They do not matter on a plane fixed in
+    the world, but they do on a moving plane.
     """
     for body in model.bodies:
         if not body.joint.holonomic and body.parent != WORLD:
@@ -301,7 +302,7 @@ def _check_closed_by_steps(model: Model) -> None:
 
 
 def spaces(function: str, order: int = 1) -> Signature:
-    """The arrays that a function takes and gives, with a number of rates, and its options."""
+    """Return the inputs, outputs and options of a function with a number of rates."""
     return signature(METHODS[function][0].algorithm, order)
 
 
@@ -316,7 +317,7 @@ def _has_recursion(function: str, method: str, derivative: Derivative) -> bool:
 
 
 def _first_derivatives(known: Program | Staged, derivative: Derivative) -> Program | Staged:
-    """A recursion's outputs, one for each input, under the names that `jacobian` gives them."""
+    """Return a recursion's outputs for the inputs `wrt`, named as by `jacobian`."""
     place = {given.name: k for k, given in enumerate(known.inputs)}
     chosen = [place[name] for name in derivative.wrt]
     outputs = tuple(
@@ -342,7 +343,7 @@ def _jacobian(
 def _pullback(
     model: Model, program: Program, derivative: Derivative, positions: frozenset[str]
 ) -> Program:
-    """Covectors of the inputs from a covector of the result."""
+    """Return the program of covectors of the inputs from a covector of the result."""
     pulled = pulled_back(model, program, derivative.wrt, positions)
     covector = Variable("covector", program.outputs[0].shape)
     return replace(pulled, inputs=(*program.inputs, covector))
@@ -351,9 +352,9 @@ def _pullback(
 def pulled_back(
     model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
 ) -> Program:
-    """Covectors of the inputs `wrt` from covectors of all results, inputs `bar_<result>`.
+    """Return the program of covectors of the inputs `wrt` from covectors `bar_<result>`.
 
-    Those of positions are along steps; those of results are by their numbers.
+    Covectors of positions are along steps; covectors of results refer to their entries.
     """
     moved, names = _along_steps(model, program, wrt, positions)
     pulled = reverse(moved, names)
@@ -383,7 +384,7 @@ def _along_steps(
 
 
 def _at_rest(derived: Program, original: Program) -> Program:
-    """A derived program with all steps zero, as a program of the original inputs."""
+    """Return a derived program with all steps zero, as a program of the original inputs."""
     arena = Arena(RULES)
     values: dict[str, Sequence[Number]] = dict(derived.variables(arena))
     kept = {v.name for v in original.inputs}

@@ -2,11 +2,11 @@
 
 Each priority is a damped least-squares problem with bounds: the velocity v in [low, high] that
 minimizes |w (J v - x)|^2 + damping |v - preferred|^2, among those that leave the tasks of higher
-priority as they are. It is solved by a primal active set: a pass moves towards the solution with
-some joints held at their bounds, as far as the bounds allow, and then holds the joint that it met
-or releases the one that wants to leave its bound most. So every pass is feasible and none makes it
-worse, and a fixed number of them is a straight-line program (Nocedal and Wright 2006, section 16.5;
-priorities as in Kanoun, Lamiraux and Wieber 2011).
+priority as they are. It is solved by a primal active set: a pass moves toward the solution with
+some joints held at their bounds, as far as the bounds allow, and then holds the joint whose bound
+it reached or releases the joint that is pushed most from its bound. So every pass is feasible and
+none increases the cost, and a fixed number of them is a straight-line program (Nocedal and Wright
+2006, section 16.5; priorities as in Kanoun, Lamiraux and Wieber 2011).
 """
 
 from collections.abc import Sequence
@@ -34,15 +34,15 @@ from chasles.model.spaces import PositionSpace, rate_places, size
 Kind = Literal["twist", "position", "orientation"]
 
 LEAST = {"float64": 1e-10, "float32": 1e-5}
-"""The damping far from singularities, which keeps the equations solvable where joints are held: by
-the type of numbers that the program is meant for."""
+"""Damping far from singularities, by dtype, which keeps the equations solvable when joints are
+held."""
 
 DEPENDENT = 1e-10
-"""Part of a row's square that must remain next to the others for the row to count."""
+"""Fraction of a row's squared norm that must be independent of other rows for it to count."""
 
 WRONG = 10.0
-"""The velocity (rad/s or m/s) with which a held joint must leave its bound, to be released: so
-many times the least damping."""
+"""Factor of the least damping: velocity (rad/s or m/s) away from its bound above which a held joint
+is released."""
 
 FAR = 1e9
 """The distance (rad or m) to a limit beyond which the limit does not matter."""
@@ -69,7 +69,7 @@ class Task:
         return 6 if self.kind == "twist" else 3
 
     def matrix(self, at: Posture) -> Rows:
-        """The matrix from joint velocities to the rows."""
+        """Return the matrix from joint velocities to the rows."""
         if self.frame == CENTER:
             return at.center_jacobian()
         angular, linear = at.jacobian(self.frame)
@@ -96,12 +96,12 @@ class Step:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """All that the program depends on."""
+        """Everything that the program depends on."""
         law = (self.damping, self.singular, self.passes, self.scales, self.least)
         return (self.model.source, self.model.mimics, self.levels, *law)
 
     def program(self) -> Program:
-        """The joint velocities (nv,) to command, from `INPUTS` and the time step dt."""
+        """Return the joint velocities (nv,) to command, from `INPUTS` and the time step dt."""
         model, n = self.model, self.model.nv
         sizes = (model.nq, n, self.rows, n, self.rows, model.nq, model.nq, n, n)
         inputs = [Variable(name, (k,)) for name, k in zip(INPUTS, sizes, strict=True)]
@@ -131,7 +131,7 @@ class Step:
     def _problems(
         self, at: Posture, given: dict[str, list[Number]]
     ) -> list[tuple[Rows, list[Number], list[Number]]]:
-        """Weighted rows, weighted rates, and 1 for rows that count, of each priority."""
+        """Return weighted rows, weighted rates, and 1 for rows that count, by priority."""
         found = []
         first = 0
         for level in self.levels:
@@ -149,7 +149,7 @@ class Step:
         return found
 
     def _damping(self, J: Rows, marks: Sequence[Number]) -> Number:
-        """The damping of a priority: damping^2 (1 - (s / singular)^2)^2 where s < singular.
+        """Return the damping of a priority: damping^2 (1 - (s / singular)^2)^2 where s < singular.
 
         s^2 = 1 / trace((J J')^-1), between the square of the least singular value and that over the
         number of rows; rows with weight 0 do not count.
@@ -172,7 +172,7 @@ class Step:
         return self.least + self.damping**2 * lack * lack
 
     def _bounds(self, given: dict[str, list[Number]]) -> tuple[list[Number], list[Number]]:
-        """Bounds of each velocity; of acceleration before velocity, of velocity before position.
+        """Return velocity bounds; acceleration limits precede velocity and position limits.
 
         Towards a limit at distance d, v dt + v^2 / (2 a) <= d: after the step the joint can still
         stop before it, so that limits of position and of acceleration do not contradict later.
@@ -193,7 +193,7 @@ class Step:
 
 
 def _reach(d: Number, a: Number, dt: Number) -> Number:
-    """Return the speed towards a limit at distance d; away from one that is exceeded."""
+    """Return the allowed speed toward a limit at distance d; negative if it is exceeded."""
     d = minimum(d, FAR)
     return 2.0 * d / (dt + sqrt(dt * dt + 2.0 * maximum(d, 0.0) / a))
 
@@ -203,7 +203,7 @@ def _inside(x: Number, low: Number, high: Number) -> Number:
 
 
 class _Search:
-    """The velocity so far, which joints are held at a bound, and rows of higher priorities."""
+    """The current velocity, joints held at a bound, and rows of higher priorities."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class _Search:
         self._at_high: list[Number] = [0.0] * n
 
     def solve(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
-        """Meet one more priority as well as the bounds and the higher ones allow."""
+        """Solve the next priority within the bounds and the higher priorities."""
         if not self.above:
             self._start(J, x, damping)
         for _ in range(self._passes):
@@ -234,7 +234,7 @@ class _Search:
         return [1.0 - low - high for low, high in pairs]
 
     def _wanted(self, J: Rows, x: Sequence[Number], damping: Number) -> list[Number]:
-        """The way to the solution with the held joints held; of these, where they are drawn to.
+        """Return the step to the solution, and for held joints the step without their bound.
 
         Rows of higher priorities are made orthogonal over the free joints, and taken out of the
         lower ones: all motion is in their null space.
@@ -259,7 +259,7 @@ class _Search:
         return _without([way], basis, free)[0]  # y is large where rows cannot be met
 
     def _start(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
-        """The solution without bounds, cut to them; joints that are cut are held."""
+        """Start at the unconstrained solution, clamped to the bounds; hold clamped joints."""
         way = self._wanted(J, x, damping)
         for i, step in enumerate(way):
             there = self.v[i] + step
@@ -299,9 +299,7 @@ def _dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
 
 
 def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
-    """Return rows with unit length over the free joints, normal to each other; 0 for dependent
-    ones.
-    """
+    """Return orthonormal rows over the free joints; dependent rows become 0."""
     found: Rows = []
     for row in rows:
         (left,) = _without([row], found, free)
@@ -314,7 +312,7 @@ def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
 
 
 def _without(rows: Rows, basis: Rows, free: Sequence[Number]) -> Rows:
-    """Rows without their parts along a basis, by products over the free joints."""
+    """Return rows without their parts along a basis, by products over the free joints."""
     found = []
     for row in rows:
         for unit in basis:

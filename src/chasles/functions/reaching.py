@@ -1,9 +1,9 @@
 """One step of inverse kinematics as a program, and the program that ranks starting postures.
 
-A step is Gauss and Newton's on the configuration space, damped in proportion to the remaining error
-(Sugihara 2011). Joints at a limit that the error pushes further out are held (an active set of
-bounds), the step has at most `REACH` in any coordinate, and what it takes beyond a limit is cut. So
-limits are respected at every step, and a step needs no line search: one evaluation each.
+A step is a Gauss-Newton step on the configuration space, damped in proportion to the remaining
+error (Sugihara 2011). Joints at a limit that the error pushes further out are held (an active set
+of bounds), the step has at most `REACH` in any coordinate, and the result is clamped to the limits.
+So limits are respected at every step, and a step needs no line search: one evaluation each.
 """
 
 import itertools
@@ -47,7 +47,7 @@ constant added to the damping.
 """
 
 NOTHING = 1e-26
-"""A squared error that does not become smaller, so that a search ends whose other errors stay."""
+"""Squared error added for errors that no joint can change, so that such a search ends."""
 
 REACH = 1.0
 """Longest step of a coordinate, in rad or relative to the robot's size."""
@@ -59,14 +59,14 @@ CLOSED = 1e-11
 """Largest error of a loop equation, in rad or relative to the loop's size."""
 
 SETTLING, SETTLED = 0.5, 1e-6
-"""The part of the way to a comfortable posture that a step takes, and the longest step with which
-it is reached as near as the targets allow: in rad or parts of the robot's size."""
+"""Fraction of the distance to a preferred posture that a step covers, and the largest step (rad, or
+relative to the robot's size) at which it counts as reached."""
 
 STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY = range(11)
-"""The memory of a search: whether it goes on (0), is solved (1) or given up (2); the squared error;
-the number of its step; squared errors one and two steps ago; the number of steps after which it is
-given up, and the part of an earlier error above which it is; damping in proportion to the error,
-with which it approaches a goal that is out of reach; the largest errors in rad and m."""
+"""Memory of a search: status (0: running, 1: solved, 2: given up); squared error; number of steps;
+squared errors one and two steps ago; largest number of steps; fraction of the earlier error above
+which the search is given up; damping relative to the error, for goals that are out of reach;
+largest errors in rad and m."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,18 +82,18 @@ class Task:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """All that its programs depend on."""
+        """Everything that the programs depend on."""
         each = tuple((frame, *target.key) for frame, target in self.targets)
         return (self.model.source, self.model.mimics, each, self.scales)
 
     @property
     def rows(self) -> int:
-        """The number of errors of the targets."""
+        """Number of errors of the targets."""
         return sum(target.angles + target.lengths for _, target in self.targets)
 
     @property
     def numbers(self) -> int:
-        """The count of numbers that state the targets."""
+        """Number of values that state the targets."""
         return sum(target.size for _, target in self.targets)
 
     @property
@@ -110,9 +110,7 @@ class Task:
 
     @cached_property
     def settling(self) -> Kernel:
-        """As `step`, but along the solutions; also for a configuration, and compliances of
-        coordinates.
-        """
+        """Like `step`, but along the solutions, with a posture and compliances as inputs."""
         return self._compiled("settling step", self.settling_program)
 
     @cached_property
@@ -121,7 +119,7 @@ class Task:
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
-        """`step` by another backend; in float32 as near as `ROUGH`."""
+        """Return `step` for another backend; in float32 with the tolerance `ROUGH`."""
         trace = partial(self.step_program, rough=dtype == "float32")
         return self._compiled("reaching step", trace, backend, dtype)
 
@@ -160,7 +158,7 @@ class Task:
         return np.array([flag for some in flags for flag in some], dtype=bool)
 
     def _loops(self, at: Posture) -> tuple[list[Number], Rows]:
-        """The errors of closed loops, each in parts of its scale, and their rows."""
+        """Return the errors of closed loops, each in parts of its scale, and their rows."""
         if not any(self.scales):
             return [], []
         residual, matrix = at.closure()
@@ -169,7 +167,7 @@ class Task:
         return errors, [[x * scale for x in matrix[k]] for scale, k in kept]
 
     def step_program(self, *, rough: bool = False) -> Program:
-        """The program of `step`; rough: for float32."""
+        """Return the program of `step`; rough: for float32."""
         least, closed = (ROUGH_LEAST, ROUGH) if rough else (LEAST, CLOSED)
         arena, inputs, given = self._inputs()
         q, memory, *_, movable = given
@@ -182,10 +180,11 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def settling_program(self) -> Program:
-        """The program of `settling`: the step that keeps the targets and comes nearer a posture.
+        """Return the program of `settling`: a step toward a posture that keeps the targets.
 
-        It has the least sum of squares, divided by compliances, from the way to the posture, of
-        all that reach the targets (the gradient projection of Liegeois 1977, as a full step).
+        Of all steps that reach the targets, it has the least squared distance, weighted by inverse
+        compliances, from the step to the posture (gradient projection of Liegeois 1977, as a full
+        step).
         """
         nq, nv = self.model.nq, self.model.nv
         arena, inputs, given = self._inputs(("posture", nq), ("compliance", nv))
@@ -225,9 +224,7 @@ class Task:
         *,
         closed: float = CLOSED,
     ) -> tuple[list[Number], list[Number], Rows, Number]:
-        """Return errors of the targets; weighted ones, with those of loops; their rows; 1 if
-        solved.
-        """
+        """Return errors, weighted errors with loop errors, their rows, and 1 if solved."""
         scale = size(self.model)
         errors, J = self._errors(at, goals)
         solved: Number = 1.0
@@ -253,7 +250,7 @@ class Task:
         dq: Sequence[Number],
         status: Number,
     ) -> Program:
-        """The program of a step that is taken unless the search has ended; costs as of `_costs`."""
+        """Return the program of a step, skipped if the search has ended; costs: see `_costs`."""
         model, (q, memory, _, weights, *_) = self.model, given
         moved = self._clipped(program(model, "integrate").applied({"q": q, "v": dq}, arena)[0])
         stays = less(0.0, status)
@@ -264,7 +261,7 @@ class Task:
         return Program.from_outputs("reaching", inputs, outputs)
 
     def _largest(self, errors: Sequence[Number], weights: Sequence[Number]) -> list[Number]:
-        """The largest angle and the largest length among errors that count."""
+        """Return the largest angle and the largest length among errors that count."""
         found: list[Number] = [0.0, 0.0]
         for error, weight, far in zip(errors, weights, self.lengths, strict=True):
             counted = select(less(0.0, weight), absolute(error), 0.0)
@@ -307,7 +304,7 @@ class Task:
     def _free(
         self, q: Sequence[Number], push: Sequence[Number], movable: Sequence[Number]
     ) -> list[Number]:
-        """Return 1 for coordinates that may move: not those at a limit that are pushed outwards."""
+        """Return 1 for movable coordinates, 0 for those pushed outward at a limit."""
         free = list(movable)
         for i, k in self._places():
             low = less_equal(q[k], float(self.lower[k])) * less(push[i], 0.0)
@@ -316,7 +313,7 @@ class Task:
         return free
 
     def _clipped(self, q: Sequence[Number]) -> list[Number]:
-        """q with every coordinate inside its limits."""
+        """Return q with every coordinate clamped to its limits."""
         inside = list(q)
         for _, k in self._places():
             if math.isfinite(self.lower[k]):
@@ -326,7 +323,7 @@ class Task:
         return inside
 
     def _places(self) -> list[tuple[int, int]]:
-        """Places in qd and in q of the coordinates that have a limit."""
+        """Return indices in qd and q of the coordinates that have a limit."""
         limited = np.isfinite(self.lower) | np.isfinite(self.upper)
         return [(i, k) for i, k in rate_places(self.model) if limited[k]]
 
@@ -340,7 +337,7 @@ class Task:
         return Program.from_outputs("reached", [q], [output])
 
     def weights(self) -> np.ndarray:
-        """Weights of the numbers of targets when configurations are compared: 0 for unmet ones."""
+        """Return the weights of target numbers when configurations are compared; 0 if undefined."""
         near, found = 1.0 / size(self.model) ** 2, []
         for _, target in self.targets:
             rotation = 9 if target.size >= 9 else 0
@@ -350,7 +347,7 @@ class Task:
 
 
 def _costs(r: Sequence[Number], K: Rows) -> tuple[tuple[Number, Number], list[Number], Rows]:
-    """The squared error, that of errors which some joint changes, and these errors and their rows.
+    """Return the squared errors (all, and changeable ones), the changeable errors and their rows.
 
     An error that no joint changes, such as the height of a planar arm, must not damp the steps.
     """
@@ -371,7 +368,7 @@ def _status(solved: Number, cost: Number, memory: Sequence[Number]) -> Number:
 def _towards(
     wanted: Sequence[Number], r: Sequence[Number], K: Rows, soft: Sequence[Number], damping: Number
 ) -> list[Number]:
-    """The step nearest to a wanted one, by compliances, with which K takes the errors r away."""
+    """Return the step nearest to a wanted one, by compliances, that removes the errors r."""
     F = [[x * c for x, c in zip(row, soft, strict=True)] for row in K]
     rows, held = [Vector(tuple(row)) for row in K], [Vector(tuple(row)) for row in F]
     left = [

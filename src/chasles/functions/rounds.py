@@ -1,4 +1,4 @@
-"""Distances of round shapes as programs: of spheres and capsules on links, and from obstacles.
+"""Programs of distances between round shapes (spheres and capsules) on links and obstacles.
 
 Obstacles are spheres, capsules, boxes and planes of the world, whose numbers are inputs.
 
@@ -49,7 +49,7 @@ outward unit normal and its level.
 
 
 class Round(NamedTuple):
-    """A capsule on a frame, or on the world (None); a sphere if both ends coincide. In m."""
+    """A capsule on a frame or the world (None); a sphere if both ends coincide. Lengths in m."""
 
     frame: str | None
     radius: float
@@ -58,7 +58,7 @@ class Round(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """The axis of a capsule in the world. along: None for a sphere. square: of its length."""
+    """The axis of a capsule in the world. along: None for a sphere. square: squared length."""
 
     start: Vector
     along: Vector | None
@@ -108,17 +108,17 @@ class Rounds:
 
     @cached_property
     def distances(self) -> Kernel:
-        """q, obstacles (, t) -> the distance of each group."""
+        """Kernel: q, obstacles (, t) -> the distance of each group."""
         return self._compiled(nearest=False)
 
     @cached_property
     def nearest(self) -> Kernel:
-        """q, obstacles (, t) -> distances, points (groups, 2, 3) and normals (groups, 3)."""
+        """Kernel: q, obstacles (, t) -> distances, points (groups, 2, 3), normals (groups, 3)."""
         return self._compiled(nearest=True)
 
     @cached_property
     def resident(self) -> Callable[[str, bool], DeviceKernel]:
-        """dtype, nearest -> `nearest` or `distances` as a kernel of a GPU."""
+        """Function: dtype, nearest -> `nearest` or `distances` as a GPU kernel."""
 
         @cache
         def made(dtype: str, nearest: bool) -> DeviceKernel:
@@ -140,14 +140,14 @@ class Rounds:
         return found or backends.compile(trace(), backend, dtype, recipe)
 
     def distance_program(self) -> Program:
-        """The program of `distances`."""
+        """Return the program of `distances`."""
         inputs, solids = self.traced()
         found = [_least(solids, pairs) for pairs in self.groups]
         output = (Variable("distance", (len(found),)), found)
         return Program.from_outputs("distance", inputs, [output])
 
     def nearest_program(self) -> Program:
-        """The program of `nearest`."""
+        """Return the program of `nearest`."""
         inputs, solids = self.traced()
         found = [_nearest(solids, pairs) for pairs in self.groups]
         n = len(found)
@@ -160,7 +160,7 @@ class Rounds:
         return Program.from_outputs("nearest", inputs, outputs)
 
     def traced(self) -> tuple[list[Variable], list[Solid]]:
-        """Inputs, and all shapes in the world: those of the robot, then obstacles."""
+        """Return the inputs, and all shapes in the world: of the robot, then obstacles."""
         arena = Arena(RULES)
         numbers = Variable("obstacles", (sum(OBSTACLES[kind] for kind in self.obstacles),))
         inputs = [Variable("q", (self.model.nq,)), numbers, *clock(self.model)]
@@ -180,7 +180,7 @@ class Rounds:
 def placed(
     rounds: Sequence[Round], pose: Callable[[str], tuple[Matrix, Vector]]
 ) -> Iterator[Segment]:
-    """Round shapes in the world. pose: axes and origin of a frame."""
+    """Yield round shapes in the world. pose: function that returns axes and origin of a frame."""
     for frame, radius, start, end in rounds:
         way = [b - a for a, b in zip(start, end, strict=True)]
         square, along = sum(x * x for x in way), Vector(tuple(way))
@@ -192,7 +192,7 @@ def placed(
 
 
 def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid]:
-    """Obstacles of some kinds from their numbers."""
+    """Yield obstacles of some kinds from their numbers."""
     for kind in kinds:
         n, numbers = numbers[: OBSTACLES[kind]], numbers[OBSTACLES[kind] :]
         if kind == "sphere":
@@ -307,7 +307,7 @@ def _clamped(x: Number) -> Number:
 
 
 def _box(a: Segment, b: Box) -> Nearest:
-    """A sphere and a box: the nearest point of face, edge or corner; from inside of a face."""
+    """Return distance and nearest points of a sphere and a box; inside, of the nearest face."""
     assert a.along is None, "distances between capsules and boxes have no closed form here"
     c = b.R.T @ (a.start - b.center)
     depths = [h - absolute(x) for x, h in zip(c, b.half, strict=True)]
@@ -328,7 +328,7 @@ def _box(a: Segment, b: Box) -> Nearest:
 
 
 def _plane(a: Segment, b: Plane) -> Nearest:
-    """The lower end of a round shape above a plane."""
+    """Return distance and nearest points of a round shape above a plane."""
     low, height = a.start, b.normal.dot(a.start)
     if a.along is not None:
         rise = b.normal.dot(a.along)

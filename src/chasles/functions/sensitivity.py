@@ -1,9 +1,9 @@
 """Derivatives of solutions of inverse kinematics, by the implicit function theorem.
 
-At a solution the errors e(q, g) of the targets vanish for their numbers g, and stay so if
-J dq = (de/dg) dg, where J is the matrix of the errors (`functions.targets`) with the rows of closed
-loops below it. Coordinates at a limit are held. Of all dq that remain, the derivative is the
-shortest, dq = J^+ (de/dg) dg, which is what steps of Gauss and Newton from a solution approach.
+At a solution the errors e(q, g) of the targets vanish for their numbers g, and stay so if J dq =
+(de/dg) dg, where J is the matrix of the errors (`functions.targets`) with the rows of closed loops
+below it. Coordinates at a limit are held. Of all dq that remain, the derivative is the shortest, dq
+= J^+ (de/dg) dg, the limit of Gauss-Newton steps from a solution.
 """
 
 from functools import partial
@@ -33,8 +33,8 @@ def solution_rates(
 ) -> np.ndarray:
     """Return the derivatives (count, nq, numbers) of postures by the numbers of their targets.
 
-    q (count, nq): solutions. weights: (1 or count, rows) of the errors, which count only where no
-    motion keeps all of them at zero. movable (nv,): 0 for fixed coordinates, else 1. limits (count,
+    q (count, nq): solutions. weights: (1 or count, rows) of the errors, which matter only if no
+    motion keeps all errors at zero. movable (nv,): 0 for fixed coordinates, else 1. limits (count,
     nq): not 0 for coordinates at a limit, which are held.
     """
     kernel, count = _compiled(task), len(q)

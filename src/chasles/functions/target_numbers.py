@@ -1,4 +1,4 @@
-"""Numbers that state targets of inverse kinematics, checked."""
+"""Checks of the numbers that state targets of inverse kinematics."""
 
 import sys
 from typing import Any
@@ -30,7 +30,7 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
 
 
 def unit(what: str, value: Any) -> np.ndarray:
-    """Directions (..., 3), of length one."""
+    """Return directions (..., 3), normalized to unit length."""
     array = sized(what, value, 3)
     if not array.any(axis=-1).all():
         raise InputError("E-CALL-362", f"{what} has zero length", "give a direction", part=PART)
@@ -38,13 +38,13 @@ def unit(what: str, value: Any) -> np.ndarray:
 
 
 def _normalised(vectors: np.ndarray) -> np.ndarray:
-    """Vectors divided by their lengths, of any size: no square overflows or vanishes."""
+    """Normalize vectors of any size without overflow or underflow."""
     scaled = vectors / np.abs(vectors).max(axis=-1, keepdims=True)
     return np.asarray(scaled / np.linalg.norm(scaled, axis=-1, keepdims=True))
 
 
 def rotation(what: str, value: Any) -> np.ndarray:
-    """(..., 9) from a matrix or a quaternion."""
+    """Return rotations (..., 9) from a matrix or a quaternion."""
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[-1:] == (4,):
         q = sized(what, array, 4)
@@ -64,9 +64,7 @@ def rotation(what: str, value: Any) -> np.ndarray:
 
 
 def _slip(R: np.ndarray) -> float:
-    """Return the deviation of matrices from rotations: of two rows, and of the third from their
-    cross product.
-    """
+    """Return the largest deviation of matrices from rotations, by products of their rows."""
     a, b, c = np.ascontiguousarray(np.moveaxis(R.reshape(-1, 9), 0, -1)).reshape(3, 3, -1)
     errors = [(a * a).sum(0) - 1.0, (b * b).sum(0) - 1.0, (a * b).sum(0)]
     errors += [a[i] * b[j] - a[j] * b[i] - c[k] for i, j, k in ((1, 2, 0), (2, 0, 1), (0, 1, 2))]
@@ -74,7 +72,7 @@ def _slip(R: np.ndarray) -> float:
 
 
 def pose(what: str, value: Any) -> np.ndarray:
-    """(..., 12): rotation by rows, then the position."""
+    """Return poses (..., 12): rotation by rows, then the position."""
     if isinstance(value, tuple) and len(value) == 2:
         place, turn = value
         return joined(
@@ -88,6 +86,6 @@ def pose(what: str, value: Any) -> np.ndarray:
 
 
 def joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Numbers side by side, their leading shapes broadcast."""
+    """Return numbers side by side, their leading shapes broadcast."""
     lead = leading_shape(PART, first=a, second=b)
     return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b)], axis=-1)

@@ -36,7 +36,7 @@ CENTER = "center of mass"
 class Posture:
     """The robot at a symbolic configuration: poses of frames, and Jacobians in the world's axes.
 
-    programs: those of the model's functions that were traced before, which other postures share.
+    programs: traced programs of the model's functions, shared with other postures.
     """
 
     def __init__(
@@ -70,16 +70,16 @@ class Posture:
         return J[:3], J[3:]
 
     def center(self) -> Vector:
-        """The center of mass."""
+        """Return the center of mass."""
         return Vector(tuple(self._found("center_of_mass")))
 
     def center_jacobian(self) -> Rows:
-        """Rows of the velocity of the center of mass."""
+        """Return rows of the velocity of the center of mass."""
         by_q = Derivative("jacobian", ("q",))
         return self._rows(self._found("center_of_mass", derivative=by_q), 3)
 
     def closure(self) -> tuple[list[Number], Rows]:
-        """The residual of the closed loops, and its derivative by the joint velocities."""
+        """Return the residual of the closed loops, and its derivative by the joint velocities."""
         residual = self._found("loop_residual")
         return residual, self._rows(self._found("loop_matrix"), len(residual))
 
@@ -105,23 +105,23 @@ class Target:
     tolerance: Each = field(default=1e-6, kw_only=True)
 
     angles: ClassVar[int] = 0
-    """The number of errors that are angles, which come first."""
+    """Number of errors that are angles, which come first."""
     lengths: ClassVar[int] = 0
-    """The number of errors that are lengths."""
+    """Number of errors that are lengths."""
     size: ClassVar[int] = 0
-    """The count of numbers that state the target."""
+    """Number of values that state the target."""
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The facts that the program depends on."""
+        """Everything that the program depends on."""
         return (type(self).__name__,)
 
     def numbers(self) -> np.ndarray:
-        """The numbers (..., size) that state the target, checked."""
+        """Return the numbers (..., size) that state the target, checked."""
         raise NotImplementedError
 
     def each(self, name: str) -> np.ndarray:
-        """The weight or tolerance of each error; errors of weight 0 have no tolerance."""
+        """Return the weight or tolerance of each error; errors of weight 0 have no tolerance."""
         given, count = getattr(self, name), self.angles + self.lengths
         value = np.asarray(some_numbers(name, given, PART), float)
         fine = bool(((value >= 0.0) & (value < np.inf)).all())
@@ -136,11 +136,11 @@ class Target:
         return np.where(self.each("weight") > 0.0, value, np.inf) if name == "tolerance" else value
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
-        """The numbers of a target that the posture meets; [] where there is no such thing."""
+        """Return the numbers of a target that the posture meets; [] if undefined."""
         raise NotImplementedError
 
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
-        """The errors, angles first, and the rows by which joint velocities reduce them."""
+        """Return the errors, angles first, and the rows by which joint velocities reduce them."""
         raise NotImplementedError
 
 
@@ -231,7 +231,7 @@ class Relative(Target):
         return [*(x for row in (B.T @ R).rows for x in row), *(B.T @ (p - b))]
 
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
-        """In the world's axes: the pose that is wanted moves with the other frame."""
+        """Return errors in world axes; the wanted pose moves with the other frame."""
         (R, p), (B, b) = at.pose(frame), at.pose(self.to)
         (w, v), (wb, vb) = at.jacobian(frame), at.jacobian(self.to)
         wanted = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
@@ -289,7 +289,7 @@ class LookAt(Target):
         return []
 
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
-        """The direction d to the point turns by -d x v / distance as the origin moves by v."""
+        """Return errors and rows; the direction d turns by -d x v / distance for velocity v."""
         R, p = at.pose(frame)
         w, v = at.jacobian(frame)
         a, way = R @ Vector(tuple(goal[3:])), Vector(tuple(goal[:3])) - p
@@ -324,7 +324,7 @@ class CenterOfMass(Target):
 
 
 def stated(value: Any) -> Sequence[Target]:
-    """The targets of a frame: one, several in a list, or a pose."""
+    """Return the targets of a frame: one, several in a list, or a pose."""
     if isinstance(value, Target):
         return (value,)
     if isinstance(value, list) and value and all(isinstance(each, Target) for each in value):
@@ -333,9 +333,10 @@ def stated(value: Any) -> Sequence[Target]:
 
 
 def _turn(a: Vector, d: Vector) -> Vector:
-    """The rotation vector that takes unit vector a to d on the shortest way; pi about any normal.
+    """Return the shortest rotation vector from unit vector a to d.
 
-    From the quaternion (1 + a.d, a x d), or where a and d are opposite, one normal to a.
+    It is computed from the quaternion (1 + a.d, a x d); for opposite vectors, it is a rotation by
+    pi about a normal of a.
     """
     c, s = 1.0 + a.dot(d), a.cross(d)
     normal = Vector((a[1] - a[2], a[2] - a[0], a[0] - a[1]))
@@ -348,7 +349,7 @@ def _turn(a: Vector, d: Vector) -> Vector:
 
 
 def _across(w: Rows, a: Vector) -> Rows:
-    """Rows of an angular velocity without the part along a."""
+    """Return rows of an angular velocity without the part along a."""
     along = [sum((a[k] * w[k][i] for k in range(3)), 0.0) for i in range(len(w[0]))]
     return [[x - a[k] * y for x, y in zip(w[k], along, strict=True)] for k in range(3)]
 

@@ -1,4 +1,4 @@
-"""Runs an algorithm on symbols for one robot, reading its annotations: the result is a Program."""
+"""Tracing of an algorithm on symbols for one robot, by its annotations, into a Program."""
 
 import gc
 import inspect
@@ -42,11 +42,10 @@ from chasles.model.spaces import (
 )
 
 _DIFFERENCES = "differences"
-"""The input that stands for the numbers in which limbs of one form differ, while they are traced.
-"""
+"""Input that stands for the numbers in which limbs of one form differ, during tracing."""
 
 MANY = 60
-"""Bodies from which on segments of one form are many."""
+"""Number of bodies above which segments of one form are many."""
 
 
 class WrenchKey(NamedTuple):
@@ -63,13 +62,13 @@ class WrenchKey(NamedTuple):
 
     @property
     def argument(self) -> str:
-        """The name of its array."""
+        """Name of the array of its values."""
         return f"f_ext[{self.frame!r}]" + f"[{self.slot}]" * (self.slot > 0)
 
 
 @dataclass(frozen=True)
 class Signature:
-    """The arrays an algorithm takes and gives, in order, and its options."""
+    """Inputs, outputs and options of an algorithm."""
 
     inputs: dict[str, Space]
     outputs: tuple[Space, ...]
@@ -78,7 +77,7 @@ class Signature:
 
     @property
     def any_order(self) -> bool:
-        """Return True if it takes any number of rates, given by its option `order`."""
+        """True if the algorithm takes any number of rates, set by its option `order`."""
         return "order" in self.options
 
 
@@ -86,7 +85,7 @@ class Signature:
 def signature(algorithm: Callable[..., Any], order: int = 1) -> Signature:
     """Read an algorithm's annotations.
 
-    An algorithm with `*rates` has an option `order`, and as many inputs: qd, qdd, and so on.
+    An algorithm with `*rates` has an option `order`, the number of its inputs qd, qdd, and so on.
     """
     hints = get_type_hints(algorithm, include_extras=True)
     result = hints.pop("return")
@@ -116,13 +115,12 @@ def signature(algorithm: Callable[..., Any], order: int = 1) -> Signature:
 
 
 def rate_name(k: int) -> str:
-    """The name of the k-th derivative of q: qd, qdd, qddd, ..."""
+    """Return the name of the k-th derivative of q: qd, qdd, qddd, ..."""
     return "q" + "d" * k
 
 
 TIMELESS = (integrate, difference)
-"""Algorithms of configurations alone: the only ones for which it does not matter what time it is.
-"""
+"""Algorithms of configurations only, which do not depend on time."""
 
 
 def _space(hint: Any) -> Space | None:
@@ -135,7 +133,7 @@ def _space(hint: Any) -> Space | None:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without the search for reference cycles, which finds none among the nodes of a trace."""
+    """Disable the search for reference cycles, since nodes of a trace have none."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -159,16 +157,15 @@ def trace(
     packed: bool = False,
     **options: Any,
 ) -> Program | Staged:
-    """The straight-line program of an algorithm for one model.
+    """Return the straight-line program of an algorithm for one model.
 
-    Inputs are named as the algorithm's arguments; each external wrench is an input of its own,
-    `f_ext['<frame>']`, and so is each of the named parameters of the mechanism, a symbol too. Where
-    the mechanism depends on time, `t` is an input between the two. `prepare` changes the model
-    before the algorithm sees it; `record` makes the arena that records the operations. `order` is
-    the number of rates, for an algorithm that takes any; `packed`, that matrices leave out entries
-    that are zero or occur twice. staged: results that are all products of matrices are left as such
-    if they take more multiplications than this (`Staged`). Options are passed through; a frame may
-    be given by name.
+    Inputs are named as the algorithm's arguments; each external wrench is a separate input,
+    `f_ext['<frame>']`, and so is each named parameter of the mechanism. If the mechanism depends on
+    time, `t` is an input between the two. `prepare` changes the model before the algorithm sees it;
+    `record` makes the arena that records the operations. `order` is the number of rates, for an
+    algorithm that takes any; `packed` omits matrix entries that are zero or occur twice. staged: if
+    all results are matrix products that take more multiplications than this, they are kept as
+    products (`Staged`). Options are passed through; a frame may be given by name.
     """
     sign = signature(algorithm, order)
     arena = record() if record else _arena(model)
@@ -249,10 +246,10 @@ def trace(
 def split(
     sign: Signature, model: Model, flat: Mapping[str, Sequence[Number]], described: Model
 ) -> tuple[dict[str, Any], Model]:
-    """The arguments of an algorithm from flat arrays, and the model in that position.
+    """Return the arguments of an algorithm from flat arrays, and the model in that position.
 
-    described: the same model, as its parameters have it; the gears of tendons and the loads of
-    joints are of its bodies.
+    described: the same model as described by its parameters; it provides the rotors, the gears of
+    tendons and the loads of joints.
     """
     values: dict[str, Any] = {}
     model = replace(model, rotors=described.rotors)
@@ -299,12 +296,12 @@ def _acts(block: Matrix) -> bool:
 
 
 def _block(columns: Sequence[Sequence[Number]], rows: slice, among: slice) -> Matrix:
-    """A part of a matrix that is given by columns."""
+    """Return a part of a matrix that is given by columns."""
     return Matrix(tuple(zip(*(tuple(column[rows]) for column in columns[among]), strict=True)))
 
 
 def with_limbs(program: Program, model: Model) -> Program:
-    """Say which limb each position and velocity belongs to, those of the trunk to none."""
+    """Record the limb of each position and velocity; the trunk has none."""
     limb = {i: number for number, bodies in enumerate(model.limbs) for i in bodies}
     by_shape: dict[tuple[int, ...], tuple[int, ...]] = {
         (len(entries),): tuple(entries)
@@ -318,7 +315,7 @@ def with_limbs(program: Program, model: Model) -> Program:
 def _chains(
     model: Model, spaces: Sequence[Space], results: Sequence[Any]
 ) -> list[tuple[Matrix, ...]]:
-    """The factors of each result; nothing if some result is not a product."""
+    """Return the factors of each result; nothing if some result is not a product."""
     found = [
         space.factors(model, value)
         for space, value in zip(spaces, results, strict=True)
@@ -330,7 +327,7 @@ def _chains(
 def _factors(
     name: str, variables: Sequence[Variable], chains: Sequence[tuple[Matrix, ...]]
 ) -> tuple[Program, tuple[tuple[int, ...], ...]]:
-    """The program of all factors, and the numbers of those of each chain."""
+    """Return the program of all factors, and the numbers of those of each chain."""
     number = {A: k for k, A in enumerate(dict.fromkeys(A for chain in chains for A in chain))}
     outputs = [
         (Variable(f"factor{k}", A.shape), [x for row in A.rows for x in row])
@@ -341,18 +338,18 @@ def _factors(
 
 
 def _arena(model: Model) -> Arena:
-    """Programs of many bodies keep the order of tracing, so that a backend can write loops."""
+    """Return the arena; for many bodies it keeps the order of tracing, for loops in backends."""
     many = len(model.bodies) > MANY
     return Arena(UNIFORM, ordered=True) if many else Arena(RULES)
 
 
 def clock(model: Model) -> list[Variable]:
-    """The time as an input, where a model depends on it."""
+    """Return the time as an input, where a model depends on it."""
     return [Variable("t", ())] if model.timed else []
 
 
 def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
-    """Options as an algorithm wants them: frames by value, joints by number."""
+    """Return options as an algorithm needs them: frames by value, joints by number."""
     found = dict(options)
     if isinstance(options.get("frame"), str):
         found["frame"] = model.frame(options["frame"])
@@ -364,7 +361,7 @@ def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pressed(frame: str, body: int, X: Transform, point: Vector, force: Vector) -> Load:
-    """The normal force of a contact, which acts at a point of the world."""
+    """Return the normal force of a contact, which acts at a point of the world."""
     origin, f = X.E @ -X.r, X @ Force(point.cross(force), force)
     return Load(body, f, origin, False, False, frame, (point, force))
 
@@ -372,7 +369,7 @@ def _pressed(frame: str, body: int, X: Transform, point: Vector, force: Vector) 
 def external_loads(
     model: Model, q: dict[int, Vector], keys: tuple[WrenchKey, ...], flat: list[list[Number]]
 ) -> list[Load]:
-    """External forces in body coordinates, from wrenches as callers write them."""
+    """Return external forces in body coordinates from the wrenches of callers."""
     X0 = body_transforms(model, q) if keys else {}
     loads = []
     for key, entries in zip(keys, flat, strict=True):

@@ -14,7 +14,7 @@ LIGHTEST = 5.0
 """Density (kg/m3) of the uniform box with the same mass and moments; foam has 20, air 1.2."""
 
 DENSEST = 22_600.0
-"""kg/m3: osmium. Of all bodies that are nowhere denser the ball has the smallest moments."""
+"""Density (kg/m3) of osmium; the ball of this density has the least moments for its mass."""
 
 FAR = 30.0
 """Distance (m) from one joint to the next, or to a center of mass."""
@@ -32,7 +32,7 @@ VOLUMES = 5.0, 30_000.0
 """Density (kg/m3) of a link's shapes together."""
 
 TOLERANCE = 0.05
-"""Relative: twins that were measured, or weighed, differ by less."""
+"""Relative tolerance; measured or weighed twins differ by less."""
 
 _WORDS = (("left", "right"), ("Left", "Right"), ("LEFT", "RIGHT"))
 _LETTERS = (("l", "r"), ("L", "R"))
@@ -41,7 +41,7 @@ Check = Callable[[Sheet], Iterator[Found]]
 
 
 def impossible(check: str) -> Check:
-    """Links with one of the faults that `chasles.model.validate` finds."""
+    """Return a check for links with a fault that `chasles.model.validate` finds."""
 
     def find(sheet: Sheet) -> Iterator[Found]:
         for link in sheet.links:
@@ -53,7 +53,7 @@ def impossible(check: str) -> Check:
 
 
 def zero_mass(sheet: Sheet) -> Iterator[Found]:
-    """Moving links without mass that carry none either."""
+    """Find moving links without mass that carry no mass."""
     carriers = sheet.carriers(fixed=False)
     for link, joint in _weightless(sheet):
         if link.name not in carriers:
@@ -65,7 +65,7 @@ def zero_mass(sheet: Sheet) -> Iterator[Found]:
 
 
 def virtual(sheet: Sheet) -> Iterator[Found]:
-    """Moving links without mass that other joints connect to links with mass."""
+    """Find moving links without mass that other joints connect to links with mass."""
     carriers = sheet.carriers(fixed=False) - sheet.carriers(fixed=True)
     for link, joint in _weightless(sheet):
         if link.name in carriers:
@@ -82,21 +82,21 @@ def _weightless(sheet: Sheet) -> Iterator[tuple[Link, Joint]]:
 
 
 def point_mass(sheet: Sheet) -> Iterator[Found]:
-    """Masses without any rotational inertia."""
+    """Find masses without any rotational inertia."""
     for link in sheet.links:
         if link.mass and link.mass > 0.0 and not np.any(link.moments):
             yield link.found(f"{link.mass:g} kg without rotational inertia")
 
 
 def placeholder(sheet: Sheet) -> Iterator[Found]:
-    """The unit matrix for an inertia: a ball of 1.6 m radius, if it weighs 1 kg."""
+    """Find inertias that are the unit matrix: a ball of 1.6 m radius, if it weighs 1 kg."""
     for link in sheet.links:
         if link.mass and np.array_equal(link.moments, np.eye(3)):
             yield link.found(f"{link.mass:g} kg with 1 kg m2 about every axis")
 
 
 def copied(sheet: Sheet) -> Iterator[Found]:
-    """Links that have every number of their inertia from the link that carries them."""
+    """Find links whose inertia is a copy of that of their parent link."""
     links = {link.name: link for link in sheet.links}
     for joint in sheet.joints:
         parent, child = links.get(joint.parent or ""), links.get(joint.child)
@@ -118,7 +118,7 @@ def _same(a: Link, b: Link) -> bool:
 
 
 def density(sheet: Sheet) -> Iterator[Found]:
-    """Mass and moments that belong to no material."""
+    """Find masses and moments that belong to no material."""
     for link in sheet.links:
         if not link.mass or link.mass < 0.0 or not np.sum(link.principal) > 0.0:
             continue
@@ -141,7 +141,7 @@ def _density(mass: float, volume: float) -> str:
 
 
 def size(sheet: Sheet) -> Iterator[Found]:
-    """Joints, centers of mass and shapes that are tens of metres away."""
+    """Find joints, centers of mass and shapes that are tens of meters away."""
     for joint in sheet.joints:
         distance = math.hypot(*joint.position)
         if distance > FAR:
@@ -161,7 +161,7 @@ def size(sheet: Sheet) -> Iterator[Found]:
 
 
 def outside(sheet: Sheet) -> Iterator[Found]:
-    """Centres of mass outside the box around all shapes."""
+    """Find centers of mass outside the box around all shapes."""
     for link, body in _with_shapes(sheet):
         low, high = np.min(body.corners, axis=0), np.max(body.corners, axis=0)
         gap = np.maximum(low - link.center, link.center - high)
@@ -170,7 +170,7 @@ def outside(sheet: Sheet) -> Iterator[Found]:
 
 
 def gyration(sheet: Sheet) -> Iterator[Found]:
-    """Radii of gyration that mass within the shapes cannot have, or hardly."""
+    """Find radii of gyration that are impossible or implausible for mass within the shapes."""
     for link, body in _with_shapes(sheet):
         if not link.mass or not np.sum(link.principal) > 0.0:
             continue
@@ -187,7 +187,7 @@ def gyration(sheet: Sheet) -> Iterator[Found]:
 
 
 def volume(sheet: Sheet) -> Iterator[Found]:
-    """Masses that are implausible for the volume of the shapes."""
+    """Find masses that are implausible for the volume of the shapes."""
     for link, body in _with_shapes(sheet):
         density = (link.mass or 0.0) / body.volume
         if not VOLUMES[0] <= density <= VOLUMES[1]:
@@ -196,7 +196,7 @@ def volume(sheet: Sheet) -> Iterator[Found]:
 
 
 def _with_shapes(sheet: Sheet) -> Iterator[tuple[Link, Solid]]:
-    """Links that have both a mass and a volume."""
+    """Yield links that have both a mass and a volume."""
     for link in sheet.links:
         body = together(link.shapes) if link.mass and link.mass > 0.0 else None
         if body is not None:
@@ -229,7 +229,7 @@ def _mirrored(name: str) -> Iterator[str]:
 
 
 def unlike_bodies(sheet: Sheet) -> Iterator[Found]:
-    """Twins whose masses, distances of centers or principal moments differ, in any axes."""
+    """Find twins whose masses, center distances or principal moments differ, in any axes."""
     links = {link.name: link for link in sheet.links}
     for left, right in twins(links):
         a, b = links[left], links[right]
@@ -282,7 +282,7 @@ def _list(numbers: Iterable[float]) -> str:
 
 
 def unlike_limits(sheet: Sheet) -> Iterator[Found]:
-    """Twins whose ranges are neither equal nor mirrored."""
+    """Find twins whose ranges are neither equal nor mirrored."""
     for left, right in twins(sheet.by_name):
         a, b = sheet.by_name[left], sheet.by_name[right]
         if a.range is not None and b.range is not None and not _alike(a.range, b.range):

@@ -17,23 +17,23 @@ _FEW_TURNS = 720.0
 
 
 def number(sheet: Sheet) -> Iterator[Found]:
-    """Text where numbers are expected."""
+    """Find text where numbers are expected."""
     yield from sheet.faults
 
 
 def recovered(sheet: Sheet) -> Iterator[Found]:
-    """Malformed XML and incomplete inertias."""
+    """Find malformed XML and incomplete inertias."""
     yield from sheet.recovered
 
 
 def refused(sheet: Sheet) -> Iterator[Found]:
-    """Why the file does not load."""
+    """Yield the reason why the file does not load."""
     if sheet.refusal is not None:
         yield sheet.refusal
 
 
 def unknown_link(sheet: Sheet) -> Iterator[Found]:
-    """Joints whose links do not exist."""
+    """Find joints whose links do not exist."""
     names = {link.name for link in sheet.links}
     for joint in sheet.joints:
         for role, link in (("parent", joint.parent), ("child", joint.child)):
@@ -42,7 +42,7 @@ def unknown_link(sheet: Sheet) -> Iterator[Found]:
 
 
 def unconnected(sheet: Sheet) -> Iterator[Found]:
-    """Links without any joint, in a file with joints."""
+    """Find links without any joint, in a file with joints."""
     held = {name for joint in sheet.joints for name in (joint.parent, joint.child)}
     for link in sheet.links if any(held) else ():
         if link.name not in held and not (link.mass is None and link.name == "world"):
@@ -50,7 +50,7 @@ def unconnected(sheet: Sheet) -> Iterator[Found]:
 
 
 def reference(sheet: Sheet) -> Iterator[Found]:
-    """Transmissions and extensions that name parts that do not exist."""
+    """Find transmissions and extensions that name missing parts."""
     joints, links = set(sheet.by_name), {link.name for link in sheet.links}
     known = {"joint": joints, "link": links, "part": joints | links}
     for where, who, kind, name in sheet.references:
@@ -60,7 +60,7 @@ def reference(sheet: Sheet) -> Iterator[Found]:
 
 
 def mimic(sheet: Sheet) -> Iterator[Found]:
-    """Followers whose leader is missing, does not move, or follows in a circle."""
+    """Find mimic joints whose leader is missing, does not move, or follows in a circle."""
     for joint in sheet.joints:
         if joint.mimic is None:
             continue
@@ -87,7 +87,7 @@ def _circle(sheet: Sheet, joint: Joint) -> bool:
 
 
 def mimic_range(sheet: Sheet) -> Iterator[Found]:
-    """Followers that exceed their own limits within those of their leader."""
+    """Find mimic joints that exceed their own limits within those of their leader."""
     for joint in sheet.joints:
         leader = None if joint.mimic is None else sheet.by_name.get(joint.mimic.joint)
         if joint.mimic is None or leader is None or joint.range is None or leader.range is None:
@@ -101,7 +101,7 @@ def mimic_range(sheet: Sheet) -> Iterator[Found]:
 
 
 def loop(sheet: Sheet) -> Iterator[Found]:
-    """Loops that cannot be closed, or that lock the mechanism."""
+    """Find loops that cannot be closed, or that lock the mechanism."""
     if sheet.robot is None or not sheet.robot.model.constraints:
         return
     names = ", ".join(repr(each.name) for each in sheet.robot.model.constraints)
@@ -115,7 +115,7 @@ def loop(sheet: Sheet) -> Iterator[Found]:
 
 
 def loop_start(sheet: Sheet) -> Iterator[Found]:
-    """Loops that are open where all coordinates are zero."""
+    """Find loops that are open at the neutral configuration."""
     if sheet.robot is None or not sheet.robot.model.constraints:
         return
     residual = abs(sheet.robot.loop_residual(sheet.robot.neutral()))
@@ -128,7 +128,7 @@ def loop_start(sheet: Sheet) -> Iterator[Found]:
 
 
 def missing(sheet: Sheet) -> Iterator[Found]:
-    """Revolute and prismatic joints without a required limit or some of its numbers."""
+    """Find revolute and prismatic joints without a required limit or some of its numbers."""
     for joint in sheet.joints if sheet.needs_limits else ():
         if joint.bounded:
             absent = [key for key in ("lower", "upper") if key not in joint.limits]
@@ -139,21 +139,21 @@ def missing(sheet: Sheet) -> Iterator[Found]:
 
 
 def inverted(sheet: Sheet) -> Iterator[Found]:
-    """The lower limit above the upper one."""
+    """Find lower limits above the upper ones."""
     for joint, lower, upper in _ranges(sheet):
         if lower > upper:
             yield joint.found(f"lower limit {lower:g} is above the upper limit {upper:g}")
 
 
 def empty(sheet: Sheet) -> Iterator[Found]:
-    """No room between the limits."""
+    """Find joints with equal limits."""
     for joint, lower, upper in _ranges(sheet):
         if lower == upper:
             yield joint.found(f"both limits are {lower:g}: the joint cannot move")
 
 
 def negative(sheet: Sheet) -> Iterator[Found]:
-    """Armature, damping and friction below zero."""
+    """Find negative armature, damping and friction."""
     for entry in sheet.outside:
         if entry.row.lint == "negative":
             what = f"its {entry.name} is {entry.numbers[0]:g}"
@@ -161,7 +161,7 @@ def negative(sheet: Sheet) -> Iterator[Found]:
 
 
 def powerless(sheet: Sheet) -> Iterator[Found]:
-    """Zero or negative effort or velocity limits of joints that do not follow another."""
+    """Find zero or negative effort or velocity limits of independent joints."""
     for joint in sheet.joints:
         if joint.kind == "fixed" or traits(joint.kind).floating or joint.mimic is not None:
             continue
@@ -171,7 +171,7 @@ def powerless(sheet: Sheet) -> Iterator[Found]:
 
 
 def degrees(sheet: Sheet) -> Iterator[Found]:
-    """Limits that are integers beyond two turns, and orientations of more than a turn."""
+    """Find limits that are integers beyond two turns, and orientations beyond a turn."""
     for joint in sheet.joints:
         angles = [joint.limits.get(key, 0.0) for key in ("lower", "upper")]
         hinge = joint.bounded and traits(joint.kind).hinge

@@ -14,11 +14,11 @@ SLENDER = 50.0
 """Length of the uniform box with the same mass and moments, relative to its thickness."""
 
 REDUCTION = 10.0
-"""Gear ratio from which on the rotor's inertia, times its square, is seldom small."""
+"""Gear ratio above which the reflected rotor inertia is seldom small."""
 
 
 def slender(sheet: Sheet) -> Iterator[Found]:
-    """Links so long and thin that they bend."""
+    """Find links that are slender enough to bend."""
     for link in sheet.links:
         if link.extended:
             assert link.mass is not None
@@ -32,7 +32,7 @@ def slender(sheet: Sheet) -> Iterator[Found]:
 
 
 def far_frame(sheet: Sheet) -> Iterator[Found]:
-    """Links whose center of mass is many radii of gyration from the joint that moves them."""
+    """Find links whose center of mass is many radii of gyration from their joint."""
     where = {link.name: link.where for link in sheet.links}
     for name, radii in far_frames(sheet.robot.model) if sheet.robot is not None else ():
         what = (
@@ -43,7 +43,7 @@ def far_frame(sheet: Sheet) -> Iterator[Found]:
 
 
 def lossless(sheet: Sheet) -> Iterator[Found]:
-    """Joints without losses, although others of the robot have some."""
+    """Find joints without losses, although others of the robot have some."""
     if sheet.robot is None:
         return
     moving = [x for x in sheet.robot.model.source.joints if x.traits.nv == 1 and x.mimic is None]
@@ -55,7 +55,7 @@ def lossless(sheet: Sheet) -> Iterator[Found]:
 
 
 def rotor(sheet: Sheet) -> Iterator[Found]:
-    """Geared joints without the inertia of their rotors."""
+    """Find geared joints without rotor inertia."""
     if sheet.robot is None:
         return
     joints = {joint.name: joint for joint in sheet.robot.model.source.joints}

@@ -38,7 +38,7 @@ Found = Iterator[Edit | Left]
 
 
 def nearest_inertia(moments: np.ndarray) -> np.ndarray:
-    """The possible inertia (kg m2, about the center of mass) next to an impossible one.
+    """Return the possible inertia (kg m2, about the center of mass) next to an impossible one.
 
     Second moments of mass about principal planes are raised to `THINNEST` of the largest, which
     changes the matrix of second moments least, in the sum of squares, of all that have as much (the
@@ -52,7 +52,7 @@ def nearest_inertia(moments: np.ndarray) -> np.ndarray:
 
 
 def inertias(sheet: Sheet) -> Found:
-    """The nearest possible moments for impossible ones of a positive mass."""
+    """Return the nearest possible moments for impossible ones of a positive mass."""
     for link in sheet.links:
         fault = inertia_fault(link.mass, link.moments) if link.mass else None
         if fault is None or fault.check not in ("triangle", "not-positive"):
@@ -115,11 +115,11 @@ def _text(element: etree._Element, name: str) -> str | None:
 
 
 REPAIRS: dict[str, Callable[[Sheet], Found]] = {"inertia": inertias, "limits": limits}
-"""By the names that the table of checks has for them."""
+"""Repairs by the names in the table of checks."""
 
 
 def unrepaired(sheet: Sheet) -> tuple[Left, ...]:
-    """Faults of repairable kinds that cannot be repaired."""
+    """Return faults of repairable kinds that cannot be repaired."""
     return tuple(each for each in _found(sheet) if isinstance(each, Left))
 
 
@@ -135,5 +135,5 @@ def repaired(sheet: Sheet) -> tuple[str, str]:
 
 
 def _found(sheet: Sheet) -> dict[Edit | Left, None]:
-    """Yield each finding once: a macro of a xacro file may write it several times."""
+    """Return each edit or fault once, since a xacro macro may repeat it."""
     return dict.fromkeys(each for repair in REPAIRS.values() for each in repair(sheet))

@@ -20,7 +20,7 @@ from chasles.robot import Robot
 Severity = Literal["error", "warning", "note"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-"""The gravest first: no body is like this; probably not meant; worth a look."""
+"""Severities, the gravest first: impossible; probably unintended; worth a look."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _Part:
         return f"{type(self).__name__.lower()} {self.name!r}"
 
     def found(self, what: str) -> Found:
-        """A fact about it, as a check gives it."""
+        """Return a finding about this part."""
         return Found(self.part, self.where, what)
 
 
@@ -101,7 +101,7 @@ class Link(_Part):
 
     @cached_property
     def inertia(self) -> np.ndarray:
-        """About the center of mass, along the link's own axes."""
+        """Inertia about the center of mass, along the link's axes."""
         return self.axes @ self.moments @ self.axes.T
 
     @cached_property
@@ -121,7 +121,7 @@ class Link(_Part):
 
     @property
     def extended(self) -> bool:
-        """Return True if it has a mass that is spread in all directions."""
+        """True if the link has mass that extends in all directions."""
         return self.mass is not None and self.mass > 0.0 and bool(self.second_moments[0] > 0.0)
 
 
@@ -145,7 +145,7 @@ class Joint(_Part):
 
     @property
     def bounded(self) -> bool:
-        """Return True if its type has limits."""
+        """True if the joint's type requires limits."""
         return traits(self.kind).bounds == "needed"
 
     @property
@@ -160,8 +160,10 @@ class Joint(_Part):
 
 
 class Table(NamedTuple):
-    """A table of a TOML file. `span` is that of its list `inertia` in the text. `written` holds
-    moments (kg m2, about the center of mass) as in the file, in its units and about its point.
+    """A table of a TOML file.
+
+    `span` is the span of its list `inertia` in the text. `written` converts moments (kg m2, about
+    the center of mass) to the units and reference point of the file.
     """
 
     span: tuple[int, int]
@@ -185,8 +187,9 @@ _TAG = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A file that is repaired. root: the root element of an XML file, whose elements are the
-    places.
+    """A file that is repaired.
+
+    root: the root element of an XML file, whose elements are the places.
     """
 
     file: str
@@ -230,11 +233,10 @@ class Sheet:
     """A file. document: what a repair edits, None where it cannot be.
 
     references: of transmissions and the like to joints and links, as (where, who, "joint" or
-    "link", name). faults: numbers that are none. recovered: what is read otherwise than it is
-    written. needs_limits: the format wants limits of every
-    revolute and prismatic joint. refusal: why it does not load. robot: where it does. outside:
-    finite numbers outside their ranges. reductions: gear ratios of transmissions, as (where, joint,
-    ratio).
+    "link", name). faults: invalid numbers. recovered: parts that are read differently than written.
+    needs_limits: the format requires limits of every revolute and prismatic joint. refusal: reason
+    why it does not load. robot: the robot, if it loads. outside: finite numbers outside their
+    ranges. reductions: gear ratios of transmissions, as (where, joint, ratio).
     """
 
     file: str

@@ -28,13 +28,13 @@ _LIMITS = ("lower", "upper", "effort", "velocity")
 _LIST = re.compile(r"[^=\n]*=\s*(\[[^\[\]#]*\])")
 
 _LARGEST = sys.float_info.max
-"""TOML has integers beyond it."""
+"""Largest float; TOML allows larger integers."""
 
 # What was loaded -------------------------------------------------------------------------------
 
 
 def loaded(file: str, description: Description) -> Sheet:
-    """Every link and every joint of the tree, with limits that are finite."""
+    """Return every link and joint of the tree, with finite limits."""
     links = (_loaded_link(link, description.massless) for link in description.links)
     return Sheet(file, tuple(links), tuple(map(_loaded_joint, description.joints)))
 
@@ -165,18 +165,18 @@ def _tolerant(file: str, space: str = "") -> Source:
 
 
 def _found(source: Source) -> tuple[Found, ...]:
-    """Faults as a check gives them."""
+    """Return faults as findings."""
     return tuple(Found(*fault) for fault in source.faults or ())
 
 
 def _noted(notes: Iterable[str]) -> tuple[Found, ...]:
-    """Notes "file:line: part: fact" as a check gives them."""
+    """Return notes "file:line: part: fact" as findings."""
     told = (note.split(": ", 2) for note in dict.fromkeys(notes))
     return tuple(Found(part, where, what) for where, part, what in told)
 
 
 def _owned(source: Source, elements: Iterable[etree._Element], what: str = "") -> Iterator[Part]:
-    """Elements, with faults named by them."""
+    """Yield elements as parts whose faults name them."""
     for element in elements:
         part = Part(source, element, "")
         yield replace(part, owner=f"{what or part.tag} {element.get('name', '')!r}")
@@ -188,7 +188,7 @@ def _link(
     drawn: Callable[[Part], ShapeData],
     meshes: bool,
 ) -> Link:
-    """A link by the reader's functions for its `<inertial>` (none if unreadable) and its shapes."""
+    """Return a link, read by functions for its `<inertial>` and its shapes."""
 
     def solid(shape: Part) -> solids.Solid | None:
         try:
@@ -262,7 +262,7 @@ def _urdf_joint(part: Part) -> Joint:
 
 
 def _references(robot: Part) -> Iterator[tuple[str, str, str, str]]:
-    """The joints that transmissions name, and the parts that simulators' extensions do."""
+    """Yield the joints that transmissions name, and the parts that simulators' extensions do."""
     for part in robot.all("transmission"):
         who = f"transmission {part.element.get('name', '')!r}"
         for joint in part.all("joint"):
@@ -273,7 +273,7 @@ def _references(robot: Part) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _reductions(robot: Part) -> Iterator[tuple[str, str, float]]:
-    """Gear ratios of transmissions with one joint and one actuator, where they are numbers."""
+    """Yield numeric gear ratios of transmissions with one joint and one actuator."""
     for part in robot.all("transmission"):
         joints, actuators = list(part.all("joint")), list(part.all("actuator"))
         if len(joints) != 1 or len(actuators) != 1:
@@ -350,7 +350,7 @@ def _toml_link(source: TomlFile, document: Document, row: dict[str, Any], k: int
 
 
 def _list_at(text: str, line: str) -> re.Match[str] | None:
-    """A key and its list of numbers, which begin in a line."""
+    """Return a key and its list of numbers, which begin in a line."""
     before = text.split("\n")[: int(line) - 1] if line.isdigit() else [text]
     return _LIST.match(text, sum(len(x) + 1 for x in before))
 

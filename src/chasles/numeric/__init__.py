@@ -1,1 +1,1 @@
-"""Numeric tools of the books: subspaces, sparse factors, maximal coordinates."""
+"""Numeric tools: subspaces, sparse factors, maximal coordinates."""

@@ -1,8 +1,9 @@
 """Forward dynamics of a long chain with logarithmic depth (Featherstone 2008, section 7.5).
 
-Joints of one level of the assembly take the same program on other numbers: a batch, in which a row
-is a pair of pieces. So one state of N joints takes about 3 log2(N) batches, whose rows are shared
-among SIMD lanes and threads. Velocities along the chain are a prefix sum of as many levels.
+Joints of one level of the assembly run the same program on different numbers: a batch, in which
+each row is a pair of pieces. So one state of N joints takes about 3 log2(N) batches, whose rows are
+shared among SIMD lanes and threads. Velocities along the chain are a prefix sum with the same
+number of levels.
 """
 
 from collections.abc import Callable, Sequence
@@ -60,7 +61,7 @@ both handles.
 
 
 def moved(place: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
-    """X of a joint, and its velocity."""
+    """Return X of a joint, and its velocity."""
     turn, slide, offset, _ = joint
     at = state[0] + offset
     own = Transform(about(2, turn * at), Vector.of(0.0, 0.0, slide * at))
@@ -69,7 +70,7 @@ def moved(place: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
 
 
 def composed(first: Numbers, second: Numbers) -> list[Numbers]:
-    """Two steps along the chain as one: X2 X1 and X2 v1 + v2."""
+    """Return two steps along the chain as one: X2 X1 and X2 v1 + v2."""
     X = _transform(second)
     return [(*_flat(X @ _transform(first)), *(X @ _motion(first[12:]) + _motion(second[12:])))]
 
@@ -77,7 +78,10 @@ def composed(first: Numbers, second: Numbers) -> list[Numbers]:
 def loaded(
     inertia: Numbers, inverse: Numbers, joint: Numbers, first: Numbers, second: Numbers
 ) -> list[Numbers]:
-    """A body as a piece, and its hinge: first has its velocity, second X and that of its joint."""
+    """Return a body as a piece, and its hinge.
+
+    first: contains the body's velocity. second: X and the velocity of its joint.
+    """
     m, hx, hy, hz, *rest = inertia
     I = RigidInertia(m, Vector.of(hx, hy, hz), Symmetric(*rest))
     v, Phi = _motion(first[12:]), _symmetric(inverse)
@@ -87,7 +91,7 @@ def loaded(
 
 
 def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
-    """Two pieces joined, and what takes them apart (Eq 7.57 to 7.63).
+    """Return two joined pieces, and the record for `parted` (Eq 7.57 to 7.63).
 
     The joint is between handle 2 of A and handle 1 of B. Its force on B is f = Y (g + S qdd) with
     Y = (Phi_B + X Phi_A X')^-1 and S'f = tau - armature qdd, so f = W g + Y S tau / D.
@@ -111,7 +115,7 @@ def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Number
 def parted(
     A: Numbers, B: Numbers, hinge: Numbers, record: Numbers, force: Numbers
 ) -> list[Numbers]:
-    """Forces on the handles of two joined pieces, and qdd, from those on the handles of both."""
+    """Return forces on the handles of two joined pieces, and qdd, from the outer forces."""
     X = _transform(hinge)
     W, y, over = _symmetric(record[:21]), Vector(tuple(record[21:27])), record[27]
     across, B12 = _carried(X, _piece(A)[1].T), _piece(B)[1]
@@ -135,7 +139,7 @@ def _hinge(numbers: Numbers) -> tuple[Transform, Vector, Motion]:
 
 
 def _carried(X: Transform, A: Matrix) -> Matrix:
-    """X A, of which the columns are motions."""
+    """Return X A; the columns of A are motions."""
     columns = [X @ _motion(column) for column in A.T.rows]
     return Matrix(tuple(tuple(m) for m in columns)).T
 
@@ -168,18 +172,18 @@ def _motion(numbers: Numbers) -> Motion:
 
 
 ALGORITHMS = (moved, composed, loaded, joined, parted)
-"""In the order in which they are used."""
+"""Algorithms in the order of their use."""
 
 
 @cache
 def kernel(algorithm: Callable[..., list[Numbers]]) -> Any:
-    """An algorithm compiled: its inputs are rows of arrays by the names in `SIZES`."""
+    """Return an algorithm compiled: its inputs are rows of arrays by the names in `SIZES`."""
     program = traced(algorithm)
     return backends.prepare(("handles", algorithm.__name__, program.hash), program)
 
 
 def traced(algorithm: Callable[..., list[Numbers]]) -> Program:
-    """An algorithm of this module as a program."""
+    """Return an algorithm of this module as a program."""
     code = algorithm.__code__
     inputs = [Variable(name, (SIZES[name],)) for name in code.co_varnames[: code.co_argcount]]
     arena = Arena(RULES)
@@ -222,9 +226,9 @@ class Chain:
         )
 
     def forward_dynamics(self, q: Any, qd: Any, tau: Any, *, threads: int | None = None) -> Any:
-        """Joint accelerations (..., n) for q, qd, tau (..., n), without external forces.
+        """Return joint accelerations (..., n) for q, qd, tau (..., n), without external forces.
 
-        threads: at most so many share the rows of a level; all cores by default.
+        threads: largest number of threads that share the rows of a level; all cores by default.
         """
         given = [np.asarray(x, dtype=float) for x in (q, qd, tau)]
         lead = leading_shape("forward_dynamics", q=given[0], qd=given[1], tau=given[2])
@@ -233,7 +237,7 @@ class Chain:
         return self._solved(rows, threads).T.reshape(*lead, len(self._joint))
 
     def _solved(self, states: np.ndarray, threads: int | None) -> np.ndarray:
-        """qdd (n, states) for states (n, states, 3)."""
+        """Return qdd (n, states) for states (n, states, 3)."""
         n, count = states.shape[:2]
         run, joint = partial(_run, threads), self._joint[:, None]
         (step,) = run(moved, self._place[:, None], joint, states)
@@ -266,7 +270,7 @@ class Chain:
 def _run(
     threads: int | None, algorithm: Callable[..., list[Numbers]], *arrays: np.ndarray
 ) -> list[np.ndarray]:
-    """Results (rows, states, size) of arrays that broadcast to (rows, states, size)."""
+    """Return results (rows, states, size) for arrays that broadcast to (rows, states, size)."""
     compiled, shape = kernel(algorithm), np.broadcast_shapes(*(a.shape[:2] for a in arrays))
     flat = [np.broadcast_to(a, (*shape, a.shape[2])).reshape(-1, a.shape[2]) for a in arrays]
     out = [np.empty((shape[0] * shape[1], v.size)) for v in compiled.interface.outputs]

@@ -1,10 +1,10 @@
 """Dynamics in maximal coordinates: the accelerations of all bodies and the forces of all joints.
 
 One large sparse system (Featherstone 2008, sections 3.7 and 8.13), factored by SciPy. It shares no
-recursion with the compiled methods and takes any loops, redundant ones included; along chains and
-ladders its cost grows with the number of bodies. The equations are written once, for floats or for
-symbols: those of one state are computed on plain floats, those of many by a program, with the
-places of all entries and the order of elimination analysed once.
+recursion with the compiled methods and handles any closed loops, including redundant ones; for
+chains and ladders its cost is linear in the number of bodies. The equations are written once, for
+floats or symbols: for one state they are evaluated with floats, for many states by a program, with
+the sparsity pattern and the order of elimination analyzed once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,11 +37,11 @@ removes it; redundant equations then share one force.
 """
 
 STEPS = 30
-"""Steps of refinement at most; a few suffice where no two equations contradict each other."""
+"""Largest number of refinement steps; a few suffice if the equations are consistent."""
 
 
 CONSISTENT = 1e-7
-"""Beside the largest acceleration: the residual above which equations contradict each other."""
+"""Residual, relative to the largest acceleration, above which equations are inconsistent."""
 
 
 _AXES = [Vector(row) for row in Matrix.identity().rows]
@@ -59,7 +59,7 @@ class Bridge(NamedTuple):
     """A joint of the tree, or of a loop: sum of X a over its ends = S qdd + c.
 
     ends: the moving bodies it joins and the columns of X, from their coordinates to the joint's,
-    negative for the predecessor. T: what holds; Ta: what drives.
+    negative for the predecessor. T: constraint forces; Ta: active forces.
     """
 
     ends: tuple[tuple[int, Motions], ...]
@@ -78,8 +78,8 @@ class Row(NamedTuple):
 class Equations(NamedTuple):
     """M a - K' lam = f and K a = k: six accelerations a body, then the equations of the joints.
 
-    The last rows of K are those of loops and couplings. qdd = J a - d. residual: how far loops and
-    couplings are from closed, in rad or m. opening: how fast they open, each per s.
+    The last rows of K belong to loops and couplings. qdd = J a - d. residual: closure errors of
+    loops and couplings, in rad or m. opening: their rates, in rad/s or m/s.
     """
 
     M: Entries
@@ -99,7 +99,7 @@ def equations(
     tau: Sequence[Number],
     f_ext: Mapping[int, Force],
 ) -> Equations:
-    """The equations of one state; f_ext are forces on bodies, in their coordinates.
+    """Return the equations of one state; f_ext are forces on bodies, in their coordinates.
 
     Evaluate a model that depends on time at a time: `model.at(t)`. A joint with a prescribed motion
     determines all six accelerations across it.
@@ -139,7 +139,7 @@ def equations(
 
 
 def _drive(M: Entries, f: dict[int, Force], joint: Bridge, push: Vector, armature: Vector) -> None:
-    """The force of a joint on the bodies at its ends, and the inertia of its rotor between them."""
+    """Add the force of a joint on the bodies at its ends, and the inertia of its rotor."""
     rotor = diagonal(armature)
     force = push + rotor @ (joint.Ta.T @ joint.c)
     for i, X in joint.ends:
@@ -156,7 +156,7 @@ def _bridge(
     successor: tuple[int, Transform],
     predecessor: tuple[int, Transform],
 ) -> Bridge:
-    """A joint between two bodies; what the world accelerates goes to c."""
+    """Return a joint between two bodies; the acceleration of the world is added to c."""
     (s, X_s), (p, X_p) = successor, predecessor
     c, ends = Motion.zero(), []
     for i, X, sign in ((s, X_s, 1.0), (p, X_p, -1.0)):
@@ -168,7 +168,7 @@ def _bridge(
 
 
 def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) -> Bridge:
-    """A loop joint, in coordinates of its successor frame (Eq 3.40 to 3.44)."""
+    """Return a loop joint, in coordinates of its successor frame (Eq 3.40 to 3.44)."""
     P, S = loop.predecessor, loop.successor
     X = across(loop, around(model, loop, x)).transform()
     qJ, X_p = loop.joint.fit(X), X @ P.placement
@@ -180,13 +180,13 @@ def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) 
 
 
 def _held(joint: Bridge, driven: bool) -> Row:
-    """T' (sum of X a) = T' c, for a driven joint along all six directions."""
+    """Return T' (sum of X a) = T' c, for a driven joint along all six directions."""
     T = Forces((*joint.T.columns, *joint.Ta.columns)) if driven else joint.T
     return Row(tuple((i, T.T @ X) for i, X in joint.ends), T.T @ joint.c)
 
 
 def _combined(parts: Sequence[tuple[Bridge, Matrix | None]], value: Vector | None = None) -> Row:
-    """sum of A qdd over some joints = value, A being 1 where there is none."""
+    """Return: sum of A qdd over some joints = value, with A = 1 if it is None."""
     terms: list[tuple[int, Matrix]] = []
     for joint, A in parts:
         bend = joint.Ta.T @ joint.c
@@ -200,7 +200,7 @@ def _combined(parts: Sequence[tuple[Bridge, Matrix | None]], value: Vector | Non
 
 
 def _followers(model: Model, tree: Sequence[Bridge]) -> list[Row]:
-    """The acceleration of each mimic joint or rotor, less that of what moves it, is zero."""
+    """Return equations that couple mimic joints and rotors to the joints that move them."""
     found = []
     for i, body in enumerate(model.parts):
         if body.follow is None and not body.geared:
@@ -220,7 +220,7 @@ def _columns(F: Forces) -> Matrix:
 
 
 def _add(entries: Entries, row: int, column: int, block: Matrix) -> None:
-    """Add a block with its upper left entry at a place."""
+    """Add a block whose upper left entry is at (row, column)."""
     for r, line in enumerate(block.rows, start=row):
         for c, x in enumerate(line, start=column):
             if not absent(x):
@@ -228,7 +228,7 @@ def _add(entries: Entries, row: int, column: int, block: Matrix) -> None:
 
 
 def _stacked(rows: Iterable[Row]) -> tuple[Entries, list[Number]]:
-    """The matrix of equations one below the other, and their values."""
+    """Return the matrix of equations one below the other, and their values."""
     matrix, values = Entries(), list[Number]()
     for row in rows:
         for i, A in row.terms:
@@ -241,7 +241,7 @@ def _stacked(rows: Iterable[Row]) -> tuple[Entries, list[Number]]:
 
 
 class Solution(NamedTuple):
-    """Accelerations (6 bodies,), multipliers of all equations, and whether these can be met."""
+    """Accelerations (6 bodies,), multipliers of all equations, and True if these are consistent."""
 
     a: np.ndarray
     lam: np.ndarray
@@ -249,7 +249,7 @@ class Solution(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Compressed columns: their order, the entry in each slot, its row, and where columns start."""
+    """Compressed columns: their order, the entry of each slot, its row, and column starts."""
 
     order: np.ndarray
     slots: np.ndarray
@@ -258,10 +258,10 @@ class Columns(NamedTuple):
 
 
 class Solver:
-    """Factors of [M K'; K -mu] for any numbers at the places that were analysed.
+    """Factorization of [M K'; K -mu] with a fixed sparsity pattern.
 
-    The matrix is regular whatever the rank of K; what mu leaves is solved again (the proximal
-    method). M, K: the places of their entries. The first matrix decides the order of elimination.
+    The matrix is regular for any rank of K; refinement removes the effect of mu (proximal method).
+    M, K: places of their entries. The first matrix determines the order of elimination.
     """
 
     def __init__(self, M: Iterable[tuple[int, int]], K: Iterable[tuple[int, int]], n: int, m: int):
@@ -273,7 +273,7 @@ class Solver:
         self.chosen: Columns | None = None
 
     def _laid(self, order: np.ndarray) -> Columns:
-        """The places in compressed columns, these in an order."""
+        """Return the pattern in compressed columns, for an order of columns."""
         row, column = self.places[:, 0], np.argsort(order)[self.places[:, 1]]
         slots = np.lexsort((row, column))
         counts = np.bincount(column, minlength=self.n + self.m)
@@ -281,7 +281,7 @@ class Solver:
         return Columns(order, slots, row[slots].astype(np.int32), starts.astype(np.int32))
 
     def __call__(self, M: np.ndarray, K: np.ndarray, f: np.ndarray, k: np.ndarray) -> Solution:
-        """All accelerations and multipliers, from entries in the order of their places."""
+        """Return all accelerations and multipliers, from entries in the order of their places."""
         n = self.n
         if not n:
             return Solution(np.zeros(0), np.zeros(len(k)), True)
@@ -299,7 +299,7 @@ class Solver:
         return Solution(x[:n], -x[n:], float(unmet) <= CONSISTENT * float(size))
 
     def _factored(self, entries: np.ndarray, mu: float) -> tuple[Any, Any]:
-        """The product with the exact matrix, and the solution with the one that gives way."""
+        """Return the product with the exact matrix, and the solution with the compliant one."""
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
 
@@ -326,7 +326,7 @@ class Solver:
 class Analysed(NamedTuple):
     """The equations of a model as a program of q, qd, tau, wrenches and time.
 
-    It gives the fields of `Equations` in order, of matrices the entries at `M`, `K` and `J`.
+    Its outputs are the fields of `Equations` in order; for matrices, the entries at `M`, `K`, `J`.
     """
 
     program: Program
@@ -336,7 +336,7 @@ class Analysed(NamedTuple):
 
 
 def analysed(model: Model, keys: tuple[WrenchKey, ...]) -> Analysed:
-    """Find the places of all entries that are not zero for every state, and their expressions."""
+    """Find all entries that are not identically zero, and their expressions."""
     arena, wrenches = Arena(RULES), [f"wrench{k}" for k in range(len(keys))]
     sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv, **dict.fromkeys(wrenches, 6)}
     symbols = {name: [arena.input(name, k) for k in range(n)] for name, n in sizes.items()}
@@ -356,6 +356,6 @@ def analysed(model: Model, keys: tuple[WrenchKey, ...]) -> Analysed:
 def joint_accelerations(
     places: Iterable[tuple[int, int]], J: np.ndarray, d: np.ndarray, a: np.ndarray
 ) -> np.ndarray:
-    """qdd = J a - d from the accelerations of the bodies."""
+    """Return qdd = J a - d from the accelerations of the bodies."""
     row, column = np.array([*places], int).reshape(-1, 2).T
     return np.bincount(row, J * a[column], minlength=len(d)) - d

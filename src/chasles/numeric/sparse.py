@@ -1,8 +1,8 @@
-"""Sparse factors of a user's own mass matrix (Featherstone 2008, section 6.5).
+"""Sparse factors of a given mass matrix (Featherstone 2008, section 6.5).
 
 H (..., n, n) is symmetric, and an entry is zero unless one of its row and column supports the
 other: `parents[i]` < i is the row that carries row i, or -1 for one on the base. Elimination from
-the tips to the root leaves these zeros alone. Only the lower triangles of H and L are read. Vectors
+the tips to the root preserves these zeros. Only the lower triangles of H and L are read. Vectors
 are (..., n); leading shapes broadcast. A robot has these as `ltl_factor` and `ltdl_factors`.
 """
 
@@ -40,12 +40,12 @@ class Operations(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """Entries of H that are not zero by branching: n + 2 D1."""
+        """Number of entries of H that branching does not make zero: n + 2 D1."""
         return self.n + 2 * self.D1
 
 
 def operations(parents: Parents) -> Operations:
-    """Return the numbers that the costs of table 6.6 are written with."""
+    """Return the numbers in which table 6.6 expresses costs."""
     rows = _rows(_checked("operations", parents))
     sizes = [len(row.ancestors) for row in rows]
     return Operations(len(rows), sum(sizes), sum(s * (s + 1) // 2 for s in sizes))
@@ -203,7 +203,7 @@ def _lower(parents: tuple[int, ...]) -> np.ndarray:
 
 
 def _checked(function: str, parents: Parents) -> tuple[int, ...]:
-    """The parents as integers, each before its child."""
+    """Return the parents as integers, each before its child."""
     given = np.asarray(parents)
     right = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
     if not right or np.any(given < -1) or np.any(given >= np.arange(len(given))):
@@ -224,7 +224,7 @@ def _square(function: str, matrix: Any, n: int) -> np.ndarray:
 
 
 def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[_Row, ...]]:
-    """A copy of the lower triangle of H, whose zeros must be those of the tree."""
+    """Return a copy of the lower triangle of H; check the zeros that the tree implies."""
     tree = _checked(function, parents)
     A = _square(function, H, len(tree))
     extra = np.argwhere((np.tril(A) != 0.0) & ~_lower(tree))
@@ -238,7 +238,7 @@ def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[
 def _pair(
     function: str, matrix: Any, vector: Any, parents: Parents
 ) -> tuple[np.ndarray, np.ndarray, tuple[_Row, ...]]:
-    """A matrix, and a copy of a vector with all the leading shapes."""
+    """Return a matrix, and a copy of a vector broadcast to the common leading shape."""
     tree = _checked(function, parents)
     A, x = _square(function, matrix, len(tree)), np.asarray(vector, dtype=float)
     if x.shape[-1:] != (len(tree),):

@@ -1,8 +1,8 @@
 """Subspaces of motions and forces, and one body under constraints (Featherstone 2008, chapter 3).
 
 A motion subspace S (6, m) and a force subspace T (6, k) are given by columns that span them. The
-two kinds are dual: T' S are powers. No inner product of motions with motions is formed, which would
-depend on units; where a basis has to be picked, the pick is arbitrary and the subspace is not.
+two kinds are dual: T' S are powers. No inner product of motions with motions is formed, because it
+would depend on units. If a basis must be chosen, the choice is arbitrary, but the subspace is not.
 """
 
 from typing import Any, NamedTuple
@@ -16,16 +16,16 @@ RANK = 1e-10
 
 
 def span(S: Any) -> np.ndarray:
-    """Independent columns (n, rank) of the subspace that the columns of S span."""
+    """Return independent columns (n, rank) that span the same subspace as S."""
     columns = _columns("span", S)
     U, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     return U[:, : _rank(sizes)]
 
 
 def complement(S: Any) -> np.ndarray:
-    """T (n, n - rank) with T' S = 0: the forces that do no work on S, or motions that T allows.
+    """Return T (n, n - rank) with T' S = 0: forces that do no work on S.
 
-    Called with forces it gives motions, and the other way round (table 3.1).
+    For a force subspace, the result is the subspace of allowed motions (table 3.1).
     """
     columns = _columns("complement", S)
     U, sizes, _ = np.linalg.svd(columns, full_matrices=True)
@@ -33,7 +33,7 @@ def complement(S: Any) -> np.ndarray:
 
 
 def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
-    """The coordinates alpha with v = S1 alpha1 + S2 alpha2 + ... (Eq 3.24 to 3.27).
+    """Return the coordinates alpha with v = S1 alpha1 + S2 alpha2 + ... (Eq 3.24 to 3.27).
 
     The subspaces must add up to the whole space, without overlap.
     """
@@ -53,7 +53,7 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
 
 
 def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
-    """f = f_a + f_c: what accelerates a body of inertia I along S, and what S resists (Eq 3.28).
+    """Split f = f_a + f_c into the active force along S and the constraint force (Eq 3.28).
 
     f_a is in I S, the forces that cause motion in S; f_c does no work there.
     """
@@ -63,10 +63,10 @@ def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def active_subspace(S: Any, forces: Any) -> np.ndarray:
-    """T_a (6, m) with T_a' S = 1, in the span of the forces that the actuators exert (Eq 3.33).
+    """Return T_a (6, m) with T_a' S = 1, in the span of the actuator forces (Eq 3.33).
 
-    For example the force of a pinion at the rim of its gear: it drives as a torque about the axis
-    does, and loads the bearings otherwise (example 3.2).
+    An example is the force of a pinion at the rim of its gear: it drives like a torque about the
+    axis, but loads the bearings differently (example 3.2).
     """
     S, F = _columns("active_subspace", S), _columns("active_subspace", forces)
     work = S.T @ F
@@ -90,7 +90,7 @@ class Constrained(NamedTuple):
 
 
 def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
-    """Projected on S: Phi = S (S' I S)^-1 S', of rank m (Eq 3.45 to 3.54).
+    """Solve by projection on S: Phi = S (S' I S)^-1 S', of rank m (Eq 3.45 to 3.54).
 
     A body of inertia I and bias force p, acted on by f, accelerates by S qdd + c.
     """
@@ -102,9 +102,10 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
 
 
 def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
-    """With unknown constraint forces T lam: [I T; T' 0] (a, -lam) = (f - p, T' c) (Eq 3.55-3.58).
+    """Solve with unknown constraint forces T lam (Eq 3.55 to 3.58).
 
-    T spans the forces that hold the body, T' S = 0.
+    The equations are [I T; T' 0] (a, -lam) = (f - p, T' c). T spans the constraint forces, T' S =
+    0.
     """
     inertia, T, f, p, c = _body("by_multipliers", I, T, f, p, c)
     k = T.shape[1]
@@ -116,7 +117,7 @@ def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
 
 
 def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, ...]:
-    """H, C, qdd of H qdd + C = S' f (Eq 3.59 to 3.64): what bearings carry is no longer in it."""
+    """Return H, C, qdd of H qdd + C = S' f, without constraint forces (Eq 3.59 to 3.64)."""
     inertia, S, f, p, c = _body("by_coordinates", I, S, f, p, c)
     H, C = S.T @ inertia @ S, S.T @ (inertia @ c + p)
     return H, C, np.linalg.solve(H, S.T @ f - C)
@@ -126,8 +127,8 @@ def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Return H (..., n, n) and C (..., n) of several subsystems taken as one (Eq 3.10).
 
     Each is a pair H, C of its equation of motion H qdd + C = tau; a free rigid body gives its
-    spatial inertia (6, 6) and bias force (6,). H is block diagonal, in the order that is given;
-    leading shapes broadcast. Constraints between them come after: T' qdd = T' c.
+    spatial inertia (6, 6) and bias force (6,). H is block diagonal, in the given order; leading
+    shapes broadcast. Constraints between subsystems are added later: T' qdd = T' c.
     """
     pairs = [(np.asarray(H, dtype=float), np.asarray(C, dtype=float)) for H, C in subsystems]
     for k, (H, C) in enumerate(pairs):

@@ -27,7 +27,7 @@ TOLERANCE = 1e-9
 
 
 STATES = 20
-"""States of a motion at which robots are compared, at most."""
+"""Largest number of states of a motion at which robots are compared."""
 
 State = tuple[np.ndarray | None, np.ndarray | None]
 """A position and a velocity, or None for random ones."""
@@ -160,7 +160,7 @@ def compare(
 
 
 def _states(robot: Robot, motion: str | os.PathLike[str]) -> list[State]:
-    """Some states of a motion, the first and the last among them; rates that it lacks are zero."""
+    """Return some states of a motion, including the first and last; missing rates are zero."""
     still = np.zeros(robot.nv)
     every = [
         (q, still if part.qd is None else part.qd[k])
@@ -172,7 +172,7 @@ def _states(robot: Robot, motion: str | os.PathLike[str]) -> list[State]:
 
 
 def _known_here(robot: Robot, name: str) -> str:
-    """Return our name of a joint there; a free joint may have its link's name there."""
+    """Return the name here of a peer's joint; a free joint may have its link's name there."""
     longer = f"{name}_free"
     return longer if name not in robot.joints and longer in robot.joints else name
 
@@ -219,7 +219,7 @@ def _add_motors(file: Path) -> None:
 def _by_terms(
     found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int, states: Sequence[State]
 ) -> Agreement:
-    """The worst of each term; states: positions and velocities, None for random ones."""
+    """Return the worst of each term; states: positions and velocities, None for random ones."""
 
     def side(seed: int, convention: conventions.Convention, state: State = states[0]) -> Side:
         at = trial(robot, seed)

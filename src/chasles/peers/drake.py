@@ -11,7 +11,7 @@ import numpy as np
 from chasles.peers.terms import Answers, moments
 
 STEP = 1e-3
-"""Step of its time, in s: a plant in continuous time has no place for mimic joints and loops."""
+"""Time step (s); continuous-time plants do not support mimic joints and loops."""
 
 
 class Drake:
@@ -52,7 +52,7 @@ class Drake:
         self.nv = int(plant.num_velocities())
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """By its own functions: CalcMassMatrix, CalcBiasTerm, CalcJacobianSpatialVelocity."""
+        """Evaluate CalcMassMatrix, CalcBiasTerm and CalcJacobianSpatialVelocity."""
         plant, context, world = self.plant, self.context, self.plant.world_frame()
         plant.SetPositions(context, x)
         plant.SetVelocities(context, v)
@@ -67,11 +67,11 @@ class Drake:
         return Answers(poses, inertias, jacobians, M, gravity, bias, None)
 
     def _bodies(self) -> list[Any]:
-        """All but the world, which is the first."""
+        """Return all bodies except the world, which is the first."""
         return [self.plant.get_body(self._index(k)) for k in range(1, self.plant.num_bodies())]
 
     def _hold(self) -> None:
-        """Roots at the world, which are free there unless the file says otherwise."""
+        """Weld roots to the world, which are free in Drake unless the file holds them."""
         plant = self.plant
         joints = [plant.get_joint(k) for k in plant.GetJointIndices()]
         held = {joint.child_body().index() for joint in joints}
@@ -80,14 +80,14 @@ class Drake:
                 plant.WeldFrames(plant.world_frame(), body.body_frame())
 
     def _inertia(self, body: Any) -> np.ndarray:
-        """Inertia of a body and all that is welded to it, in the body's frame."""
+        """Return the inertia of a body and all bodies welded to it, in the body's frame."""
         carried = [b.index() for b in self.plant.GetBodiesWeldedTo(body)]
         whole = self.plant.CalcSpatialInertia(self.context, body.body_frame(), carried)
         about_origin = whole.CalcRotationalInertia().CopyToFullMatrix3()
         return moments(whole.get_mass(), whole.CalcComMoment(), about_origin)
 
     def _name(self, part: Any) -> str:
-        """Name of a body or joint in the file: with the names of its models, but of an only one."""
+        """Return the name of a body or joint in the file, with model names if several."""
         model = self.plant.GetModelInstanceName(part.model_instance())
         if part.model_instance() == self._default:
             return str(part.name())
@@ -98,7 +98,7 @@ class Drake:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the warnings of its readers, about elements that say nothing of motion."""
+    """Suppress warnings of Drake's parsers about elements without effect on motion."""
     log = logging.getLogger("drake")
     level = log.level
     log.setLevel(logging.ERROR)

@@ -31,7 +31,7 @@ class MuJoCo:
         self.nv = int(self.model.nv)
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """By its own functions: mj_mulM, qfrc_bias, mj_jacBody."""
+        """Evaluate mj_mulM, qfrc_bias and mj_jacBody."""
         mujoco, model, data = self._mujoco, self.model, self.data
         data.qpos[:], data.qvel[:] = x, 0.0
         mujoco.mj_forward(model, data)
@@ -65,7 +65,7 @@ class MuJoCo:
         )
 
     def _machine(self) -> Machine:
-        """Accelerations with controls and activations between -1 and 1."""
+        """Return accelerations with controls and activations between -1 and 1."""
         model, data = self.model, self.data
         data.ctrl[:], data.act[:] = np.cos(np.arange(model.nu)), np.sin(np.arange(model.na))
         self._mujoco.mj_forward(model, data)
@@ -74,7 +74,7 @@ class MuJoCo:
         return found
 
     def _inertia(self, body: int) -> np.ndarray:
-        """Inertia of a body and all that is welded to it, in the body's frame."""
+        """Return the inertia of a body and all bodies welded to it, in the body's frame."""
         model, data, total = self.model, self.data, np.zeros(10)
         R, p = data.xmat[body].reshape(3, 3), data.xpos[body]
         for b in np.flatnonzero(model.body_weldid == model.body_weldid[body]):
@@ -85,7 +85,7 @@ class MuJoCo:
 
 
 def _read(mujoco: Any, path: Path) -> Any:
-    """The file compiled; of a URDF without its meshes, whose names MuJoCo cannot resolve."""
+    """Compile the file; a URDF without its meshes, whose names MuJoCo cannot resolve."""
     if path.suffix != ".urdf":
         return mujoco.MjModel.from_xml_path(str(path))
     robot = parse(str(path), load(str(path)))

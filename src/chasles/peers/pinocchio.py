@@ -31,7 +31,7 @@ class Pinocchio:
 
     @property
     def gravity(self) -> np.ndarray:
-        """In m/s2; its own, whatever the file says, unless it is set."""
+        """Gravity in m/s^2; Pinocchio's default, regardless of the file, unless set."""
         return np.array(self.model.gravity.linear)
 
     @gravity.setter
@@ -39,7 +39,7 @@ class Pinocchio:
         self.model.gravity.linear = g
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """By its own algorithms: crba, rnea, getFrameJacobian."""
+        """Evaluate crba, rnea and getFrameJacobian."""
         pin, model, data = self.library, self.model, self.data
         pin.computeJointJacobians(model, data, x)
         pin.updateFramePlacements(model, data)
@@ -63,6 +63,6 @@ class Pinocchio:
         )
 
     def _inertia(self, frame: Any) -> np.ndarray:
-        """Inertia of all that the frame's joint carries, in the frame."""
+        """Return the inertia of all bodies fixed to the frame's joint, in the frame."""
         whole = frame.placement.actInv(self.model.inertias[frame.parentJoint])
         return ten(float(whole.mass), np.array(whole.lever), np.array(whole.inertia))

@@ -16,13 +16,14 @@ from chasles.robot import Robot
 
 @dataclass(frozen=True)
 class Answers:
-    """At one state there: poses (4, 4) and Jacobians (6, nv) of links, world axes, angular first.
+    """Results of the other library at one state: poses (4, 4) and Jacobians (6, nv) of links.
 
-    inertias: ten numbers for each moving link and all that is fixed to it, in the link's frame:
-    mass, first moment, inertia about the frame's origin (xx, yy, zz, xy, xz, yz). bias_forces: with
-    gravity, without damping. loops: how far its loops are from closed, empty if it has none; None
-    if the library does not say. bias_forces has springs and compensated weight where the library
-    has them. machine: what the library says of the whole machine, None if it does not.
+    Jacobians are along world axes, with angular rows first. inertias: ten numbers for each moving
+    link and all that is fixed to it, in the link's frame: mass, first moment, inertia about the
+    frame's origin (xx, yy, zz, xy, xz, yz). bias_forces: with gravity, without damping. loops:
+    closure errors of its loops, empty if it has none; None if the library does not report them.
+    bias_forces includes springs and compensated weight if the library has them. machine: results
+    for the whole machine, None if not available.
     """
 
     poses: Mapping[str, np.ndarray]
@@ -55,7 +56,7 @@ class Peer(Protocol):
     nv: int
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """Everything that is compared, at a position and velocity there."""
+        """Return all compared results at a position and velocity of the library."""
         ...
 
 
@@ -66,7 +67,7 @@ def ten(mass: float, center: np.ndarray, about_center: np.ndarray) -> np.ndarray
 
 
 def moments(mass: float, first: np.ndarray, I: np.ndarray) -> np.ndarray:
-    """A body's ten numbers, from its first moment and inertia about the origin."""
+    """Return a body's ten numbers, from its first moment and inertia about the origin."""
     return np.array([mass, *first, I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]])
 
 
@@ -74,7 +75,7 @@ def moments(mass: float, first: np.ndarray, I: np.ndarray) -> np.ndarray:
 
 
 class Term(NamedTuple):
-    """One thing both sides compute, its relative difference, and the entries that differ most."""
+    """One quantity of both sides, its relative difference, and the entries that differ most."""
 
     name: str
     of: str
@@ -90,7 +91,7 @@ class Term(NamedTuple):
 
 
 class Side(NamedTuple):
-    """A state of the robot, and what the other library says of it.
+    """A state of the robot, and the results of the other library.
 
     Functions are evaluated on plain floats: to compile them takes seconds, for every link minutes.
     """
@@ -118,11 +119,11 @@ class Side(NamedTuple):
         return self.convention.to_position(self.q)
 
     def of_link(self, function: str, name: str, **options: Any) -> np.ndarray:
-        """A function of one link."""
+        """Return a function of one link."""
         return evaluate(self.robot.model, function, (self.q,), frame=name, **options)[0]
 
     def dynamics(self, function: str, *rates: np.ndarray) -> np.ndarray:
-        """A function of the position and some rates, without damping and friction."""
+        """Return a function of the position and some rates, without damping and friction."""
         way = self.at.ways(function)[0].name
         found: np.ndarray = self.at.run(function, self.q, *rates, method=way)
         return found
@@ -133,14 +134,14 @@ class Side(NamedTuple):
 
 
 def poses(side: Side) -> Iterator[Term]:
-    """Every link that both sides have."""
+    """Compare poses of all common links."""
     for name in side.links:
         here = side.of_link("forward_kinematics", name)
         yield term("placement", f"link {name!r}", here, side.answers.poses[name], 1.0)
 
 
 def inertias(side: Side) -> Iterator[Term]:
-    """Mass, then moments, of each moving link and all that is fixed to it."""
+    """Compare mass, then moments, of each moving link and all links fixed to it."""
     model = side.robot.model
     for i in model.in_file_order:
         body = model.bodies[i]
@@ -155,7 +156,7 @@ def inertias(side: Side) -> Iterator[Term]:
 
 
 def jacobians(side: Side) -> Iterator[Term]:
-    """World axes, at the link's origin."""
+    """Compare Jacobians in world axes, at the link's origin."""
     for name in side.links:
         J = side.of_link("jacobian", name, axes="world", at="frame")
         rows = side.convention.spatial(side.answers.jacobians[name], axis=-2)
@@ -164,20 +165,20 @@ def jacobians(side: Side) -> Iterator[Term]:
 
 
 def mass_matrices(side: Side) -> Iterator[Term]:
-    """M, in the coordinates here."""
+    """Compare mass matrices in the robot's coordinates."""
     there = side.convention.from_mass_matrix(side.x, side.answers.mass_matrix)
     yield term("mass matrix", "", side.mass_matrix, there)
 
 
 def gravities(side: Side) -> Iterator[Term]:
-    """Joint forces that hold the robot at rest."""
+    """Compare joint forces that hold the robot at rest."""
     there = side.convention.from_effort(side.x, side.answers.gravity_forces)
     size = float(np.max(np.abs(side.mass_matrix), initial=0.0))
     yield term("gravity forces", "", side.dynamics("gravity_forces"), there, size)
 
 
 def biases(side: Side) -> Iterator[Term]:
-    """Joint forces without acceleration here, which another library may count as some."""
+    """Compare bias forces; zero acceleration here may be nonzero in the other coordinates."""
     convention, qd = side.convention, side.at.qd
     v = convention.to_velocity(side.q, qd)
     zero = convention.from_acceleration(side.x, v, np.zeros(convention.nv))
@@ -188,7 +189,7 @@ def biases(side: Side) -> Iterator[Term]:
 
 
 def machines(side: Side) -> Iterator[Term]:
-    """Accelerations with all forces but those of contacts, limits, dry friction and loops."""
+    """Compare accelerations without contacts, limits, dry friction and loops."""
     found, convention = side.answers.machine, side.convention
     fits = found is not None and (
         len(found.controls) == len(side.robot.actuators)
@@ -207,10 +208,10 @@ def machines(side: Side) -> Iterator[Term]:
 
 
 def loops(side: Side) -> Iterator[Term]:
-    """Residuals there of loops that are closed here, if the library tells them.
+    """Compare the library's residuals of loops that are closed here, if available.
 
-    Equations of followers, which have coordinates of their own in a robot without mimic, are among
-    them and cannot be told from others.
+    They include equations of mimic joints, which are independent in a robot without mimic and
+    cannot be distinguished.
     """
     source, here = side.robot.model.source, side.at.run("loop_residual", side.q)
     led = not side.robot.mimic and any(joint.mimic is not None for joint in source.joints)
@@ -234,7 +235,7 @@ TERMS: dict[str, Callable[[Side], Iterator[Term]]] = {
 
 
 def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 0.0) -> Term:
-    """Two arrays, and where they differ most."""
+    """Compare two arrays, and find the entry that differs most."""
     a, b = np.asarray(here, dtype=float), np.asarray(there, dtype=float)
     if not a.size:
         return Term(name, of, 0.0)
@@ -248,7 +249,7 @@ def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 
 # Causes ---------------------------------------------------------------------------------------
 
 SNAPPED = 1e-3
-"""Angles that are taken as right angles move links by less than this, in rad and m."""
+"""Largest motion of links (rad and m) by angles that are rounded to right angles."""
 
 
 def unlike_joints(robot: Robot, peer: Peer) -> str:
@@ -281,7 +282,7 @@ def _some(where: str, names: Sequence[str]) -> str:
 
 
 def cause_of(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    """The likely cause of the first difference; renamed: the state with joints in order."""
+    """Return the likely cause of the first difference; renamed: the state with joints in order."""
     cause = CAUSES[first.name]
     return cause.format(of=first.of) if isinstance(cause, str) else cause(sides, first, renamed)
 
@@ -352,7 +353,7 @@ def _of_shapes(robot: Robot, first: Term) -> str:
 
 
 def _fixed_to(robot: Robot, first: Term) -> list[str]:
-    """The names of a term's link and of all that moves with it."""
+    """Return the names of a term's link and of all that moves with it."""
     frames = robot.model.frames
     body = frames[first.of.split("'")[1]].body
     return [name for name, frame in frames.items() if frame.body == body]

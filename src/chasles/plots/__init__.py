@@ -1,4 +1,4 @@
-"""Pictures of robots and trajectories, by matplotlib, which loads when one is drawn."""
+"""Plots of robots and trajectories by matplotlib, which is loaded on use."""
 
 from chasles.plots.accessor import Plots
 from chasles.plots.moves import move

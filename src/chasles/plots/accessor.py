@@ -30,7 +30,7 @@ from chasles.robot import Robot
 Array = Any
 
 Plane = Literal["xy", "xz", "yz", "3d"]
-"""The view of points: along the axis that is left out, or in space."""
+"""Plane on which points are projected, or "3d"."""
 
 FEW = 5
 """Number of methods whose names fit among the curves; more are listed next to them."""
@@ -41,8 +41,8 @@ _CLOSED = "plot a robot without them; the Jacobian is that of the tree"
 class Plots:
     """Pictures of a robot: each method draws one, and returns matplotlib's axes.
 
-    axes: where to draw; a new figure of pyplot if None. Paths are arrays with a row an instant; t
-    (n,) are their times in s, the number of the instant if None. SI units and radians.
+    axes: matplotlib axes to draw in; a new figure of pyplot if None. Paths are arrays with one row
+    per instant; t (n,) are their times in s, by default the indices. SI units and radians.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -51,7 +51,7 @@ class Plots:
     def torque(
         self, q: Array, qd: Array, qdd: Array, *, t: Array = None, axes: Axes | None = None
     ) -> Axes:
-        """Joint forces along a motion, by inverse dynamics: q (n, nq), qd and qdd (n, nv)."""
+        """Plot joint forces along a motion q (n, nq), qd and qdd (n, nv), by inverse dynamics."""
         robot = self._robot
         motion = path("q", q, robot.nq), path("qd", qd, robot.nv), path("qdd", qdd, robot.nv)
         if len({len(part) for part in motion}) > 1:
@@ -60,8 +60,11 @@ class Plots:
         return forces(robot, robot.inverse_dynamics(*motion), t, axes)
 
     def energy(self, q: Array, qd: Array, *, t: Array = None, axes: Axes | None = None) -> Axes:
-        """Kinetic energy, potential energy from its first value on, and their sum: q (n, nq), qd
-        (n, nv). Of a free motion without friction the sum is constant."""
+        """Plot kinetic energy, potential energy relative to its first value, and their sum.
+
+        q (n, nq) and qd (n, nv) are the motion. For a free motion without friction, the sum is
+        constant.
+        """
         robot = self._robot
         positions, rates = path("q", q, robot.nq), path("qd", qd, robot.nv)
         if len(positions) != len(rates):
@@ -160,8 +163,10 @@ class Plots:
         plane: Plane = "xz",
         axes: Axes | None = None,
     ) -> Axes:
-        """Points that a frame's origin reaches, in m along the world's axes: at random positions
-        between the joints' limits (`robot.random`), or at given ones q (n, nq).
+        """Plot points that a frame's origin reaches, in m along the world's axes.
+
+        The configurations are random, between the joint limits (`robot.random`), or given as q (n,
+        nq).
 
         frame: the last if None. plane: "xy", "xz", "yz", or "3d" for a picture in space.
         """
@@ -195,11 +200,12 @@ class Plots:
         axes: Axes | None = None,
         **options: Any,
     ) -> Axes:
-        """Multiplications and additions of a function against n, by each method, for this robot
-        with its first n joints free and the others held at their neutral position.
+        """Plot multiplications and additions of a function against n, by each method.
 
-        methods: names, all but those that grow with the cube or faster if None. lengths: which n,
-        all if None. options: of the function, such as frame=.
+        The first n joints of the robot are free, and the others are held at their neutral position.
+
+        methods: names; by default all except methods of cubic or higher growth. lengths: values of
+        n, by default all. options: options of the function, such as frame=.
         """
         robot = self._robot
         remedy = "chains of this robot cannot be counted, because its joints depend on each other"
@@ -230,7 +236,7 @@ class Plots:
 
 
 def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.ndarray:
-    """Singular values of rows of the world Jacobian at the frame (..., min(rows, nv)), falling."""
+    """Return singular values (..., min(rows, nv)) of rows of the Jacobian, descending."""
     if rows not in ROWS:
         raise InputError("E-PLOT-007", f"rows must be {', '.join(map(repr, ROWS))}, not {rows!r}")
     if not robot.nv:
@@ -245,7 +251,7 @@ def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.n
 def swept(
     robot: Robot, q: Any, joints: Sequence[str], points: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions of two joints between their limits, and all states (points, points, nq) of them."""
+    """Return positions of two joints between limits, and their states (points, points, nq)."""
     if isinstance(joints, str) or len(joints) != 2 or joints[0] == joints[1]:
         raise InputError("E-PLOT-010", f"joints must be the names of two joints, not {joints!r}")
     if points < 2:
@@ -260,7 +266,7 @@ def swept(
 def _count(
     robot: Robot, function: str, method: str, named: bool, options: dict[str, Any]
 ) -> int | None:
-    """Operations for one state; None where a method is for other robots, unless it was named."""
+    """Return the operations for one state; None if an unnamed method does not apply."""
     chosen = dict(checked_options(robot.model, function, options))
     try:
         return program(robot.model, function, method=method, **chosen).count.flops

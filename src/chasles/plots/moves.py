@@ -11,7 +11,7 @@ from chasles.plots.paper import Axes, curves, finish
 from chasles.trajectory import Move
 
 INSTANTS = 401
-"""Instants that are drawn, and both sides of every jump."""
+"""Number of instants drawn, in addition to both sides of every jump."""
 
 TITLES = ("position", "velocity", "acceleration", "jerk")
 
@@ -46,7 +46,7 @@ def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
 
 
 def _around(given: Any) -> np.ndarray:
-    """Times just before and after the breaks, where derivatives may jump."""
+    """Return times just before and after the breaks, where derivatives may jump."""
     near = 1e-9 * given.duration
     inner = given.breaks[1:-1][: 10 * INSTANTS]
     return np.clip(np.concatenate([inner - near, inner + near]), 0.0, given.duration)

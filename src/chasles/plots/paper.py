@@ -32,7 +32,7 @@ MOST_NAMED = 12
 
 
 def new(axes: Axes | None, projection: str | None = None) -> Axes:
-    """The axes that are given, or those of a new figure of pyplot."""
+    """Return the axes that are given, or those of a new figure of pyplot."""
     if axes is not None:
         if projection is not None and getattr(axes, "name", "") != projection:
             problem = f"axes must have projection={projection!r} for this plot"
@@ -54,7 +54,7 @@ def sheet(count: int, size: tuple[float, float] = (9.0, 3.3)) -> tuple[Any, Sequ
 
 
 def check_picture(path: Path) -> None:
-    """Say at once that a picture cannot be written so."""
+    """Raise an error if a plot cannot be written to a path."""
     if path.suffix.lower() not in PICTURES:
         problem = "unknown plot format"
         raise InputError(
@@ -72,7 +72,7 @@ def save(figure: Any, stream: Path | BinaryIO, suffix: str) -> None:
 
 
 def curves(axes: Axes, t: np.ndarray, lines: Mapping[str, np.ndarray], **look: Any) -> None:
-    """Curves over t, with a legend of their names where those can be read."""
+    """Draw curves over t, with a legend if there are few enough."""
     for label, values in lines.items():
         axes.plot(t, values, label=label, **look)
     if 0 < len(lines) <= MOST_NAMED:
@@ -80,7 +80,7 @@ def curves(axes: Axes, t: np.ndarray, lines: Mapping[str, np.ndarray], **look: A
 
 
 def legend(axes: Axes, columns: int = 1, **place: Any) -> None:
-    """The names of curves, small and without a frame. They may have any letters."""
+    """Add a small legend without a frame; names may contain any characters."""
     made = axes.legend(fontsize="x-small", ncols=columns, frameon=False, **place)
     for text in made.get_texts():
         text.set_parse_math(False)
@@ -88,7 +88,7 @@ def legend(axes: Axes, columns: int = 1, **place: Any) -> None:
 
 
 def finish(axes: Axes, title: str, across: str, up: str = "") -> Axes:
-    """Title and labels, and the look that all pictures share."""
+    """Set title and labels, and the common style of all plots."""
     axes.set_title(shown(title), fontsize="medium", parse_math=False)
     axes.set_xlabel(shown(across), parse_math=False)
     if up:
@@ -139,7 +139,7 @@ def energies(kinetic: np.ndarray, potential: np.ndarray, t: Any, axes: Axes | No
 
 
 def efforts(robot: Robot) -> Iterator[tuple[str, str]]:
-    """The name and the unit of every joint force."""
+    """Yield the name and the unit of every joint force."""
     for i in robot.model.movers:
         joint, name = robot.model.bodies[i].joint, robot.model.bodies[i].data.name
         for label, unit in zip(numbered(name, joint.nv), joint.velocity_units, strict=True):
@@ -186,7 +186,7 @@ def _finite(what: str, found: np.ndarray) -> np.ndarray:
 
 
 def frame_of(robot: Robot, frame: str | None) -> str:
-    """A frame by name, the last if none is given."""
+    """Return a frame by name, the last if none is given."""
     chosen = robot.frames[-1] if frame is None else frame
     robot.model.frame(chosen)
     return chosen
@@ -206,5 +206,5 @@ def span(robot: Robot, joint: str) -> tuple[float, float]:
 
 
 def unit(robot: Robot, joint: str) -> str:
-    """The unit of a joint's first coordinate: rad or m."""
+    """Return the unit of a joint's first coordinate: rad or m."""
     return robot.model.bodies[robot.model.mover(joint)].joint.units[0]

@@ -1,4 +1,4 @@
-"""Robots in a browser: seen, moved by their joints, played along motions, recorded as videos.
+"""Robots in a browser: drawing, moving joints, playing motions, and recording videos.
 
 The packages viser and trimesh are needed (`pip install 'chasles[view]'`), and are loaded on use.
 """

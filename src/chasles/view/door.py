@@ -35,14 +35,14 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""Headers of every answer; the content security policy is added to them."""
+"""Headers of every response; the content security policy is added to them."""
 
 FRAMES = ("http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "vscode-webview:")
 """Origins of notebooks; a page that frames the view must also know its token."""
 
 
 def served() -> Path:
-    """The page that viser serves, in one file with all that it needs."""
+    """Return the page that viser serves, in one file with all that it needs."""
     import viser
 
     return Path(viser.__file__).parent / "client" / "build" / "index.html"
@@ -107,12 +107,12 @@ class Door:
         return host.lower() in self.allow or _parted(host)[0] in self.allow
 
     def policy(self, host: str) -> str:
-        """Return the content security policy of the page, which `host` was requested."""
+        """Return the content security policy of a page requested from `host`."""
         also = [f"{scheme}://{name}" for name in self.allow for scheme in ("http", "https")]
         return policy(hashes(served()), host, (*FRAMES, *also))
 
     def inside(self, request: "Request") -> "Request":
-        """Return the request without the token, as the server behind the door knows it."""
+        """Return the request without the token, for the server."""
         return replace(request, path=f"/{_steps(request)[1]}")
 
 
@@ -134,15 +134,13 @@ def checked(allow: Sequence[str]) -> tuple[str, ...]:
 
 
 def _parted(host: str) -> tuple[str, int]:
-    """Return the name in lower case and the port of a host, 80 by default; empty if it is not a
-    host.
-    """
+    """Return the lower-case name and the port of a host, by default 80; ("", 0) if invalid."""
     found = _HOST.fullmatch(host)
     return (found[1].lower(), int(found[2] or 80)) if found else ("", 0)
 
 
 def _bracketed(host: str) -> str:
-    """The host as an address has it: IPv6 in brackets."""
+    """Return the host as an address has it: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -163,7 +161,7 @@ def open_server(door: Door, port: int) -> Any:
     import websockets.asyncio.server
 
     quiet = logging.getLogger("chasles.view")
-    quiet.propagate = False  # what strangers send is not for the terminal
+    quiet.propagate = False  # do not log foreign requests to the terminal
     quiet.addHandler(logging.NullHandler())
     hashes(served())
     inputs = Inputs()
@@ -187,7 +185,7 @@ def open_server(door: Door, port: int) -> Any:
 
 
 def _connection(door: Door, inputs: Inputs) -> "type[ServerConnection]":
-    """The class of connections that pass the door."""
+    """Return the class of connections that pass the door."""
     from websockets.asyncio.server import ServerConnection
 
     class Connection(ServerConnection):
@@ -231,7 +229,7 @@ class _Over:
 
 @contextmanager
 def _replaced(serve: Any) -> Iterator[None]:
-    """Within, viser starts its server by `serve`; it has no option for this itself."""
+    """Make viser start its server by `serve`; viser has no option for this."""
     from viser.infra import _infra as infrastructure
 
     before = infrastructure.websockets

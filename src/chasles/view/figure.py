@@ -1,4 +1,4 @@
-"""A robot in the scene: its bodies, where they are, and what was drawn of them."""
+"""A robot in the scene: its bodies, their poses, and their drawn shapes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,10 +15,10 @@ from chasles.view.solids import Solid, joined, solids
 class Figure:
     """A robot in the scene, at its present configuration.
 
-    q: its configuration. t: the time (s) of a robot that depends on time. size: about how
-    large it is, in m. bounds: of what was drawn at the start, least and greatest (2, 3), in the
-    world. nodes: of the scene, by body. shapes: nodes of what is drawn, with their opacity. notes:
-    what could not be drawn. overlays: redrawn by their `draw` when the robot has moved.
+    q: its configuration. t: the time (s) of a robot that depends on time. size: approximate size in
+    m. bounds: least and greatest coordinates (2, 3), in the world, of the shapes drawn at the
+    start. nodes: scene nodes by body. shapes: nodes of drawn shapes, with their opacity. notes:
+    shapes that could not be drawn. overlays: redrawn by their `draw` when the robot has moved.
     clicked: called with the name of a link when someone clicks on it.
     """
 
@@ -36,7 +36,7 @@ class Figure:
 
     @property
     def robot(self) -> Robot:
-        """At its time, if it depends on it."""
+        """The robot at the present time, if it depends on time."""
         return self.whole.at(self.t)
 
     def _lay_out(self, offset: np.ndarray) -> None:
@@ -90,12 +90,12 @@ class Figure:
 
 
 def step(name: str) -> str:
-    """A name as one step of a path in the scene."""
+    """Return a name as one step of a path in the scene."""
     return shown(name).replace("/", "\N{DIVISION SLASH}")
 
 
 def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
-    """Bounds of all triangles, in the world."""
+    """Return the bounds of all triangles, in the world."""
     R, p = posture.poses(robot.model.at(0.0), q)
     points = [
         solid.vertices if solid.body == WORLD else solid.vertices @ R[solid.body].T + p[solid.body]
@@ -106,7 +106,7 @@ def _bounds(robot: Robot, q: np.ndarray, drawn: list[Solid]) -> np.ndarray:
 
 
 def _size(robot: Robot, q: np.ndarray) -> float:
-    """The diagonal of the box around all joints, frames and centers of mass."""
+    """Return the diagonal of the box around all joints, frames and centers of mass."""
     model = robot.model.at(0.0)
     R, p = posture.poses(model, q)
     points = [np.zeros(3), *joined(model, WORLD)]

@@ -1,4 +1,4 @@
-"""Messages of a viewer's page: those that it needs to send, and their valid contents."""
+"""Accepted messages of a viewer's page, and their valid contents."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from chasles.errors import shown
 
 LARGEST = 8 * 2**20
-"""Bytes of a message at most: a screenshot of 1600 x 1000 pixels that does not compress."""
+"""Largest message (bytes): an uncompressed screenshot of 1600 x 1000 pixels."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ def objection(letter: bytes | str, inputs: Inputs) -> str:
 
 
 def _of_input(fields: Mapping[str, Any], inputs: Inputs) -> str:
-    """Why a new value of an input is refused."""
+    """Return why a new value of an input is refused; empty if it is not."""
     handle = inputs.known.get(fields["uuid"])
     kinds = {kind.__name__ for kind in type(handle).__mro__}
     row = next((kind for kind in VALUES if kind in kinds), None)

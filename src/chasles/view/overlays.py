@@ -12,16 +12,16 @@ from chasles.view.figure import Figure, step
 from chasles.view.solids import collision_solids
 
 LONGEST = 0.3
-"""The longest arrow, in sizes of the robot."""
+"""Length of the longest arrow, relative to the robot's size."""
 
 REACHED = 1e-4
 """Error of a target (m and rad) within which a frame is drawn as having reached it."""
 
 MOST_POINTS = 3000
-"""Points of a trace; older ones are dropped."""
+"""Largest number of points of a trace; older ones are dropped."""
 
 PER_RATE = 0.25
-"""Seconds: how far a frame comes at a velocity is how an ellipsoid of velocities is drawn."""
+"""Time (s) that scales the velocities of an ellipsoid to lengths."""
 
 
 # Overlays -------------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ class Overlay:
         self.nodes: list[Any] = []
 
     def show(self, wanted: bool) -> None:
-        """Begin or end to draw it; nodes are made when it is first wanted."""
+        """Start or stop drawing; nodes are made on first use."""
         if wanted and not self.nodes:
             self.nodes = list(self.made(self.figure))
         self.wanted, self.said = wanted, ""
@@ -46,7 +46,7 @@ class Overlay:
         self.draw(self.figure)
 
     def draw(self, figure: Figure) -> None:
-        """Draw it where the figure is now, if it is wanted; what has no answer says why."""
+        """Draw at the present configuration, if switched on; on failure, `said` explains why."""
         if not self.wanted:
             return
         try:
@@ -57,7 +57,7 @@ class Overlay:
                 node.visible = False
 
     def made(self, figure: Figure) -> Iterator[Any]:
-        """Make its nodes of the scene."""
+        """Make the scene nodes of the overlay."""
         raise NotImplementedError
 
     def update(self, figure: Figure) -> None:
@@ -276,7 +276,7 @@ class Target(Overlay):
         yield node
 
     def update(self, figure: Figure) -> None:
-        if self.held:  # it is where the mouse is
+        if self.held:  # the handle follows the mouse
             return
         T = figure.robot.forward_kinematics(figure.q, frame=self.frame)
         node = self.nodes[0]
@@ -305,4 +305,4 @@ OVERLAYS = (
     *(Transparency, CollisionShapes, Frames, CenterOfMass, InertiaEllipsoids),
     *(HoldingForces, Reactions, Manipulability, Trace, Target),
 )
-"""One row for each that the panel offers."""
+"""Overlays that the panel offers."""

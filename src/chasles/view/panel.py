@@ -79,7 +79,7 @@ class Panel:
         return overlay
 
     def show(self, overlay: Overlay, wanted: bool) -> None:
-        """Draw an overlay, or no longer."""
+        """Show or hide an overlay."""
         with self.lock:
             overlay.show(wanted)
             self.refresh()
@@ -135,7 +135,7 @@ class Panel:
 
 
 def described(robot: Robot, link: str) -> str:
-    """Return the name, mass and joint of a link, for people; of the world if it has no name."""
+    """Describe a link by name, mass and joint; an empty name stands for the world."""
     if not link:
         return "Fixed to the world"
     model = robot.model

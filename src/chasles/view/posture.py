@@ -23,18 +23,18 @@ class Freedom(NamedTuple):
     endless: bool = False
 
     def shown(self, value: float) -> float:
-        """A value as a slider between the bounds can show it."""
+        """Return a value as a slider between the bounds can show it."""
         if self.endless:
             value = math.remainder(value, 2.0 * math.pi)
         return self.within(value)
 
     def within(self, value: float) -> float:
-        """A value between the bounds, the nearer of them if it is beyond."""
+        """Return a value between the bounds, the nearer of them if it is beyond."""
         return min(max(value, self.lower), self.upper)
 
 
 def freedoms(robot: Robot) -> list[Freedom]:
-    """One for each velocity coordinate: within its limits, else half a turn or 1 m of neutral."""
+    """Return the velocity coordinates with bounds: limits, else half a turn or 1 m."""
     found = []
     for joint in robot.joints:
         body = robot.model.bodies[robot.model.mover(joint)]
@@ -51,14 +51,14 @@ def freedoms(robot: Robot) -> list[Freedom]:
 
 
 def start(robot: Robot) -> np.ndarray:
-    """A configuration to begin with: neutral, within limits, loops closed."""
+    """Return a configuration to begin with: neutral, within limits, loops closed."""
     v = np.zeros(robot.nv)
     inside = np.clip(v, *np.array([f[1:3] for f in freedoms(robot)]).reshape(-1, 2).T)
     return robot.mechanism.near(robot.integrate(robot.neutral(), inside))
 
 
 def quaternions(R: np.ndarray) -> np.ndarray:
-    """(w, x, y, z) of rotations (..., 3, 3), as the viewer takes them."""
+    """Return quaternions (w, x, y, z) of rotations (..., 3, 3)."""
     from viser.transforms import SO3
 
     return np.asarray(SO3.from_matrix(R).wxyz)
@@ -82,7 +82,7 @@ def moved(robot: Robot, q: np.ndarray, k: int, value: float) -> np.ndarray:
 
 
 def poses(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Poses of all bodies in the world: rotations (n, 3, 3) and positions (n, 3)."""
+    """Return the poses of all bodies in the world: rotations (n, 3, 3) and positions (n, 3)."""
     found = body_transforms(model, model.positions(q.tolist()))
     R = [found[i].R.rows for i in range(len(model.bodies))]
     p = [tuple(found[i].r) for i in range(len(model.bodies))]
@@ -117,9 +117,7 @@ def of_inertia(inertia: RigidInertia) -> Ellipsoid | None:
 
 
 def box_lengths(ellipsoid: Ellipsoid) -> np.ndarray:
-    """Return lengths (m) of the box with the same mass and inertia: a2 / 12 instead of (a / 2)2 /
-    5.
-    """
+    """Return lengths (m) of the box with an ellipsoid's mass and inertia."""
     return ellipsoid.half * 2.0 * np.sqrt(0.6)
 
 
@@ -142,9 +140,7 @@ def of_manipulability(robot: Robot, q: np.ndarray, frame: str) -> Ellipsoid:
 
 
 def holding_forces(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """Return joint torques (nv,) that hold the robot still; with loops, those of independent
-    coordinates.
-    """
+    """Return joint torques (nv,) that hold the robot; with loops, of independent coordinates."""
     rest = np.zeros(robot.nv)
     return robot.inverse_dynamics(q, rest, rest, actuated=robot.independent)
 
@@ -165,9 +161,7 @@ def joint_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 
 def reaction_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return forces of parents on children, by moving joint, in the world: points and forces (n,
-    3).
-    """
+    """Return points and forces (n, 3) of parents on children, by moving joint, in the world."""
     model, rest = robot.model, np.zeros(robot.nv)
     multipliers = robot.mechanism.multipliers(q, rest, holding_forces(robot, q))
     reactions = robot.joint_reactions(q, rest, rest, multipliers=multipliers)[:, 3:]

@@ -19,7 +19,7 @@ PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.
 """Colors of links without one, lines between joints, collision shapes, and bodies in turn."""
 
 MOST_TRIANGLES = 400_000
-"""Triangles of a robot that are drawn as they are; more are made coarser (docs/view.md)."""
+"""Largest number of triangles drawn without simplification (docs/view.md)."""
 
 CREASE = math.radians(35.0)
 """Angle between triangles beyond which the edge that they share is drawn as an edge."""
@@ -50,11 +50,11 @@ class Solid(NamedTuple):
 def solids(
     model: Model, size: float, triangles: int = MOST_TRIANGLES
 ) -> tuple[list[Solid], list[str]]:
-    """Return all that is drawn of a robot of some size (m), and notes on what could not be drawn.
+    """Return the solids of a robot of some size (m), and notes on shapes that cannot be drawn.
 
-    Meshes with more than `triangles` triangles in all are made coarser, and a note says so.
-    A body of whose links no shape to look at can be drawn is shown by its shapes for collision,
-    and one without these as the boxes that have its links' inertias and lines between its joints.
+    Meshes with more than `triangles` triangles in all are made coarser, and a note says so. A body
+    without drawable visual shapes is shown by its collision shapes, and a body without these as
+    boxes with the inertias of its links and lines between its joints.
     """
     notes, missing = list[str](), list[str]()
     drawn: list[Solid] = []
@@ -89,7 +89,7 @@ def collision_solids(model: Model) -> list[Solid]:
 
 
 def _said(missing: list[str]) -> Iterator[str]:
-    """One note for each package (or for all plain names) of mesh files that are not found."""
+    """Yield one note per package (or for all plain names) of missing mesh files."""
     for package in dict.fromkeys(map(package_of, missing)):
         names = [name for name in missing if package_of(name) == package]
         count = f"{len(names)} meshes are" if len(names) > 1 else "a mesh is"
@@ -185,7 +185,7 @@ def _sticks(model: Model, i: int, size: float) -> Iterator[Solid]:
 
 
 def joined(model: Model, i: int) -> list[np.ndarray]:
-    """Places of joints, loops and frames on a body (or the world), in its frame."""
+    """Return the positions of joints, loops and frames on a body (or the world), in its frame."""
     ends = [child.joint.placement.r for child in model.bodies if child.parent == i]
     closing = [frame for loop in model.loops for frame in (loop.predecessor, loop.successor)]
     frames = [model.frames[frame.name] for frame in model.source.frames]
@@ -197,7 +197,7 @@ def joined(model: Model, i: int) -> list[np.ndarray]:
 
 
 def _within_budget(solid: Solid, share: float) -> Solid:
-    """A solid with a share of its triangles; a small one stays as it is."""
+    """Return a solid with a share of its triangles; a small one stays as it is."""
     most = max(round(share * len(solid.faces)), FEW)
     vertices, faces = coarser(solid.vertices, solid.faces, most)
     return solid._replace(vertices=vertices, faces=faces)
@@ -238,7 +238,7 @@ def creased(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _corners(edges: np.ndarray, tail: np.ndarray) -> np.ndarray:
-    """Both corners (2, n) of each edge, the one of the lower place first.
+    """Return both corners (2, n) of each edge, the one with the lower index first.
 
     Edges and corners are numbered as 3 * face + side; tail: the place where each edge begins.
     """
@@ -248,7 +248,7 @@ def _corners(edges: np.ndarray, tail: np.ndarray) -> np.ndarray:
 
 
 def _normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Unit normals of triangles (n, 3); zero where one has no area."""
+    """Return unit normals of triangles (n, 3); zero for a triangle without area."""
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)
     return np.asarray(normals / np.maximum(np.linalg.norm(normals, axis=1), 1e-300)[:, None])
@@ -272,7 +272,7 @@ def coarser(vertices: np.ndarray, faces: np.ndarray, most: int) -> tuple[np.ndar
 def _clustered(
     vertices: np.ndarray, faces: np.ndarray, cells: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """cells: the number of the cell of each corner."""
+    """Merge the corners of each cell. cells: the cell index of each corner."""
     _, group = np.unique(cells, return_inverse=True)
     count = np.bincount(group)
     mean = np.stack([np.bincount(group, weights=x) / count for x in vertices.T], axis=1)

@@ -18,7 +18,7 @@ PANEL = 345.0
 """Width of the panel on the right of a page, in pixels."""
 
 ASPECT, WIDTH = 1.6, 1280.0
-"""Aspect ratio and width (in pixels) of a page that has not told its own yet."""
+"""Aspect ratio and width (pixels) of a page that has not reported its own yet."""
 
 
 class Colors(NamedTuple):
@@ -184,7 +184,7 @@ def ground(robot: Robot, up: np.ndarray) -> float | None:
 
 
 def _round(length: float) -> float:
-    """The power of ten at or below a length: the side of a cell of the floor, in m."""
+    """Return the power of ten at or below a length: the side of a cell of the floor, in m."""
     return 10.0 ** math.floor(math.log10(max(length, 1e-6)))
 
 

@@ -192,7 +192,7 @@ def _writer_package(file: Path) -> None:
 def _writer(
     part: Path, suffix: str, rate: float, size: tuple[int, int]
 ) -> Iterator[Callable[[np.ndarray], object]]:
-    """A function that adds a picture (height, width, 3) of bytes to a file."""
+    """Yield a function that adds a picture (height, width, 3) of bytes to a file."""
     if suffix == ".mp4":
         from imageio_ffmpeg import write_frames
 

@@ -36,15 +36,14 @@ FRAME = 'referrerpolicy="no-referrer" sandbox="allow-scripts allow-same-origin a
 
 
 class Look(NamedTuple):
-    """Triangles drawn per robot, and whether shadows are drawn; None: if the browser is quick."""
+    """Triangles drawn per robot, and a flag for shadows; None: if the browser is quick."""
 
     triangles: int = MOST_TRIANGLES
     shadows: bool | None = None
 
 
 class Viewer:
-    """A running viewer. `url` is its page with the access token; `notes` lists shapes that cannot
-    be drawn.
+    """A running viewer: `url` is its page with token; `notes` lists shapes that cannot be drawn.
 
     A notebook displays it; elsewhere it prints its address. It runs until `stop()`, the end of
     `with`, or the end of Python; `wait()` keeps a script running.
@@ -77,7 +76,7 @@ class Viewer:
         atexit.register(self.stop)  # before viser's own, which would print
         self.playback = None
         if played is not None:
-            same = (robots[0].joints, robots[0].nq)  # whose positions are those of the motion
+            same = (robots[0].joints, robots[0].nq)  # these robots follow the motion
             shown = [(panel, panel.figure.whole) for panel in self.panels]
             able = [panel for panel, robot in shown if (robot.joints, robot.nq) == same]
             self.playback = Playback(self.server, played, able, self._lock)
@@ -121,7 +120,7 @@ class Viewer:
             self.stage.fit(event.client)
 
     def _send_picture(self, event: Any) -> None:
-        """Send a client its picture, as a file that its browser saves."""
+        """Send a client its picture as a file for download."""
         import imageio.v3 as imageio
 
         client = event.client
@@ -136,12 +135,12 @@ class Viewer:
         client.send_file_download(f"{name}.png", stream.getvalue(), save_immediately=True)
 
     def wait(self) -> None:
-        """Stay until Ctrl-C, then end: for scripts, with which the view would end at once."""
+        """Block until Ctrl-C, then stop the viewer; for scripts, which would end at once."""
         with self, suppress(KeyboardInterrupt):
             threading.Event().wait()
 
     def stop(self) -> None:
-        """End the server and all that runs for it."""
+        """Stop the server and its threads."""
         atexit.unregister(self.stop)
         if self.playback is not None:
             self.playback.stop()

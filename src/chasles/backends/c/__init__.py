@@ -1,1 +1,1 @@
-"""C that needs only a compiler: `library` is its door."""
+"""Generated C code that needs only a compiler; `library` is the entry point."""

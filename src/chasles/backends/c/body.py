@@ -18,7 +18,7 @@ from chasles.expr.program import ARITHMETIC
 
 @dataclass(frozen=True)
 class Number:
-    """A kind of number in C: its type, what literals and names of functions end in."""
+    """A floating-point type of C: its name, dtype, and suffixes of literals and function names."""
 
     name: str
     dtype: str
@@ -35,7 +35,7 @@ class Number:
         return {"f": self.function, "one": self.spelled(1.0), "zero": self.spelled(0.0)}
 
     def spelled(self, value: float) -> str:
-        """A literal of exactly this value, rounded to this kind of number."""
+        """Return a literal of exactly this value, rounded to this type."""
         with np.errstate(over="ignore"):
             rounded = np.dtype(self.dtype).type(value)
         if math.isnan(rounded):
@@ -52,7 +52,7 @@ NUMBERS = {number.name: number for number in (DOUBLE, FLOAT)}
 
 
 def number_of(dtype: str) -> Number:
-    """The kind of number of a dtype."""
+    """Return the floating-point type of a dtype."""
     return next(number for number in NUMBERS.values() if number.dtype == dtype)
 
 
@@ -72,12 +72,12 @@ SPELLING = ARITHMETIC | {
     "equal": "({0} == {1}) ? {one} : {zero}",
     "select": "({0} != {zero}) ? {1} : {2}",
 }
-"""Operations on names and literals, so that repeating one costs nothing. Extrema that are not
-ordered are a sum with a NaN in it."""
+"""Operations on names and literals, so that repeating an operand costs nothing. The minimum or
+maximum of unordered operands is their sum, which is NaN."""
 
 
 class Turn(NamedTuple):
-    """An angle, and the names that its sine and cosine get; None where one is not needed."""
+    """An angle and the names of its sine and cosine; None for one that is not needed."""
 
     angle: str
     sine: str | None
@@ -85,11 +85,11 @@ class Turn(NamedTuple):
 
 
 Turns = Callable[[int, Sequence[Turn], Number], list[str]]
-"""Statements that define the sines and cosines of a group of angles, the n-th of its part."""
+"""Writer of statements that define the sines and cosines of the n-th group of angles of a part."""
 
 
 def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Each by the C library."""
+    """Return statements that call the C library for each sine and cosine."""
     lines = []
     for angle, *names in turns:
         for op, name in zip(("sin", "cos"), names, strict=True):
@@ -100,10 +100,10 @@ def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str
 
 
 class Statements:
-    """Writes one part of a program, in order; values are named t1, t2, ... as they are made.
+    """Writer of one part of a program, in order; values are named t1, t2, ... as they are computed.
 
-    names: those of the inputs. lane: what follows an index of an array. results: where values are
-    delivered, each as soon as it is made. `lines` has the statements.
+    names: names of the inputs. lane: suffix of array indices. results: destinations of values, each
+    stored as soon as it is computed. `lines` holds the statements.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Statements:
             self._store(k)
 
     def _turn(self, group: int, angles: Sequence[int], turned: Sequence[int]) -> None:
-        """The sines and cosines of a group of angles, those that this part needs."""
+        """Write the sines and cosines of a group of angles that this part needs."""
         turns = []
         for angle in angles:
             text = self._use(angle)
@@ -161,7 +161,7 @@ class Statements:
         return self._names[k]
 
     def _use(self, k: int) -> str:
-        """A value made in this part, an input, a constant, or one kept by an earlier part."""
+        """Return the expression of a value: an input, a constant, or a result of some part."""
         op, _, data = self.code[k]
         if op == "const":
             return self.number.spelled(data)

@@ -1,8 +1,8 @@
-"""One program as C: a function of one state, and one of a batch that compilers vectorize.
+"""One program as C: a function for one state and a function for a batch, which compilers vectorize.
 
 The batch function takes LANES states at a time: their rows are turned into columns, and each part
-of the program is a loop over the lanes with a constant bound, without branches or calls. Where an
-angle is too large for the sine in the loop, the states of the block are computed one by one.
+of the program is a loop over the lanes with a constant bound, without branches or calls. If an
+angle is too large for the inlined sine, the states of the block are computed one by one.
 """
 
 import itertools
@@ -18,26 +18,26 @@ from chasles.backends.lowering import FREE, Lowered, Part, lower, places
 from chasles.expr import Program, Variable
 
 LANE_BYTES = 128
-"""The bytes of one column: two vectors of the widest machines."""
+"""Bytes of one column: two vectors of the widest machines."""
 
 LONGEST = 2000
-"""Operations in one C function: compilers take more than twice as long for twice as many."""
+"""Largest number of operations in one C function; compile time grows faster than linearly."""
 
 LOCAL = re.compile(
     r"[ijkn]|count|first|rows?|scratch|failures|states|beyond|(t|angle|sine|cosine|beyond)\d+(_\d+)?"
 )
-"""Names of variables inside the functions, which no argument may have."""
+"""Names of local variables, which arguments must not have."""
 
 MOST_STACK = 256 * 1024
-"""Batch functions that would need more bytes for columns call the function of one state."""
+"""Bytes of columns above which a batch function calls the function for one state instead."""
 
 
 @dataclass(frozen=True)
 class Function:
-    """A program and how it is written in C.
+    """A program and the options for writing it in C.
 
-    name: of the C function. own_sine: one state too takes its sines and cosines without the C
-    library.
+    name: name of the C function. own_sine: the function for one state computes sines and cosines
+    without the C library, too.
     """
 
     name: str
@@ -84,19 +84,20 @@ class Function:
 
     @property
     def columns(self) -> int:
-        """The columns of a block: inputs, outputs, and what parts keep for later ones."""
+        """Number of columns of a block: inputs, outputs, and values kept for later parts."""
         return sum(v.size for v in self.arrays) + self.lowered.scratch
 
     @cached_property
     def live(self) -> int:
-        """The largest number of values that are needed at one time in any part."""
+        """Largest number of values alive at one time in any part."""
         return max(_live(self.lowered, part) for part in self.lowered.parts)
 
     @property
     def stack(self) -> int:
-        """About how many bytes of stack one state needs, compiled with optimisation.
+        """Approximate stack size (bytes) of the function for one state, compiled with optimization.
 
-        A value may have a place and a copy; of several parts, one is inlined and one is called.
+        Each value may have a slot and a copy; if there are several parts, one is inlined and one
+        called.
         """
         copies = 2 * min(len(self.lowered.parts), 2)
         angles = max(len(s.angles) for part in self.lowered.parts for s in part.stages)
@@ -105,13 +106,13 @@ class Function:
 
     @property
     def batch_stack(self) -> int:
-        """About how many bytes of stack the batch function needs, compiled with optimisation."""
+        """Approximate stack size (bytes) of the batch function, compiled with optimization."""
         columns = (self.columns + 2 * self.live) * LANE_BYTES if self.in_columns else 0
         return max(_rounded(columns), self.stack + 256)
 
 
 def _rounded(size: int) -> int:
-    """With room for saved registers and calls, in multiples of 256 bytes."""
+    """Add room for saved registers and calls, and round up to a multiple of 256 bytes."""
     return -(-(size + 512) // 256) * 256
 
 
@@ -128,7 +129,7 @@ def _live(lowered: Lowered, part: Part) -> int:
 
 
 def signature(function: Function, *, batch: bool = False, restrict: bool = True) -> str:
-    """The function's head. In a batch every array has a row for each state."""
+    """Return the function's signature. In a batch, every array has one row per state."""
     word = "restrict " if restrict else ""
     kind = function.number.name
     kinds = [f"const {kind}"] * len(function.inputs) + [kind] * len(function.outputs)
@@ -141,7 +142,7 @@ def signature(function: Function, *, batch: bool = False, restrict: bool = True)
 
 
 def wrapped(before: str, items: Sequence[str], after: str, width: int = 96) -> str:
-    """Items with commas between, on as many lines as they need."""
+    """Join items with commas, wrapped to lines of a given width."""
     lines = [before]
     for n, item in enumerate(items):
         text = item + (", " if n + 1 < len(items) else after)
@@ -152,13 +153,13 @@ def wrapped(before: str, items: Sequence[str], after: str, width: int = 96) -> s
 
 
 def definitions(function: Function) -> str:
-    """Both functions and what they call."""
+    """Return the definitions of both functions and their helper functions."""
     tiles = [_tiles(function)] if function.in_columns else []
     return "\n".join([_one(function), *tiles, _batch(function)])
 
 
 def _bodies(function: Function, lane: str, turns: Turns) -> list[list[str]]:
-    """The statements of each part, on rows, or on columns in a loop over their lanes."""
+    """Return the statements of each part, on rows, or on columns in a loop over their lanes."""
     going = {
         r: [f"{function.outputs[k].name}[{index}]{lane}" for k, index in to]
         for r, to in places(function.program).items()
@@ -173,7 +174,7 @@ def _bodies(function: Function, lane: str, turns: Turns) -> list[list[str]]:
 
 
 def _one(function: Function) -> str:
-    """One state, in as many functions as the program has parts."""
+    """Return the function for one state, with a helper function for each part of the program."""
     number = function.number
     bodies = _bodies(function, "", own_turns if function.own_sine else library_turns)
     names = [v.name for v in function.arrays]
@@ -191,7 +192,7 @@ def _one(function: Function) -> str:
 
 
 def _tiles(function: Function) -> str:
-    """The parts of a program on columns: each a loop over the lanes of a block."""
+    """Return the parts of a program on columns; each is a loop over the lanes of a block."""
     names = _tile_names(function)
     heads = [f"{function.number.name} (*restrict {name})[LANES]" for name in names]
     texts = []
@@ -252,13 +253,13 @@ def _block(head: str, lines: Sequence[str]) -> str:
 
 
 def _unused(names: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """Say of arguments that a function does not read that this is meant."""
+    """Return statements that mark unused arguments as intentionally unused."""
     used = set(re.findall(r"[A-Za-z]\w*", "\n".join(lines)))
     return [f"    (void){name};" for name in names if name not in used]
 
 
 def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """A group of angles in a loop, which compilers vectorize."""
+    """Return statements that turn a group of angles in a loop, which compilers vectorize."""
     n, T = len(turns), number.name
     lines = wrapped(f"const {T} angle{group}[{n}] = {{", [t.angle for t in turns], "};", 90)
     entries = f"angle{group}[k], &sine{group}[k], &cosine{group}[k]"
@@ -281,7 +282,7 @@ def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
 
 
 def inline_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Each angle in the loop over lanes."""
+    """Return statements that turn each angle inside the loop over lanes."""
     found = []
     for k, turn in enumerate(turns):
         sine, cosine = turn.sine or f"sine{group}_{k}", turn.cosine or f"cosine{group}_{k}"
@@ -294,16 +295,16 @@ HALF_PI = {
     "float64": ELEMENTS["float64"].half_pi_split,
     "float32": (1.5703125, 4.837512969970703e-4, 7.549533620476723e-8, 2.5633440682570896e-12),
 }
-"""pi/2 in parts; all but the last have so few bits that products with the turns are exact."""
+"""pi/2 in parts; all but the last have few enough bits that products with the turns are exact."""
 
 LIMIT = {"float64": 1e6, "float32": 2e3}
 """Angles (rad) up to which errors stay below 2 ulp, whether products are contracted or not."""
 
 
 def sine_and_cosine(number: Number, *, exact: bool) -> str:
-    """The definition of `sine_and_cosine`, which says whether an angle is beyond the limit.
+    """Return the definition of `sine_and_cosine`, which reports angles beyond the limit.
 
-    exact: also that of `exact_sines_and_cosines`, which looks for such angles in an array.
+    exact: also define `exact_sines_and_cosines`, which handles such angles in an array.
     """
     element = ELEMENTS[number.dtype]
     first, second, *between, last = map(number.spelled, HALF_PI[number.dtype])
@@ -353,7 +354,7 @@ static void exact_sines_and_cosines(size_t count, const {T} *x, {T} *sine, {T} *
 
 
 def _horner(number: Number, name: str, coefficients: tuple[float, ...]) -> str:
-    """Give a variable the value at z of a polynomial, coefficients from the constant term up."""
+    """Return statements that evaluate a polynomial at z, the constant term first."""
     *others, last = map(number.spelled, coefficients)
     lines = [f"    {number.name} {name} = {last};"]
     lines += [f"    {name} = ({name} * z) + {c};" for c in reversed(others)]

@@ -1,7 +1,7 @@
 """Plain C99 from programs: a header, a source, a build file, and a test with stored numbers.
 
-No allocation, no state, nothing of a library but math.h: every function is straight-line code on
-the caller's arrays. The same programs give the same bytes.
+The code has no allocation, no state, and no dependency other than math.h: every function is
+straight-line code on the caller's arrays. The same programs give the same bytes.
 """
 
 import re
@@ -25,13 +25,13 @@ from chasles.backends.c.search import Search, search_definition, search_test
 from chasles.expr import Program
 
 Sample = tuple[np.ndarray, ...]
-"""States (count, size) for each input, of numbers that every kind of number has exactly."""
+"""States (count, size) for each input, with numbers that every floating-point type represents
+exactly."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """Contents of a C library: functions of one floating-point type, with names that begin with
-    `prefix`.
+    """Contents of a C library: functions of one floating-point type, with a common prefix.
 
     `notes` are lines for the header, such as the meaning of the coordinates. `samples` are the
     numbers that the test of each function uses. `searches` are repeated iterations of some of the
@@ -47,7 +47,7 @@ class Library:
     searches: tuple[Search, ...] = ()
 
     def files(self) -> dict[str, str]:
-        """All files by name."""
+        """Return the contents of all files by name."""
         return {
             f"{self.prefix}.h": header(self),
             f"{self.prefix}.c": source(self),
@@ -57,7 +57,7 @@ class Library:
 
 
 def header(library: Library) -> str:
-    """Declarations, each with what it computes, its arrays, operations and stack."""
+    """Return the header: declarations with arrays, operation counts and stack sizes."""
     guard = f"{library.prefix.upper()}_H"
     lines = [comment([library.title, "", *library.notes])]
     lines += [f"#ifndef {guard}", f"#define {guard}", "", "#include <stddef.h>", ""]
@@ -86,7 +86,7 @@ def _description(function: Function) -> Iterable[str]:
 
 
 def source(library: Library) -> str:
-    """Definitions. Angles of batches are turned without the C library."""
+    """Return the source. Batches compute sines and cosines without the C library."""
     functions, number = library.functions, library.number
     lines = [comment([library.title]), f'#include "{library.prefix}.h"', ""]
     turning = any(f.turns and (f.in_columns or f.own_sine) for f in functions)
@@ -105,9 +105,9 @@ def source(library: Library) -> str:
 
 
 def comment(lines: Iterable[str]) -> str:
-    """Lines as one comment of C, whatever is in them."""
+    """Return lines as one C comment, with unsafe characters replaced."""
     words = ["/*"]
-    for line in lines:  # no trigraph, no line's end, and nothing that ends a comment or begins one
+    for line in lines:  # no trigraph, no line break, no comment delimiter
         plain = re.sub(r"[^ -~]|[\\?]", "_", line)
         harmless = plain.replace("*", "_") if "*/" in plain or "/*" in plain else plain
         words.append(f" * {harmless}".rstrip())
@@ -179,14 +179,14 @@ add_test(NAME {prefix}_test COMMAND {prefix}_test)
 
 
 COUNT = 35
-"""States in a batch of the test: stored ones over and over, in whole blocks and a part of one."""
+"""States in a batch of the test: the stored states repeated, in full blocks and a partial one."""
 
 MARGIN = 64.0
-"""Errors may be so many times those of another order of the same operations."""
+"""Allowed ratio of errors to those of another order of the same operations."""
 
 
 def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> list[np.ndarray]:
-    """Each output's rows, by a backend."""
+    """Return the rows of each output, computed by a backend."""
     found = [np.empty((len(sample[0]), v.size), dtype) for v in program.outputs]
     backend.compile(program, dtype)([x.astype(dtype) for x in sample], found)
     return found
@@ -210,7 +210,7 @@ def _tolerances(
 
 
 def self_test(library: Library) -> str:
-    """A program that returns 0 if all functions, alone and in batches, have the stored results."""
+    """Return a C program that returns 0 if all functions reproduce the stored results."""
     prefix, functions, samples = library.prefix, library.functions, library.samples
     kind = functions[0].number.name
     lines = [f"/* Compares {prefix}.c with stored results; returns 0 if all agree. */"]
@@ -229,7 +229,7 @@ def self_test(library: Library) -> str:
 
 
 def _check(function: Function, sample: Sample) -> list[str]:
-    """The numbers of a function, and a C function that compares with them."""
+    """Return the stored numbers of a function and a C function that compares with them."""
     exact = _computed(interpret, function.program, sample, "float64")
     allowed = _tolerances(function.program, sample, exact, function.number)
     states = len(sample[0]) if sample else 0

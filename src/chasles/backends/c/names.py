@@ -1,18 +1,18 @@
-"""Names for exported C: prefixes that no compiler, header, build system or disk objects to.
+"""Prefixes for exported C that conflict with no compiler, header, build system or file system.
 
 A prefix names files (`PREFIX.h`), targets of CMake (`PREFIX`, `PREFIX_test`) and functions
-(`PREFIX_mass_matrix`). A header in the include path hides one of the system with its name, and a
-target of CMake or a library (`m`) one of CMake's own or of the linker's.
+(`PREFIX_mass_matrix`). A header in the include path would hide a system header of the same name;
+likewise a CMake target or a library (`m`) would hide one of CMake or the linker.
 """
 
 import hashlib
 import re
 
 LONGEST = 48
-"""Letters of a prefix: names of files and of functions that begin with it stay bearable."""
+"""Largest number of characters of a prefix, which keeps file and function names readable."""
 
 _DIGITS = 8
-"""Hexadecimal digits of a digest, instead of what is cut off."""
+"""Hexadecimal digits of a digest that replaces the truncated part of a name."""
 
 RESERVED: dict[str, frozenset[str]] = {
     why: frozenset(names.split())
@@ -59,17 +59,17 @@ RESERVED: dict[str, frozenset[str]] = {
         ),
     }.items()
 }
-"""Words that no prefix may be, in any case, by why; disks and CMake may not tell cases apart."""
+"""Words that a prefix must not equal, by reason; compared without case, as by some file systems."""
 
 
 def identifier(text: str) -> str:
-    """A text as a name of C: letters, digits and underscores, not beginning with either of them."""
+    """Return a text as a C identifier of letters, digits and underscores."""
     name = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9]", "_", text)).strip("_")
     return name if re.match(r"[A-Za-z]", name) else f"x{name}"
 
 
 def prefix_for(robot: str) -> tuple[str, str]:
-    """The prefix for a robot's name, and a note on why it is another; "" where it is the name."""
+    """Return the prefix for a robot's name, and a note if it differs from the name, else ""."""
     name, why = identifier(robot).lower(), ""
     if name == "x" and robot.lower() != "x":
         why = "the name has no ASCII letter or digit" if robot else "the robot has no name"

@@ -1,9 +1,9 @@
-"""A search with restarts as C: an iteration repeated from stored starting points, within a bound.
+"""A search with restarts as C: an iteration repeated from stored starting points.
 
-The iteration is a `Function` from a point and a memory (and goals, weights, tolerances and a mask)
-to both of them. The search begins at the caller's point, goes on from the stored points, those
-nearest to the goals first, and ends at the best point of all. It has no state and no allocation,
-and takes at most a number of iterations that the header states.
+The iteration is a `Function` that maps a point and a memory (with goals, weights, tolerances and a
+mask) to the next point and memory. The search starts at the caller's point, restarts from the
+stored points nearest to the goals first, and ends at the best point found. It has no state and no
+allocation, and the header states its largest number of iterations.
 """
 
 from collections.abc import Iterable
@@ -16,13 +16,13 @@ from chasles.backends.c.function import Function, wrapped
 
 @dataclass(frozen=True)
 class Search:
-    """A search and what it stores.
+    """A search and its stored constants.
 
-    starts (count, n): points to begin at. met (count, goals): the goals that they meet, and
-    `nearness` (goals,): weights of squared differences. limits (2, n): of a point. fixed: for each
-    other input of the step its numbers. memories (2, size): of a try, and of the last try, from the
-    best point. most: the largest numbers of iterations of these. tests (count, goals): goals that
-    are reached from the point `begin` (n,).
+    starts (count, n): starting points. met (count, goals): the goals that they reach. nearness
+    (goals,): weights of squared differences. limits (2, n): lower and upper limits of a point.
+    fixed: the numbers of each other input of the step. memories (2, size): initial memory of a try,
+    and of the last try, which starts at the best point. most: the largest numbers of iterations of
+    these tries. tests (count, goals): goals that are reached from the point `begin` (n,).
     """
 
     name: str
@@ -42,7 +42,7 @@ class Search:
 
     @property
     def bound(self) -> int:
-        """The largest number of iterations of a call."""
+        """Largest number of iterations of a call."""
         return (len(self.starts) + 1) * self.most[0] + self.most[1]
 
     @property
@@ -52,7 +52,7 @@ class Search:
         return wrapped(f"int {self.name}(", heads, ")")
 
     def description(self) -> Iterable[str]:
-        """Lines for the header."""
+        """Yield lines for the header."""
         bytes_ = self.step.number.bytes
         stored = (self.starts.size + self.met.size) * bytes_
         yield self.summary
@@ -76,7 +76,7 @@ class Search:
 
 
 def search_definition(search: Search) -> str:
-    """The constants and the function."""
+    """Return the definitions of the constants and the function."""
     number, step = search.step.number, search.step
     tables = {
         "starts": search.starts,
@@ -122,7 +122,7 @@ def _table(search: Search, key: str, rows: np.ndarray) -> list[str]:
 
 
 def search_test(search: Search) -> list[str]:
-    """A C function that searches for stored goals, and counts those that it does not reach."""
+    """Return a C function that searches for stored goals and counts those it does not reach."""
     number, n = search.step.number, search.starts.shape[1]
     goals = f"{search.name}_goals"
     count, size = search.tests.shape

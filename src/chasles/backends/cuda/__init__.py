@@ -1,1 +1,1 @@
-"""Kernels for NVIDIA's GPUs, in CUDA C: `kernel` is its door."""
+"""Kernels for NVIDIA GPUs, in CUDA C; `kernel` is the entry point."""

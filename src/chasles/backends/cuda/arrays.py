@@ -1,9 +1,9 @@
-"""Arrays of libraries as the entry for GPUs reads them, in LLVM's language.
+"""Readers of array objects for the GPU entry, in LLVM IR.
 
-An array is seen as DLPack's DLTensor: data, device, rank, kind of number, shape, strides, offset. A
-library's reader fills one from an object, and its other function returns the stream on which it
-works; both return zero on success and raise nothing. PyTorch has C functions for both (DLPack's
-exchange interface); CuPy provides attributes.
+An array is represented as a DLTensor of DLPack: data, device, rank, dtype, shape, strides, offset.
+The reader of a library fills a DLTensor from an object, and its second function returns the
+library's current stream. Both return zero on success and raise nothing. PyTorch has C functions for
+both (DLPack's exchange interface); CuPy provides attributes.
 """
 
 from collections.abc import Iterator
@@ -13,28 +13,29 @@ from chasles.backends.llvm.math import Writer
 from chasles.backends.objects import HEAD, TUPLE
 
 AXES = 8
-"""The most axes of an array."""
+"""Largest number of axes of an array."""
 
 TENSOR = 7 + 2 * AXES
-"""Words of a DLTensor with room for a shape and strides, and of whether it lies in columns."""
+"""Words of a DLTensor with room for a shape and strides, and a flag for arrays in columns."""
 
 DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
 COLUMNS = ROOM + 16 * AXES
-"""Offsets of the fields of a DLTensor in bytes; the space behind it follows."""
+"""Offsets (bytes) of the fields of a DLTensor and of the space that follows it."""
 
 INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
-"""Words of the entry's descriptor: how many arrays; their type, and another one; the library's
-functions here; an object and functions of C that these use; how many plans; what follows."""
+"""Words of the entry's descriptor: the numbers of inputs and outputs; the array type and an
+alternative; the library's functions in this file; an object and C functions that these use; the
+number of plans; and the first word that follows."""
 
 READING = "ptr %d, ptr %object, ptr %tensor, i1 %read"
 """Parameters of a reader: the descriptor, an object, a DLTensor, and a flag for inputs."""
 
 FLOAT, CUDA = 2, 2
-"""DLPack's numbers for floating-point numbers and for memory of NVIDIA's GPUs."""
+"""DLPack codes of floating-point numbers and of memory of NVIDIA GPUs."""
 
 
 class Text(Writer):
-    """Writes one function; variables that change are on the stack. `no` is where it gives up."""
+    """Writer of one function; mutable variables are on the stack. `no` labels the failure exit."""
 
     def __init__(self) -> None:
         super().__init__(1, False)
@@ -45,7 +46,7 @@ class Text(Writer):
         return f"l{self.labels}"
 
     def to(self, label: str) -> None:
-        """Branch to a label, and start it here."""
+        """Branch to a label and place the label here."""
         self.raw(f"  br label %{label}\n{label}:")
 
     def require(self, condition: str, otherwise: str = "no") -> None:
@@ -79,12 +80,12 @@ class Text(Writer):
         self.raw(f"  store {value}, ptr {place}")
 
     def offset(self, k: str, each: int, first: int = 0) -> str:
-        """first + each k."""
+        """Compute first + each k."""
         return self.emit(f"add i64 {self.emit(f'mul i64 {k}, {each}')}, {first}")
 
     @contextmanager
     def each(self, count: str) -> Iterator[str]:
-        """Count from 0; the counter is a value."""
+        """Loop over k = 0, ..., count - 1; yield the counter as a value."""
         place, (test, body, after) = self.variable("i64", 0), (self.label() for _ in range(3))
         self.to(test)
         k = self.get(place)
@@ -96,7 +97,7 @@ class Text(Writer):
 
     @contextmanager
     def when(self, condition: str, otherwise: str = "") -> Iterator[None]:
-        """Do it if it is so, then go on; `otherwise`: a label that follows."""
+        """Run the body if a condition holds, else branch to `otherwise`, a label placed later."""
         yes, after = self.label(), otherwise or self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{after}\n{yes}:")
         yield
@@ -108,7 +109,7 @@ class Text(Writer):
             self.raw(f"  call void @Py_DecRef(ptr {self.word(objects, k, 'ptr')})")
 
     def finished(self, head: str, value: str, otherwise: str = "") -> str:
-        """The function: it returns a value, or another one where it gave up."""
+        """Return the function's text; it returns a value, or `otherwise` on failure."""
         ends = [f"  ret {value}"] + ([f"no:\n  ret {otherwise}"] if otherwise else [])
         return "\n".join([f"define {head} {{\nentry:", *self.reserved, *self.lines, *ends, "}\n"])
 
@@ -117,7 +118,7 @@ class Text(Writer):
 
 
 def _attribute(w: Text) -> str:
-    """An attribute, or null; nothing is raised."""
+    """Write a function that returns an attribute, or null without an exception."""
     found = w.emit("call ptr @PyObject_GetAttr(ptr %object, ptr %name)")
     with w.when(w.is_zero(found, "ptr")):
         w.raw("  call void @PyErr_Clear()")
@@ -125,7 +126,7 @@ def _attribute(w: Text) -> str:
 
 
 def _has(w: Text) -> str:
-    """Test whether an attribute is a certain object."""
+    """Write a function that tests whether an attribute is a certain object."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     w.raw(f"  call void @Py_DecRef(ptr {found})")
@@ -135,7 +136,7 @@ def _has(w: Text) -> str:
 
 
 def _integer(w: Text, item: str, target: str) -> str:
-    """An object as an integer, into a place; whether it is one."""
+    """Store an object as an integer; return a flag that is false if it is not an integer."""
     number = w.emit(f"call i64 @PyLong_AsLongLong(ptr {item})")
     w.raw(f"  store i64 {number}, ptr {target}")
     fine = w.variable("i1", "true")
@@ -146,7 +147,7 @@ def _integer(w: Text, item: str, target: str) -> str:
 
 
 def _number(w: Text) -> str:
-    """Read an attribute that is an integer; return whether it is one."""
+    """Write a function that reads an integer attribute and returns true on success."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     fine = _integer(w, found, "%target")
@@ -156,7 +157,7 @@ def _number(w: Text) -> str:
 
 
 def _numbers(w: Text) -> str:
-    """Read a tuple of integers from an attribute; return their number, or -1."""
+    """Write a function that reads a tuple of integers and returns their number, or -1."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     is_tuple = w.emit(f"icmp eq ptr {w.field(found, HEAD - 8, 'ptr')}, @tuple_type")
@@ -177,7 +178,7 @@ def _numbers(w: Text) -> str:
 
 
 def _cupy_reader(w: Text) -> str:
-    """CuPy's array by its attributes; strides, in bytes, only where it is not contiguous."""
+    """Write the reader of CuPy arrays by attributes; strides only if not contiguous."""
     dtype = w.emit("call ptr @attribute(ptr %object, ptr @name_dtype)")
     w.require(w.emit(f"icmp ne ptr {dtype}, null"))
     w.raw(f"  call void @Py_DecRef(ptr {dtype})")
@@ -215,7 +216,7 @@ def _cupy_stream(w: Text) -> str:
     stream = w.emit(f"call ptr @PyObject_CallNoArgs(ptr {w.word('%d', HELPER, 'ptr')})")
     with w.when(w.is_zero(stream, "ptr")):
         w.raw("  call void @PyErr_Clear()\n  ret i32 1")
-        w.raw(f"{w.label()}:")  # never reached: what follows needs a place
+        w.raw(f"{w.label()}:")  # never reached: the next instruction needs a block
     known = w.emit(f"call i1 @number(ptr {stream}, ptr @name_ptr, ptr %target)")
     w.raw(f"  call void @Py_DecRef(ptr {stream})")
     w.require(known)
@@ -223,7 +224,7 @@ def _cupy_stream(w: Text) -> str:
 
 
 def _torch_reader(w: Text) -> str:
-    """PyTorch's tensor, if nobody records it and its numbers are those in memory."""
+    """Write the reader of PyTorch tensors without gradient and without lazy negation."""
     w.require(w.emit("call i1 @has(ptr %object, ptr @name_requires_grad, ptr @false)"))
     given = w.variable("ptr", "%object")
     with w.when("%read"):
@@ -239,7 +240,7 @@ def _torch_reader(w: Text) -> str:
 
 
 def _torch_stream(w: Text) -> str:
-    """PyTorch's current stream, if no forward derivative is being taken."""
+    """Write the function for PyTorch's stream; it fails in forward-mode differentiation."""
     module = w.word("%d", HELPER, "ptr")
     w.require(w.emit(f"call i1 @has(ptr {module}, ptr @name__current_level, ptr @no_level)"))
     kind = w.emit("trunc i64 %where to i32")
@@ -261,4 +262,4 @@ FUNCTIONS = (
     _torch_reader,
     _torch_stream,
 )
-"""All functions of this file, in the order in which they are written."""
+"""All functions of this file, in the order of their definition."""

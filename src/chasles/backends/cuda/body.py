@@ -1,8 +1,8 @@
-"""The statements of a kernel: the program in CUDA C, in an order with few values alive.
+"""The statements of a kernel in CUDA C, in an order that keeps few values alive.
 
-An input that only turns (every use of it is an angle, or a sum that is one) may be replaced by the
-same angle less whole turns. All of them are checked together, once, so that the sines and cosines
-themselves need no branch.
+An input used only as an angle (or in sums that are angles) may be replaced by the same angle less
+full turns. All of them are checked together, once, so that the sines and cosines themselves need no
+branch.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,17 +22,17 @@ from chasles.backends.lowering import (
 from chasles.expr import Instruction, Program
 
 NEAR = 8
-"""An angle may be a sum of this many checked inputs: each is checked to an eighth of the limit."""
+"""Largest number of checked inputs in the sum of an angle; each may reach 1/8 of the limit."""
 
 MANY, TURNS, LONG = 100, 8, 5000
-"""With more than MANY values alive, results are tried in TURNS other orders too; programs that are
-LONG would take too much time."""
+"""With more than MANY values alive, TURNS other orders of the results are tried, too, except for
+programs that are LONG, which would take too much time."""
 
 SMALL = 7
-"""A constant up to this may be added to a checked input."""
+"""Largest constant that may be added to a checked input."""
 
 WAITING = ("const", "input", "sin", "cos")
-"""Values that occupy no register while they wait: they are read where they are needed."""
+"""Operations whose values occupy no register: they are read where they are needed."""
 
 _SUMS = ("add", "sub", "neg")
 
@@ -50,17 +50,17 @@ class Plan:
 
     @property
     def code(self) -> list[Instruction]:
-        """The instructions, products fused."""
+        """Instructions with fused products."""
         return self._fused[0]
 
     @property
     def group(self) -> dict[int, int]:
-        """The groups of instructions, kept apart."""
+        """Group of each instruction; products are fused only within a group."""
         return self._fused[1]
 
     @cached_property
     def order(self) -> list[int]:
-        """All instructions that are needed, few values alive at a time."""
+        """All needed instructions in an order that keeps few values alive."""
         results = list(self.places)
         order = self._from([results])
         if most_alive(self.code, order, WAITING) > MANY and len(order) < LONG:
@@ -70,32 +70,32 @@ class Plan:
         return order
 
     def _from(self, orders: list[list[int]]) -> list[int]:
-        """The best order found when results are wanted in some orders, or backwards."""
+        """Return the best order found for some orders of the results and their reverses."""
         both = [roots for order in orders for roots in (order, order[::-1])]
         return few_alive(self.code, [deepest_first(self.code, roots) for roots in both], WAITING)
 
     @cached_property
     def found(self) -> dict[tuple[int, int], bool]:
-        """Answers about pairs of arrays, kept by those who ask again."""
+        """Cached answers about pairs of arrays."""
         return {}
 
     @cached_property
     def alive(self) -> int:
-        """Return the number of values in registers at once, except those parked in memory."""
+        """Largest number of values in registers at once, except those parked in memory."""
         return most_alive(self.code, self.order, WAITING)
 
     def words(self, itemsize: int) -> int:
-        """Registers (of four bytes) for all that is alive at once, inputs and angles included."""
+        """Return the registers (of four bytes) for all values alive, with inputs and angles."""
         return most_alive(self.code, self.order, ("const",)) * itemsize // 4
 
     @cached_property
     def places(self) -> dict[int, list[tuple[int, int]]]:
-        """Return the destinations of each result: (output, index), possibly several."""
+        """Destinations of each result: (output, index), possibly several."""
         return places(self.program)
 
     @cached_property
     def angles(self) -> list[int]:
-        """The angles whose sines and cosines depend on no others, and can be taken first."""
+        """Angles that depend on no sine or cosine, so that they can be turned first."""
         depends = set()
         for k in self.order:
             if self.code[k].op in ("sin", "cos") or any(a in depends for a in self.code[k].args):
@@ -105,12 +105,12 @@ class Plan:
 
     @cached_property
     def users(self) -> dict[int, list[int]]:
-        """The instructions that need each value."""
+        """Instructions that use each value."""
         return users(self.code, self.order)
 
     @cached_property
     def _turning(self) -> set[int]:
-        """Values of which whole turns may be left out: only angles are made of them."""
+        """Values from which full turns may be removed, because only angles depend on them."""
         found: set[int] = set()
         for k in reversed(self.order):
             if k in self.places or self.code[k].op not in ("input", *_SUMS):
@@ -121,7 +121,7 @@ class Plan:
 
     @cached_property
     def _terms(self) -> dict[int, list[int]]:
-        """For each angle that is a sum of few turning inputs and constants, those inputs."""
+        """The inputs of each angle that is a sum of a few turning inputs and constants."""
         found = {}
         for angle in self.angles:
             terms, stack = [], [angle]
@@ -139,7 +139,7 @@ class Plan:
 
     @cached_property
     def turning_inputs(self) -> list[int]:
-        """The inputs to be checked, and brought near where they are far away."""
+        """Inputs to be checked, and reduced by full turns if they are large."""
         return self.turning(self.angles)
 
     def turning(self, angles: Collection[int]) -> list[int]:
@@ -160,25 +160,25 @@ class Plan:
 
 
 WINDOW = 50
-"""Instructions for which a number read from shared memory is kept before it is read again."""
+"""Number of instructions for which a value read from shared memory is kept in a register."""
 
 STRETCH = 200
-"""Instructions between cuts. The compiler may start work early, and keep its results in registers,
-only within a stretch: a branch that is never taken ends it."""
+"""Instructions between cuts. A cut is a branch that is never taken; it keeps the compiler from
+moving work, and holding its results in registers, across it."""
 
 SPELLING = c_body.SPELLING | {
     "fma": "fma{f}({0}, {1}, {2})",
     "fms": "fma{f}({0}, {1}, -{2})",
     "fnma": "fma{f}(-{0}, {1}, {2})",
 }
-"""Operations as in C, products fused where the program says so and nowhere else."""
+"""Operations as in C, but products are fused exactly where the program fuses them."""
 
 
 @dataclass
 class Body:
-    """Writes statements.
+    """Writer of statements.
 
-    held: where values wait in shared memory, if they do. parking: which move there and back.
+    held: places of values in shared memory. parking: values that move there and back.
     """
 
     plan: Plan
@@ -194,7 +194,7 @@ class Body:
     _time: int = 0
 
     def name(self, k: int, text: str, *, fixed: bool = True) -> None:
-        """Give a value a name of its own."""
+        """Declare a variable for a value."""
         self._named[k] = f"t{k}"
         self.say(f"{'const ' if fixed else ''}real t{k} = {text};")
 
@@ -202,7 +202,7 @@ class Body:
         self.lines.append("  " + line)
 
     def use(self, k: int) -> str:
-        """A value in an expression: a name, a constant, or read from memory if long unused."""
+        """Return the expression of a value: a name, a constant, or a new read from memory."""
         instruction = self.plan.code[k]
         if instruction.op == "const":
             return self._constant(instruction.data)
@@ -216,7 +216,7 @@ class Body:
         return text
 
     def _fetch(self, k: int) -> None:
-        """Read a value that was parked, into a register of its own."""
+        """Read a parked value into a new variable."""
         self._named[k] = f"m{len(self.lines)}"
         self.say(f"const real {self._named[k]} = kept{self.held[k]};")
 
@@ -225,7 +225,7 @@ class Body:
         self.held[k] = place
 
     def bring_near(self, places: list[str]) -> None:
-        """Take whole turns off the angles in some places, if any of them is far away."""
+        """Remove full turns from the angles in some places if any of them is large."""
         f = self.number.function
         largest = f"fabs{f}({places[0]})"
         for place in places[1:]:
@@ -236,9 +236,9 @@ class Body:
         self.say("}")
 
     def turn_near(self) -> None:
-        """Angles that are inputs, less whole turns, all of them checked together.
+        """Remove full turns from angles that are inputs, with one check of all of them.
 
-        Those that are needed for more than to turn keep their value; a copy is brought near.
+        Inputs that have other uses keep their values; a copy is reduced.
         """
         inputs = [a for a in self.plan.angles if self.plan.code[a].op == "input"]
         for angle in inputs:
@@ -250,11 +250,11 @@ class Body:
             self.bring_near(places)
 
     def forget(self) -> None:
-        """Read again what was read from memory so far."""
+        """Forget the values read from memory so far, so that they are read again."""
         self._read.clear()
 
     def prepare(self, k: int) -> None:
-        """All that a value needs, and itself."""
+        """Compute a value and everything that it depends on."""
         needed = {k}
         for a in reversed(self.plan.order):
             if a in needed:
@@ -264,7 +264,7 @@ class Body:
                 self._compute(a)
 
     def _compute(self, k: int) -> None:
-        """The statement of an instruction, if it needs one."""
+        """Write the statement of an instruction, if it needs one."""
         op, args, _ = self.plan.code[k]
         if k in self._named or op in ("const", "input"):
             return
@@ -282,7 +282,7 @@ class Body:
                     self._named[user] = f"{turned[0]}{angle}"
 
     def turn(self, angle: int, sine: str, cosine: str) -> None:
-        """Sine and cosine of an angle, far or near, into new names."""
+        """Compute sine and cosine of an angle of any size as new variables."""
         text = self._near.get(angle) or self.use(angle)
         if angle not in self._near and not self.plan.is_near(angle):
             self.say(f"const real a{angle} = FAR({text}) ? brought_near({text}) : {text};")
@@ -291,7 +291,7 @@ class Body:
         self.say(f"turn({text}, {sine}, {cosine});")
 
     def run(self, order: Sequence[int], *, cuts: bool = False) -> None:
-        """Write the instructions of the plan in some order, cut into stretches or whole."""
+        """Write the plan's instructions in some order, optionally cut into stretches."""
         done = 0
         for k in order:
             self._time += 1
@@ -309,7 +309,7 @@ class Body:
                 done = 0
 
     def _constant(self, value: float) -> str:
-        """Constants of 64 bits cost two instructions each unless they wait in memory."""
+        """Return a constant; 64-bit ones are kept in memory, which saves an instruction."""
         if self.number.bytes == 4 or value in (0.0, 1.0, -1.0, 2.0, 0.5):
             return self.number.spelled(value)
         if -value in self.constants:

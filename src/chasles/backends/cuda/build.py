@@ -26,13 +26,13 @@ any strides; or a step that is repeated a number of times or until problems are 
 """
 
 BLOCK = 128
-"""Threads in a block that shares nothing."""
+"""Threads of a block without shared memory."""
 
 ALONE: tuple[Form, ...] = ("direct", "loop", "search", "tries")
-"""Forms whose threads share nothing."""
+"""Forms whose threads share no memory."""
 
 SHORT = 64
-"""Bytes of a row up to which threads may each read their own: two sectors of memory."""
+"""Largest row (bytes) that each thread may read by itself: two sectors of memory."""
 
 MOST = 255
 """Registers that a thread can have."""
@@ -41,16 +41,16 @@ REGISTERS = 65536
 """Registers of a multiprocessor."""
 
 SHARED = {"sm_75": 64, "sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, "sm_103": 227}
-"""KiB of shared memory that blocks can have on a multiprocessor, where it is not 99."""
+"""Shared memory (KiB) for blocks on a multiprocessor, where it is not 99."""
 
 OTHERS = 18
-"""Registers of a thread that do not hold values: addresses, counters."""
+"""Registers of a thread that hold addresses and counters instead of values."""
 
 CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
-"""Crews to choose from: their warps, and the registers of a thread that are for values."""
+"""Candidate crews: number of warps, and registers of a thread for values."""
 
 LENGTHY = 2000
-"""Instructions from which on a crew is faster where states are few."""
+"""Number of instructions above which a crew is faster for few states."""
 
 GAIN, PARKED = 1.75, 1.3
 """Factor by which more warps must be active for a crew to pay off; the second is for a crew of one
@@ -58,23 +58,23 @@ warp, which parks values in shared memory but has no other warp to wait for.
 """
 
 SHARED_WORK = 1.4
-"""The same where states are few, and multiprocessors have nothing else to do."""
+"""The same factor for few states, when multiprocessors are otherwise idle."""
 
 DRIVER = 1024
-"""Bytes of shared memory that the driver takes of each block."""
+"""Bytes of shared memory that the driver reserves in each block."""
 
 WORTH = 0.7
-"""A tighter limit on registers is tried down to this share of what the compiler would take."""
+"""Smallest ratio of a tighter register limit to the compiler's choice that is tried."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """A kernel's machine code and how to launch it.
+    """A kernel's machine code and launch parameters.
 
-    block: threads in a block where states are many. shared: bytes of shared memory of each warp,
-    or of the crew. columns: outputs that must be given as columns. registers, spilled: of a thread,
-    spilled in bytes. crew: how many warps do the work of one. stays: a block takes one state after
-    the other, so that one for each multiprocessor is enough.
+    block: threads of a block for many states. shared: bytes of shared memory of each warp or crew.
+    columns: outputs that must be passed as columns. registers, spilled: registers and spilled bytes
+    of a thread. crew: number of warps that share the work of one. stays: a block processes one
+    state after another, so that one block per multiprocessor is enough.
     """
 
     form: Form
@@ -88,7 +88,7 @@ class Built:
     stays: bool = False
 
     def to_bytes(self) -> bytes:
-        """All of it, as an entry of the cache holds it."""
+        """Return the content of a cache entry."""
         facts = json.dumps({k: v for k, v in asdict(self).items() if k != "code"})
         return facts.encode() + b"\n" + self.code
 
@@ -101,7 +101,7 @@ class Built:
 
 
 def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
-    """The forms to try in turn. Where states are few, nothing is gained by moving rows whole."""
+    """Return the forms to try in turn. For few states, moving whole rows has no benefit."""
     if layout in ("loop", "search", "tries"):
         return (layout,)
     longest = max((v.size for v in (*program.inputs, *program.outputs)), default=0)
@@ -113,7 +113,7 @@ def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
 
 
 def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Built:
-    """The first form for which there is room: in registers for "direct", else in shared memory."""
+    """Return the first form that fits: in registers for "direct", else in shared memory."""
     if layout == "few" and (chosen := _few(program, dtype, architecture)):
         return _with_crew(program, dtype, architecture, "columns", chosen)
     short = []
@@ -126,7 +126,7 @@ def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Bu
 
 
 def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built | None:
-    """A form with as few registers as it can have without spilling; None if it has no room."""
+    """Build a form with the fewest registers that avoid spilling; None if it does not fit."""
     if chosen := _crew(program, dtype, architecture, form):
         return _with_crew(program, dtype, architecture, form, chosen)
     block = BLOCK if form in ALONE else WARP
@@ -134,7 +134,7 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
     shared = shared_memory(architecture)
     if built.shared > shared:
         return None
-    if form in ("search", "tries"):  # never without spilling, and first use waits for a compiler
+    if form in ("search", "tries"):  # always spills, and the first call waits for the compiler
         return built
     granted = -(-max(built.registers, 1) // 8) * 8  # in groups of eight
     fit = REGISTERS // (block * granted)
@@ -147,7 +147,7 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
 
 
 class _Chosen(NamedTuple):
-    """A crew, and how many a multiprocessor has room for."""
+    """A crew, and the number of crews that fit on a multiprocessor."""
 
     crew: Crew
     fits: int
@@ -156,7 +156,7 @@ class _Chosen(NamedTuple):
 def _with_crew(
     program: Program, dtype: str, architecture: str, form: Form, chosen: _Chosen
 ) -> Built:
-    """The kernel of a crew. If a step is repeated, all crews of a multiprocessor are in a block."""
+    """Build the kernel of a crew. For a loop, all crews of a multiprocessor form one block."""
     (warps, registers), fits = chosen.crew.crew, chosen.fits
     block = WARP * warps * (fits if form == "loop" else 1)
     least = REGISTERS // (block * _granted(registers * np.dtype(dtype).itemsize // 4))
@@ -167,7 +167,7 @@ def _with_crew(
 
 
 def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chosen | None:
-    """The crew that keeps most warps at work, if it is more than each alone would.
+    """Return the crew that keeps most warps active, if it beats single warps.
 
     Long rows of results leave no room for a crew.
     """
@@ -189,7 +189,7 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chose
 
 
 def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
-    """The crew of which most warps work on the same states, for long programs."""
+    """Return the crew with the most active warps, for long programs and few states."""
     if len(Plan(program).order) < LENGTHY:
         return None
     crews = [(crew, n) for crew, n in _crews(program, dtype, architecture, "columns") if n]
@@ -200,14 +200,14 @@ def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
 def _crews(
     program: Program, dtype: str, architecture: str, form: Form
 ) -> Iterator[tuple[Crew, int]]:
-    """Crews to choose from, and how many of each fit on a multiprocessor."""
+    """Yield candidate crews and the number of each that fits on a multiprocessor."""
     for warps, registers in CREWS:
         crew = Crew(program, dtype, form, Size(warps, registers * 4 // np.dtype(dtype).itemsize))
         yield crew, _fit(architecture, warps, registers, crew.shared)
 
 
 def _fit(architecture: str, warps: int, registers: int, shared: int) -> int:
-    """Crews that a multiprocessor has room for."""
+    """Return the number of crews that fit on a multiprocessor."""
     by_registers = REGISTERS // (WARP * warps * _granted(registers))
     return min(by_registers, shared_memory(architecture) // (shared + DRIVER))
 
@@ -218,17 +218,17 @@ def _granted(registers: int) -> int:
 
 
 def shared_memory(architecture: str) -> int:
-    """Bytes of shared memory that blocks can have on a multiprocessor."""
+    """Return the shared memory (bytes) for blocks on a multiprocessor."""
     return SHARED.get(architecture, 99) * 1024
 
 
 def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
-    """The kernel whole, or, where it spills, cut into stretches if that helps."""
+    """Compile the kernel; if it spills, also try it cut into stretches."""
     block = BLOCK if form in ALONE else WARP
     found, most = (
         [],
         shared_memory(architecture) // 2 - 1024,
-    )  # two blocks, and what the driver takes
+    )  # two blocks and the driver's share
     for cuts in (False, True):
         written = source(program, dtype, form, block=block, least=least, cuts=cuts, most=most)
         made = cuda_driver.compile(written.text, architecture)

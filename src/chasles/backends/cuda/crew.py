@@ -1,11 +1,10 @@
-"""A program divided among the warps of a block, each of which computes its limbs of all robots.
+"""A program divided among the warps of a block; each warp computes some limbs of all robots.
 
-The limbs of a robot have little to say to each other: velocities go out to them from the trunk,
-and inertias and forces come back. A crew of warps computes the same 32 states, each warp some of
-the limbs and the first also the trunk, with its own values in its own registers. What one warp
-makes and another needs waits in shared memory. The program is cut into phases: a warp needs
-nothing of the others that was not made in an earlier phase, so that all wait for each other only
-between phases.
+The limbs of a robot exchange little data: velocities propagate from the trunk outward, inertias and
+forces inward. The warps of a crew compute the same 32 states; each warp computes some of the limbs,
+the first one also the trunk, and keeps its values in its own registers. Values exchanged between
+warps wait in shared memory. The program is cut into phases: a warp uses only values of other warps
+from earlier phases, so that the warps synchronize only between phases.
 """
 
 import functools
@@ -21,10 +20,10 @@ from chasles.backends.lowering import places
 from chasles.expr import Instruction, Program
 
 ABREAST = 16
-"""Bytes of the angles whose sines and cosines a thread takes at a time."""
+"""Bytes of the angles whose sines and cosines a thread computes at a time."""
 
 QUARTERS = 4
-"""Parts of a multiprocessor, each of which runs every fourth warp."""
+"""Partitions of a multiprocessor; each one runs every fourth warp."""
 
 
 class Division(NamedTuple):
@@ -35,7 +34,7 @@ class Division(NamedTuple):
     phases: int
 
     def order(self, plan: Plan, warp: int) -> list[list[int]]:
-        """The instructions of a warp, phase by phase, in the order of the plan."""
+        """Return the instructions of a warp by phase, in the order of the plan."""
         found: list[list[int]] = [[] for _ in range(self.phases)]
         for k in plan.order:
             if self.warp.get(k) == warp:
@@ -44,7 +43,7 @@ class Division(NamedTuple):
 
 
 def groups(program: Program, warps: int) -> dict[int, int]:
-    """The warp that runs each instruction."""
+    """Return the warp that runs each instruction."""
     limb = _limbs(program)
     sizes = Counter(limb.values())
     del sizes[-1]
@@ -57,15 +56,15 @@ def groups(program: Program, warps: int) -> dict[int, int]:
 
 @functools.lru_cache(3)
 def _plan(program: Program, _hints: object, warps: int) -> Plan:
-    """A plan for crews of so many warps. Programs that differ in hints alone are equal."""
+    """Return a plan for a number of warps; `_hints` distinguishes equal programs."""
     return Plan(program, groups(program, warps))
 
 
 def _limbs(program: Program) -> dict[int, int]:
-    """The limb of each instruction, -1 for the trunk.
+    """Return the limb of each instruction, -1 for the trunk.
 
-    An instruction belongs to a limb if it depends on inputs of that limb alone, or if all results
-    that depend on it are of that limb.
+    An instruction belongs to a limb if it depends only on inputs of that limb, or if all results
+    that depend on it belong to that limb.
     """
     code, none = program.code, frozenset[int]()
     from_limbs: list[frozenset[int]] = []
@@ -87,17 +86,17 @@ def _limbs(program: Program) -> dict[int, int]:
 
 
 def divided(plan: Plan, warps: int) -> Division:
-    """Divide a program, whose instructions are grouped by warps, into phases."""
+    """Divide a program whose instructions are grouped by warp into phases."""
     warp = {k: plan.group[k] for k in plan.order if k in plan.group}
     phase = _phases(plan, warp, warps)
     return Division(warp, phase, max(phase.values(), default=0) + 1)
 
 
 def _phases(plan: Plan, warp: Mapping[int, int], warps: int) -> dict[int, int]:
-    """Return phases: instructions that can wait run in the first phase in which their warp is idle.
+    """Return the phase of each instruction; those that can wait fill idle phases of their warp.
 
-    All instructions are placed as late as possible at first, then those of one warp after the other
-    as early as this allows.
+    All instructions are first placed as late as possible; then the instructions of each warp in
+    turn are moved as early as this allows.
     """
     order = [k for k in plan.order if k in warp]
     made = {k: [(a, warp[a] != warp[k]) for a in plan.code[k].args if a in warp] for k in order}
@@ -127,17 +126,17 @@ def _phases(plan: Plan, warp: Mapping[int, int], warps: int) -> dict[int, int]:
 
 
 class Exchange(NamedTuple):
-    """Numbered places of values that one warp makes and others need, and how many there are."""
+    """Numbered places of values that one warp computes and others use, and their number."""
 
     place: dict[int, int]
     places: int
 
 
 def exchanged(plan: Plan, division: Division, held: Collection[int]) -> Exchange:
-    """Places for what warps tell each other, but for values that all of them can read anyway.
+    """Assign places to values exchanged between warps, except values in `held`.
 
-    A place is used again when all that needed its value have run, in an earlier phase; the warp
-    that made it may read it there too.
+    A place is reused after the last phase in which its value is needed; the warp that computed the
+    value may read it there, too.
     """
     warp, phase = division.warp, division.phase
     until = {
@@ -157,17 +156,17 @@ def exchanged(plan: Plan, division: Division, held: Collection[int]) -> Exchange
 
 
 class Size(NamedTuple):
-    """Number of warps of a crew, and of values that each thread may keep in registers."""
+    """Number of warps of a crew, and number of values that a thread may keep in registers."""
 
     warps: int
     registers: int
 
 
 class Crew(Tiled):
-    """All warps of a block share one tile, in which values wait that registers have no room for.
+    """Kernel whose warps share one tile, which holds values that do not fit in registers.
 
-    In the form "loop" the states of robots stay in the tile for all steps, as columns, next to the
-    states after the step.
+    In the form "loop", the states stay in the tile for all steps, as columns, next to the states
+    after the step.
     """
 
     def __init__(self, program: Program, dtype: str, form: Form, crew: Size) -> None:
@@ -178,7 +177,7 @@ class Crew(Tiled):
 
     @property
     def active(self) -> float:
-        """Return the average number of active warps."""
+        """Average number of active warps."""
         loads = [self.division.order(self.plan, w) for w in range(self.crew.warps)]
         phases = list(zip(*([len(phase) for phase in phases] for phases in loads), strict=True))
         return sum(map(sum, phases)) / max(sum(map(max, phases)), 1)
@@ -187,7 +186,7 @@ class Crew(Tiled):
         return _plan(self.program, self.program.limbs, self.crew.warps)
 
     def _place_results(self) -> dict[int, int]:
-        """A region for each output, of an input that is used up in time if there is one."""
+        """Return a region for each output; reuse that of an input if it is free in time."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form != "columns" else ()):
             states = len(self.program.outputs) if self.form == "loop" else 0
@@ -197,7 +196,7 @@ class Crew(Tiled):
         return found
 
     def _frees(self, array: int, output: int) -> bool:
-        """Return True if numbers of an output depend on every use of those of an input."""
+        """Return True if each number of an output depends on all uses of the input's number."""
         plan, results, pair = self.plan, self.program.results[output], (array, output)
         if self.program.inputs[array].size == len(results) and pair not in plan.found:
             numbers = {index: k for (a, index), k in self.inputs if a == array}
@@ -237,8 +236,9 @@ class Crew(Tiled):
     def which(self) -> str:
         """Index of a thread's crew in the block, and of its warp in the crew.
 
-        Warps of a crew of four are each in another quarter of the multiprocessor. They change
-        places from block to block, so that the first, which has most to do, is not in the same one.
+        The warps of a crew of four are in different quarters of the multiprocessor. Their order
+        rotates from block to block, so that the first warp, which has most work, is not always in
+        the same quarter.
         """
         warps = self.crew.warps
         turned = " + blockIdx.x" if warps == QUARTERS else ""
@@ -247,7 +247,7 @@ class Crew(Tiled):
 
     @property
     def first(self) -> str:
-        """The first state of a crew."""
+        """Index of the first state of a crew."""
         crews = f"(long long)(blockDim.x / (LANES * {self.crew.warps}))"
         return f"(blockIdx.x * {crews} + crew) * LANES"
 
@@ -263,7 +263,7 @@ class Crew(Tiled):
         return ["  together();", "  if (warp == 0) {", *lines, "  }"] if lines else []
 
     def _turn(self, turns: dict[int, tuple[Place, Place]]) -> None:
-        """Angles in a loop, each warp some of them; a few that are longer sums are left to one."""
+        """Turn angles in a loop shared by the warps; the first warp turns longer sums."""
         rows = []
         for angle in list(turns):
             if shifted := _shifted(self.plan.code, angle):
@@ -278,10 +278,10 @@ class Crew(Tiled):
         self.body.say("together();")
 
     def _turn_rows(self, rows: Sequence[tuple[tuple[Place, ...], float]]) -> None:
-        """Return the places of inputs, of their sines and cosines, and the offsets added to them.
+        """Turn angles in a loop, from the places of inputs, sines, cosines, and offsets.
 
-        Each thread turns several angles at once, since each alone would wait for itself. The last
-        are repeated to complete their group.
+        Each thread turns several angles at once to hide latency. The last row is repeated to
+        complete its group.
         """
         f, abreast = self.number.function, ABREAST // self.number.bytes
         count = len(rows)
@@ -325,7 +325,7 @@ class Crew(Tiled):
                 self.body.say(f"if (warp == 0) {{ {stored} }}")
 
     def _copied(self, arrays: Sequence[int], regions: Sequence[int], text: str) -> list[str]:
-        """A line for every number of some arrays, shared among the warps."""
+        """Return a loop over the numbers of some arrays, shared among the warps."""
         lines = []
         for k, region in zip(arrays, regions, strict=True):
             variable = (*self.program.inputs, *self.program.outputs)[k]
@@ -335,7 +335,7 @@ class Crew(Tiled):
         return lines
 
     def _begin_steps(self) -> list[str]:
-        """States go to the tile once, controls in every step."""
+        """Return code that copies states to the tile once and controls in every step."""
         inputs, outputs = len(self.program.inputs), len(self.program.outputs)
         read = "{place} = in{k}[i * column_in{k}];"
         states, controls = range(outputs), range(outputs, inputs)
@@ -352,7 +352,7 @@ class Crew(Tiled):
         ]
 
     def _end_step(self) -> list[str]:
-        """The next states; records, where they are due."""
+        """Return code that stores the next states, and records where they are due."""
         outputs = range(len(self.program.outputs))
         due = "lane < rows && (left == 1 || step == 1)"
         lines = ["  together();", f"  const bool due = {due};"]
@@ -372,7 +372,7 @@ class Crew(Tiled):
 
 
 def _needs(plan: Plan, result: int, values: Collection[int]) -> bool:
-    """Return True if a result depends on all of some values."""
+    """Return True if a result depends on all given values."""
     found, stack = {result}, [result]
     while stack:
         more = [a for a in plan.code[stack.pop()].args if a not in found]
@@ -382,7 +382,7 @@ def _needs(plan: Plan, result: int, values: Collection[int]) -> bool:
 
 
 def _shifted(code: Sequence[Instruction], angle: int) -> tuple[int, float] | None:
-    """The input and the small constant of which an angle is the sum, if it is."""
+    """Return the input and the small constant whose sum is an angle, or None."""
     op, args, _ = code[angle]
     if op == "input":
         return angle, 0.0
@@ -395,5 +395,5 @@ def _shifted(code: Sequence[Instruction], angle: int) -> tuple[int, float] | Non
 
 
 def _spelled(start: int, number: int) -> str:
-    """A column beyond those that are taken."""
+    """Return the expression of a column after the reserved ones."""
     return str(column(start + number))

@@ -29,7 +29,7 @@ COMPILERS = (
 
 
 def _first(names: Iterable[str]) -> ctypes.CDLL | None:
-    """The first of these libraries that there is."""
+    """Return the first of some libraries that can be loaded, or None."""
     for name in names:
         try:
             return ctypes.CDLL(name)
@@ -41,16 +41,16 @@ def _first(names: Iterable[str]) -> ctypes.CDLL | None:
 # The compiler ----------------------------------------------------------------------------------
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--device-as-default-execution-space")
-"""Products are fused where the program says so, nowhere else. Divisions of float32 are good to two
-units in the last place, and take no branch, which keeps long programs in the instruction cache."""
+"""Products are fused only where the program fuses them. Divisions of float32 are accurate to two
+units in the last place and have no branch, which keeps long programs in the instruction cache."""
 
 CACHES = (13, 0)
-"""The version that is told not to answer from the driver's cache, since it has no report then."""
+"""First version that must be told not to use the driver's cache, which has no report."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """Machine code, and the compiler's report: registers of a thread, bytes that did not fit."""
+    """Machine code, and the compiler's report: registers and spilled bytes of a thread."""
 
     code: bytes
     registers: int
@@ -58,7 +58,7 @@ class Compiled:
 
 
 def compile(text: str, architecture: str) -> Compiled:
-    """The machine code of a kernel for an architecture such as "sm_90"."""
+    """Compile a kernel for an architecture such as "sm_90"."""
     library, program = _compiler(), ctypes.c_void_p()
     source = text.encode(), b"kernel.cu", 0, None, None
     _compiled(library.nvrtcCreateProgram(ctypes.byref(program), *source))
@@ -79,14 +79,14 @@ def compile(text: str, architecture: str) -> Compiled:
 
 
 def version() -> tuple[int, int]:
-    """The compiler's version."""
+    """Return the compiler's version."""
     major, minor = ctypes.c_int(), ctypes.c_int()
     _compiled(_compiler().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
     return major.value, minor.value
 
 
 def _bytes(program: ctypes.c_void_p, what: str) -> bytes:
-    """A result of the compiler."""
+    """Return a result of the compiler as bytes."""
     library, size = _compiler(), ctypes.c_size_t()
     _compiled(getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
     content = ctypes.create_string_buffer(size.value)
@@ -111,7 +111,7 @@ def _compiler() -> ctypes.CDLL:
 
 
 def _candidates() -> Iterator[str]:
-    """Return candidate paths of the compiler: a toolkit, packages named `nvidia`, the system."""
+    """Yield candidate paths of the compiler: a toolkit, packages named `nvidia`, the system."""
     folders = []
     if "CUDA_PATH" in os.environ:
         folders += [Path(os.environ["CUDA_PATH"]) / sub for sub in ("lib64", "bin", "lib")]
@@ -128,24 +128,24 @@ def _candidates() -> Iterator[str]:
 # The driver ------------------------------------------------------------------------------------
 
 MAJOR, MINOR, MULTIPROCESSORS = 75, 76, 16
-"""The driver's numbers for attributes of a device: its compute capability, and their number."""
+"""Driver codes of device attributes: compute capability and number of multiprocessors."""
 
 SHARED_LIMIT, FREE = 8, 48 * 1024
-"""The same of a kernel: the most shared memory of a launch, to be asked for above so many bytes."""
+"""Driver code of a kernel's largest shared memory, and the bytes above which it must be set."""
 
 NO_CONTEXT = 201
-"""The driver's answer in a thread that has not used a device yet."""
+"""Driver status in a thread that has not used a device yet."""
 
 POINTER, SIZE, END = 1, 2, 0
-"""Tags of a launch's last argument: parameters side by side, and their bytes."""
+"""Tags of a launch's last argument: packed parameters, their size, and the end."""
 
 
 MOST = 2**31 - 1
-"""Blocks of one launch."""
+"""Largest number of blocks of one launch."""
 
 
 class Function:
-    """A kernel that is loaded, and stays so for the life of the process: graphs may hold it."""
+    """A kernel that stays loaded for the life of the process, because graphs may refer to it."""
 
     def __init__(self, code: bytes, name: str, target: str, shared: int = 0) -> None:
         library, kernel = ctypes.c_void_p(), ctypes.c_void_p()
@@ -177,7 +177,7 @@ class Function:
             checked_count("blocks of a launch", grid[0], most=MOST)
         arguments = (self.pointer, *grid, 1, *block, 1, shared, stream, None, start)
         status = self._launch(*arguments)
-        if status == NO_CONTEXT:  # make the device's, which all libraries share, the thread's
+        if status == NO_CONTEXT:  # use the primary context, shared by all libraries
             context = ctypes.c_void_p()
             _check(driver().cuDevicePrimaryCtxRetain(ctypes.byref(context), device))
             _check(driver().cuCtxSetCurrent(context))
@@ -225,7 +225,7 @@ def _check(status: int) -> None:
 
 @functools.cache
 def driver() -> ctypes.CDLL:
-    """The driver's library, initialised."""
+    """Return the initialized driver library."""
     library = _first(DRIVERS)
     if library is None:
         remedy = "use the backend 'llvm' on this machine"

@@ -1,12 +1,12 @@
-"""The entry that Python calls with arrays on a GPU, in LLVM's language: check them, launch.
+"""The entry that Python calls with arrays on a GPU, in LLVM IR: check arrays, then launch.
 
-`entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function, and is one for the process.
-Its `__self__` is a tuple: the Python path, the address of a descriptor (words of 64 bits), and what
-makes a result of an argument and sizes. It takes what it can prove to be what a kernel was
-prepared for: arrays of the library's own type, of one kind of number, on one device which is the
-current one, contiguous, each with its variable's shape behind a leading shape that all share, or
-behind none; or in columns, if that shape has one axis; `out=` of the same kind, which overlaps
-nothing. All else goes to the Python path.
+`entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function; the process has one. Its
+`__self__` is a tuple: the Python path, the address of a descriptor (64-bit words), and functions
+that make a result from an argument and sizes. It handles exactly the calls that a kernel was
+prepared for: contiguous arrays of the library's own type, of one dtype, on the current device, each
+with its variable's shape after a common leading shape or none; or in columns, if the leading shape
+has one axis; and `out=` of the same type that overlaps nothing. All other calls take the Python
+path.
 """
 
 from chasles.backends.cuda import driver as cuda_driver
@@ -36,14 +36,13 @@ from chasles.backends.cuda.arrays import (
 from chasles.backends.objects import HEAD, TUPLE
 
 ARRAYS, RANK = 16, 4
-"""The most arrays of a function, and axes of a variable."""
+"""Largest number of arrays of a function, and of axes of a variable."""
 
 WORDS = 8 + 3 * ARRAYS
 """Words of a launch's last argument."""
 
 VARIABLE, PLAN = 2 + RANK, 9
-"""Words of a descriptor for each variable (rank, size, sizes of its axes), which follow its first,
-and then for each plan (`Plan.words`)."""
+"""Words of a descriptor per variable (rank, size, shape) and per plan (`Plan.words`)."""
 
 CALLED = {
     "PyObject_GetAttr": "ptr (ptr, ptr)",
@@ -62,19 +61,18 @@ CALLED = {
     "PyEval_SaveThread": "ptr ()",
     "PyEval_RestoreThread": "void (ptr)",
 }
-"""Functions of Python that the code calls."""
+"""Functions of CPython that the code calls."""
 
 NAMES = (
     *("out", "data", "ptr", "device_id", "dtype", "shape", "strides", "_c_contiguous"),
     *("requires_grad", "is_neg", "_current_level"),
 )
 OBJECTS = ("none", "false", "true", "no_level", "tuple_type", "double", "single")
-"""Objects that it compares with: None, booleans, -1, tuple, NumPy's types of numbers; and strings.
-"""
+"""Objects that the code compares with."""
 
 
 def source() -> str:
-    """The module in LLVM's language."""
+    """Return the module in LLVM IR."""
     objects = [f"@{name} = external global i8" for name in (*OBJECTS, *map(spelled, NAMES))]
     called = {
         **CALLED,
@@ -86,7 +84,7 @@ def source() -> str:
 
 
 def spelled(name: str) -> str:
-    """The symbol of a string."""
+    """Return the symbol of a string."""
     return f"name_{name}"
 
 
@@ -135,7 +133,7 @@ def _ahead(w: Text) -> str:
 
 
 def _alike(w: Text) -> str:
-    """Test whether a number of words are equal."""
+    """Write a function that tests whether some words are equal."""
     with w.each("%count") as k:
         w.require(w.emit(f"icmp eq i64 {w.word('%a', k)}, {w.word('%b', k)}"))
     return w.finished("internal i1 @alike(ptr %a, ptr %b, i64 %count)", "i1 true", "i1 false")
@@ -150,9 +148,9 @@ def _together(w: Text, tensor: str) -> str:
 
 
 def _apart(w: Text) -> str:
-    """Write where array k lies to a launch's parameters; whether it overlaps none before it.
+    """Write a function that stores the layout of array k; true if it overlaps none before.
 
-    rows: how many states it has, 0 for one that all share. own: only then is an overlap looked for.
+    rows: number of states, 0 for an array that all states share. own: check for overlaps.
     """
     data, offset = (w.field("%tensor", place, "i64") for place in (DATA, OFFSET))
     start = w.emit(f"add i64 {data}, {offset}")
@@ -180,7 +178,7 @@ def _apart(w: Text) -> str:
 
 
 def _made(w: Text) -> str:
-    """A new array: leading sizes, then its variable's; null where memory is short."""
+    """Write a function that returns a new array, or null if memory is exhausted."""
     asked = w.room(1 + AXES + RANK, "ptr")
     w.put(asked, 0, "ptr %like")
     variable = w.at("%d", w.offset("%k", VARIABLE, FIRST), "i64")
@@ -265,8 +263,10 @@ def _given(w: Text, n: str) -> str:
 
 
 def _inputs(w: Text, n: str) -> tuple[str, str, str, str]:
-    """Read and check the inputs: where their leading sizes are, how many, of how many states, and
-    whether (1, or 0) some are in columns.
+    """Read and check the inputs.
+
+    Return the address and number of their leading sizes, the number of states, and 1 if some arrays
+    are in columns, else 0.
 
     An array without leading shape is shared by all states.
     """
@@ -306,7 +306,7 @@ def _placed(w: Text, k: str, tensor: str, rows: str, *, own: bool) -> str:
 
 
 def _plan(w: Text, arrays: str, states: str, columns: str) -> str:
-    """The plan for the kind of number, the device, the number of states and their layout."""
+    """Return the plan for the dtype, the device, the number of states and their layout."""
     kind = w.emit(f"zext i32 {w.field('%tensors', KIND, 'i32')} to i64")
     where, chosen = w.field("%tensors", PLACE, "i64"), w.variable("ptr", "null")
     first = w.at("%d", w.offset(arrays, VARIABLE, FIRST), "i64")
@@ -325,7 +325,7 @@ def _plan(w: Text, arrays: str, states: str, columns: str) -> str:
 
 
 def _stream(w: Text) -> str:
-    """The library's stream, where its device is the current one."""
+    """Return the library's stream if its device is the current one."""
     device, stream, where = w.room(1, "i32"), w.room(1, "ptr"), w.field("%tensors", PLACE, "i64")
     w.require(w.is_zero(w.emit(f"call i32 @current_device(ptr {device})")))
     wanted = w.emit(f"trunc i64 {w.emit(f'lshr i64 {where}, 32')} to i32")
@@ -343,12 +343,12 @@ def _results(
     new: str,
     maker: str,
 ) -> None:
-    """The arrays for the results, new ones or those given, in %objects."""
+    """Store the arrays for the results, new ones or those passed, in %objects."""
     (n, m), (leading, lead), fill = counts, shape, w.label()
     ready, made = w.label(), w.variable("i64", 0)
     with w.when(new, fill):
         w.require(w.emit(f"icmp ule i64 {lead}, {AXES}"))
-        with w.each(m) as k:  # a number has no sizes to be made by
+        with w.each(m) as k:  # a scalar has no sizes
             variable = w.offset(w.emit(f"add i64 {n}, {k}"), VARIABLE, FIRST)
             axes = w.emit(f"or i64 {lead}, {w.word('%d', variable)}")
             w.require(w.emit(f"icmp ne i64 {axes}, 0"))
@@ -373,7 +373,7 @@ def _results(
 
 
 def _launched(w: Text, plan: str, n: str, m: str, states: str, stream: str) -> str:
-    """Launch without holding Python's lock; the driver's answer."""
+    """Launch without holding Python's lock; return the driver's status."""
     parameters, length = w.at("%words", 6, "i64"), w.at("%words", 5, "i64")
     head: list[int | str] = [cuda_driver.POINTER, parameters, cuda_driver.SIZE, length]
     for k, value in enumerate([*head, cuda_driver.END]):
@@ -397,4 +397,4 @@ def _launched(w: Text, plan: str, n: str, m: str, states: str, stream: str) -> s
 
 
 OWN = (_ahead, _alike, _apart, _made, _entry)
-"""The functions of this file, in the order in which they are written."""
+"""The functions of this file, in the order of their definition."""

@@ -1,4 +1,4 @@
-"""Kernels in which every thread computes one state on its own.
+"""Kernels in which every thread computes one state by itself.
 
 "direct" reads all inputs into registers first, from arrays with any strides. "loop" repeats a step:
 the outputs of the step are the first inputs of the next, and stay in registers; the other inputs,
@@ -19,8 +19,8 @@ Form = Literal["direct", "rows", "columns", "loop", "search", "tries"]
 class Threads:
     """Input and output of threads.
 
-    tables: constants of its own. more: further parameters of the kernel. strides: those of an
-    array. before, after: lines around the body.
+    tables: additional constants. more: further parameters of the kernel. strides: names of the
+    strides of an array. before, after: lines around the body.
     """
 
     tables: Sequence[str] = ()
@@ -59,7 +59,7 @@ class Threads:
 
 
 class Direct(Threads):
-    """Each thread reads its state into registers and writes its results where they belong."""
+    """Kernel whose threads read their states into registers and write their results directly."""
 
     def __init__(self, program: Program, dtype: str, form: Form) -> None:
         super().__init__(program, dtype, form)
@@ -71,7 +71,7 @@ class Direct(Threads):
 
 
 class Looped(Threads):
-    """The loop around a step. Arrays have a third stride, from one step or record to the next."""
+    """Kernel that repeats a step. Arrays have a third stride, between steps or records."""
 
     more = ("long long steps", "long long every")
     strides = ("row", "along", "column")
@@ -90,7 +90,7 @@ class Looped(Threads):
         self.after = self._end()
 
     def _read(self, *, own: bool) -> None:
-        """The states, or the controls."""
+        """Read the states if `own`, else the controls."""
         for (array, index), k in self.inputs:
             if (array < len(self.program.outputs)) == own:
                 fixed = not own and k not in self.plan.turning_inputs
@@ -100,7 +100,7 @@ class Looped(Threads):
         return f"const real next{output}_{index} = {value};"
 
     def _end(self) -> list[str]:
-        """The next states and controls; records, where they are due."""
+        """Return code that sets the next states and controls, and writes records when due."""
         outputs = self.program.outputs
         lines = [f"  t{k} = next{a}_{i};" for (a, i), k in self.inputs if a < len(outputs)]
         controls = range(len(outputs), len(self.program.inputs))

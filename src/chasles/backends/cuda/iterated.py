@@ -4,15 +4,15 @@
     refine(point, memory, data) -> point, memory
     end(inputs, point, memory, data) -> outputs
 
-They are those of `llvm.iterated`. A thread has one robot. Its states and controls, and what the
-programs tell each other, wait in columns of a tile of shared memory. Each program is a function, so
-that all registers are for one at a time. The first number of a memory is not 0 where a robot has
-converged. It waits until others of its block have, too, then they end this step and begin the next
-one together: robots of a block may be at different steps. A thread whose robot has made all its
-steps takes another one.
+The programs are those of `llvm.iterated`. Each thread simulates one robot. Its states and controls,
+and values passed between the programs, are kept in columns of a tile of shared memory. Each program
+is a function, so that all registers serve one program at a time. The first number of a memory is
+nonzero once a robot has converged. A converged robot waits until others of its block have
+converged; then they end this step and begin the next one together, so robots of a block may be at
+different steps. A thread whose robot has finished all steps takes another robot.
 
-The programs together are longer than what a multiprocessor keeps of them. So all its warps are in
-one block and run the same program at the same time: what one has read is there for the others.
+The programs together exceed the instruction cache of a multiprocessor. So all its warps form one
+block and run the same program at the same time, which lets them share cached instructions.
 """
 
 import itertools
@@ -29,15 +29,15 @@ from chasles.errors import StateError
 from chasles.expr import Interface, Program
 
 TOGETHER = 3 / 8
-"""The part of a block's robots that have converged before they go on: fewer leave more threads
-without work in that part of a step, more of them in the iterations."""
+"""Fraction of a block's robots that must have converged before they continue. A smaller value
+leaves more threads idle at the end and beginning of a step, a larger one in the iterations."""
 
 WARPS = REGISTERS // (WARP * 256)
-"""Warps whose threads have all the registers that a thread can have."""
+"""Number of warps whose threads can use the most registers."""
 
 
 def iterated(kernels: Sequence[Kernel]) -> Kernel:
-    """The kernel of a beginning, an iteration and an end, all of one type of numbers."""
+    """Return the kernel of a beginning, an iteration and an end, all of one dtype."""
     begin, _, end = kernels
     dtype, recipes = begin.dtype.name, tuple(kernel.recipe for kernel in kernels)
     given, taken = begin.interface, end.interface
@@ -52,7 +52,7 @@ def iterated(kernels: Sequence[Kernel]) -> Kernel:
 
 
 def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
-    """The machine code; an error where a warp's robots need more shared memory than there is."""
+    """Compile the kernel; raise an error if a warp needs too much shared memory."""
     most = shared_memory(architecture) - DRIVER
     shared = tile_bytes(programs, dtype)
     warps = min(most // shared, WARPS)
@@ -66,10 +66,10 @@ def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
 
 
 class _Tile:
-    """The columns of a tile: inputs, point, memory, data, and what replaces some of them.
+    """The columns of a tile: inputs, point, memory, data, and their replacements.
 
-    refined, ended: where `refine` and `end` write their results. Those of `end` that no program
-    reads are written in place.
+    refined, ended: first columns of the results of `refine` and `end`. Results of `end` that no
+    program reads are written in place.
     """
 
     def __init__(self, begin: Program, refine: Program, end: Program) -> None:
@@ -86,12 +86,12 @@ class _Tile:
 
 
 def tile_bytes(programs: Sequence[Program], dtype: str) -> int:
-    """Bytes of shared memory that a warp needs."""
+    """Return the shared memory (bytes) that a warp needs."""
     return WARP * _Tile(*programs).columns * number_of(dtype).bytes
 
 
 def source(programs: Sequence[Program], dtype: str, warps: int = 1) -> str:
-    """The kernel's text, for blocks of so many warps."""
+    """Return the kernel's text for blocks of `warps` warps."""
     begin, refine, end = programs
     assert [v.size for v in refine.inputs] == [v.size for v in begin.outputs]
     number, constants, tile = number_of(dtype), list[float](), _Tile(begin, refine, end)
@@ -127,7 +127,7 @@ def _function(
     constants: list[float],
     places: tuple[Sequence[int], Sequence[int]],
 ) -> str:
-    """A program as a function from columns of the tile to others."""
+    """Return a program as a function between columns of the tile."""
     plan, (inputs, outputs) = Plan(program), places
 
     def deliver(output: int, index: int, value: str) -> str:
@@ -149,7 +149,11 @@ def _function(
 
 
 def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
-    """The loop over steps and robots. step: those of the robot that are left; begun: one is not."""
+    """Return the loop over steps and robots.
+
+    In the code, `step` counts the robot's remaining steps, and `begun` marks a step that has not
+    ended.
+    """
     arrays = [(f"in{k}", "const real*", f"from{k}") for k in range(len(begin.inputs))]
     arrays += [(f"out{k}", "real*", f"to{k}") for k in range(len(end.outputs))]
     strides = ("row", "along", "column")
@@ -191,7 +195,7 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
 def _begun(
     begin: Program, states: int, tile: _Tile, arrays: Sequence[tuple[str, str, str]]
 ) -> list[str]:
-    """The next step of a robot that waits, perhaps of another one, begins."""
+    """Return code that begins the next step of a waiting robot or of another robot."""
     read = [
         _copied(v.size, tile.inputs[k], f"from{k}[i * column_in{k}]")
         for k, v in enumerate(begin.inputs)
@@ -215,7 +219,7 @@ def _begun(
 
 
 def _ended(end: Program, tile: _Tile) -> list[str]:
-    """The step of a robot that waits ends: the next states, and records where they are due."""
+    """Return code that ends a waiting robot's step: next states, and records when due."""
     lines = [
         "  if (waits && begun) {",
         "  end(never);",
@@ -236,10 +240,10 @@ def _ended(end: Program, tile: _Tile) -> list[str]:
 
 
 def _copied(size: int, to: int, value: str) -> str:
-    """A loop over numbers i that go to columns of the tile."""
+    """Return a loop over numbers i that go to columns of the tile."""
     return f"  for (int i = 0; i < {size}; i++)\n    {_place(to)} = {value};"
 
 
 def _place(start: int) -> str:
-    """Column i beyond one of the tile."""
+    """Return the expression of column `start` + i of the tile."""
     return f"tile[({start} + i) * LANES + lane]"

@@ -1,10 +1,10 @@
-"""Kernels on an NVIDIA GPU: one thread a state, on arrays that are there already.
+"""Kernels on an NVIDIA GPU: one thread per state, on arrays in GPU memory.
 
-Arrays are CuPy's, or anything with `__cuda_array_interface__`. They are used in place, in rows
+Arrays are CuPy arrays or objects with `__cuda_array_interface__`. They are used in place, in rows
 (coordinates last, contiguous) or in columns (the transpose of a contiguous array), with any leading
 shapes that broadcast. A call is launched on CuPy's current stream and returns at once; nothing is
 synchronized, so calls can be captured in CUDA graphs (give `out=`). A quaternion that is zero gives
-NaN: checking would have to wait. Other libraries use `run` with arrays of their own.
+NaN: checking would have to wait. Other libraries pass their own arrays to `run`.
 """
 
 import bisect
@@ -30,22 +30,22 @@ from chasles.errors import ArgumentError, InputError, MissingPackageError, State
 from chasles.expr import Interface, Program, Variable
 
 MANY = 128 * 1024
-"""States from which on blocks of several warps leave no multiprocessor idle."""
+"""Number of states above which blocks of several warps leave no multiprocessor idle."""
 
 FEW = 4096
-"""States up to which each multiprocessor has about one warp, and memory is not what takes time."""
+"""Number of states up to which multiprocessors have about one warp each, not limited by memory."""
 
 SPREAD = (WARP, WARP // 4)
-"""Threads of a block that makes rows of columns."""
+"""Threads of a block that transposes columns to rows."""
 
 ALIKE = 256
-"""Extents of arrays whose layout is remembered."""
+"""Number of array extents whose layout is cached."""
 
 
 class Kernel:
-    """A program on the GPU. Machine code for a layout of arrays is made, or found, when needed."""
+    """A program on the GPU. Machine code for a layout of arrays is compiled or loaded on use."""
 
-    recipe: object = None  # None where it is not kept in the cache
+    recipe: object = None  # None if it is not cached
     trace: Callable[[], Program]
 
     def __init__(
@@ -54,12 +54,12 @@ class Kernel:
         self.interface, self.dtype = interface, np.dtype(dtype)
         self._made = made
         self._loaded: dict[tuple[str, Layout], tuple[Built, Function]] = {}
-        # Arrays of the same extents come again with every call.
+        # Most calls use arrays of the same extents.
         self._given = functools.lru_cache(ALIKE)(functools.partial(walk_in, interface))
         self._taken = functools.lru_cache(ALIKE)(functools.partial(walk_out, interface))
 
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
-        """Run on rows in this machine's memory: copied to the current GPU, and results back."""
+        """Run on rows in host memory: copy them to the current GPU, and the results back."""
         cupy = _cupy()
         arrays = [
             _sent(cupy, v, rows) for v, rows in zip(self.interface.inputs, inputs, strict=True)
@@ -74,7 +74,7 @@ class Kernel:
                 rows[...] = flat.get()
 
     def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any:
-        """Run on CuPy's arrays of one device; the result is one array, or a tuple of several."""
+        """Run on CuPy arrays of one device; return one array, or a tuple of several."""
         cupy = _cupy()
         arrays = [
             a if type(a) is cupy.ndarray and a.dtype == self.dtype else self._array(name, v, a)
@@ -96,7 +96,7 @@ class Kernel:
         return out if out is not None else results[0] if len(results) == 1 else tuple(results)
 
     def _array(self, name: str, variable: Variable, argument: Any) -> Any:
-        """An argument as CuPy's array of the kernel's numbers."""
+        """Return an argument as a CuPy array of the kernel's dtype."""
         if not hasattr(argument, "__cuda_array_interface__"):
             problem = f"{variable.name} is a {type(argument).__name__}, which is not in GPU memory"
             remedy = "copy it with cupy.asarray; backend='cuda' accepts only arrays in GPU memory"
@@ -108,7 +108,7 @@ class Kernel:
     def run(
         self, name: str, library: Arrays, arrays: Sequence[Any], out: Sequence[Any] | None = None
     ) -> Sequence[Any]:
-        """Run on a library's arrays, of the kernel's numbers and on the current device.
+        """Run on a library's arrays of the kernel's dtype on the current device.
 
         The results are new arrays, or `out`, filled.
         """
@@ -117,7 +117,7 @@ class Kernel:
         if out is not None:
             targets = [library.look(a) for a in out]
             arrays = list(arrays)
-            for k, look in enumerate(looks):  # those that a result would overwrite are copied
+            for k, look in enumerate(looks):  # copy inputs that a result would overwrite
                 if any(overlap(look, target, self.dtype.itemsize) for target in targets):
                     arrays[k] = library.rows(arrays[k], look[1][0])
                     looks[k] = library.look(arrays[k])
@@ -188,7 +188,7 @@ class Kernel:
             _spreading(target, self.dtype.name).launch(grid, SPREAD, 0, parameters, *where)
 
     def loaded(self, target: str, layout: Layout) -> tuple[Built, Function]:
-        """The kernel for an architecture and a layout."""
+        """Return the kernel for an architecture and a layout."""
         if (target, layout) not in self._loaded:
             built = self._made(target, layout)
             function = Function(built.code, "kernel", target, block(built, MANY)[2])
@@ -222,9 +222,9 @@ def _launch(
 
 
 def block(built: Built, count: int) -> tuple[int, int, int]:
-    """States and threads of a block, and bytes of its shared memory.
+    """Return the states, threads and shared memory (bytes) of a block.
 
-    Blocks of one warp, or crew, where there are too few states to keep all multiprocessors busy.
+    Blocks have one warp or crew if there are too few states to keep all multiprocessors busy.
     """
     threads = built.block if count >= MANY else WARP * built.crew
     if built.stays:
@@ -243,13 +243,13 @@ def _entry(recipe: object, dtype: str, *kernel: str) -> str:
 
 
 def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
-    """The kernel of a recipe whose interface is in the cache."""
+    """Return the kernel of a recipe if its interface is in the cache, else None."""
     found = cache.load(_entry(recipe, dtype))
     return None if found is None else _cached(recipe, found.interface, trace, dtype)
 
 
 def keep(recipe: object, program: Program, dtype: str) -> Kernel:
-    """The kernel of a recipe and its program, whose interface goes to the cache."""
+    """Return the kernel of a recipe and its program; save its interface in the cache."""
     cache.save(_entry(recipe, dtype), Artifact(program.interface, dtype, 0, 0, b""))
     return _cached(recipe, program.interface, lambda: program, dtype)
 
@@ -265,7 +265,7 @@ def _cached(
 def kept(
     recipe: object, interface: Interface, dtype: str, make: Callable[[str, Layout], Built]
 ) -> Kernel:
-    """A kernel whose machine code is made where the cache has none; without recipe, always."""
+    """Return a kernel that compiles machine code unless cached; without recipe, always."""
 
     def made(target: str, layout: Layout) -> Built:
         entry = _entry(recipe, dtype, target, layout)
@@ -280,12 +280,12 @@ def kept(
 
 
 def compile(program: Program, dtype: str = "float64") -> Kernel:
-    """The kernel of a program."""
+    """Return the kernel of a program."""
     return _cached(None, program.interface, lambda: program, dtype)
 
 
 class _CuPy:
-    """CuPy's arrays, on its current stream."""
+    """CuPy arrays on the current stream."""
 
     def __init__(self, cupy: Any, dtype: np.dtype[Any], device: int) -> None:
         self.cupy, self.dtype, self.device = cupy, dtype, device
@@ -308,10 +308,10 @@ class _CuPy:
 
 
 def _sent(cupy: Any, variable: Variable, rows: np.ndarray) -> Any:
-    """Rows of the host's memory on the current GPU; a row that is repeated travels once.
+    """Copy rows of host memory to the current GPU; a repeated row is copied once.
 
-    They are not staged in page-locked memory on the way, as `cupy.asarray` does, which was never
-    faster (docs/gpu.md). Rows that are in such memory already travel fastest.
+    Unlike in `cupy.asarray`, rows are not staged in page-locked memory, which was never faster
+    (docs/gpu.md). Rows that are already in such memory are copied fastest.
     """
     once = rows if rows.strides[0] else rows[:1]
     array = cupy.empty((len(once), *variable.shape), rows.dtype)
@@ -320,7 +320,7 @@ def _sent(cupy: Any, variable: Variable, rows: np.ndarray) -> Any:
 
 
 def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -> int:
-    """The one device that all arrays are on."""
+    """Return the common device of all arrays."""
     numbers = {a.data.device_id for a in arrays}
     if len(numbers) > 1:
         devices = {v.name: a.device.id for v, a in zip(interface.inputs, arrays, strict=True)}
@@ -332,13 +332,13 @@ def _device(cupy: Any, name: str, interface: Interface, arrays: Sequence[Any]) -
 
 @functools.cache
 def _spreading(target: str, dtype: str) -> Function:
-    """The kernel that makes rows of columns."""
+    """Return the kernel that transposes columns to rows."""
     return Function(cuda_driver.compile(spreading(dtype), target).code, "spread", target)
 
 
 @functools.cache
 def _cupy() -> Any:
-    """CuPy, with a GPU that it can use."""
+    """Return CuPy after checking that a GPU is available."""
     try:
         import cupy
     except ImportError as error:
@@ -359,7 +359,7 @@ def _cupy() -> Any:
 
 
 def described() -> str:
-    """The current GPU and the version of CUDA, by name; an error that says why where none is."""
+    """Return the names of the current GPU and CUDA version; raise an error if none."""
     cupy = _cupy()
     properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
     version = cupy.cuda.runtime.runtimeGetVersion()
@@ -367,7 +367,7 @@ def described() -> str:
 
 
 class Loop:
-    """A kernel whose outputs are its first inputs, repeated."""
+    """A repeated kernel, whose outputs are its next first inputs."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.sizes = kernel, LoopSizes(kernel)
@@ -381,11 +381,11 @@ class Loop:
         every: int,
         threads: int | None = None,
     ) -> None:
-        """Advance states (count, size) by a number of steps: CuPy's arrays on the current device.
+        """Advance states (count, size), CuPy arrays on the current device, by some steps.
 
         controls: the other inputs, (count or 1, steps or 1, size), shared where 1. records: for
         each state (count, kept, size), filled after every `every` steps and after the last. Any
-        strides will do. The states themselves stay as they are. Nothing waits for the result.
+        strides are allowed. `states` is not changed. The call does not wait for the result.
         """
         assert threads is None
         self.sizes.check(states, controls, records, steps, every)

@@ -1,4 +1,4 @@
-"""Arrays as kernels on a GPU see them: where they start, and two strides."""
+"""Arrays as seen by kernels on a GPU: an address and two strides."""
 
 import functools
 import itertools
@@ -10,7 +10,7 @@ from chasles.backends.arrays import batch_shape, check_shape
 from chasles.expr import Interface, Variable
 
 Extent = tuple[tuple[int, ...], tuple[int, ...] | None]
-"""An array's shape, and its strides in numbers, or None where it is C-contiguous."""
+"""An array's shape, and its strides in elements, or None if it is C-contiguous."""
 
 Look = tuple[int, Extent]
 """An array's address and extent."""
@@ -115,7 +115,7 @@ def _are_distinct(steps: Steps, size: int, count: int) -> bool:
 
 
 def _stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
-    """The one stride in which numbers of a shape follow each other in C order, if there is one."""
+    """Return the single stride between numbers of a shape in C order, or None."""
     left = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
     for (_, outer), (n, inner) in itertools.pairwise(left):
         if outer != n * inner:
@@ -124,13 +124,13 @@ def _stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
 
 
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of an array in C order."""
+    """Return the strides of an array in C order."""
     return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
 @functools.lru_cache(256)
 def _reach(extent: Extent) -> tuple[int, int]:
-    """Between which numbers, counted from its first, all of an array's lie."""
+    """Return the range of element offsets that an array covers, relative to its first."""
     shape, strides = extent
     if 0 in shape:
         return 0, 0

@@ -1,4 +1,4 @@
-"""The limits of a GPU, measured: operations in a second, and bytes of its memory."""
+"""Measured limits of a GPU: operations and bytes of memory per second."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,11 +10,11 @@ from chasles.backends.cuda import kernel as cuda
 from chasles.backends.limits import Limits
 
 CHAINS, UNROLLED, THREADS, BLOCKS, TURNS = 8, 16, 256, 16, 200
-"""Products of a thread that do not wait for each other, and how often each is made in a turn;
-threads of a block, blocks for each multiprocessor, and turns."""
+"""Independent products of a thread, repetitions of each in a turn, threads of a block, blocks per
+multiprocessor, and turns."""
 
 BYTES = 2**30
-"""Bytes of an array that is copied or filled."""
+"""Bytes of the array that is copied or filled."""
 
 TEXT = """
 extern "C" __global__ void peak(long long turns, {real} *out) {{
@@ -37,7 +37,7 @@ extern "C" __global__ void peak(long long turns, {real} *out) {{
 
 
 def measured() -> Limits:
-    """The limits of the current GPU; an error says why there is none."""
+    """Return the limits of the current GPU; raise an error if there is none."""
     name = cuda.described()
     import cupy
 
@@ -61,7 +61,7 @@ def measured() -> Limits:
 
 
 def seconds(run: Callable[[], object], repeats: int = 7) -> float:
-    """Seconds on the GPU of what is launched, the least of several."""
+    """Return the GPU time (s) of a launch, the least of several."""
     import cupy
 
     run()

@@ -11,14 +11,14 @@ from chasles.backends.llvm.math import ELEMENTS
 
 
 def prelude(dtype: str) -> str:
-    """Types and functions of numbers."""
+    """Return the definitions of the number type and its functions."""
     e = ELEMENTS[dtype]
     number = NUMBERS[e.name]
     f = number.function
     constants: list[float] = []
 
     def named(value: float) -> str:
-        """Constants of 64 bits cost two instructions each unless they wait in memory."""
+        """Return a constant; 64-bit ones are kept in memory, which saves an instruction."""
         if e.bits == 32 or value in (1.0, -0.5):
             return number.spelled(value)
         if value not in constants:
@@ -176,5 +176,5 @@ __device__ __forceinline__ void fetched() {
 #endif
 }
 """
-"""Moving rows between global and shared memory. LANES, the states of a tile, is a warp's threads;
-where a kernel is tried on a CPU it is 1."""
+"""Functions that move rows between global and shared memory. LANES, the number of states of a tile,
+is the number of threads of a warp, or 1 when a kernel is tested on a CPU."""

@@ -1,9 +1,9 @@
 """Choice of the values that are parked in shared memory while registers are needed for others.
 
-The compiler would move them to local memory, which is far away, when registers run out. Here the
-program's order is known, so that the value whose next use is farthest away makes room (L. A.
-Belady, A study of replacement algorithms for a virtual-storage computer, 1966). A value is stored
-once and may be read several times; its place is given to another after its last use.
+When registers run out, the compiler would spill values to local memory, which is slow. Here the
+program's order is known, so the value whose next use is farthest away is parked (L. A. Belady, A
+study of replacement algorithms for a virtual-storage computer, 1966). A value is stored once and
+may be read several times; its place is reused after its last use.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -34,11 +34,11 @@ def parked(
     new: Callable[[int], str],
     stored: Mapping[int, str],
 ) -> Parking:
-    """Keep at most so many values in registers.
+    """Plan moves that keep at most `registers` values in registers.
 
-    waiting: values that are in memory from the start, and where. reusable: those of them whose
-    places may be given to other values after their last use. new: spells the first, second, ...
-    new place. stored: places of values that are stored as soon as they are computed.
+    waiting: places of values that are in memory from the start. reusable: values among them whose
+    places may be reused after their last use. new: spells the first, second, ... new place. stored:
+    places of values that are stored as soon as they are computed.
     """
     uses: dict[int, list[int]] = {}
     for time in range(len(order) - 1, -1, -1):

@@ -1,8 +1,8 @@
-"""Calls with arrays on a GPU at the cost of a launch: built-in functions, and launches prepared.
+"""Calls with arrays on a GPU at the cost of a launch: built-in functions and prepared launches.
 
 A function has one such built-in for each library whose arrays it was called with. Its machine code
-(`cuda.entry`) looks for a plan for the kind of number, the device and the number of states. Where
-there is none the Python path runs, and the library's door adds one (`Resident.learn`).
+(`cuda.entry`) looks for a plan for the dtype, the device and the number of states. If there is
+none, the Python path runs, and the library's front end adds one (`Resident.add`).
 """
 
 import ctypes
@@ -31,21 +31,22 @@ from chasles.backends.objects import at_address, supported
 from chasles.expr import Interface
 
 PLANS = 32
-"""The most plans of a function for one library; further launches take the Python path."""
+"""Largest number of plans of a function for one library; other launches take the Python path."""
 
 KEPT = (None, False, True, -1, tuple, np.dtype(np.float64), np.dtype(np.float32))
 STRINGS = tuple(sys.intern(name) for name in NAMES)
-"""The objects that the machine code compares with. They live as long as the process."""
+"""Objects that the machine code compares with. They live as long as the process."""
 
 EXCHANGE, READ, CURRENT = b"dlpack_exchange_api", 40, 48
-"""DLPack's table of functions of C: its name, and where it has two of them."""
+"""DLPack's table of C functions: its name, and the offsets of two of them."""
 
 
 class Plan(NamedTuple):
-    """A launch for arrays without gaps, of a number of states between two bounds.
+    """A launch for contiguous arrays, for a range of numbers of states.
 
-    bits: of a number. rows: whether all arrays lie in rows. kernel: the driver's pointer. states,
-    threads, shared: of a block, the last one in bytes. memory: the kind, by DLPack's numbers.
+    bits: size of a number. least, most: range of the number of states. rows: True if all arrays are
+    in rows. kernel: the driver's pointer. states, threads, shared: states, threads and shared
+    memory (bytes) of a block. memory: memory type, as a DLPack code.
     """
 
     bits: int
@@ -60,18 +61,19 @@ class Plan(NamedTuple):
     memory: int = CUDA
 
     def words(self) -> tuple[int, ...]:
-        """As the machine code reads it."""
+        """Return the words that the machine code reads."""
         number, place = FLOAT | self.bits << 8 | 1 << 16, self.memory | self.device << 32
         launch = self.kernel, self.states, self.threads, self.shared
         return number, place, self.least, self.most, int(not self.rows), *launch
 
 
 class Library(NamedTuple):
-    """A library's arrays as the entry takes them.
+    """Array types and functions of a library for the entry.
 
-    name: of its functions in the machine code. types: its types of arrays, one or two. make: makes
-    a result in rows of an argument and sizes; turned: one for arguments in columns. helper: the
-    object that its functions ask. read, current: its functions of C, where it has them.
+    name: prefix of its functions in the machine code. types: one or two array types. make: function
+    that makes a result in rows from an argument and sizes. turned: the same for arguments in
+    columns. helper: object that its functions use. read, current: addresses of its C functions, if
+    any.
     """
 
     name: str
@@ -84,7 +86,7 @@ class Library(NamedTuple):
 
 
 def exchange(array: type) -> tuple[int, int] | None:
-    """A library's functions of C that read an array and tell the stream, if it has such."""
+    """Return a library's C functions that read an array and return the stream, or None."""
     capsule = getattr(array, "__dlpack_c_exchange_api__", None)
     if type(capsule).__name__ != "PyCapsule":
         return None
@@ -98,9 +100,9 @@ def exchange(array: type) -> tuple[int, int] | None:
 
 
 class Resident:
-    """A function's built-in for arrays of a library: `call`.
+    """A function's built-in `call` for arrays of a library.
 
-    fallback: the Python path, for all that no launch was prepared for.
+    fallback: the Python path, for calls without a prepared launch.
     """
 
     def __init__(
@@ -124,7 +126,7 @@ class Resident:
             place = FIRST + VARIABLE * k
             words[place : place + VARIABLE] = [len(variable.shape), variable.size, *axes]
         self._plans: list[Plan] = []
-        # A tuple, which the garbage collector never empties, owns all that the code reads.
+        # A tuple, which the garbage collector never clears, owns everything that the code reads.
         makers = library.make, library.turned
         owner = (fallback, ctypes.addressof(words), *makers, words, library, code)
         make = ctypes.pythonapi.PyCFunction_NewEx
@@ -133,7 +135,7 @@ class Resident:
         self.call: Callable[..., Any] = make(ctypes.addressof(code.definition), owner, None)
 
     def lacks(self, bits: int, device: int, count: int, *, rows: bool) -> bool:
-        """Return True if a launch for a number of states can be added and was not yet."""
+        """Return True if a launch for a number of states is missing and can be added."""
         wanted = bits, device, rows
         known = any(
             (plan.bits, plan.device, plan.rows) == wanted and plan.least <= count <= plan.most
@@ -142,7 +144,7 @@ class Resident:
         return not known and len(self._plans) < PLANS and count > 0
 
     def add(self, plan: Plan) -> None:
-        """Prepare a launch."""
+        """Add a prepared launch."""
         place = self._first + PLAN * len(self._plans)
         self._words[place : place + PLAN] = list(plan.words())
         self._plans.append(plan)
@@ -152,9 +154,7 @@ class Resident:
 def resident(
     interface: Interface, library: Library, fallback: Callable[..., Any]
 ) -> Resident | None:
-    """A built-in function; None where the machine code does not know Python's objects, or has no
-    room for that many arrays.
-    """
+    """Return a built-in function, or None if the interface or Python is not supported."""
     variables = (*interface.inputs, *interface.outputs)
     long = any(len(v.shape) > RANK for v in variables) or len(variables) > ARRAYS
     if long or not interface.inputs or not interface.outputs or not supported():
@@ -174,8 +174,9 @@ class _Definition(ctypes.Structure):
 class Code:
     """The machine code, and the definition of its function.
 
-    launch, current_device: where the driver has these. It must stay for the life of the process:
-    where LLVM has freed code it may put the sections of the next too far apart.
+    launch, current_device: addresses of the driver's functions. The code must stay loaded for the
+    life of the process: after LLVM frees code, it may place the sections of the next code too far
+    apart.
     """
 
     def __init__(self, launch: int, current_device: int) -> None:
@@ -195,5 +196,5 @@ class Code:
 
 @functools.cache
 def _code() -> Code:
-    """The machine code that calls this computer's driver, for the life of the process."""
+    """Return the machine code that calls this computer's driver, for the life of the process."""
     return Code(*(cuda_driver.address(name) for name in ("cuLaunchKernel", "cuCtxGetDevice")))

@@ -1,7 +1,7 @@
 """Searches on a GPU: in float32 until each problem is nearly solved, then in float64.
 
-The searches are those of `llvm.search`, on CuPy's arrays. Most problems need two or three steps of
-float64. The others are tried again from all starts, by a warp each. Nothing is synchronized.
+The searches are those of `llvm.search`, on CuPy arrays. Most problems need two or three steps in
+float64. The others are tried again from all starts, one warp per problem. Nothing is synchronized.
 """
 
 import functools
@@ -18,13 +18,13 @@ from chasles.backends.cuda.searching import BLOCK, GROUPS, around
 from chasles.backends.cuda.tiles import WARP
 
 BLOCKS = 16
-"""Blocks for each multiprocessor, at most: each thread takes problems until none is left."""
+"""Largest number of blocks per multiprocessor; each thread takes problems until none is left."""
 
 NUMBERS = 256
-"""Starts that a byte can number."""
+"""Largest number of starts that a byte can index."""
 
 KEPT = 64
-"""Small arrays that are kept on the GPU."""
+"""Largest number of small arrays that are kept on the GPU."""
 
 
 Stage = tuple[Sequence[np.ndarray], int]
@@ -53,14 +53,14 @@ class Search:
         room: tuple[np.ndarray, np.ndarray],
         rotations: tuple[int, ...] = (),
     ) -> tuple[Any, ...]:
-        """Points (count, n), memories, steps of each problem, whether it is solved, and which
-        limits (-1 lower, 1 upper) its point is at: CuPy's arrays.
+        """Return points, memories, steps, solved flags and active limits, as CuPy arrays.
 
-        goals (count, size) of float64, in rows, are overwritten; those that are not finite, or not
-        rotations where `rotations` says so, become NaN, and so do their points. guess (count or 1,
-        n) of float64: where the first try begins; without it, at the nearest start. starts, others,
-        table, memories: as in `llvm.search`. limits: of a point. room: the limits where coordinates
-        are held, which leave these none. stages: of float32 and float64.
+        Points have shape (count, n); active limits are -1 (lower), 1 (upper) or 0. goals (count,
+        size) in float64, in rows, are overwritten; goals that are not finite or contain an invalid
+        rotation become NaN, and so do their points. guess (count or 1, n) in float64: start of the
+        first try, by default the nearest start. starts, others, table, memories: as in
+        `llvm.search`. limits: limits of a point. room: the limits with held coordinates fixed.
+        stages: inputs for float32 and float64. rotations: offsets of rotations among the goals.
         """
         import cupy
 
@@ -95,7 +95,7 @@ class Search:
         return points, ends, steps, solved, sides
 
     def _sent(self, array: np.ndarray, dtype: str) -> Any:
-        """An array on the current device; those that come again are kept there."""
+        """Return an array on the current device; arrays used repeatedly are kept there."""
         import cupy
 
         key = id(array), dtype, cupy.cuda.Device().id
@@ -106,7 +106,7 @@ class Search:
         return self._kept[key][1]
 
     def _table(self, table: np.ndarray, size: int) -> Any:
-        """The table that ranks starts, on the GPU."""
+        """Return the table that ranks starts, on the GPU."""
         tiles, columns, lanes = table.shape
         assert columns == size + 1
         assert lanes == GROUPS
@@ -129,7 +129,7 @@ class Search:
         goals: Any,
         results: tuple[Any, Any],
     ) -> None:
-        """Search with one kernel. ahead: ranked starts that were taken before."""
+        """Search with one kernel. ahead: number of ranked starts already used."""
         import cupy
 
         count, device, dtype = len(goals), goals.data.device_id, kernel.dtype.name
@@ -152,7 +152,7 @@ class Search:
 def _help(
     device: int, size: int, rotations: tuple[int, ...], name: str, count: int, *given: Any
 ) -> None:
-    """Launch one of the kernels around the searches, a thread for each of so many numbers."""
+    """Launch one of the kernels around the searches, with `count` threads."""
     import cupy
 
     function = _around(architecture(device), size, rotations, name)

@@ -1,11 +1,11 @@
 """Kernels that search: a step repeated by each thread for one problem after another.
 
-The step is a program from a point and a memory (and goals) to both of them, as in `llvm.search`. In
-the form "search" a thread holds one problem. When its search has ended, with the point solved or
-all tries used up, the thread takes the next problem, so that none waits for its neighbors. In the
-form "tries", for hard problems, the threads of a warp hold the same problem, each from another
-start; the first in order that is solved wins. What happens to a problem depends neither on its
-place nor on the form.
+The step is a program that maps a point and a memory (and goals) to the next ones, as in
+`llvm.search`. In the form "search" a thread holds one problem. When its search has ended, with the
+point solved or all tries used up, the thread takes the next problem, so that none waits for its
+neighbors. In the form "tries", for hard problems, the threads of a warp hold the same problem, each
+from another start; the first in order that is solved wins. The result for a problem depends neither
+on its index nor on the form.
 """
 
 from chasles.backends.cuda.forms import Form, Threads
@@ -13,23 +13,23 @@ from chasles.backends.cuda.tiles import WARP, column
 from chasles.expr import Program
 
 GROUPS = 8
-"""Groups of starts, of each of which the nearest is tried."""
+"""Number of groups of starts; the nearest start of each group is tried."""
 
 FARTHEST, ORTHOGONAL = 1e100, 1e-5
 """The largest number of a goal, and the largest error of a rotation, as on the host."""
 
 BLOCK = 128
-"""Threads of a block."""
+"""Number of threads of a block."""
 
 
 class Searching(Threads):
-    """The loop of searches. Goals wait in shared memory, points and memories in registers.
+    """Kernel that runs searches, with goals in shared memory, points and memories in registers.
 
-    The first input and output are points, the second ones memories: their first number says whether
-    a search goes on (0) or is solved (1), the second how far it is from its goals. The first two
-    inputs of the kernel are the points of the first tries, and a memory for each try. `next` counts
-    the problems that were taken. `left` has the number of hard problems, and behind it which they
-    are: "search" adds those that it does not solve, "tries" takes them.
+    The first input and output are points, the second ones memories. The first number of a memory is
+    the status of a search (0: running, 1: solved), the second its distance from the goals. The
+    first two inputs of the kernel are the points of the first tries, and a memory for each try.
+    `next` counts the problems taken. `left` holds the number of hard problems, followed by their
+    indices: "search" adds problems that it does not solve, "tries" takes them.
     """
 
     more = (
@@ -76,12 +76,12 @@ class Searching(Threads):
         return f"{name}{output}_{index} = {value};"
 
     def _each(self, text: str) -> str:
-        """Statements for all numbers of a point and a memory."""
+        """Return statements for all numbers of a point and a memory."""
         outputs = enumerate(self.program.outputs)
         return " ".join(text.format(k=k, i=i) for k, v in outputs for i in range(v.size))
 
     def _goals(self, starts: list[int]) -> str:
-        """A problem's goals, copied to where they wait."""
+        """Return code that copies a problem's goals to shared memory."""
         lines = [
             f"for (int i = 0; i < {v.size}; i++) "
             f"tile[({starts[k]} + i) * LANES + lane] = in{k}[problem * row_in{k} + i];"
@@ -91,7 +91,7 @@ class Searching(Threads):
         return "\n          ".join(lines)
 
     def _begun(self) -> str:
-        """A try begins: at its first point, a ranked start, another one, or the best point."""
+        """Return code that begins a try: first point, ranked or other start, or best point."""
         point, memory = (v.size for v in self.program.outputs)
         return f"""const real* from = in0 + problem * row_in0;
         const long long number = attempt - 1;
@@ -186,13 +186,14 @@ _TRIES = """  count = (long long)*left;
 
 
 def around(size: int, rotations: tuple[int, ...]) -> str:
-    """Kernels for what comes before, between and after the searches, in one text.
+    """Return the kernels that run before, between and after the searches.
 
-    "rank" finds for each problem the nearest start of each group, the nearest first. It also makes
-    goals of float32, goals that state nothing NaN, and results of all problems NaN. table: as of
-    `llvm.ranking`. begins: where the first tries begin, if not null. rotations: where among the
-    goals the nine numbers of rotations begin. "narrow" makes points of float64 within limits of
-    points of float32. "look" says whether problems are solved, and which limits points are at.
+    "rank" finds for each problem the nearest start of each group, the nearest first. It also
+    converts goals to float32, sets invalid goals to NaN, and initializes the points of all problems
+    to NaN. table: as in `llvm.ranking`. begins: starts of the first tries, if not null. rotations:
+    offsets among the goals of the nine numbers of rotations. "narrow" converts points of float32 to
+    float64 and clamps them to limits. "look" determines which problems are solved, and which limits
+    are active.
     """
     checks = "\n".join(f"  good = good && turns(goals + {k});" for k in rotations)
     return f"""

@@ -23,8 +23,8 @@ from chasles.expr import Program
 class Source:
     """The text of a kernel.
 
-    shared: bytes of shared memory that each warp needs. columns: outputs that it writes as columns,
-    for want of room, though its form is "rows".
+    shared: bytes of shared memory that each warp needs. columns: outputs written as columns for
+    lack of room, although the form is "rows".
     """
 
     text: str
@@ -43,12 +43,12 @@ def source(
     most: int = ROOM,
     crew: Crew | Size | None = None,
 ) -> Source:
-    """The kernel of a program for blocks of up to `block` threads.
+    """Return the kernel of a program for blocks of up to `block` threads.
 
     least: blocks that must fit on a multiprocessor at once, which limits registers; 0 sets none.
     cuts: keep the compiler from moving work far ahead. most: bytes of shared memory that a warp may
-    use for distinct values of long rows. crew: the warps that share the work of a tile, if a crew
-    is to do it; one that was made for this program writes it, once.
+    use for distinct values of long rows. crew: the warps that share the work of a tile, if any; a
+    `Crew` made for this program can be used once.
     """
     written = crew if isinstance(crew, Crew) else threads(program, dtype, form, most, crew)
     written.run(cuts=cuts)
@@ -88,7 +88,7 @@ def threads(program: Program, dtype: str, form: Form, most: int, crew: Size | No
 
 
 def spreading(dtype: str) -> str:
-    """The kernel that makes rows, so far apart, of columns: (size, count) to (count, size)."""
+    """Return the kernel that transposes columns (size, count) to rows (count, size)."""
     name = number_of(dtype).name
     return f"""
 extern "C" __global__ void spread(long long count, int size, long long row,

@@ -1,10 +1,10 @@
-"""Kernels in which the states of a warp have a tile of shared memory.
+"""Kernels in which the states of a warp share a tile of shared memory.
 
-Inputs, and their sines and cosines, wait there and are read when they are needed, so that a long
-program has registers left. Rows come and go through the tile whole, because threads that each read
-a row of their own use little of what the memory delivers. Where rows of results are too long for
-that, as those of a large mass matrix, each of their distinct values waits in the tile, and all
-threads of a warp write one row after the other, looking up which value comes where.
+Inputs, sines and cosines are kept there and read when they are needed, so that a long program has
+free registers. Whole rows are moved through the tile, because threads that each read a separate row
+waste memory bandwidth. If rows of results are too long for that, as for a large mass matrix, their
+distinct values are kept in the tile, and all threads of a warp write one row after another, looking
+up the value of each entry.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ WARP = 32
 """Threads that run in step; a tile holds the states of one warp."""
 
 HEADER = 128
-"""Bytes before a tile: the barrier that says its rows have arrived."""
+"""Bytes before a tile, for the barrier that signals the arrival of its rows."""
 
 ROOM = 48 * 1024
 """Bytes of shared memory that a warp may use, so that several fit on a multiprocessor."""
@@ -34,12 +34,12 @@ class Place(NamedTuple):
 
 
 def column(number: int) -> Place:
-    """A column of a tile."""
+    """Return a column of a tile."""
     return Place(f"{number} * LANES", 1)
 
 
 class Tiled(Threads):
-    """Inputs wait in shared memory; in the form "rows" results go there too, where there is room.
+    """Kernel with inputs in shared memory; in the form "rows", also results if they fit.
 
     A tile has a region for each input array: rows as in the array, or columns of LANES numbers.
     Columns follow for sines and cosines (a sine takes the place of an angle that is not needed
@@ -100,7 +100,7 @@ class Tiled(Threads):
         return sine, column(self._reserve(1))
 
     def _place_results(self) -> dict[int, int]:
-        """A region for each output: of an input that is used up in time, or a new one."""
+        """Return a region for each output: that of an input that is free in time, or a new one."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form == "rows" else ()):
             taken = found.values()
@@ -152,7 +152,7 @@ class Tiled(Threads):
         return f"tile{self._element(self.results[output], size, index)} = {value};"
 
     def _turn(self, turns: dict[int, tuple[Place, Place]]) -> None:
-        """Angles are brought near and turned; their sines and cosines wait."""
+        """Reduce angles by full turns, and store their sines and cosines."""
         plan, body = self.plan, self.body
         if turning := plan.turning(turns):
             body.bring_near([f"tile{self._input(k)}" for k in turning])
@@ -197,7 +197,7 @@ class Tiled(Threads):
         ]
 
     def _place_packed(self) -> list[str]:
-        """Values of long rows, and the list that says where each number of a row waits."""
+        """Return code that places values of long rows and the list of their columns."""
         return [
             f"  real* const waiting = tile + {self.size} * LANES;",
             "  unsigned short* const columns = "
@@ -206,7 +206,7 @@ class Tiled(Threads):
         ]
 
     def _bring(self) -> list[str]:
-        """Fill the tile."""
+        """Return code that fills the tile."""
         lines = []
         arrays = [(k, v.size, self.regions[k]) for k, v in enumerate(self.program.inputs)]
         if self.form == "columns":
@@ -234,7 +234,7 @@ class Tiled(Threads):
         return [*lines, "  fetched();", "  await(arrived);", "  __syncwarp();"]
 
     def _give(self) -> list[str]:
-        """Rows of results from the tile to where they belong."""
+        """Return code that copies rows of results from the tile to the outputs."""
         if not self.results and not self.packed:
             return []
         lines = ["  before_bulk();", "  __syncwarp();"]

@@ -1,1 +1,1 @@
-"""Machine code for processors, by LLVM: `kernel` is its door."""
+"""Machine code for processors, compiled by LLVM; `kernel` is the entry point."""

@@ -1,9 +1,9 @@
-"""A loop's steps transposed, from the last to the first, in machine code.
+"""The adjoint of a loop: transposed steps, from the last to the first, in machine code.
 
-Going back needs the states from which each step went forward. They are kept at checkpoints only,
-about the square root of the number of steps apart; those of one stretch at a time are made again.
-Memory grows as the square root, and each state is computed twice (Griewank, Walther 2008,
-chapter 12, with one level).
+The backward pass needs the state before each step. States are kept only at checkpoints, whose
+distance is about the square root of the number of steps; the states of one stretch at a time are
+recomputed. Memory grows as the square root, and each state is computed twice (Griewank, Walther
+2008, chapter 12, with one level).
 """
 
 import functools
@@ -22,15 +22,15 @@ from chasles.backends.llvm.loop_source import BLOCK, NUMBERS, TABLES
 from chasles.backends.llvm.threads import pool
 
 AT_ONCE = 2
-"""Blocks for each thread that are prepared in Python, and then run together."""
+"""Blocks per thread that are prepared in Python and then run together."""
 
 
 @functools.cache
 def _machine_code() -> bytes:
-    """`perform`: calls of `repeat`, each a row of a table: where it is, then what it is given.
+    """Compile `perform`, which calls `repeat` for each row of a table: address, then arguments.
 
-    A body (`llvm.threads`): it is given tables, how many rows each has and where, from first to
-    last.
+    It is a body (`llvm.threads`): its argument lists the number of rows and the address of each
+    table.
     """
     types = ["i64"] * NUMBERS + ["ptr"] * TABLES
     lines = []
@@ -74,11 +74,11 @@ end:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The way back: stretches between checkpoints, cut into pieces, the latest first.
+    """The backward pass: stretches between checkpoints, cut into pieces, the latest first.
 
-    A piece is of steps from `first` up to `last`, without it, whose inputs lie evenly in memory.
-    The first step of a stretch, which starts at the checkpoint, is a piece of its own, and so is
-    one after which a state was recorded, if not all were.
+    A piece consists of the steps from `first` to before `last`, whose inputs are evenly spaced in
+    memory. The first step of a stretch, which starts at the checkpoint, is a separate piece, and so
+    is a step after which a state was recorded, unless all were.
     """
 
     steps: int
@@ -104,24 +104,22 @@ class _Plan:
 
     @functools.cached_property
     def slots(self) -> np.ndarray:
-        """Return the slots of the state before each piece's latest step: checkpoints, then one
-        stretch.
-        """
+        """Slots of the state before each piece's latest step: checkpoints, then a stretch."""
         stretch, place = np.divmod(self.last - 1, self.length)
         return np.where(place == 0, stretch, self.checkpoints + place - 1)
 
     @functools.cached_property
     def records(self) -> np.ndarray:
-        """Return the record that follows each piece's latest step; 0 for none."""
+        """Index of the record that follows each piece's latest step; 0 for none."""
         regular = np.where(self.last % self.every == 0, self.last // self.every, 0)
         return np.where(self.last == self.steps, -(-self.steps // self.every), regular)
 
 
 class Adjoint:
-    """The transpose of a loop: its step and the step's pullback, both repeated.
+    """The adjoint of a loop, from its repeated step and the step's repeated pullback.
 
-    The pullback's states are what goes backward. After them it takes the step's states and
-    controls, and weights that are added to what goes backward before it passes the step.
+    The states of the pullback are covectors. Its other inputs are the step's states and controls,
+    and weights that are added to the covectors before they pass the step.
     """
 
     def __init__(self, step: Loop, back: Loop) -> None:
@@ -140,11 +138,11 @@ class Adjoint:
         every: int,
         threads: int | None = None,
     ) -> None:
-        """Bring covectors (count, size), in place and contiguous, from the end to the start.
+        """Propagate covectors (count, size), in place and contiguous, from the end to the start.
 
-        states and controls are those that the loop starts with. weights: (count or 1, records,
-        size), of the records that the loop would make with `every`; the first, of the start, are
-        not used. along: for the first covectors (count, steps, size), filled at each step.
+        states, controls: inputs of the loop. weights: (count or 1, records, size), weights of the
+        records that the loop would make with `every`; the first, for the initial state, are not
+        used. along: (count, steps, size) for the first covectors, filled at each step.
         """
         plan, count = _Plan.of(steps, every), len(states[0])
         self._step.sizes.check(states, controls, [], steps, every)
@@ -184,13 +182,13 @@ class Adjoint:
             self._run(back, threads, BLOCK * work)
 
     def _run(self, tables: "Sequence[_Calls]", threads: int, work: int) -> None:
-        """Run the calls of some blocks, one after the other those of each."""
+        """Run the calls of some blocks; the calls of one block run in order."""
         pairs = [number for each in tables for number in (len(each.table), address(each.table))]
         given = words(pairs)
         pool()(self._perform, start_of(given), len(tables), 1, threads, work)
 
     def _checkpoints(self, plan: _Plan, kept: Rows, controls: Rows) -> "_Calls":
-        """The way forward, which keeps the states at the checkpoints."""
+        """Return the forward calls, which record the states at the checkpoints."""
         n, states = plan.checkpoints, [a[:, 0].copy() for a in kept]
         records = [found[:, 1:n] for found in kept]
         made = self._step.call(states, controls, records, (n - 1) * plan.length, plan.length)
@@ -199,10 +197,10 @@ class Adjoint:
     def _back_calls(
         self, plan: _Plan, kept: Rows, controls: Rows, weights: Rows, covectors: Rows, along: Rows
     ) -> "_Calls":
-        """The way back from the checkpoints, whose states are there."""
+        """Return the backward calls, which start from the recorded checkpoints."""
         weights = [w.copy() for w in weights]
         for w in weights:
-            w[:, 0] = 0.0  # where no record is, these are taken
+            w[:, 0] = 0.0  # used where there is no record
         again = _Calls.again(plan, self._step, kept, controls)
         back = _Calls.back(plan, self._back, covectors, kept, controls, weights, along)
         order = np.argsort(np.concatenate([again.order, back.order]), kind="stable")
@@ -220,13 +218,12 @@ def _kept(plan: _Plan, states: Rows) -> list[np.ndarray]:
 
 
 Given = tuple[np.ndarray, Any, int]
-"""An array (count or 1, steps or 1, size), the step at which each call begins, and the direction
-in which it goes."""
+"""An array (count or 1, steps or 1, size), the first step of each call, and its direction."""
 
 
 @dataclass(frozen=True)
 class _Calls:
-    """Calls of a loop: their arguments, a row each; their order; and the arrays they point into."""
+    """Calls of a loop: arguments (one row per call), order, and the arrays they point into."""
 
     table: np.ndarray
     order: np.ndarray
@@ -234,7 +231,7 @@ class _Calls:
 
     @staticmethod
     def again(plan: _Plan, loop: Loop, kept: Rows, controls: Rows) -> "_Calls":
-        """The states of each stretch, from its checkpoint up to its latest step."""
+        """Return calls that recompute the states of each stretch from its checkpoint."""
         n = plan.checkpoints
         start = plan.length * np.arange(n)
         end = np.minimum(start + plan.length, plan.steps)
@@ -256,7 +253,7 @@ class _Calls:
         weights: Rows,
         along: Rows,
     ) -> "_Calls":
-        """The steps of each piece transposed."""
+        """Return calls of the transposed steps of each piece."""
         latest, each = plan.last - 1, -1 if plan.every == 1 else 0
         states: list[Given] = [(a[:, None], 0, 0) for a in covectors]
         others: list[Given] = [
@@ -296,7 +293,7 @@ class _Calls:
 
 @dataclass(frozen=True)
 class _Tables:
-    """Tables of addresses that `repeat` takes: arrays that some calls read or write.
+    """Tables of addresses for `repeat`: arrays that some calls read or write.
 
     places (calls, arrays): the address of the first row. rows, along, sizes (arrays,): bytes from
     one row to the next, from one step to the next, and of a row.
@@ -325,5 +322,5 @@ class _Tables:
 
     @property
     def each(self) -> np.ndarray:
-        """The address of each call's row of `places`."""
+        """Address of each call's row of `places`."""
         return address(self.places) + self.places.strides[0] * np.arange(len(self.places))

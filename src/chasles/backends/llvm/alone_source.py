@@ -1,4 +1,4 @@
-"""The source of searches for one problem, in LLVM's language: `alone.py` says what they do."""
+"""The source of searches for one problem, in LLVM IR (see `search.Alone`)."""
 
 from chasles.backends.llvm.ranking import LANES
 from chasles.backends.llvm.search_source import FIELDS, PLACES, entry, place, row
@@ -17,18 +17,18 @@ which no input may overlap.
 """
 
 REFUSED = 2
-"""The answer of `alone` where a pose is not one, or a guess is not finite."""
+"""Status of `alone` if a pose is invalid or a guess is not finite."""
 
 _FIELDS = "\n".join("  " + field(*each, "own", 8 * k) for k, each in enumerate(OWN))
 
 ORTHOGONAL = "0x3EB0C6F7A0B5ED8D"
-"""1e-6: how far products of the rows of a rotation may be from 1 and 0."""
+"""1e-6: tolerance of the products of the rows of a rotation."""
 
 INFINITE = "0x7FF0000000000000"
 
 
 def _posed() -> str:
-    """A function that copies a matrix (4, 4) as rotation and position; true if it is a pose."""
+    """Return a function that copies a (4, 4) matrix as a pose; it returns true if valid."""
     lines = ["define internal i1 @posed(ptr %from, ptr %to) {", "entry:"]
     for k in range(16):
         lines += [f"  %at{k} = getelementptr double, ptr %from, i64 {k}"]

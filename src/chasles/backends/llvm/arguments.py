@@ -1,6 +1,6 @@
-"""The arguments of a call as a kernel reads them, in LLVM's language: checked, gathered if need be.
+"""Checks and gathers the arguments of a call for a kernel, in LLVM IR.
 
-Whatever is in any way unusual is refused: the call then takes the Python path.
+Unusual arguments are refused; the call then takes the Python path.
 """
 
 from chasles.backends.llvm.gather import NUMBERS, context, kind_of, put_number, word
@@ -32,7 +32,7 @@ class Variable:
 
 
 class Array:
-    """An array of NumPy as far as it is always needed."""
+    """The fields of a NumPy array that are always needed."""
 
     def __init__(self, w: Routine, item: str) -> None:
         self.rank = w.emit(f"sext i32 {w.field(item, RANK, 'i32')} to i64")
@@ -47,13 +47,13 @@ class Array:
 
 
 def equal_sizes(w: Routine, a: str, b: str, count: str, otherwise: str) -> None:
-    """Go elsewhere where two lists of sizes differ."""
+    """Branch to `otherwise` if two lists of sizes differ."""
     with w.each(count) as (k, _):
         w.leave(w.compare("ne", w.entry_of(a, k, "i64"), w.entry_of(b, k, "i64")), otherwise)
 
 
 def _item_size(w: Routine, number: str) -> str:
-    """The bytes of a number of one of the types that are read."""
+    """Return the size (bytes) of a number of a readable type."""
     short = [k for k, kind in NUMBERS.items() if kind in ("float", "i32")]
     found = "false"
     for k in short:
@@ -62,11 +62,10 @@ def _item_size(w: Routine, number: str) -> str:
 
 
 def plain() -> str:
-    """Return the address of the numbers of one state if an argument is exactly such an array, or
-    null.
+    """Write a function that returns the address of a plain array of one state, or null.
 
-    %first: the words of the way's first variable; %number: its type's number. The usual case, by a
-    few comparisons; `prepared` has the others.
+    %first: the words of the way's first variable; %number: NumPy's type number. It handles the
+    usual case by a few comparisons; `prepared` handles the others.
     """
     w = Routine("internal ptr @plain(ptr %first, i32 %number, i64 %k, ptr %item) alwaysinline")
     no = w.label()
@@ -84,10 +83,10 @@ def plain() -> str:
 
 
 def prepared() -> str:
-    """Return the address of an argument's numbers, %data, and %stride in bytes between rows.
+    """Write a function that finds an argument's address, %data, and row %stride (bytes).
 
     %lead, %dims, %count: the number of leading axes of the batch, their sizes and their product; 0,
-    anything and 1 for one state. Numbers that have to be gathered go to %room, which is moved on.
+    anything and 1 for one state. Gathered numbers are written to %room, which is advanced.
     """
     w = Routine(
         "internal i1 @prepared(ptr %way, i64 %k, ptr %item, i64 %lead, ptr %dims, i64 %count,"
@@ -108,7 +107,7 @@ def prepared() -> str:
     w.leave(w.compare("ne", array.order, ord("="), "i8"), no)
     inner = w.at(array.shape, ahead, "i64")
     equal_sizes(w, inner, variable.shape, variable.rank, no)
-    # Rows: how many, how far apart; within each how many numbers, how far apart.
+    # Number and stride of rows, and number and stride of the numbers in each row.
     right = w.compare("eq", array.number, word(w, "number", "i32"), "i32")
     plain = w.both(right, array.has(w, PLAIN))
     spread = w.variable("i64", row)
@@ -151,7 +150,7 @@ def prepared() -> str:
         w.set(size, f"i64 {w.entry_of(array.shape, '1', 'i64')}")
         w.set(jump, f"i64 {w.entry_of(array.strides, '0', 'i64')}")
         w.set(step, f"i64 {w.entry_of(array.strides, '1', 'i64')}")
-    # Rows whose numbers are side by side are read where they are.
+    # Rows of contiguous numbers are read in place.
     straight = w.either(w.compare("eq", w.get(step), bytes_), w.compare("sle", variable.size, 1))
     straight = w.both(w.both(straight, right), w.opposite(matrix))
     with w.when(straight):
@@ -170,7 +169,7 @@ def prepared() -> str:
     used = w.times(w.times(w.get(rows), w.get(size)), bytes_)
     w.set("%room", f"ptr {w.at(room, used)}")
     w.answer("i1 true")
-    # Lists and tuples, and numbers where there is no axis: one row, of all states.
+    # Lists, tuples, and numbers for scalars: one row shared by all states.
     w.start(other)
     w.leave(w.is_null(room), no)
     with w.when(w.compare("eq", variable.rank, 0), go=further):
@@ -190,7 +189,7 @@ def prepared() -> str:
 
 
 def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
-    """The leading axes of the arguments with the most: how many, their sizes, their product."""
+    """Return the number, sizes and product of the leading axes of the batch."""
     lead, dims = w.variable("i64", "0"), w.variable("ptr", "null")
     with w.each(word(w, "inputs")) as (k, further):
         item = w.entry_of("%items", k, "ptr")
@@ -199,7 +198,7 @@ def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
         ahead, shape = w.minus(rank, Variable(w, k).rank), w.field(item, SHAPE, "ptr")
         w.leave(w.compare("slt", ahead, w.get(lead)), further)
         w.leave(w.compare("eq", ahead, 0), further)
-        # Of batches with one axis, the longer: the other may be one row for all.
+        # Of batches with one axis, take the longer one: the other may be one shared row.
         longer = w.compare("sgt", ahead, w.get(lead))
         with w.when(w.opposite(longer)):
             now = w.entry_of(w.get(dims, "ptr"), "0", "i64")
@@ -217,8 +216,11 @@ def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
 
 
 def quaternions(w: Routine, inputs: tuple[str, str], batch: str, count: str, no: str) -> None:
-    """Go elsewhere where a quaternion may be zero: of one state all four numbers are looked at, of
-    a batch only the first of each, and the Python path looks at the others."""
+    """Branch to `no` if a quaternion may be zero.
+
+    For one state, all four numbers are checked; for a batch, only the first number of each
+    quaternion, and the Python path checks the others.
+    """
     records = word(w, "quaternions", "ptr")
     short = w.compare("ne", word(w, "element"), 0)
 

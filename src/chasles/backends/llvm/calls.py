@@ -1,7 +1,7 @@
-"""A call of a kernel on the objects that Python gave, in LLVM's language: read, run, give back.
+"""A call of a kernel with Python objects, in LLVM IR: read arguments, run, return results.
 
-It answers that the call must take the Python path, before anything was written, if anything about
-it is unusual.
+If anything about a call is unusual, it returns NOT_TAKEN before anything is written, and the call
+takes the Python path.
 """
 
 from chasles.backends.llvm.arguments import (
@@ -27,10 +27,10 @@ from chasles.backends.objects import (
 )
 
 SMALL_WORKSPACE = 64 * 1024
-"""Bytes of workspace that a batch may have on the stack; larger ones go to the Python path."""
+"""Largest workspace (bytes) of a batch on the stack; larger ones take the Python path."""
 
 GATHERED = 4096
-"""Numbers of all arguments up to which those of one state are gathered on the stack."""
+"""Largest number of input numbers of one state that are gathered on the stack."""
 
 
 def _targets(
@@ -40,8 +40,11 @@ def _targets(
     outputs: tuple[str, str],
     no: str,
 ) -> None:
-    """Check what was given as `out=`, one array or a tuple of them: apart from each other and from
-    the inputs, except that a batch with one result may be exactly an input."""
+    """Check `out=`, one array or a tuple of them.
+
+    The arrays must not overlap each other or the inputs, except that the only result of a batch may
+    coincide with an input.
+    """
     lead, dims, count = shape
     made = word(w, "shown")
     one = w.compare("eq", made, 1)
@@ -93,7 +96,7 @@ def _targets(
 
 
 def _made(w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], made: str) -> None:
-    """New arrays. Where there is no memory, the exception is set already: answer nothing."""
+    """Make new arrays; if memory is exhausted, the exception is set, so return null."""
     lead, dims, _ = shape
     room, taken, batch = w.room(2 * MOST_RANK, "i64"), word(w, "inputs"), lead != "0"
     with w.each(lead) as (k, _):
@@ -137,9 +140,9 @@ def _delivered(w: Routine, lead: str, made: str) -> str:
 
 
 def _guard(w: Routine, count: str, made: str, no: str) -> None:
-    """Look at the last result, which says how good each state is; then give what is to be shown.
+    """Check the last result, which rates each state; then deliver the shown results.
 
-    Results are in arrays of their own until they are known to be good.
+    Results are kept in separate arrays until the check has passed.
     """
     outputs, shown, inputs = (word(w, name) for name in ("outputs", "shown", "inputs"))
     health = w.field(w.entry_of(made, w.minus(outputs, 1), "ptr"), DATA, "ptr")
@@ -172,9 +175,10 @@ def _guard(w: Routine, count: str, made: str, no: str) -> None:
 
 
 def single() -> str:
-    """The answer for one state, if all arguments are arrays that have just its numbers.
+    """Write a function that handles one state if all arguments are plain arrays.
 
-    The usual case, without what batches and other arguments need; else NOT_TAKEN.
+    This is the usual case, without the overhead of batches and other arguments; otherwise it
+    returns NOT_TAKEN.
     """
     w = Routine("internal ptr @single(ptr %way, ptr %items, ptr %out) alwaysinline")
     no, ready = w.label(), w.label()
@@ -186,7 +190,7 @@ def single() -> str:
     known = f"ptr {word(w, 'variables', 'ptr')}", f"i32 {word(w, 'number', 'i32')}"
     with w.each(word(w, "inputs")) as (k, _):
         item = w.entry_of("%items", k, "ptr")
-        w.raw(f"  ; array {item}")  # of these, `llvm.checked` knows the bounds
+        w.raw(f"  ; array {item}")  # annotation for `llvm.checked`
         found = w.called("ptr", "@plain", *known, f"i64 {k}", f"ptr {item}")
         w.leave(w.is_null(found), no)
         w.put(in_places, k, "ptr", found)
@@ -208,9 +212,9 @@ def single() -> str:
 
 
 def answered() -> str:
-    """The answer of a kernel, null with an exception set, or NOT_TAKEN.
+    """Write a function that returns a kernel's results, null with an exception, or NOT_TAKEN.
 
-    %limit: states up to which a batch is taken though it would be worth several threads.
+    %limit: states up to which a batch is handled although several threads would pay off.
     """
     w = Routine("internal ptr @answered(ptr %way, ptr %items, ptr %out, i64 %limit)")
     usual = w.called("ptr", "@single", "ptr %way", "ptr %items", "ptr %out")
@@ -290,7 +294,7 @@ def answered() -> str:
 
 
 def _released() -> str:
-    """Give memory back, if there is some."""
+    """Write a function that frees memory unless it is null."""
     w = Routine("internal void @released(ptr %memory)")
     with w.when(w.opposite(w.is_null("%memory"))):
         w.do(context(w, "give_back"), "ptr %memory")

@@ -1,14 +1,14 @@
 """A debug mode, `CHASLES_CHECKED=1`: generated code checks every load and store.
 
-The text of a module is changed before it is compiled. Memory that code may touch is kept in a table
-of regions: arrays and tables that Python hands over (`address`, `start_of`), arrays that the fast
-entry takes from NumPy, places on the stack, memory from `malloc`, and constants of the module. An
-access must lie in a region that also holds the pointer which its address was computed from, as far
-as that is seen within a function. Otherwise the process says so on its standard error and aborts.
+The text of a module is instrumented before it is compiled. Memory that code may access is kept in a
+table of regions: arrays and tables passed from Python (`address`, `start_of`), NumPy arrays of the
+fast entry, stack slots, memory from `malloc`, and constants of the module. An access must lie in a
+region that also holds the pointer which its address was computed from, as far as that is seen
+within a function. Otherwise the process reports the access on standard error and aborts.
 
 Code that reaches objects of Python, too, is checked only for pointers into known regions (`opaque`
 in `instrumented`). Not checked are stores with a mask that is not a constant (`scatter_past`) and,
-within the workspace of a kernel, from which of its tiles an access was meant.
+within the workspace of a kernel, the tile that an access was meant for.
 """
 
 import ctypes
@@ -40,7 +40,7 @@ _OWN = threading.local()
 
 
 def enter(start: int, end: int) -> int:
-    """Let code touch memory; the slot to leave it by."""
+    """Allow access to memory; return the slot of the region."""
     with _LOCK:
         free = np.flatnonzero(_PYTHON[:, 0] == 0)
         assert free.size, "the table of regions is full"
@@ -51,12 +51,12 @@ def enter(start: int, end: int) -> int:
 
 
 def _note(start: int, end: int, owner: object) -> None:
-    """Let code touch memory in the next call of this thread; its owner stays until then."""
+    """Allow access to memory in this thread's next call; keep its owner alive until then."""
     _OWN.__dict__.setdefault("slots", []).append((enter(start, end), owner))
 
 
 def _leave() -> None:
-    """Forget what this thread has noted: the call that needed it is over."""
+    """Forget the regions that this thread has noted, after the call that needed them."""
     noted = _OWN.__dict__.pop("slots", ())
     with _LOCK:
         for slot, _ in noted:
@@ -66,7 +66,7 @@ def _leave() -> None:
 
 
 def _bounds(a: np.ndarray) -> tuple[int, int]:
-    """The first byte of an array, and its end."""
+    """Return the first byte of an array, and its end."""
     far = [(n - 1) * stride for n, stride in zip(a.shape, a.strides, strict=True)]
     start = objects.address(a)
     return (
@@ -104,7 +104,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def ends(function: F) -> F:
-    """A function after whose calls what this thread has noted is forgotten."""
+    """Return a function that forgets this thread's noted regions after each call."""
     if not ON:
         return function
 
@@ -150,13 +150,13 @@ _SIZES = {"double": 8, "float": 4, "ptr": 8, "i64": 8, "i32": 4, "i16": 2, "i8":
 
 
 def _bytes(kind: str) -> int:
-    """The size of a value of a type."""
+    """Return the size of a value of a type."""
     vector = re.fullmatch(r"<(\d+) x (\w+)>", kind)
     return int(vector[1]) * _SIZES[vector[2]] if vector else _SIZES[kind]
 
 
 def instrumented(text: str, *, opaque: bool = False) -> str:
-    """A module that checks its loads and stores.
+    """Return a module's text with checks of its loads and stores.
 
     opaque: pointers into memory that no region holds are not checked.
     """
@@ -176,14 +176,14 @@ def instrumented(text: str, *, opaque: bool = False) -> str:
 
 
 class _Module:
-    """The functions of a module, one after the other; texts: constants for messages."""
+    """Instrumentation of a module's functions; `texts` holds constants for messages."""
 
     def __init__(self, sizes: dict[str, int], opaque: bool) -> None:
         self.texts: list[str] = []
         self._sizes, self._known = sizes, str(not opaque).lower()
 
     def function(self, lines: list[str]) -> list[str]:
-        """The lines of a function that checks its accesses."""
+        """Return the lines of a function with checks of its accesses."""
         self._root: dict[str, str] = {}
         self._name = re.findall(r"@[\w.]+", lines[0])[0]
         head = lines.index("entry:") + 1
@@ -197,7 +197,7 @@ class _Module:
         return [*lines[:head], *start, *body]
 
     def _line(self, line: str) -> Iterator[str]:
-        """A line with its checks before it, and what it makes known after it."""
+        """Yield a line, preceded by its checks and followed by new regions."""
         yield from self._checks(line)
         if m := _FREE.match(line):
             yield f"  call void @chasles_leave(ptr {m[1]})"

@@ -1,7 +1,7 @@
-"""Machine code by LLVM: made from text, linked when it is needed, freed with its last reference.
+"""Machine code by LLVM: compiled from text, linked on use, freed with its last reference.
 
-LLVM's linker keeps some kilobytes for every piece of code that it has unloaded, until it goes
-itself. So it is replaced after every `SHARED` pieces, and goes with the last of them.
+LLVM's linker keeps some kilobytes for every unloaded piece of code until it is freed itself. So it
+is replaced after every `SHARED` pieces, and freed with the last of them.
 """
 
 import collections
@@ -36,16 +36,16 @@ _SERIAL = itertools.count()
 _GONE: collections.deque[Any] = collections.deque()
 """Code to be unloaded."""
 BUSY = threading.Lock()
-"""Held while LLVM is at work for long: freed code waits for its end, not for its owner."""
+"""Held during long work of LLVM: unloading of code waits for its end, but owners do not."""
 _FORKING: list[None] = []
-"""Entries while the process forks."""
+"""Nonempty while the process forks."""
 _SWEEPING: list[int] = []
-"""Threads that unload code, as often as they are at it."""
+"""Threads that are unloading code, one entry per call."""
 
 
 @functools.cache
 def initialise() -> None:
-    """Make LLVM ready for this processor."""
+    """Initialize LLVM for this processor."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
 
@@ -57,8 +57,8 @@ def initialise() -> None:
 class Machine:
     """The processor that code is made for.
 
-    effort: how hard LLVM tries, 0 to 3. Results have the same bits at any; 0 compiles in a fifth of
-    the time of 2, to code that takes twice as long.
+    effort: optimization level of LLVM, 0 to 3. Results have the same bits at any level; level 0
+    compiles in a fifth of the time of level 2, to code that takes twice as long.
     """
 
     triple: str
@@ -71,7 +71,7 @@ class Machine:
     @staticmethod
     @functools.cache
     def host() -> "Machine":
-        """This computer, with its widest vectors of doubles."""
+        """Return this computer, with its widest vectors of doubles."""
         found, triple, cpu = undisturbed(_facts)
         widest = found.get("avx512f") and found.get("avx512dq")
         width = 8 if widest else 4 if found.get("avx") else 2
@@ -80,20 +80,20 @@ class Machine:
         return Machine(triple, cpu, found.flatten(), width, fuse)
 
     def without_fma(self) -> "Machine":
-        """The same processor, used as if it had no fused multiply-add."""
+        """Return the same processor, used as if it had no fused multiply-add."""
         return replace(self, fuse=False)
 
 
 def _facts() -> tuple[Any, str, str]:
-    """Features of this processor, the system's triple, the processor's name."""
+    """Return features of this processor, the system's triple, and the processor's name."""
     return llvm.get_host_cpu_features(), llvm.get_process_triple(), llvm.get_host_cpu_name()
 
 
 def assemble(text: str, machine: Machine, *, optimise: bool = False, opaque: bool = False) -> bytes:
-    """Machine code from a module's text.
+    """Compile a module's text to machine code.
 
-    optimise: with LLVM's mid-level passes, which have nothing to do in straight-line programs; but
-    loops, which are short here, stay as they are. opaque: see `llvm.checked`.
+    optimise: run LLVM's mid-level passes, which do not help straight-line programs; loops, which
+    are short here, are not unrolled or vectorized. opaque: see `llvm.checked`.
     """
     whole = checked.instrumented(text, opaque=opaque) if checked.ON else text
     return emitted(whole, machine, optimise)
@@ -133,8 +133,8 @@ def _compiled(text: str, machine: Machine, optimise: bool) -> bytes:
 class Piece:
     """Resources that a piece of code needs while it may run.
 
-    loaded: the code. linker: must outlive what it has loaded. others: code that this code calls.
-    kept: objects of Python that the code or its callers point to, by name.
+    loaded: the code. linker: must outlive the code it loaded. others: code that this code calls.
+    kept: Python objects that the code or its callers point to, by name.
     """
 
     def __init__(self, loaded: Any, linker: Any, others: tuple["Code", ...]) -> None:
@@ -156,19 +156,18 @@ class Piece:
 
 
 class Code(NamedTuple):
-    """A piece of machine code, freed when the last reference to this object goes.
+    """A piece of machine code, freed with the last reference to this object.
 
-    Whoever can call the code holds this, or another tuple that does. The garbage collector empties
-    objects of a cycle one by one, and finalises them, while others of the cycle may still run; but
-    it does not empty tuples, and does not look into arrays of NumPy, so that it never knows of the
-    piece.
+    Every caller of the code holds this tuple, or another tuple that holds it. The garbage collector
+    clears and finalizes objects of a cycle one by one while others of the cycle may still run; but
+    it does not clear tuples or traverse NumPy arrays, so that it never reaches the piece.
     """
 
     hidden: np.ndarray
 
     @property
     def piece(self) -> Piece:
-        """The code itself, not to be kept."""
+        """The code itself; callers must not keep it."""
         found: Piece = self.hidden.item()
         return found
 
@@ -178,10 +177,10 @@ class Code(NamedTuple):
 
 
 def sweep() -> None:
-    """Unload code that nobody holds any more, unless the process is about to fork.
+    """Unload code without references, unless the process is about to fork.
 
-    No lock of ours is taken: an interrupt could leave it taken, and an owner that goes while
-    another thread compiles must not wait.
+    No lock of this module is acquired: an interrupt could leave it acquired, and an owner that is
+    freed while another thread compiles must not wait.
     """
     own = threading.get_ident()
     try:
@@ -189,7 +188,7 @@ def sweep() -> None:
         while _GONE and not _FORKING:
             loaded, linker = _GONE.popleft()
             loaded.close()
-            del loaded, linker  # which may go with its last code
+            del loaded, linker  # the linker may be freed with its last code
     except IndexError:  # another thread was faster
         pass
     finally:
@@ -198,9 +197,9 @@ def sweep() -> None:
 
 
 def _begin_fork() -> None:
-    """Wait until no other thread is in LLVM's lock, which the child would find taken forever."""
+    """Wait until no other thread holds LLVM's lock, which the child could never acquire."""
     _FORKING.append(None)
-    end = time.monotonic() + 1.0  # of a thread that was interrupted, an entry may be left
+    end = time.monotonic() + 1.0  # an interrupted thread may leave an entry
     while set(_SWEEPING) - {threading.get_ident()} and time.monotonic() < end:
         time.sleep(1e-4)
 
@@ -219,7 +218,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def joined(objects: Sequence[bytes]) -> bytes:
-    """Several objects as one string of bytes; one alone as it is."""
+    """Return several objects as one byte string; a single object is unchanged."""
     if len(objects) == 1:
         return objects[0]
     sizes = json.dumps([len(each) for each in objects]).encode()
@@ -227,7 +226,7 @@ def joined(objects: Sequence[bytes]) -> bytes:
 
 
 def objects(code: bytes) -> list[bytes]:
-    """The objects that `joined` has put together."""
+    """Return the objects that `joined` combined."""
     if not code.startswith(_MAGIC):
         return [code]
     start = len(_MAGIC) + 8
@@ -242,7 +241,7 @@ def objects(code: bytes) -> list[bytes]:
 def load(
     code: bytes, symbols: Mapping[str, int], names: Iterable[str], others: tuple[Code, ...] = ()
 ) -> Code:
-    """Link machine code that calls functions at addresses, and look up some of its names.
+    """Link machine code with `symbols` at given addresses, and export some of its names.
 
     others: code that it calls.
     """

@@ -1,18 +1,17 @@
-"""The one entry point that Python calls, in LLVM's language: find the kernel, read, run, give back.
+"""The entry point that Python calls, in LLVM IR: find the kernel, read, run, return.
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. All fast entries of a process
-are this code; they differ in their `__self__`, an `llvm.kernel.Owner`, which begins with ways of
-calling: tuples, whose first item is an array of the words of `objects.WAY`, and whose other
-items keep alive what these words point to. A way says which options with which values it is for,
-where its kernel is, and what the kernel takes and gives.
+share this code; they differ in their `__self__`, an `llvm.kernel.Owner`, which begins with ways of
+calling. A way is a tuple whose first item is an array of the words of `objects.WAY`, and whose
+other items keep the objects alive that these words point to. It specifies options and their values,
+the address of its kernel, and the kernel's inputs and outputs.
 
-The entry takes exactly what it can prove safe: keywords that are those of a way; arrays, lists,
-tuples and numbers that hold what the kernel takes, for one state or all for the same batch, where
-an argument may be shared by all states; `out=` in C order, and `threads=1`. Text as the last of the
-arguments by position is the option `frame`. Numbers that are of
-another type, or not side by side, are gathered first. For everything else it calls its `__self__`,
-the Python path. It reaches the outside only through the pointers of @context, which is filled when
-the code is loaded: no address of a process is in the code.
+The entry handles exactly the calls that it can prove safe: keywords of a way; arrays, lists, tuples
+and numbers with the kernel's shapes, for one state or one batch, where an argument may be shared by
+all states; `out=` in C order, and `threads=1`. A string as the last positional argument is the
+option `frame`. Numbers of another type or with gaps are gathered first. For all other calls it
+calls its `__self__`, the Python path. It reaches other code only through the pointers of @context,
+which is filled when the code is loaded, so the code contains no process-specific address.
 """
 
 from chasles.backends.llvm.arguments import plain, prepared
@@ -37,7 +36,7 @@ from chasles.backends.objects import (
 
 
 def module() -> str:
-    """The text of the module."""
+    """Return the text of the module."""
     parts = ["@context = external global ptr\n", number(), sequence(), *copied()]
     parts += [
         _same_number(),
@@ -73,7 +72,7 @@ def _same_number() -> str:
 def _same() -> str:
     """Test whether two option values are identical, equal strings, or equal tuples of floats.
 
-    It runs no code of the caller's: types are exact, and tuples are not searched in depth.
+    It runs no code of the caller: types are exact, and tuples are not compared recursively.
     """
     w = Routine("internal i1 @same(ptr %a, ptr %b)")
     with w.when(w.called("i1", "@same_number", "ptr %a", "ptr %b")):
@@ -100,8 +99,7 @@ def _same() -> str:
 def _loads() -> str:
     """Test whether a dictionary holds the wrenches of a way, in its order; store them in %found.
 
-    A wrench is an array, or an object of the type that the way knows, whose fields are read
-    directly.
+    A wrench is an array, or an object of the way's type, whose fields are read directly.
     """
     w = Routine("internal i1 @loads(ptr %way, ptr %given, ptr %found)")
     count = word(w, "wrenches")
@@ -148,7 +146,7 @@ def _loads() -> str:
 
 
 def _fits() -> str:
-    """The arguments of the kernel of a way, in order, if a call is one of that way; else null."""
+    """Write a function that returns the kernel's arguments if a call fits a way, else null."""
     w = Routine(
         "internal ptr @fits(ptr %way, ptr %args, i64 %nargs, ptr %names, ptr %values, i64 %options,"
         " ptr %given, ptr %found, ptr %items)"
@@ -174,7 +172,7 @@ def _fits() -> str:
             w.answer("ptr null")
     sources, fixed, count = word(w, "sources", "ptr"), word(w, "fixed", "ptr"), word(w, "inputs")
     taken, ordered = w.variable("ptr", "%args"), w.label()
-    w.leave(w.is_null(sources), ordered)  # just the caller's arguments
+    w.leave(w.is_null(sources), ordered)  # the caller's arguments in order
     w.set(taken, "ptr %items")
     with w.each(count) as (k, _):
         source = w.entry_of(sources, k, "i64")
@@ -205,7 +203,7 @@ def _fits() -> str:
 
 
 def _entry() -> str:
-    """One state by the first way, with no keyword but `out=`; every other call is `general`."""
+    """Write the entry: one state by the first way, at most with `out=`; else `general`."""
     w = Routine("ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)")
     general, out, none = w.label(), w.variable("ptr", "null"), context(w, "none")
     with w.when(w.opposite(w.is_null("%kwnames"))):
@@ -229,7 +227,7 @@ def _entry() -> str:
 
 
 def _general() -> str:
-    """Sort the keywords, find a way, and go it; else the Python path."""
+    """Write a function that sorts keywords and follows a fitting way, else the Python path."""
     w = Routine("internal ptr @general(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) noinline")
     slow, found = w.label(), w.label()
     out, given = w.variable("ptr", "null"), w.variable("ptr", "null")
@@ -292,7 +290,7 @@ def _general() -> str:
 def _keywords(
     w: Routine, slow: str, places: tuple[str, str, str, str], lists: tuple[str, str]
 ) -> None:
-    """`out=`, `threads=1` and `f_ext=` into their places, other keywords into lists."""
+    """Store `out=`, `threads=1` and `f_ext=` in their places, other keywords in lists."""
     out, given, limit, options = places
     none = context(w, "none")
     with w.each(w.field("%kwnames", HEAD, "i64")) as (k, further):
@@ -316,9 +314,10 @@ def _keywords(
 
 
 def _called() -> str:
-    """`tp_call` of a class whose objects keep a fast entry in their first slot.
+    """Write `tp_call` of a class whose objects keep a fast entry in their first slot.
 
-    Without an entry, or if the first argument is not NumPy's or Python's, Python's own `tp_call`.
+    Without an entry, or if the first argument is not an array, list or tuple, it calls Python's own
+    `tp_call`.
     """
     w = Routine("ptr @called(ptr %self, ptr %args, ptr %named)")
     usual = w.label()

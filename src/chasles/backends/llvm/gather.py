@@ -1,7 +1,7 @@
-"""Numbers of Python and NumPy for the fast entry, in LLVM's language, brought side by side.
+"""Numbers of Python and NumPy objects gathered for the fast entry, in LLVM IR.
 
-Out of lists and tuples of floats and integers, and out of arrays of another type, with gaps, or in
-Fortran order. Nothing here runs code of the caller's: types are exact.
+They come from lists and tuples of floats and integers, and from arrays of another type, with gaps,
+or in Fortran order. No code of the caller runs: types are exact.
 """
 
 import ctypes
@@ -10,24 +10,24 @@ from chasles.backends.llvm.routine import Routine
 from chasles.backends.objects import CONTEXT, HEAD, LIST, TUPLE, WAY
 
 NUMBERS = {12: "double", 11: "float", 9: "i64", 7: f"i{8 * ctypes.sizeof(ctypes.c_long)}", 5: "i32"}
-"""NumPy's numbers of types of elements that are read, and LLVM's names of them."""
+"""NumPy's numbers of the readable element types, and their names in LLVM."""
 
 ELEMENTS = ("double", "float")
 """Number types of kernels; a way's word `element` is the index."""
 
 
 def context(w: Routine, name: str) -> str:
-    """A pointer of @context."""
+    """Return a pointer of @context."""
     return w.field("@context", 8 * list(CONTEXT).index(name), "ptr")
 
 
 def word(w: Routine, name: str, kind: str = "i64", base: str = "%way") -> str:
-    """A word of a way."""
+    """Return a word of a way."""
     return w.field(base, 8 * WAY.index(name), kind)
 
 
 def kind_of(w: Routine, item: str) -> str:
-    """The type of an object."""
+    """Return the type of an object."""
     return w.field(item, HEAD - 8, "ptr")
 
 
@@ -85,10 +85,10 @@ def put_number(w: Routine, to: str, k: str, value: str, element: str) -> None:
 
 
 def copied() -> list[str]:
-    """Functions that copy rows of numbers with any strides into rows side by side.
+    """Return functions that copy rows with any strides into contiguous rows.
 
-    One for each type of numbers in and out; `copied` finds the right one, or answers that there is
-    none.
+    There is one for each pair of input and output types; `copied` selects it, or returns false if
+    there is none.
     """
     texts = []
     w = Routine(

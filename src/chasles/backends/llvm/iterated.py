@@ -1,12 +1,13 @@
-"""One kernel of three: a beginning, an iteration that is repeated until it has converged, an end.
+"""One kernel made of three: a beginning, an iteration repeated until convergence, and an end.
 
-    begin(inputs) -> point, memory, data refine(point, memory, data) -> point, memory end(inputs,
-    point, memory, data) -> outputs
+    begin(inputs) -> point, memory, data
+    refine(point, memory, data) -> point, memory
+    end(inputs, point, memory, data) -> outputs
 
-The first number of a memory is 0 while its state goes on. A kernel that is given a state that has
-converged returns it unchanged, so that a result does not depend on its neighbors in a batch. The
-whole has the two functions of any other kernel, `one` and `batch`; loops and threads take it as one
-of them.
+The first number of a memory is 0 until its state has converged. `refine` returns a converged state
+unchanged, so that a result does not depend on its neighbors in a batch. The combined kernel has the
+two functions of any other kernel, `one` and `batch`, so loops and threads can use it like any
+other.
 """
 
 from collections.abc import Sequence
@@ -20,10 +21,10 @@ from chasles.backends.llvm.kernel import Kernel
 from chasles.expr import Interface
 
 CHUNK = 8
-"""States that are refined together: a vector of the widest registers, so that few wait."""
+"""Number of states refined together: one vector of the widest registers, so that few wait."""
 
 USUAL_REFINEMENTS = 2
-"""Iterations of a state, about: for the estimate of the work."""
+"""Typical number of iterations of a state, for the estimate of the work."""
 
 PARTS = ("begin", "refine", "end")
 
@@ -78,7 +79,7 @@ class _Layout:
         self.space = at
 
     def text(self) -> str:
-        """The module: `one` with its memory on the stack, and `batch` in chunks."""
+        """Return the module: `one` with its memory on the stack, and `batch` in chunks."""
         declared = "\n".join(
             f"declare void @{name}_one(ptr, ptr)\n"
             f"declare void @{name}_batch(i64, ptr, ptr, ptr, ptr, ptr)"
@@ -195,11 +196,11 @@ done:
 
 
 def _even(place: int) -> int:
-    """A place at which a vector may begin."""
+    """Return an offset rounded up to the alignment of a vector."""
     return -(-place // 64) * 64
 
 
 def iterated(kernels: Sequence[Any]) -> Iterated:
-    """The kernel of a beginning, an iteration and an end, all of one type of numbers."""
+    """Return the kernel of a beginning, an iteration and an end, all of one dtype."""
     assert len({np.dtype(kernel.dtype) for kernel in kernels}) == 1
     return Iterated(*kernels)

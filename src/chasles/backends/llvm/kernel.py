@@ -1,14 +1,13 @@
 """Machine code for one program, through LLVM: scalar for one state, SIMD for batches.
 
-A built-in function around it, the fast entry, costs tens of nanoseconds in addition to the program.
-It holds its code, and what CPython's function object points to, by references that the garbage
-collector cannot take away (`llvm.code.Code`). Ways of calling a kernel are tuples: an array of
-words that the machine code reads (`objects.WAY`), and whatever these words point to. Tuples and
-arrays of numbers are never taken apart while somebody holds them. So no order in which garbage is
-taken apart, no finalizer and no resurrection can leave an entry without its code; with the last
-entry and the last kernel the code is freed. The list of further ways may be emptied by the
-collector, and is then an empty list.
-Long because an entry and its code are made together.
+A built-in function around a kernel, the fast entry, adds tens of nanoseconds to the program. It
+holds its code, and the objects that CPython's function object points to, by references that the
+garbage collector cannot clear (`llvm.code.Code`). A way of calling a kernel is a tuple: an array of
+words that the machine code reads (`objects.WAY`), and the objects that these words point to. Tuples
+and numeric arrays are never cleared while they are referenced. So no order of garbage collection,
+no finalizer and no resurrection can leave an entry without its code; the code is freed with the
+last entry and the last kernel. The collector may clear the list of further ways, which is then
+empty. Long because an entry and its code are made together.
 """
 
 import ctypes
@@ -38,9 +37,9 @@ from chasles.errors import StateError
 from chasles.expr import Interface, Program, Staged
 
 SHARE = 64
-"""Rows go to threads in multiples of this: whole tiles."""
+"""Threads take rows in multiples of this number: whole tiles."""
 RECENT = 32
-"""Kernels that stay loaded though nobody uses them, for robots that are made again."""
+"""Number of unused kernels that stay loaded, for robots that are created again."""
 
 _LOADED: WeakValueDictionary[str, "Kernel"] = WeakValueDictionary()
 """Kernels in use, by recipe: equal robots share their code."""
@@ -50,7 +49,7 @@ _RECENT: OrderedDict[str, "Kernel"] = OrderedDict()
 
 @functools.cache
 def _exact() -> dict[str, int]:
-    """The C library's sine and cosine, for angles too large to reduce in the vector code."""
+    """Return the C library's sine and cosine, for angles too large to reduce in the vector code."""
     library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
     names = ("sin", "cos")
     return {f"chasles_{name}": objects.at_address(getattr(library, name)) for name in names}
@@ -59,7 +58,7 @@ def _exact() -> dict[str, int]:
 def source(
     program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
 ) -> Module:
-    """The module in LLVM's language."""
+    """Return the module in LLVM IR."""
     machine, element = machine or Machine.host(), ELEMENTS[dtype]
     lanes = machine.width * 8 // element.bytes
     return module(program, Target(lanes, machine.fuse, element))
@@ -68,7 +67,7 @@ def source(
 def build(
     program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
 ) -> Artifact:
-    """The machine code of a program."""
+    """Return the machine code of a program."""
     machine = machine or Machine.host()
     written = source(program, machine, dtype)
     text = checked.instrumented(written.text) if checked.ON else written.text
@@ -102,7 +101,7 @@ class Kernel:
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
         """Run on rows: arrays (count, size), each row contiguous, any row stride.
 
-        No output overlaps an input, except that several rows may be exactly those of an input.
+        No output may overlap an input, except that several rows may coincide with an input.
         """
         count = outputs[0].shape[0] if outputs else 0
         if count == 0:
@@ -120,9 +119,9 @@ class Kernel:
         run(run.rows, start_of(given), count, SHARE, threads, self.artifact.work)
 
     def prepared(self, inputs: Rows, outputs: Rows) -> Callable[..., None]:
-        """A call of several rows of certain arrays, on this thread, to be made many times.
+        """Return a function that runs on rows of fixed arrays on this thread, for many calls.
 
-        It may be given a count of rows, from one on, if not all are to be computed.
+        It accepts a positive count of rows, if not all are to be computed.
         """
         space = np.empty(self.artifact.workspace // 8 + 8)
         arrays_ = [*inputs, *outputs, space]
@@ -147,15 +146,15 @@ class Kernel:
         return call
 
     def fast_entry(self, **facts: Any) -> Callable[..., Any]:
-        """A built-in function around the code."""
+        """Return a built-in function that calls the code."""
         return fast_entry(self, **facts)
 
 
 # Fast entries ------------------------------------------------------------------------------------
 
 Again = Callable[["Owner", tuple[Any, ...], dict[str, Any]], Any]
-"""A short way for what an entry does not take: its owner, arguments and named ones to an answer, or
-NotImplemented."""
+"""A faster path for calls that an entry does not handle: a function of its owner, arguments and
+keyword arguments that returns the result or NotImplemented."""
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
@@ -163,7 +162,7 @@ NEVER, ALWAYS, ANY = 0, 1, 2
 
 
 def _plain_way(kernel: Kernel) -> Way | None:
-    """The way by arrays alone; None for a kernel with more arrays than the code has room for."""
+    """Return the way for arrays only; None if the kernel has too many arrays."""
     interface = kernel.interface
     variables = (*interface.inputs, *interface.outputs)
     few = 0 < len(interface.outputs) <= objects.MOST_OUTPUTS
@@ -208,7 +207,7 @@ def way_of(
     options: Mapping[str, Any] | None = None,
     loads: Sequence[Load] | None = None,
 ) -> Way:
-    """The words of a way, and what they point to."""
+    """Return the words of a way and the objects that they point to."""
     named = [(name, value) for name, value in (options or {}).items()]
     held = [(w.key, w.kind, *w.places, w.axes, w.at) for w in loads or ()]
     lists = {
@@ -243,11 +242,11 @@ def _addresses(things: Sequence[Any]) -> np.ndarray:
 
 
 class Owner(tuple[Any, ...]):
-    """The `__self__` of a fast entry, called for arguments that the machine code does not take.
+    """The `__self__` of a fast entry, called for arguments that the machine code does not handle.
 
-    A tuple: the way by arrays alone (or None), further ways that were learned, the holder with the
-    name under which a pickled entry is found again, the Python path (`fallback`), the path tried
-    before it (`again`), and the learned ways.
+    A tuple: the way for arrays only (or None), further learned ways, the holder with the name under
+    which a pickled entry is found again, the Python path (`fallback`), the path tried before it
+    (`again`), and the learned ways.
     """
 
     __slots__ = ()
@@ -271,17 +270,17 @@ class Owner(tuple[Any, ...]):
 
 
 def _without_code(holder: Any, name: str) -> Owner:
-    """An owner from another process: asked only for the entry of its name there."""
+    """Return an owner for unpickling, used only to look up an entry by name."""
     return Owner((None, [], holder, name, None, None, set()))
 
 
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 _DEFINITIONS: dict[str, tuple[np.ndarray, Any]] = objects.for_ever({})
-"""Method definitions by name, signature and documentation; CPython reads them until the end."""
+"""Method definitions by name, signature and documentation; CPython reads them until exit."""
 
 
 def _definition(name: str, text: str, entry: int) -> int:
-    """The address of a method definition, kept for ever: there is one for each function."""
+    """Return the address of a method definition, which is kept forever, one per function."""
     if text not in _DEFINITIONS:
         held = ctypes.c_char_p(name.encode()), ctypes.c_char_p(text.encode())
         start, end = (ctypes.cast(x, ctypes.c_void_p).value or 0 for x in held)
@@ -302,10 +301,10 @@ def fast_entry(
 ) -> Callable[..., Any]:
     """Return a built-in function that calls a kernel, or only what it learns from its fallback.
 
-    The fallback itself, where Python or the kernel allow no such thing. holder: where the function
-    can be found again by name when it is unpickled. fallback: takes the same arguments in every
-    form, and is called for whatever the machine code does not take. again: tried before it, a short
-    way for arrays that only need another memory layout.
+    Return the fallback itself if Python or the kernel does not support such a function. holder:
+    object on which the function is found by name when it is unpickled. fallback: function that
+    accepts all forms of the same arguments; called when the machine code does not handle a call.
+    again: faster path tried before the fallback, for arrays that only need another memory layout.
     """
     way = None if kernel is None else _plain_way(kernel)
     if not objects.supported() or (kernel is not None and way is None):
@@ -322,7 +321,7 @@ def fast_entry(
 
 @functools.cache
 def _shared() -> Any:
-    """The code that all fast entries share, loaded; never freed, since finalisers may call it."""
+    """Load the code of all fast entries; never freed, since finalizers may call it."""
     name = _entry("entry", "float64")
     found = cache.load(name)
     if found is None:
@@ -334,11 +333,11 @@ def _shared() -> Any:
 
 
 def called_by_slot(kind: type, sample: Any) -> None:
-    """Let objects of a class that keep a fast entry in their first slot be called like it.
+    """Make calls of a class's objects use the fast entry in their first slot.
 
-    CPython calls an object by what its class has in `tp_call`, which is by default the `__call__`
-    of the class: machine code at an address takes its place, and hands on what it does not take.
-    The method stays what others see of the class, as the compiler of PyTorch does.
+    CPython calls an object by its class's `tp_call`, by default a wrapper of `__call__`. Machine
+    code replaces it, and forwards calls that it does not handle. Other tools, such as PyTorch's
+    compiler, still see the method `__call__`.
     """
     if not objects.supported():
         return
@@ -357,7 +356,7 @@ def _entry(recipe: object, dtype: str) -> str:
 
 
 def _used(name: str, kernel: Kernel) -> Kernel:
-    """A kernel, kept for a while in any case."""
+    """Mark a kernel as recently used, so that it stays loaded for a while; return it."""
     _LOADED[name] = _RECENT[name] = kernel
     _RECENT.move_to_end(name)
     while len(_RECENT) > RECENT:
@@ -366,7 +365,7 @@ def _used(name: str, kernel: Kernel) -> Kernel:
 
 
 def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
-    """The kernel of a recipe that is loaded already, or in the cache."""
+    """Return the kernel of a recipe if it is loaded or in the cache, else None."""
     name = _entry(recipe, dtype)
     with arrays.COMPILING:
         found = _LOADED.get(name)
@@ -387,7 +386,7 @@ def keep(recipe: object, program: Program | Staged, dtype: str) -> Kernel:
 
 
 def forget() -> None:
-    """Share no kernel loaded so far with robots made from now on."""
+    """Forget all loaded kernels, so that new robots do not share them."""
     with arrays.COMPILING:
         _LOADED.clear()
         _RECENT.clear()
@@ -396,10 +395,10 @@ def forget() -> None:
 def compile(
     program: Program | Staged, machine: Machine | None = None, dtype: str = "float64"
 ) -> Kernel:
-    """Machine code for this computer (or as it were for another like it), loaded."""
+    """Compile and load a program for this computer or a compatible machine."""
     return Kernel(build(program, machine, dtype))
 
 
 def described() -> str:
-    """The processor that code runs on, and how many threads of it."""
+    """Return the processor's name and the number of threads."""
     return f"{Machine.host().cpu}, {arrays.cores()} threads"

@@ -1,7 +1,7 @@
-"""One state of a robot whose limbs are alike: a limb in each lane, the trunk as single numbers.
+"""One state of a robot with identical limbs: one limb per lane, and the trunk as scalars.
 
-The instructions that do the same for each of some limbs (`Program.alike`) are one vector operation.
-The operations are those of the program, so that results have the bits of any other way to run it.
+Instructions that are the same for several limbs (`Program.alike`) become one vector operation. The
+operations are those of the program, so that results have the same bits as elsewhere.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,11 +13,11 @@ from chasles.backends.lowering import Lowered, Part, Stage, deepest_first
 from chasles.expr import Instruction, Program
 
 LANES = frozenset({"input", "const", "sin", "cos", *SPELLING} - {"atan2"})
-"""Operations that are written for lanes. Others are made limb by limb."""
+"""Operations written for lanes. Others are computed limb by limb."""
 
 
 def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
-    """The instructions to run together, by each of them; none of a program in several parts."""
+    """Return the group of each instruction run in lanes; none for several parts."""
     if len(lowered.parts) > 1:
         return {}
     together = (pack for pack in program.alike if lowered.code[pack[0]].op in LANES)
@@ -25,7 +25,7 @@ def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
 
 
 class LimbBody(Body):
-    """Writes a program for one state, with limbs in lanes."""
+    """Writer of a program for one state, with limbs in lanes."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class LimbBody(Body):
 
     @contextmanager
     def _wide(self, width: int) -> Iterator[Writer]:
-        """The writer, for vectors of a number of lanes."""
+        """Use the writer for vectors of a number of lanes."""
         before, self.w.width = self.w.width, width
         try:
             yield self.w
@@ -61,7 +61,7 @@ class LimbBody(Body):
             super()._store(each)
 
     def _together(self, column: tuple[int, ...]) -> str:
-        """A vector of some values, one in each lane."""
+        """Return a vector of some values, one in each lane."""
         if column not in self._lanes:
             self._lanes[column] = self._gathered(column)
         return self._lanes[column]
@@ -89,7 +89,7 @@ class LimbBody(Body):
         return vector
 
     def _use(self, k: int) -> str:
-        """The name of a value; one of a vector is taken from its lane."""
+        """Return the name of a value; extract it from its lane if it is in a vector."""
         pack = self._pack.get(k, ())
         if k not in self._value and pack in self._lanes and self.code[k].op in SPELLING:
             lane, vector = f"<1 x i32> <i32 {pack.index(k)}>", self._lanes[pack]
@@ -99,9 +99,9 @@ class LimbBody(Body):
 
 
 def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
-    """The stages of the only part, in an order in which limbs go together.
+    """Return the stages of the only part, ordered so that limbs run together.
 
-    Of instructions that run together only the first stands in a stage.
+    Of instructions that run together, a stage lists only the first.
     """
     (part,), code = lowered.parts, lowered.code
     first = {k: pack.get(k, (k,))[0] for k in range(len(code))}

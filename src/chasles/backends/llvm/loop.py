@@ -1,7 +1,7 @@
-"""A kernel's step repeated in machine code: states go round, controls and records move along.
+"""A kernel's step repeated in machine code, with controls and records along the steps.
 
-The outputs of the step are the first inputs of the next, in place. After every few steps the first
-of them, or all, are copied to a record.
+The outputs of a step are the first inputs of the next one, in place. After every few steps, the
+first outputs, or all, are copied to a record.
 """
 
 import array as standard
@@ -37,7 +37,7 @@ class Call(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Steps from one on, and the records that they fill, one after every few, if any."""
+    """A range of steps, and the records that they fill, one after `every` steps, if any."""
 
     step: int
     steps: int
@@ -46,7 +46,7 @@ class _Part(NamedTuple):
 
 
 def _parts(steps: int, every: int, most: int) -> Iterator[_Part]:
-    """All steps in parts of `most` at most, which end where records are made, or between two."""
+    """Yield all steps in parts of at most `most` steps, split at records if possible."""
     whole = max(most // every, 1) * every
     for start in range(0, steps, whole):
         end, first = min(start + whole, steps), start // every
@@ -60,7 +60,7 @@ def _parts(steps: int, every: int, most: int) -> Iterator[_Part]:
 
 
 class Loop:
-    """A kernel whose outputs are its first inputs, repeated."""
+    """A repeated kernel, whose outputs are its next first inputs."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.sizes = kernel, arrays.LoopSizes(kernel)
@@ -97,7 +97,7 @@ class Loop:
     def _part(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int, threads: int
     ) -> None:
-        """So few steps that interrupts can wait for them."""
+        """Run few enough steps that interrupts can wait for them."""
         given, run = self._given(states, controls, records, steps, every), pool()
         work = steps * self.kernel.artifact.work
         run(self._blocks, start_of(given.row), len(states[0]), BLOCK, threads, work)
@@ -105,7 +105,7 @@ class Loop:
     def _given(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int
     ) -> "_Given":
-        """Arguments of `blocks` for these arrays."""
+        """Return arguments of `blocks` for these arrays."""
         at = _Tables(states, controls, records)
         near = [AT_ONCE * size for size in at.sizes[: len(records)]]
         taken = 8 * (len(at.ins) + len(at.records) + len(at.sizes))
@@ -122,9 +122,9 @@ class Loop:
     def prepared(
         self, states: Rows, controls: Rows, records: Rows, steps: int
     ) -> Callable[[], None]:
-        """So many steps of certain arrays, each of them recorded, to be made many times.
+        """Return a function that runs steps on fixed arrays and records each, for many calls.
 
-        On this thread, and as one call that interrupts wait for.
+        It runs on this thread, as one call that interrupts wait for.
         """
         self.sizes.check(states, controls, records, steps, 1)
         arrays_ = (states, controls, records, steps, 1)
@@ -140,7 +140,7 @@ class Loop:
         return call
 
     def call(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> Call:
-        """A call of `repeat` for so few states that they stay in the cache."""
+        """Return a call of `repeat` for few enough states that they stay in the cache."""
         at, fresh = _Tables(states, controls, records), [np.empty_like(a[0]) for a in states]
         tables = [at.ins, at.in_rows, at.in_steps, [address(a) for a in states], at.sizes]
         tables += [at.records, at.record_rows, at.record_steps, [address(a) for a in fresh]]
@@ -158,7 +158,7 @@ class _Given(NamedTuple):
 
 
 class _Tables:
-    """Addresses and strides of a loop's arrays, in bytes, as `repeat` takes them."""
+    """Addresses and strides (bytes) of a loop's arrays, for `repeat`."""
 
     def __init__(self, states: Rows, controls: Rows, records: Rows) -> None:
         self.ins = [address(a) for a in (*states, *controls)]
@@ -172,7 +172,7 @@ class _Tables:
 
 
 def workspace(kernel: Kernel) -> np.ndarray:
-    """Room for a kernel's tiles of lanes, aligned to the widest vector."""
+    """Allocate a kernel's workspace, aligned to the widest vector."""
     room = np.empty(kernel.artifact.workspace + 64, np.uint8)
     return room[-address(room) % 64 :]
 

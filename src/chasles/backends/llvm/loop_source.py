@@ -3,11 +3,11 @@
 from chasles.backends.llvm.threads import MOVED, field
 
 BLOCK = 64
-"""States that go through all steps before the next: their numbers stay in the nearest cache."""
+"""Number of states that run all steps before the next block, so that they stay in the cache."""
 
 AT_ONCE = 64
-"""Records of a row that are collected in the cache and then written together: those of one row lie
-side by side, those of a block's rows far apart."""
+"""Records of a row that are collected in the cache and then written together, since records of one
+row are contiguous, but the rows of a block are far apart."""
 
 NUMBERS, TABLES = 6, 10
 """Number of numbers that `repeat` takes, and number of addresses after them."""
@@ -24,7 +24,7 @@ state, as `repeat` takes them, and where in the memory results and records are c
 
 
 def _entry(name: str, kind: str, table: str, index: str) -> str:
-    """Lines that load an entry of a table, and name its place."""
+    """Return lines that load an entry of a table, and name its place."""
     place = f"%{name}_place = getelementptr {kind}, ptr %{table}, i64 %{index}"
     return f"  {place}\n  %{name} = load {kind}, ptr %{name}_place"
 

@@ -1,4 +1,4 @@
-"""Sine, cosine and arctangent as branch-free vector code in LLVM's language.
+"""Sine, cosine and arctangent as branch-free vector code in LLVM IR.
 
 Sine and cosine: reduction by multiples of pi/2 in three parts (Cody and Waite), then the kernel
 polynomials of fdlibm (Sun Microsystems 1993) on [-pi/4, pi/4], in single precision those of Cephes
@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Element:
-    """A kind of number: its name in LLVM and NumPy, its size, and how functions are computed in it.
+    """A floating-point type: names in LLVM and NumPy, size, and constants of its functions.
 
     half_pi: pi/2 in parts whose products with the number of quarter turns are exact, fused or not.
     limit: angles (rad) above it are reduced exactly, out of line. shift: adding it rounds to an
@@ -41,7 +41,7 @@ class Element:
         return self.bits // 8
 
     def spelled(self, value: float) -> str:
-        """A number in LLVM's spelling: the bits of a double, exactly representable."""
+        """Return a number in LLVM's spelling: the bits of a double, exactly representable."""
         rounded = np.float64(np.dtype(self.dtype).type(value))
         return f"0x{rounded.view(np.uint64):016X}"
 
@@ -67,7 +67,7 @@ DOUBLE = Element(
     shift=6755399441055744.0,
 )  # fmt: skip
 
-# Single precision has too few bits to reduce an angle without fusing: there all go out of line.
+# Single precision has too few bits to reduce an angle without fusing: all are reduced out of line.
 SINGLE = Element(
     name="float",
     dtype="float32",
@@ -90,9 +90,9 @@ ELEMENTS = {element.dtype: element for element in (DOUBLE, SINGLE)}
 
 @dataclass
 class Writer:
-    """Writes operations on vectors of `width` numbers, each into a fresh name.
+    """Writer of operations on vectors of `width` numbers, each with a new name.
 
-    widest: how many numbers the machine's vectors have room for.
+    widest: number of elements in the machine's widest vectors.
     """
 
     width: int
@@ -138,11 +138,11 @@ class Writer:
         self.lines.append(line)
 
     def at(self, base: str, offset: int | str, kind: str = "i8") -> str:
-        """The address of an entry of an array, by default of bytes."""
+        """Return the address of an entry of an array, by default of bytes."""
         return self.emit(f"getelementptr {kind}, ptr {base}, i64 {offset}")
 
     def field(self, base: str, offset: int, kind: str) -> str:
-        """A field of a structure."""
+        """Return a field of a structure."""
         return self.emit(f"load {kind}, ptr {self.at(base, offset)}")
 
     def store(self, base: str, offset: int, value: str) -> None:
@@ -150,19 +150,19 @@ class Writer:
         self.raw(f"  store {value}, ptr {self.at(base, offset)}")
 
     def room(self, count: int, kind: str) -> str:
-        """A place on the stack for numbers or addresses."""
+        """Return a place on the stack for numbers or addresses."""
         name = self.name()
         self.reserved.append(f"  {name} = alloca [{count} x {kind}]")
         return name
 
     def reserve(self, count: int) -> str:
-        """A place on the stack for `count` vectors, made when the function is entered."""
+        """Return a place on the stack for `count` vectors, made when the function is entered."""
         name = self.name()
         self.reserved.append(f"  {name} = alloca [{count} x {self.type}], align 64")
         return name
 
     def function(self, head: str) -> str:
-        """The finished function, which returns nothing."""
+        """Return the finished function, which returns nothing."""
         lines = [f"define {head} {{\nentry:", *self.reserved, *self.lines, "  ret void\n}\n"]
         return "\n".join(lines)
 
@@ -193,11 +193,11 @@ class Writer:
         return self.emit(f"fneg {self.type} {a}")
 
     def fma(self, a: str, b: str, c: str) -> str:
-        """a*b + c, fused where the machine can."""
+        """Emit a*b + c, fused if the machine supports it."""
         return self.call("fma", a, b, c) if self.fuse else self.add(self.mul(a, b), c)
 
     def fnma(self, a: str, b: str, c: str) -> str:
-        """c - a*b, fused where the machine can."""
+        """Emit c - a*b, fused if the machine supports it."""
         return self.fma(self.neg(a), b, c) if self.fuse else self.sub(c, self.mul(a, b))
 
     def compare(self, relation: str, a: str, b: str) -> str:
@@ -207,7 +207,7 @@ class Writer:
         return self.emit(f"select {self.mask} {mask}, {self.type} {a}, {self.type} {b}")
 
     def polynomial(self, x: str, coefficients: tuple[float, ...]) -> str:
-        """The value at x, coefficients from the constant term up (Horner)."""
+        """Return the value at x, coefficients from the constant term up (Horner)."""
         total = self.constant(coefficients[-1])
         for c in reversed(coefficients[:-1]):
             total = self.fma(total, x, self.constant(c))
@@ -221,7 +221,7 @@ class Writer:
 
 
 def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
-    """Both functions of x, right up to the element's limit."""
+    """Emit sine and cosine of x, accurate up to the element's limit."""
     e = w.element
     shifted = w.fma(x, w.constant(0.6366197723675814), w.constant(e.shift))
     turns = w.sub(shifted, w.constant(e.shift))
@@ -242,9 +242,10 @@ def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
 
 
 def _reduced(w: Writer, x: str, turns: str) -> str:
-    """x less a number of right angles: fused, each step rounds once.
+    """Emit x minus a number of right angles.
 
-    Without fusing, what the second step rounds away comes back with the third.
+    Fused, each step rounds once. Without fusing, the third step restores what the second one rounds
+    away.
     """
     if w.fuse:
         for part in w.element.half_pi_fused:
@@ -262,7 +263,7 @@ def _flipped(w: Writer, value: str, sign: str) -> str:
 
 
 def arctangent(w: Writer, y: str, x: str) -> str:
-    """The angle of (x, y), by the ratio of the smaller to the larger."""
+    """Return the angle of (x, y), by the ratio of the smaller to the larger."""
     ay, ax = w.call("fabs", y), w.call("fabs", x)
     steep = w.compare("ogt", ay, ax)
     small, large = w.choose(steep, ax, ay), w.choose(steep, ay, ax)
@@ -288,12 +289,12 @@ def arctangent(w: Writer, y: str, x: str) -> str:
 
 
 def limit(w: Writer) -> float:
-    """The largest angle that is reduced in the vector code."""
+    """Return the largest angle that is reduced in the vector code."""
     return w.element.limit_fused if w.fuse else w.element.limit_split
 
 
 def cold_angles(w: Writer) -> str:
-    """The function that computes sines and cosines of large angles with the C library."""
+    """Return the function that computes sines and cosines of large angles with the C library."""
     t = w.element.name
     same = "fadd double {0}, 0x8000000000000000"
     to_double, back = (
@@ -336,11 +337,11 @@ end:
 
 
 def angles(w: Writer, arguments: list[str], label: str) -> tuple[str, str]:
-    """Sines and cosines of several angles in a loop, with one check that none is too large.
+    """Emit sines and cosines of several angles in a loop, with one check for large angles.
 
     They are in two arrays on the stack. The loop works on the widest vectors, whole or filled from
-    several arguments and zeros. The check is on the sum of squares: it may send harmless angles out
-    of line, where each is looked at by itself, but it never misses one.
+    several arguments and zeros. The check is on the sum of squares: it may send small angles out of
+    line, where each is checked by itself, but it never misses a large one.
     """
     given, share = w, w.widest // w.width
     n = -(-len(arguments) // share)

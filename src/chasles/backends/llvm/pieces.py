@@ -1,9 +1,9 @@
-"""Long modules in pieces, compiled in processes side by side.
+"""Long modules in pieces, compiled in parallel processes.
 
 LLVM takes seconds for the long functions of a large robot, and llvmlite holds one lock for a whole
-process, so pieces are compiled by other processes of this Python (`llvm.worker`). They talk by
-files, need no guard in the caller's main module, and end with the call. Whatever a process fails
-to deliver, because it was killed or could not start, is compiled here.
+process, so pieces are compiled by other processes of this Python (`llvm.worker`). They communicate
+through files, need no guard in the caller's main module, and end with the call. A piece whose
+process was killed or could not start is compiled here.
 """
 
 import hashlib
@@ -24,10 +24,10 @@ import llvmlite
 from chasles.backends.llvm.code import joined
 
 LONG = 2000
-"""Lines of a function from which on it is a piece of its own."""
+"""Number of lines above which a function is a separate piece."""
 
 WORTH = 10_000
-"""Lines of all long functions from which on processes are started: about a second of compiling."""
+"""Lines of all long functions above which processes are started: about a second of compiling."""
 
 _GLOBAL = re.compile(r"@([A-Za-z_][\w.]*)")
 
@@ -56,7 +56,7 @@ class Function:
         return f"declare hidden {kind} @{name}({', '.join(types)})"
 
     def text(self, shared: bool) -> str:
-        """The function; a shared one can be called from the other pieces of its module.
+        """Return the function; a shared one can be called from the other pieces of its module.
 
         A long one is not tuned for a processor: scheduling by its model takes time that grows
         faster than the length, and gains nothing that was measured.
@@ -68,9 +68,9 @@ class Function:
 
 
 def split(text: str, count: int) -> list[str]:
-    """Modules that make up a module: at most `count` with long functions, after one of the rest.
+    """Split a module: one with short functions, then at most `count` with long functions.
 
-    Where there is too little to share, the module itself is all.
+    If there is too little work to share, return the module itself.
     """
     rest, functions = _parsed(text)
     defined = {f.name: f for f in functions}
@@ -101,7 +101,7 @@ def _is_long(function: Function) -> bool:
 
 
 def _parsed(text: str) -> tuple[list[str], list[Function]]:
-    """The lines outside of functions, and the functions."""
+    """Return the lines outside of functions, and the functions."""
     rest, functions = [], []
     lines = iter(text.split("\n"))
     for line in lines:
@@ -118,7 +118,7 @@ def _parsed(text: str) -> tuple[list[str], list[Function]]:
 
 
 def interpreter() -> str | None:
-    """This Python's program; None in an application that has it inside."""
+    """Return the Python executable; None in an application that embeds Python."""
     name = Path(sys.executable or "").name.lower()
     plain = name.startswith(("python", "pypy")) and not getattr(sys, "frozen", False)
     return sys.executable if plain else None
@@ -127,7 +127,7 @@ def interpreter() -> str | None:
 def compiled(
     text: str, machine: Mapping[str, Any], cores: int, assemble: Callable[[str], bytes]
 ) -> bytes:
-    """The machine code of a module, as `objects` takes it apart.
+    """Return the machine code of a module, in the format of `joined`.
 
     machine: triple, cpu, features and effort. assemble: compiles in this process.
     """
@@ -144,7 +144,7 @@ Running = tuple[subprocess.Popen[bytes], IO[bytes]]
 
 
 def _started(text: str, machine: Mapping[str, Any], stack: ExitStack) -> Running | None:
-    """A process that compiles a text, and ends with the stack; None if it cannot start."""
+    """Return a process that compiles a text, and ends with the stack; None if it cannot start."""
     folder = str(Path(llvmlite.__file__).parent.parent)
     script = str(Path(__file__).with_name("worker.py"))
     try:
@@ -173,7 +173,7 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
 
 
 def _result(running: Running | None) -> bytes | None:
-    """The machine code that a process made; None if it failed."""
+    """Return the machine code that a process made; None if it failed."""
     if running is None:
         return None
     process, answer = running

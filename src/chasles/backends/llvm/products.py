@@ -1,4 +1,4 @@
-"""Matrix products after a straight-line program, in LLVM's language: lanes over columns.
+"""Matrix products after a straight-line program, in LLVM IR, with lanes over columns.
 
 The program of a large robot ends at the factors of its results (`Staged`). What is left are
 products of branch-sparse matrices. Here each row of a product is a few vectors of columns, to which
@@ -23,17 +23,17 @@ TOGETHER = 2
 """Rows that are summed at once: a block of the right matrix is loaded once for all of them."""
 
 REGISTERS = {64: 24, 32: 12}
-"""Sums that are kept in registers, by the bytes of a vector; of shorter ones, as many."""
+"""Number of sums kept in registers, by vector size (bytes); 12 for shorter vectors."""
 
 Block = tuple[int, int]
-"""A result, and the number of a vector of its columns (`packing`)."""
+"""A result, and the index of a vector of its columns (`packing`)."""
 
 Blocks = dict[tuple[int, Block], int]
 """Places of the blocks of several matrices side by side, by row; others are zero."""
 
 
 class Entry(NamedTuple):
-    """An entry of a left matrix: where its number is kept, or the constant that it is."""
+    """An entry of a left matrix: the place of its number, or its constant value."""
 
     place: int = -1
     constant: float = 0.0
@@ -47,7 +47,7 @@ Rows = tuple[dict[int, Entry], ...]
 
 @dataclass(frozen=True)
 class Group:
-    """Results that have all factors in common but the last: one chain of products.
+    """Results that share all factors except the last: one chain of products.
 
     lefts: in the order in which they are applied. kept: the blocks before each of them.
     """
@@ -124,7 +124,7 @@ class Products:
         return tuple(rows)
 
     def _right(self, results: Sequence[int]) -> Blocks:
-        """The blocks of the last factors of some results that are not all zero."""
+        """Return the blocks of the last factors of some results that are not all zero."""
         found: Blocks = {}
         for k in results:
             factor = self.staged.chains[k][-1]
@@ -143,7 +143,7 @@ class Products:
 
     @property
     def row(self) -> int:
-        """Vectors that the entries and blocks of one state take."""
+        """Number of vectors for the entries and blocks of one state."""
         return self._padded + len(self._blocks) // self.width
 
     @property
@@ -151,7 +151,7 @@ class Products:
         return -(-len(self._entries) // self.width)
 
     def spread(self, code: Sequence[Instruction]) -> Program:
-        """The program with all products as instructions, for lanes over states.
+        """Return the program with all products as instructions, for lanes over states.
 
         code: of the head, fused. The terms of a sum are added in the order of `functions`, so that
         results have the same bits.
@@ -176,7 +176,7 @@ class Products:
     def _product(
         self, code: list[Instruction], left: Rows, right: Sequence[Mapping[int, int]]
     ) -> list[dict[int, int]]:
-        """The entries of a product that are not zero, by row and column."""
+        """Return the entries of a product that are not zero, by row and column."""
         found: list[dict[int, int]] = []
         for rows, terms in _orders(left):
             for r in rows:
@@ -205,7 +205,7 @@ class Products:
         return len(code) - 1
 
     def functions(self, w: Writer) -> str:
-        """For each group `prepare<k>` and `product<k>`: all products but the last, and that one.
+        """Return `prepare<k>` (all products except the last) and `product<k>` for each group.
 
         w: any writer of the right vectors. `past<k>` is `product<k>`, but its results are written
         past the cache.
@@ -227,7 +227,7 @@ class Products:
         return all(streams(w, v.size) for v in self.staged.outputs)
 
     def _prepare(self, w: Writer, k: int, group: Group) -> str:
-        """From the blocks of the right matrices to those before the last product, in `%ready`."""
+        """Return the function that computes the blocks before the last product, in `%ready`."""
         source, blocks = "%blocks", self._places(group)
         for left, right, result in zip(group.lefts, group.kept, group.kept[1:], strict=False):
             target = "%ready" if result is group.kept[-1] else w.reserve(max(len(result), 1))
@@ -240,7 +240,7 @@ class Products:
         return w.function(f"internal void @prepare{k}({parameters}) {attributes(w)}")
 
     def _last(self, w: Writer, name: str, group: Group, to: Mapping[int, Kept | Stream]) -> str:
-        """The last product of a group, whose results go `to` memory."""
+        """Return the last product of a group, whose results go `to` memory."""
         blocks = self._places(group)
         for r, (k, b), value in _multiplied(w, group.lefts[-1], group.kept[-1], "%ready", blocks):
             to[k].add(r, self._packing[k][b], value)
@@ -254,7 +254,7 @@ class Products:
     def _calls(
         self, w: Writer, places: Sequence[str], outputs: Sequence[str], last: Sequence[str]
     ) -> None:
-        """All products of a state; last: the functions of each group's last one."""
+        """Call all products of a state; last: the functions of each group's last product."""
         for k, group in enumerate(self.groups):
             entries, ready = places
             if len(group.lefts) > 1:
@@ -269,7 +269,7 @@ class Products:
         return [f"@product{k}" for k in range(len(self.groups))]
 
     def run(self, w: Writer, inputs: Sequence[str], outputs: Sequence[str]) -> str:
-        """The function `run`, for one state: the program, then all products."""
+        """Return the function `run`, for one state: the program, then all products."""
         sizes = (len(self._entries), len(self._blocks))
         places = [w.reserve(max(size, 1)) for size in sizes]
         w.raw(f"  call void @head({', '.join(f'ptr {p}' for p in (*inputs, *places))})")
@@ -278,7 +278,7 @@ class Products:
         return w.function(f"internal void @run({parameters}) nounwind")
 
     def finish(self, w: Writer) -> str:
-        """The function `finish`: from slots of lanes to rows of results, from the first row on.
+        """Return the function `finish`, which turns slots of lanes into rows of results.
 
         %rows: room for `width` times `row` vectors. %past: write results past the cache.
         """
@@ -313,7 +313,7 @@ def _fresh(w: Writer) -> Writer:
 
 
 def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:
-    """Rows that are summed at once, and the order of their terms: one without a factor first."""
+    """Yield rows that are summed at once, and the order of their terms, units first."""
     for top in range(0, len(left), TOGETHER):
         rows = range(top, min(top + TOGETHER, len(left)))
         terms = dict.fromkeys(k for r in rows for k in left[r])
@@ -323,7 +323,7 @@ def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:
 def _multiplied(
     w: Writer, left: Rows, right: Blocks, source: str, blocks: Sequence[Block]
 ) -> Iterator[tuple[int, Block, str]]:
-    """The blocks of a product: some rows at a time, as many blocks as stay in registers."""
+    """Yield the blocks of a product: some rows at a time, as many blocks as stay in registers."""
     at_once = REGISTERS.get(w.bytes, 12) // TOGETHER
     for rows, ordered in _orders(left):
         for first in range(0, len(blocks), at_once):
@@ -344,7 +344,7 @@ def _multiplied(
 
 
 def _factor(w: Writer, entry: Entry) -> str:
-    """A number in all lanes."""
+    """Return a number in all lanes."""
     if entry.place < 0:
         return w.constant(entry.constant)
     place = w.at("%entries", entry.place, w.element.name)

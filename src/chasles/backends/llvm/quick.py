@@ -1,4 +1,4 @@
-"""Machine code that LLVM makes without much effort: the first tier of a function.
+"""Machine code compiled by LLVM without optimization: the first tier of a function.
 
 It is compiled in about a sixth of the time, and takes about 1.5 times as long to run.
 """
@@ -11,5 +11,5 @@ from chasles.expr import Program, Staged
 
 
 def compile(program: Program | Staged, dtype: str = "float64") -> llvm.Kernel:
-    """The kernel of a program, with the same results as that of `llvm`."""
+    """Return the kernel of a program, with the same results as that of `llvm`."""
     return llvm.compile(program, replace(Machine.host(), effort=0), dtype)

@@ -1,4 +1,4 @@
-"""The starts of searches that are nearest to their goals, in LLVM's language."""
+"""The starts of searches that are nearest to their goals, in LLVM IR."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ LANES, CHAINS = 8, 4
 
 
 def ranking(fuse: bool) -> str:
-    """A body: for each problem the nearest start of each group, the nearest of them first.
+    """Return a body that ranks, for each problem, the nearest start of each group.
 
     The distance is a constant of the start plus the product of its row with the goals. Rows of
     starts lie in tiles of lanes, the constant last.
@@ -118,7 +118,7 @@ def ranking(fuse: bool) -> str:
 
 
 def _places(far: str) -> list[str]:
-    """Lines that store the place of each lane in the order of distances, the lower lane first."""
+    """Return lines that store the rank of each lane by distance; ties go to the lower lane."""
     kind, flags, whole = (f"<{LANES} x {each}>" for each in ("double", "i1", "i64"))
     lines, sum_ = [], "zeroinitializer"
     for j in range(LANES):

@@ -1,4 +1,4 @@
-"""Functions called by checked code (`llvm.checked`), in LLVM's language: regions.
+"""Functions called by checked code (`llvm.checked`), in LLVM IR: regions.
 
 Python owns the memory of the table. A slot is taken by one atomic exchange of its first word, so
 that threads need no lock; readers ignore slots that are being entered or left.
@@ -8,7 +8,7 @@ from chasles.backends import objects
 from chasles.backends.objects import DATA, DESCR, HEAD, RANK, SHAPE, STRIDES, TYPE
 
 SLOTS = 4096
-"""Regions that there is room for, of Python and of machine code each."""
+"""Largest number of regions, of Python and of machine code each."""
 
 WORDS = 3
 """Words of a region: its first byte, its end (0 of a free one) and its owner."""
@@ -19,7 +19,7 @@ the others."""
 
 
 def _scan(name: str, first: int, count: str, inside: str) -> str:
-    """A loop over slots from a word of the table on; `inside` goes to %{name}.next, or away."""
+    """Return a loop over slots from a word of the table; `inside` branches to %{name}.next."""
     n = name
     return f"""{n}:
   br label %{n}.loop
@@ -45,7 +45,7 @@ _MACHINE = 2 + SLOTS * WORDS
 
 
 def _searched(name: str, first: int, used: int) -> str:
-    """Return if a region holds the access; count whether one holds the pointer that it is from."""
+    """Return code that returns if a region holds the access, and notes the pointer's region."""
     n = name
     inside = f"""  %{n}.lo = load atomic i64, ptr %{n}.lo.at monotonic, align 8
   %{n}.hi = load atomic i64, ptr %{n}.hi.at monotonic, align 8

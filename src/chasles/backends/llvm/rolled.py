@@ -1,8 +1,8 @@
-"""A rolled program (`rolling.py`) in LLVM's language: a function a form, and a loop over segments.
+"""A rolled program (`rolling.py`) in LLVM IR: one function per form, and a loop over segments.
 
-All values stand in one row of memory: inputs, scratch, results. A function gets that memory twice,
-to read from and to write to, because no segment writes to a place from which it reads: so LLVM may
-order its loads and stores as it likes.
+All values are in one row of memory: inputs, scratch, results. A function gets that memory as two
+pointers, for reading and writing, because no segment writes to a place that it reads; so LLVM may
+reorder its loads and stores.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from chasles.expr import Program
 
 
 def _tables(rolled: Rolled, target: Target) -> str:
-    """Rows of numbers and of places by form, and the order in which segments run.
+    """Return rows of numbers and of places by form, and the order in which segments run.
 
     A place is given by its distance in bytes for one lane, of which addresses are a multiple.
     """
@@ -34,7 +34,7 @@ def _array(name: str, kind: str, entries: Sequence[str]) -> str:
 
 
 class _Body(Body):
-    """Reads constants from a row of numbers, and other values from places that a row names."""
+    """Body that reads constants from a row of numbers, and other values from a row of places."""
 
     def __init__(self, form: Form, lowered: Lowered, w: Writer) -> None:
         self._near = {"%in1": form.reads, "%write": form.writes}
@@ -118,7 +118,7 @@ end:
 
 
 def _copy(w: Writer, target: str, source: str, count: int) -> None:
-    """Copy a number of numbers, which do not overlap: whole vectors, the last of which may."""
+    """Copy numbers by whole vectors, of which the last two may overlap."""
     wide = f"<{w.widest} x {w.element.name}>"
     if count < w.widest:
         for k in range(count):

@@ -1,4 +1,4 @@
-"""A small structured language on top of LLVM's: variables, conditions and loops as `with` blocks.
+"""A small structured language on top of LLVM IR, with conditions and loops as `with` blocks.
 
 Straight-line kernels need none of this; the fast entry (`llvm.entry`) is written in it.
 """
@@ -10,7 +10,7 @@ from chasles.backends.llvm.math import Writer
 
 
 class Routine(Writer):
-    """Writes one function; `head` is its declaration, as "internal i1 @same(ptr %a, ptr %b)"."""
+    """Writer of one function; `head` is its signature: "internal i1 @same(ptr %a, ptr %b)"."""
 
     def __init__(self, head: str) -> None:
         super().__init__(1, False)
@@ -18,7 +18,7 @@ class Routine(Writer):
         self._labels = 0
 
     def finished(self) -> str:
-        """The text of the function."""
+        """Return the text of the function."""
         ended = "  unreachable\n}"  # after the last answer
         lines = [f"define {self._head} {{", "entry:", *self.reserved, *self.lines, ended]
         return "\n".join(lines) + "\n"
@@ -26,7 +26,7 @@ class Routine(Writer):
     # Values and variables -----------------------------------------------------------------------
 
     def variable(self, kind: str, value: str) -> str:
-        """A place for a value that changes."""
+        """Return a place for a value that changes."""
         place = self.room(1, kind)
         self.set(place, f"{kind} {value}")
         return place
@@ -38,7 +38,7 @@ class Routine(Writer):
         self.raw(f"  store {value}, ptr {place}")
 
     def entry_of(self, base: str, k: str, kind: str) -> str:
-        """An entry of an array, loaded."""
+        """Return an entry of an array, loaded."""
         return self.get(self.at(base, k, kind), kind)
 
     def put(self, base: str, k: str, kind: str, value: str) -> None:
@@ -76,11 +76,11 @@ class Routine(Writer):
         return self.emit(f"mul i64 {a}, {b}")
 
     def called(self, kind: str, function: str, *operands: str) -> str:
-        """The result of a call; operands with their types."""
+        """Return the result of a call; operands with their types."""
         return self.emit(f"call {kind} {function}({', '.join(operands)})")
 
     def do(self, function: str, *operands: str) -> None:
-        """A call without a result."""
+        """Emit a call without a result."""
         self.raw(f"  call void {function}({', '.join(operands)})")
 
     # The order of things ------------------------------------------------------------------------
@@ -94,7 +94,7 @@ class Routine(Writer):
         self.raw(f"  br label %{label}\n{label}:")
 
     def answer(self, value: str) -> None:
-        """Return a value. What follows is not reached, except from a `when`."""
+        """Emit a return. The code that follows is reached only from a `when`."""
         self.raw(f"  ret {value}\n{self.label()}:")
 
     @contextmanager
@@ -112,7 +112,7 @@ class Routine(Writer):
 
     @contextmanager
     def each(self, count: str | int) -> Iterator[tuple[str, str]]:
-        """A loop over 0 to count: the index, and the label that goes on with the next one."""
+        """Emit a loop over 0 to count; yield the index and the label of the next iteration."""
         place = self.variable("i64", "0")
         top, inside, further, end = (self.label() for _ in range(4))
         self.start(top)

@@ -1,11 +1,11 @@
 """Searches in machine code: a kernel's step repeated for many problems until each has ended.
 
-A kernel advances states (a point and a memory) towards goals. The first number of the memory says
-whether a search goes on (0), is solved (1) or given up (2), the second how far it is from its goal.
-A block of searches is advanced together, one in each lane of a vector. One that is solved makes
-room for the next problem; one that is given up begins again from another point, and when these are
-used up, once more from the best one it had. What a search does depends on its problem alone: not on
-its place, on others, or on threads.
+A kernel advances states (a point and a memory) toward goals. The first number of the memory is the
+status of a search (0: running, 1: solved, 2: given up), the second its distance from the goal. A
+block of searches is advanced together, one per lane of a vector. A solved search is replaced by the
+next problem. A search that is given up restarts from another point and, when these are used up,
+once more from its best point. The result of a search depends only on its problem, not on its index,
+on other problems, or on threads.
 """
 
 import ctypes
@@ -50,7 +50,7 @@ class Search:
     table = staticmethod(table)
 
     def ranked(self, goals: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """Numbers of starts (count, LANES), the nearest of each group, the nearest first."""
+        """Return indices of starts (count, LANES): the nearest of each group, in order."""
         tiles, size, lanes = table.shape
         assert goals.shape[1] == size - 1 > 0
         assert lanes == LANES
@@ -71,12 +71,12 @@ class Search:
         memories: np.ndarray,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Points (count, n), memories, and (steps, try) of each problem, when it has ended.
+        """Return points (count, n), final memories, and (steps, try) of each problem.
 
-        goals: the kernel's other inputs, (count or 1, size), shared where 1. begins: where the
-        first try begins, (count or 1, n). ranks (count, k): the starts of the next tries, rows of
-        `starts`, whose rows from `others` on are those of the tries after these. memories: one for
-        each try, and one for the last, from the best point.
+        goals: the kernel's other inputs, (count or 1, size), shared where 1. begins: starts of the
+        first tries, (count or 1, n). ranks (count, k): indices in `starts` for the next tries;
+        later tries use the rows of `starts` from `others` on. memories: one for each try, and one
+        for the last, from the best point.
         """
         inputs = self.kernel.interface.inputs
         count, tries = len(ranks), len(memories) - 1
@@ -108,18 +108,18 @@ class Search:
         return points, ends, steps
 
     def alone(self, *given: Any, **facts: Any) -> "Alone":
-        """A search for one problem at a time (`Alone`)."""
+        """Return a search for one problem at a time (`Alone`)."""
         return Alone(self, *given, **facts)
 
 
 class Alone:
-    """One problem at a time, everything prepared, so that a call costs microseconds.
+    """A prepared search for one problem at a time, whose calls take microseconds.
 
-    A guess is followed by itself. After it, and without a guess, tries fill the lanes of a vector:
-    the first in order that is solved wins, so that the answer has the same bits as in a batch.
+    A guess is tried by itself. After it, or without a guess, tries fill the lanes of a vector: the
+    first in order that is solved wins, so that the answer has the same bits as in a batch.
 
-    constants: the kernel's inputs after the goals. offsets: where among the goals are 12 numbers
-    of a pose. limits: of the point. The others as in `Search`.
+    constants: the kernel's inputs after the goals. offsets: offsets among the goals of the 12
+    numbers of each pose. limits: limits of the point. The others as in `Search`.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ class Alone:
         return self._words[-1].buffer_info()[0]
 
     def _checked(self, run: Any) -> Callable[[ctypes.c_void_p], int]:
-        """The same, with memory that is noted before each call."""
+        """Return the same function, which notes its memory before each call."""
         last = checked.ends(run)
 
         def noted(way: ctypes.c_void_p) -> int:
@@ -220,5 +220,5 @@ def _layout(sizes: Sequence[int]) -> tuple[list[int], int, int]:
 
 
 def _even(place: int) -> int:
-    """A place at which a vector may begin."""
+    """Return an offset rounded up to the alignment of a vector."""
     return -(-place // 64) * 64

@@ -1,4 +1,4 @@
-"""The source of searches, in LLVM's language: `search.py` says what they do."""
+"""The source of searches, in LLVM IR (see `search.py`)."""
 
 from chasles.backends.llvm.loop_source import BLOCK
 from chasles.backends.llvm.threads import field
@@ -19,17 +19,17 @@ FIELDS = "\n".join("  " + field(*each, "given", 8 * k) for k, each in enumerate(
 
 
 def place(name: str, kind: str, table: str, index: str) -> str:
-    """Lines that find the place of an entry of a table."""
+    """Return lines that find the place of an entry of a table."""
     return f"  %{name} = getelementptr {kind}, ptr %{table}, i64 %{index}"
 
 
 def entry(name: str, kind: str, table: str, index: str) -> str:
-    """Lines that load an entry of a table."""
+    """Return lines that load an entry of a table."""
     return f"{place(f'{name}.at', kind, table, index)}\n  %{name} = load {kind}, ptr %{name}.at"
 
 
 def row(name: str, start: str, size: str, index: str) -> str:
-    """Lines that find a row, so many rows of a size from a start on."""
+    """Return lines that compute the address of a row from its index and size."""
     return (
         f"  %{name}.far = mul i64 %{index}, %{size}\n"
         f"  %{name} = getelementptr i8, ptr %{start}, i64 %{name}.far"

@@ -1,9 +1,10 @@
-"""A program as a module in LLVM's language: `one` for one state, `batch` for many.
+"""A program as a module in LLVM IR: `one` for one state, `batch` for many.
 
-`batch` takes `width` states at a time: it brings their rows into tiles of lanes, runs the parts of
-the program, and brings the results back. A tile has one vector of lanes for each number; with a
-single lane it is the caller's own row. The last tile repeats its last row. A result that occurs
-several times among the outputs is kept once; constant results are written before the loop.
+`batch` processes `width` states at a time: it transposes their rows to tiles of lanes, runs the
+parts of the program, and transposes the results back. A tile has one vector of lanes for each
+number; with a single lane it is the caller's own row. The last tile repeats its last row. A result
+that occurs several times among the outputs is kept once; constant results are written before the
+loop.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,18 +31,18 @@ from chasles.backends.rolling import Rolled, rolled
 from chasles.expr import Interface, Program, Staged
 
 WORTH_THREADS = 10_000_000
-"""Operations in a batch from which on threads share it: about a third of a millisecond."""
+"""Operations in a batch above which threads share it: about a third of a millisecond."""
 
 MANY, GROUP = 8, 4
 """Programs of more than MANY parts run each part for GROUP tiles in turn."""
 
 LONGEST = 40000
-"""Instructions that are still compiled as one part: as many as LLVM takes in reasonable time. A
-longer program runs as a loop over its segments, where they have few forms."""
+"""Largest number of instructions compiled as one part in reasonable time. A longer program runs as
+a loop over its segments if they have few forms."""
 
 SPREAD = 8000
-"""Products of matrix entries up to which lanes of a batch are states, as everywhere else. Beyond,
-the code does not stay in the cache, and lanes are columns (`products`)."""
+"""Number of products of matrix entries up to which lanes of a batch are states, as elsewhere. Above
+it, the code does not stay in the cache, and lanes are columns (`products`)."""
 
 SHARE = 10000
 """Instructions in each part of a longer program that is not a loop."""
@@ -49,14 +50,14 @@ SHARE = 10000
 
 @dataclass(frozen=True)
 class Module:
-    """The text, and how many bytes of workspace `batch` needs, aligned to a vector."""
+    """The text, and the workspace (bytes, aligned to a vector) that `batch` needs."""
 
     text: str
     workspace: int
 
 
 def module(whole: Program | Staged, target: Target) -> Module:
-    """The module of a program."""
+    """Return the module of a program."""
     products = None
     if isinstance(whole, Staged):
         products = Products(whole, target.width)
@@ -90,14 +91,14 @@ def module(whole: Program | Staged, target: Target) -> Module:
 
 
 def _lowered(program: Program, target: Target) -> Lowered | Rolled:
-    """A loop over the segments of a long program, where it has some; else its parts."""
+    """Return the parts of a program, or a loop over the segments of a long one."""
     if len(program.code) <= LONGEST:
         return lower(program, fuse=target.fuse, longest=LONGEST)
     return rolled(program) or lower(program, fuse=target.fuse, longest=SHARE)
 
 
 class _Slots:
-    """The distinct results, and for every output the slot that each entry comes from."""
+    """The distinct results, and the slot of each entry of every output."""
 
     def __init__(self, program: Program) -> None:
         self.results = list(places(program))
@@ -136,7 +137,7 @@ def _parts(
     going: Mapping[int, list[Place]],
     pack: Mapping[int, tuple[int, ...]] | None = None,
 ) -> list[str]:
-    """The functions of all parts of a program, for a number of lanes, or with limbs in lanes."""
+    """Return the functions of all parts, for a number of lanes or with limbs in lanes."""
     texts = []
     for n, part in enumerate(lowered.parts):
         w, results = target.writer(width), {r: going[r] for r in part.results if r in going}
@@ -157,7 +158,7 @@ def _one(
     products: Products | None,
     target: Target,
 ) -> str:
-    """One state, straight on the caller's rows: no output may overlap an input."""
+    """Return the function for one state on the caller's rows; outputs must not overlap inputs."""
     inputs = [f"%in{k}" for k in range(len(program.inputs))]
     outputs = [f"%out{k}" for k in range(len(program.outputs))]
     texts = []
@@ -187,14 +188,14 @@ def _one(
 
 
 def _pointers(w: Writer, taken: Interface) -> list[str]:
-    """The rows of a state, as `ONE` gets them."""
+    """Return pointers to the rows of a state, loaded from the arguments of `ONE`."""
     counts = (("in", len(taken.inputs)), ("out", len(taken.outputs)))
     places = [w.at(f"%{role}_pointers", k, "ptr") for role, n in counts for k in range(n)]
     return [w.emit(f"load ptr, ptr {place}") for place in places]
 
 
 def _run_parts(w: Writer, lowered: Lowered, pointers: Sequence[str]) -> None:
-    """Call all parts on rows; what they need between them is on the stack."""
+    """Call all parts on rows, with the scratch array on the stack."""
     scratch = w.reserve(lowered.scratch) if lowered.scratch else "null"
     operands = ", ".join(f"ptr {name}" for name in [*pointers, scratch])
     call = "call" if lowered.scratch else "tail call"
@@ -223,7 +224,7 @@ def _batch(
     products: Products | None,
     target: Target,
 ) -> tuple[str, int]:
-    """The loop over tiles, and the vectors of workspace it needs for tiles, scratch and results.
+    """Return the loop over tiles, and the number of vectors of its workspace.
 
     The code of a long program does not stay in the cache, so each of its parts runs for a group of
     tiles in turn.
@@ -252,7 +253,7 @@ def _batch(
     rows = w.at("%workspace", used, w.type)
 
     def move(moves: list[tuple[str, int, str, str]], t: int, row: str, last: str) -> None:
-        """Bring rows in, or results out."""
+        """Transpose rows into tiles, or results out of them."""
         first, suffix = w.emit(f"add i64 {row}, {t * w.width}"), "_last" if last else ""
         for function, k, pointer, stride in moves:
             place = w.at(pointer, w.emit(f"mul i64 {first}, {stride}"))
@@ -274,7 +275,7 @@ def _batch(
                 w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
 
     def run(count: int, row: str, last: str) -> None:
-        """Tiles from a row on; with `last`, one tile whose rows past that one are missing."""
+        """Process tiles starting at a row; with `last`, one tile whose later rows are missing."""
         if not last:
             ask(row, count * w.width + 1)
         for t in range(count):
@@ -313,7 +314,7 @@ def _batch(
     w.raw("  %more = icmp ult i64 %next, %count")
     w.raw("  br i1 %more, label %loop, label %end\nend:")
     if past or (products and products.streams(w)):
-        w.raw("  fence seq_cst")  # what was written past the cache is seen by other threads
+        w.raw("  fence seq_cst")  # make non-temporal stores visible to other threads
     head = (
         "void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
         f"ptr %out_strides, ptr %workspace) {attributes(w)}"
@@ -333,7 +334,7 @@ def _many(w: Writer, strides: Sequence[str]) -> str:
 
 
 def _arrays(w: Writer, role: str, count: int) -> list[tuple[str, str]]:
-    """For each of the caller's arrays, where its first row is and how far rows are apart."""
+    """Return the address of the first row and the row stride of each of the caller's arrays."""
     found = []
     for k in range(count):
         pointer = w.at(f"%{role}_pointers", k, "ptr")

@@ -1,8 +1,8 @@
-"""Results on their way past the cache, in whole cache lines.
+"""Results written past the cache (non-temporal stores), in whole cache lines.
 
-Rows of tiles (`scatter_past`), and matrices that are made row by row in vectors of columns. Which
-columns stand together in a vector is a choice (`packing`): here they get back into order. Rows do
-not begin where lines do, so the entries of a matrix are taken as one long row.
+The results are rows of tiles (`scatter_past`), or matrices computed row by row in vectors of
+columns. The columns of a vector are a choice (`packing`); here they are put back in order. Rows are
+not aligned with cache lines, so a matrix is written as one long row.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from chasles.backends.llvm.tiles import (
 
 
 class Lines:
-    """The cache lines of a row of numbers at `base`, each taken from two neighbouring vectors.
+    """The cache lines of a row of numbers at `base`, each taken from two neighboring vectors.
 
     Vectors are those of the row, `width` numbers each from its first on. Line n begins in vector n.
-    Whole lines are written past the cache. What the row has of its first and of its last lines is
-    written as usual, by stores that do not reach into another line: those would be slow.
+    Whole lines are written past the cache. The row's parts of its first and last lines are written
+    by ordinary stores that do not cross into another line, which would be slow.
     """
 
     def __init__(self, w: Writer, base: str) -> None:
@@ -50,9 +50,9 @@ class Lines:
         w.raw(f"  store {w.type} {line}, ptr {place}, align {w.bytes}, !nontemporal !1")
 
     def end(self, start: int, rest: int, before: str, after: str) -> None:
-        """Write what is left from the last vector on, whose numbers are those from `start` on.
+        """Write the rest of the row, from the last vector, which begins at number `start`.
 
-        rest: how many numbers of `after` belong to the row.
+        rest: number of elements of `after` that belong to the row.
         """
         w = self._w
         for k, first in enumerate((before, after)[: 2 if rest else 1]):
@@ -76,7 +76,7 @@ class Lines:
         )
 
     def _spread(self, number: str) -> str:
-        """A number in all lanes."""
+        """Return a number in all lanes."""
         w, bits = self._w, self._w.element.bits
         short = number if bits == 64 else w.emit(f"trunc i64 {number} to i{bits}")
         one = w.emit(f"insertelement {w.integers} poison, i{bits} {short}, i32 0")
@@ -84,7 +84,7 @@ class Lines:
 
 
 def scatter_past(w: Writer, output: int, n: int) -> str:
-    """The function that writes long rows past the cache, wherever they stand: see `scatter`."""
+    """Return the function that writes long rows past the cache (see `scatter`)."""
     width, lines = w.width, [Lines(w, row) for row in row_places(w, clip=False)]
     whole, rest = n // width * width, n % width
 
@@ -124,7 +124,7 @@ Lane = tuple[str, int]
 
 
 def joined(w: Writer, lanes: Sequence[Lane]) -> str:
-    """The vector of some lanes of others; where there are too few, the last is repeated."""
+    """Return a vector of lanes of other vectors; the last lane is repeated if too few."""
     lanes = [*lanes, *[lanes[-1]] * (w.width - len(lanes))]
     found, *others = dict.fromkeys(vector for vector, _ in lanes)
     taken = [lane if vector == found else k for k, (vector, lane) in enumerate(lanes)]
@@ -143,7 +143,7 @@ class Kept:
         self._waiting: dict[tuple[int, int], Lane] = {}
 
     def add(self, row: int, columns: Sequence[int], vector: str) -> None:
-        """Give some columns of a row; write the row when all of them are known."""
+        """Add some columns of a row; write the row when all of them are known."""
         w, n, element = self._w, self._columns, self._w.element
         self._waiting |= {(row, c): (vector, lane) for lane, c in enumerate(columns)}
         if any((row, c) not in self._waiting for c in range(n)):
@@ -164,7 +164,7 @@ class Kept:
 
 
 class Stream:
-    """A matrix of a number of rows and columns at `base`, which goes past the cache.
+    """A matrix of a number of rows and columns at `base`, written past the cache.
 
     There are at least two vectors of entries (`tiles.streams`).
     """
@@ -177,7 +177,7 @@ class Stream:
         self._last = ""
 
     def add(self, row: int, columns: Sequence[int], vector: str) -> None:
-        """Give some columns of a row; write all lines that are known then."""
+        """Add some columns of a row; write all lines that are complete."""
         w, first = self._w, row * self._columns
         self._waiting |= {first + c: (vector, lane) for lane, c in enumerate(columns)}
         while self._made < self._vectors:

@@ -1,9 +1,9 @@
 """Threads that share the rows of a batch, in machine code.
 
-A call hands its work over, takes part in it, and returns when all of it is done: one call of a C
-function, in which Python raises no interrupt. So none can find a lock taken, and no thread is left
-that writes into arrays which the caller frees. The threads are Python's, but they wait for work in
-machine code forever, without Python's lock.
+A call submits its work, takes part in it, and returns when all of it is done. It is one call of a C
+function, in which Python raises no interrupt. So no interrupt can leave a lock acquired, and no
+thread remains that writes to arrays which the caller frees. The threads are Python's, but they wait
+for work in machine code forever, without Python's lock.
 """
 
 import _thread
@@ -19,10 +19,10 @@ from chasles.backends.llvm import checked
 from chasles.backends.llvm.code import Code, Machine, assemble, load
 
 PIECES = 8
-"""Ranges for each thread: one that starts late, or runs on a slower core, takes fewer."""
+"""Number of ranges per thread; a thread that starts late or runs on a slower core takes fewer."""
 
 PATIENCE = 2_000_000_000
-"""Operations of one call of machine code, about: between calls, Python raises interrupts."""
+"""Approximate number of operations of one call; Python raises interrupts between calls."""
 
 _LOCK, _WORK, _DONE, _JOBS, _SIZE = 0, 128, 256, 384, 448
 """Offsets of the pool's lock, its two conditions, and the list of jobs; its size in bytes."""
@@ -36,7 +36,7 @@ may still join and that have not left; an answer other than 0.
 
 
 def field(name: str, kind: str, owner: str, place: int) -> str:
-    """Lines that load a field, and name its place."""
+    """Return lines that load a field, and name its place."""
     where = f"%{name}.at = getelementptr i8, ptr %{owner}, i64 {place}"
     return f"{where}\n  %{name} = load {kind}, ptr %{name}.at"
 
@@ -262,7 +262,7 @@ go:
   ret i64 0
 }}
 {MOVED}"""
-"""`share`, which a caller calls, `serve`, in which threads live, and `rows`, what they do most."""
+"""`share` is called by callers, `serve` is run by threads, and `rows` is the usual body."""
 
 _NAMES = ("lock", "unlock", "wait", "wake_one", "wake_all")
 _POSIX = (
@@ -273,12 +273,12 @@ _WINDOWS = (
     *("AcquireSRWLockExclusive", "ReleaseSRWLockExclusive", "SleepConditionVariableSRW"),
     *("WakeConditionVariable", "WakeAllConditionVariable"),
 )
-"""Functions of the system that take the same arguments in the same order; those that POSIX's take
-fewer of ignore the rest."""
+"""System functions that take the same arguments in the same order; POSIX functions with fewer
+parameters ignore the rest."""
 
 
 def _libraries() -> tuple[Any, Any]:
-    """The system's libraries with locks, and with the functions of C."""
+    """Return the system's libraries with locks, and with the functions of C."""
     if sys.platform == "win32":
         return ctypes.CDLL("kernel32"), ctypes.CDLL("ucrtbase")
     return ctypes.CDLL(None), ctypes.CDLL(None)
@@ -295,13 +295,13 @@ def memory() -> dict[str, int]:
 
 
 def symbols() -> dict[str, int]:
-    """The addresses of all functions that the source calls."""
+    """Return the addresses of all functions that the source calls."""
     own = _WINDOWS if sys.platform == "win32" else _POSIX
     return memory() | _addresses(_libraries()[0], dict(zip(_NAMES, own, strict=True)))
 
 
 class Pool:
-    """Threads that are started when they are first asked for, and again in the child of a fork."""
+    """Threads that are started on first use, and again in the child of a fork."""
 
     def __init__(self, code: Code) -> None:
         self.code, self.rows, self.share = code, code.address("rows"), code.address("share")
@@ -318,7 +318,7 @@ class Pool:
             os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        """No threads and no jobs, and nobody in the locks: so it is after a fork, too."""
+        """Reset to no threads, no jobs and free locks, at first and after a fork."""
         self._started = 0
         ctypes.memset(self.address, 0, _SIZE)
         if sys.platform != "win32":  # where locks begin with zeros
@@ -328,12 +328,12 @@ class Pool:
                 start(ctypes.c_void_p(self.address + place), None)
 
     def threads(self, wanted: int) -> int:
-        """Start threads; how many there are for a call that wants so many, its own not counted."""
+        """Start threads for a call; return their number, without the calling thread."""
         helpers = min(wanted, max(arrays.cores(), 2)) - 1
         while self._started < helpers:
             try:
                 _thread.start_new_thread(self._serve, (self.address,))
-            except RuntimeError:  # none can be started, or the interpreter is ending
+            except RuntimeError:  # no thread can be started, or the interpreter is exiting
                 return self._started
             self._started += 1  # an interrupt before this costs one idle thread
         return helpers
@@ -342,10 +342,10 @@ class Pool:
     def __call__(
         self, body: int, given: int, count: int, step: int, threads: int, work: int
     ) -> None:
-        """Do rows 0 to count by a body of machine code, as `share` does.
+        """Process rows 0 to count with a body of machine code, by `share`.
 
-        work: about how many operations a row takes. After every `PATIENCE` operations interrupts
-        are raised; the remaining rows are then not done.
+        work: approximate number of operations per row. Interrupts are raised after every `PATIENCE`
+        operations; the remaining rows are then not processed.
         """
         helpers = self.threads(threads) if threads > 1 and count > step else 0
         part = max(PATIENCE * (helpers + 1) // (max(work, 1) * step), 1) * step
@@ -357,5 +357,5 @@ class Pool:
 
 @functools.cache
 def pool() -> Pool:
-    """The threads of this process."""
+    """Return the threads of this process."""
     return Pool(load(assemble(SOURCE, Machine.host()), symbols(), ("share", "serve", "rows")))

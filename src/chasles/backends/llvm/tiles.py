@@ -16,7 +16,7 @@ UNROLLED = 4
 
 
 def _last_cache() -> int:
-    """Bytes of the largest cache of this computer; 32 MiB where the system does not say."""
+    """Return the largest cache (bytes) of this computer; at least 32 MiB."""
     sizes = [1 << 25]
     with suppress(OSError, ValueError):
         found = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
@@ -33,7 +33,7 @@ AHEAD = 32
 
 
 def attributes(w: Writer) -> str:
-    """Function attributes that let LLVM use a writer's vectors."""
+    """Return function attributes that let LLVM use a writer's vectors."""
     size = max(8 * w.bytes, 128)
     return f'noinline nounwind "prefer-vector-width"="{size}" "min-legal-vector-width"="{size}"'
 
@@ -50,7 +50,7 @@ class Target:
     element: Element = DOUBLE
 
     def writer(self, width: int | None = None) -> Writer:
-        """A fresh writer for all lanes, or for another number of them."""
+        """Return a fresh writer for all lanes, or for another number of them."""
         return Writer(width or self.width, self.fuse, self.element, self.width)
 
 
@@ -79,10 +79,10 @@ Place = tuple[str, int]
 
 
 class Body:
-    """Writes one part of a lowered program for any number of lanes.
+    """Writer of one part of a lowered program for any number of lanes.
 
-    results: where values are delivered, (tile, index) each. A value is stored as soon as it is
-    made, so that it need not be kept.
+    results: destinations (tile, index) of values. A value is stored as soon as it is computed, so
+    that it need not be kept.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Body:
             self._value[k] = SPELLING[op](self.w, *map(self._use, args))
 
     def _use(self, k: int) -> str:
-        """The name of a value: made in this part, an input, a constant, or from the scratch."""
+        """Return the name of a value: computed here, an input, a constant, or from scratch."""
         op, args, data = self.code[k]
         if op == "const":
             return self.w.constant(data)
@@ -156,7 +156,7 @@ class Body:
 
 
 def gather(w: Writer, n: int, *, clip: bool) -> str:
-    """The function that makes a tile of n numbers from rows of n numbers.
+    """Return the function that makes a tile of n numbers from rows of n numbers.
 
     With `clip` (the last tile of a batch) rows past %last repeat that row.
     """
@@ -184,7 +184,7 @@ def gather(w: Writer, n: int, *, clip: bool) -> str:
 def scatter(
     w: Writer, output: int, columns: Sequence[int], constant: dict[int, float], *, clip: bool
 ) -> str:
-    """The function that writes rows of an output from the slots that hold its columns.
+    """Return the function that writes rows of an output from the slots that hold its columns.
 
     In long rows, blocks of columns that are all constant are written without a transpose, and
     stores are kept from straddling cache lines where the rows' alignment allows it.
@@ -240,7 +240,7 @@ def scatter(
 
 
 def column(w: Writer, output: int, start: str, c: int) -> tuple[str, str]:
-    """Column c of the block at `start`, as two halves."""
+    """Return column c of the block at `start`, as two halves."""
     place = w.at(f"@columns{output}", w.emit(f"add i64 {start}, {c}"), "i32")
     slot = w.emit(f"zext i32 {w.emit(f'load i32, ptr {place}')} to i64")
     return _halves(w, w.at("%slots", slot, w.type))
@@ -255,17 +255,17 @@ def steady_block(w: Writer, output: int, start: str) -> str:
 
 
 def streams(w: Writer, columns: int) -> bool:
-    """Return True if rows of so many columns can be written past the cache: by AVX-512."""
+    """Return True if rows of `columns` numbers can be written past the cache, by AVX-512."""
     return -(-columns // w.width) > UNROLLED and w.bytes == 64
 
 
 def from_two(w: Writer) -> str:
-    """The instruction that takes lanes by number from two vectors."""
+    """Return the instruction that takes lanes by number from two vectors."""
     return f"@llvm.x86.avx512.vpermi2var.p{'s' if w.element.bits == 32 else 'd'}.512"
 
 
 def declared(w: Writer) -> list[str]:
-    """Declarations of the functions of LLVM that are used here."""
+    """Return declarations of the LLVM functions that are used here."""
     masked = f"@llvm.masked.load.{w.suffix}.p0(ptr, i32, {w.mask}, {w.type})"
     lines = [f"declare {w.type} {masked}"]
     lines.append(f"declare void @llvm.masked.store.{w.suffix}.p0({w.type}, ptr, i32, {w.mask})")
@@ -299,7 +299,7 @@ def tile_function(w: Writer, name: str, tile: str, clip: bool) -> str:
 
 
 def row_places(w: Writer, clip: bool) -> list[str]:
-    """Pointers to `width` rows from %base on."""
+    """Return pointers to `width` rows, the first at %base."""
     rows = []
     for r in range(w.width):
         number = w.emit(f"call i64 @llvm.umin.i64(i64 {r}, i64 %last)") if clip else str(r)
@@ -311,7 +311,7 @@ def row_places(w: Writer, clip: bool) -> list[str]:
 def _loop(w: Writer, n: int, first: str, move: Callable[[str], None], back: str = "loop") -> None:
     """Call `move(start)` for blocks of `width` columns from `first` (or from 0 if it is negative).
 
-    The first and the last block may overlap their neighbours.
+    The first and the last block may overlap their neighbors.
     """
     w.raw("  br label %loop\nloop:")
     w.raw(f"  %block = phi i64 [ {first}, %entry ], [ %next, %{back} ]")
@@ -327,7 +327,7 @@ def _half(w: Writer) -> str:
 
 
 def _halves(w: Writer, place: str) -> tuple[str, str]:
-    """A vector from memory as two half vectors (joining halves is cheap)."""
+    """Return a vector from memory as two half vectors (joining halves is cheap)."""
     upper = w.at(place, w.width // 2, w.element.name)
     return (
         w.emit(f"load {_half(w)}, ptr {place}, align {w.element.bytes}"),
@@ -347,7 +347,7 @@ def _masked_halves(w: Writer, place: str, n: int) -> tuple[str, str]:
 
 
 def _store_halves(w: Writer, rows: Sequence[str], start: str, vectors: Sequence[str]) -> None:
-    """Two stores of half a vector: with rows half-aligned, none of them straddles a cache line.
+    """Store vectors as halves; if rows are half-aligned, none straddles a cache line.
 
     They are volatile because LLVM would join them again.
     """
@@ -365,7 +365,7 @@ def shuffle(w: Writer, of: str, a: str, b: str, lanes: Sequence[int]) -> str:
 
 
 def transposed(w: Writer, pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Rows, given as halves, become columns: join halves, then exchange ever smaller groups."""
+    """Transpose rows, given as halves: join halves, then exchange ever smaller groups."""
     size, step = w.width, w.width // 2
     vectors = [""] * size
     for i in range(step):

@@ -11,7 +11,7 @@ from chasles.backends.llvm.kernel import ALWAYS, NEVER, Owner, Way, way_of
 from chasles.backends.objects import MOST_OPTIONS, MOST_WRENCHES
 
 MOST_WAYS = 64
-"""Ways that an entry remembers."""
+"""Largest number of ways that an entry remembers."""
 
 
 def learn(
@@ -20,10 +20,10 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Let the entry of an owner remember a way that a call went by Python.
+    """Let the entry of an owner remember the way of a call that took the Python path.
 
-    It does if the machine code can go it too. make: what the call led to, if the entry of a kernel
-    could be called directly.
+    The way is added if the machine code can handle it. make: function that returns the resolved
+    call, if the entry of a kernel could be called directly.
     """
     if not isinstance(owner, Owner) or len(owner[1]) >= MOST_WAYS:
         return
@@ -47,7 +47,7 @@ def learn(
             return
         owner[-1].add(key)
     except (TypeError, ValueError):
-        return  # an option without hash
+        return  # an unhashable option
     target = target or make()
     way = None if target is None else _reached(target, short)
     if target is not None and way is not None:
@@ -60,7 +60,7 @@ def learn(
 
 
 def _reached(target: Target, short: bool) -> Way | None:
-    """The way by arrays alone of the kernel that a call led to; short: of the one in float32."""
+    """Return the array-only way of a call's kernel; short: for float32 arguments."""
     owner = getattr(target.entry, "__self__", None)
     if not isinstance(owner, Owner) or owner[0] is None or len(target.loads or ()) > MOST_WRENCHES:
         return None

@@ -1,7 +1,7 @@
-"""Compile one module in a process of its own: text from standard input, code to standard output.
+"""Compile one module in a separate process: text from standard input, code to standard output.
 
-It is run as a script that imports nothing of chasles, so that it starts in a fraction of a second.
-The first line of the input says for which machine; the output begins with the SHA-256 of the rest.
+It runs as a script that imports nothing of chasles, so that it starts in a fraction of a second.
+The first line of the input describes the machine; the output begins with the SHA-256 of the rest.
 LLVM's scheduler before register allocation is off: its time grows faster than the length of a
 block, and the order in which long blocks are written keeps few values alive already.
 """

@@ -1,4 +1,4 @@
-"""The commands, in the order in which help lists them: one file each, one row each."""
+"""The commands, in the order of the help: one file and one row per command."""
 
 from collections.abc import Callable
 

@@ -1,9 +1,9 @@
 """The command `chasles bench`: a robot's main functions, timed on this machine.
 
-Times are the least of many, the ways of a function taking turns, so that all meet the same noise.
-The clock is the processor time of this process, which leaves out waiting for other programs; for
-several cores it is the one on the wall. Pinocchio is called from Python for each state, after its
-answers were compared; it keeps no result, which favours it.
+Times are the least of many, measured in turns, so that all methods are subject to the same noise.
+The clock is the processor time of this process, which excludes waiting for other programs; for
+several cores it is wall-clock time. Pinocchio is called from Python for each state, after its
+results were compared; its results are not kept, which favors it.
 """
 
 import os
@@ -120,12 +120,12 @@ class Peer(NamedTuple):
     convention: conventions.Convention
 
     def call(self, function: Function) -> Callable[..., Any]:
-        """Its function of one state."""
+        """Return Pinocchio's function of one state."""
         there = self.robot
         return partial(getattr(there.library, function.pinocchio), there.model, there.data)
 
     def inputs(self, function: Function, states: dict[str, np.ndarray]) -> list[np.ndarray]:
-        """A function's arrays in its coordinates."""
+        """Return a function's arrays in Pinocchio's coordinates."""
         to, q, qd = self.convention, states["q"], states["qd"]
         there = {
             "q": to.to_position(q),
@@ -136,7 +136,7 @@ class Peer(NamedTuple):
         return [np.ascontiguousarray(there[name]) for name in function.inputs]
 
     def answer(self, function: Function, x: np.ndarray, *rest: np.ndarray) -> list[np.ndarray]:
-        """Its results of one state, in our coordinates."""
+        """Return Pinocchio's results for one state, in the robot's coordinates."""
         found, back = self.call(function)(x, *rest), self.convention
         arrays = map(np.array, found if isinstance(found, tuple) else (found,))
         return [
@@ -187,7 +187,7 @@ def run(
     gpu: bool = True,
     step: Callable[[str], None] = lambda _: None,
 ) -> Bench:
-    """Compile, check and time every function; `step` is told what comes next.
+    """Compile, check and time every function; `step` receives the name of each step.
 
     large: bytes of the arrays of the largest batch. gpu: time kernels on a GPU if there is one.
     """
@@ -247,7 +247,7 @@ def _speed(
     peer: Peer | None,
     seconds: float,
 ) -> Speed:
-    """Check and time a function; on one core by the faster of both ways to call it."""
+    """Check and time a function; on one core with the faster of both calling methods."""
     arrays = [states[name] for name in function.inputs]
     short = [x.astype(np.float32) for x in arrays]
     out, short_out = compiled(*arrays, threads=1), compiled(*short, threads=1)
@@ -281,7 +281,7 @@ def _speed(
 def _checked(
     robot: Robot, function: Function, peer: Peer, rows: Sequence[tuple[np.ndarray, ...]], out: Any
 ) -> float:
-    """The largest relative difference from Pinocchio's results; an error if it is too large."""
+    """Return the largest relative difference from Pinocchio; raise an error if too large."""
     notes = (re.search(r"angle (\S+) taken as", note) for note in robot.notes)
     angles = np.array([float(match[1]) for match in notes if match])
     snapped = np.sum(np.abs(np.remainder(angles + np.pi / 4, np.pi / 2) - np.pi / 4))
@@ -314,7 +314,7 @@ def _empty_cache() -> Iterator[None]:
 
 
 def _data(bench: Bench) -> dict[str, Any]:
-    """Return the same for programs: seconds; error: relative to Pinocchio's answers."""
+    """Return the results for programs: times in s; error: relative to Pinocchio's results."""
     return {
         "robot": bench.robot.name,
         "nv": bench.robot.nv,
@@ -372,7 +372,7 @@ def _taken(speed: Speed) -> tuple[float, ...]:
 
 
 def _plot(bench: Bench, path: Path, *, overwrite: bool) -> None:
-    """Times for a state, one group of bars a function, as a picture file."""
+    """Plot times per state, one group of bars per function, to a file."""
     labels = ["one call", "batch, 1 core", f"batch, {bench.cores} cores", "batch, 1 core, float32"]
     bars = [[1e6 * x for x in _taken(speed)] for speed in bench.speeds]
     if not bench.note:

@@ -52,7 +52,7 @@ def cache(clear: Annotated[bool, option("Remove all entries.")] = False) -> Answ
 
 
 def _show(data: Mapping[str, Any], console: Console) -> None:
-    """The folder, the number and size of its entries, and the most recent of them."""
+    """Print the folder, the number and size of its entries, and the most recent ones."""
     console.print(f"[bold]folder[/]: {escape(str(data['folder']))}", soft_wrap=True)
     if data["problem"]:
         console.print(data["problem"], markup=False)
@@ -70,7 +70,7 @@ def _show(data: Mapping[str, Any], console: Console) -> None:
 
 
 def _removed(place: Path) -> int:
-    """Remove all entries; how many there were."""
+    """Remove all entries; return their number."""
     removed, left = store.clear()
     if left:
         raise FileError(
@@ -104,7 +104,7 @@ def problem(place: Path) -> str:
 
 
 def content(place: Path, name: str) -> dict[str, str]:
-    """An entry's program and number type; reading it for this does not count as a use."""
+    """Return an entry's program and dtype, without marking the entry as used."""
     try:
         artifact = store.Artifact.from_bytes((place / f"{name}.code").read_bytes())
     except (OSError, ValueError, KeyError, TypeError):
@@ -115,7 +115,7 @@ def content(place: Path, name: str) -> dict[str, str]:
 
 
 def size(count: float) -> str:
-    """Bytes as people read them."""
+    """Return a number of bytes as text with a unit."""
     for unit, name in UNITS:
         if count >= unit:
             return f"{count / unit:.3g} {name}"

@@ -60,7 +60,7 @@ def compare(
 
 
 def _show(found: Agreement, console: Console) -> None:
-    """One row a term: its worst relative difference."""
+    """Print one row per term: its worst relative difference."""
     console.print(f"[bold]{escape(found.robot)}[/] in chasles and in {found.library}:")
     rows = table(["", "term", "worst of"], ["difference"])
     for name, worst in found.terms:

@@ -102,7 +102,7 @@ def _checked(rules: str) -> Rules:
 def _listed(
     robot: Robot, functions: Sequence[str], method: str, frame: str, *, steps: bool, rules: Rules
 ) -> Answer:
-    """One row a function and method; steps: also each statement, below its file and function."""
+    """Return one row per function and method; steps: also one row per statement."""
     found = list(rows(robot, functions, method, frame, rules))
     data = _about(robot, frame) | {"rules": rules, "counts": [_data(row, steps) for row in found]}
 
@@ -123,7 +123,7 @@ def _listed(
 
 
 def _compared(robot: Robot, functions: Sequence[str], method: str, frame: str) -> Answer:
-    """One row a method: operations by both rules, and the ratio of its work to the least."""
+    """Return one row per method: operations by both rules, and work relative to the least."""
     plain, book = (list(rows(robot, functions, method, frame, r)) for r in get_args(Rules))
     best: dict[str, int] = {}
     for function, _, count in plain:
@@ -158,7 +158,7 @@ def rows(
     frame: str,
     rules: Rules = "simplified",
 ) -> Iterator[Row]:
-    """Count the named functions, or the main ones; None where a method cannot have mimic joints."""
+    """Count the named or main functions; None if a method does not support mimic joints."""
     for function in functions:
         if function not in FUNCTIONS:
             problem = f"unknown function {function!r}"
@@ -202,7 +202,7 @@ def _about(robot: Robot, frame: str) -> dict[str, Any]:
 
 
 def _data(row: Row, steps: bool = False) -> dict[str, Any]:
-    """A row for programs."""
+    """Return a row for programs."""
     function, method, count = row
     found: dict[str, Any] = {"function": function, "method": method, "operations": _numbers(count)}
     if steps and count is not None:

@@ -81,7 +81,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Demo:
-    """The motion (one row a sample), the forces and energies found for it, checks and speeds."""
+    """The motion (one row per sample), its forces and energies, checks and speeds."""
 
     robot: Robot
     t: np.ndarray
@@ -100,7 +100,7 @@ class Demo:
 def run(*, steps: int = STEPS, batch: int = BATCH) -> Demo:
     """Move the PUMA 560, and check its torques by forward dynamics and by energy.
 
-    There are two samples a step, so that Runge-Kutta and Simpson find the middle of each.
+    There are two samples per step, since Runge-Kutta and Simpson need the midpoint.
     """
     robot, h = puma560(), DURATION / steps
     compiled = {name: _timed(partial(robot.function, name)) for name in TIMED}
@@ -171,7 +171,7 @@ def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Sp
 
 
 def _data(demo: Demo) -> dict[str, Any]:
-    """Return the same for programs: rad, rad/s, N m; seconds to compile, per call and per state."""
+    """Return the results for programs: rad, rad/s, N m; times in s."""
     return {
         "robot": demo.robot.name,
         "duration": demo.t[-1],
@@ -229,7 +229,7 @@ def _show(demo: Demo, output: Path, console: Console) -> None:
 
 
 def _plot(demo: Demo, path: Path, *, overwrite: bool) -> None:
-    """Joint angles, torques and energies over time, as a picture file."""
+    """Plot joint angles, torques and energies over time to a file."""
     figure, (angles, torques, energy) = sheet(3)
     steps = demo.t[::2]
     some = slice(None, None, max(1, len(steps) // 12))

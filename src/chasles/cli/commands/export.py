@@ -71,7 +71,7 @@ def export(
 def _viewpoint(
     robot: Robot, functions: Sequence[str], *, frame: str, axes: str, at: str
 ) -> dict[str, Any]:
-    """The options of functions that have a frame: the last one unless it is named."""
+    """Return the options of functions with a frame, by default the last frame."""
     given: dict[str, Any] = {"axes": axes} if axes else {}
     if at:
         given["at"] = at if at in ("frame", "world") else _point(at)

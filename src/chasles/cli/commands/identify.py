@@ -108,7 +108,7 @@ def identify(
 
 
 def _pairs(flag: str, words: list[str]) -> dict[str, str]:
-    """NAME=VALUE pairs."""
+    """Return NAME=VALUE pairs as a dictionary."""
     found = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -119,7 +119,7 @@ def _pairs(flag: str, words: list[str]) -> dict[str, str]:
 
 
 def _delay(text: str) -> Any:
-    """A number of seconds, or the word that asks for an estimate."""
+    """Return a number of seconds, or "estimate"."""
     if text == "estimate":
         return text
     try:
@@ -130,7 +130,7 @@ def _delay(text: str) -> Any:
 
 
 def _some(measured: Measured, logs: list[Path]) -> list[Sample]:
-    """The first samples of logs, as many as a report draws."""
+    """Return the first samples of logs, for the report."""
     taken: list[Sample] = []
     for sample in itertools.islice(measured.samples([str(path) for path in logs]), 100):
         taken.append(sample)
@@ -140,7 +140,7 @@ def _some(measured: Measured, logs: list[Path]) -> list[Sample]:
 
 
 def _errors(result: Identified, samples: list[Sample]) -> list[float]:
-    """The rms error of each torque that the new robot predicts."""
+    """Return the RMS error of each torque that the new robot predicts."""
     q, qd, qdd, tau = (np.concatenate(arrays) for arrays in zip(*samples, strict=True))
     return [float(x) for x in result.validate(q, qd, qdd, tau)]
 
@@ -164,7 +164,7 @@ def _data(
 def _show(
     robot: Robot, result: Identified, error: list[float], written: dict[str, Path], console: Console
 ) -> None:
-    """Print how well torques are predicted, notes, and where files are."""
+    """Print the accuracy of predicted torques, notes, and paths of files."""
     console.print(
         f"[bold]{escape(robot.name)}[/]: {len(result.base)} base parameters from {result.samples} "
         f"states, condition number {result.condition:.3g}"

@@ -33,7 +33,7 @@ def info(asked: Asked) -> Answer:
 
 
 def _facts(robot: Robot) -> dict[str, Any]:
-    """Return the same for programs: SI units; q, qd: first index, and one past the last."""
+    """Return the facts for programs, in SI units; q, qd: first index, and one past the last."""
     source = robot.model.source
     return {
         "name": robot.name,

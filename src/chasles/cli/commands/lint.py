@@ -69,9 +69,9 @@ def lint(
 class Report:
     """The findings of a file, and its repaired copy.
 
-    unreadable: why the file cannot be read. asked: a repair was requested. copy, diff: of the
-    repair, if one was made. left: what could not be repaired, and why. unwritten: why the copy
-    could not be written.
+    unreadable: why the file cannot be read. asked: a repair was requested. copy, diff: repaired
+    copy and its differences, if any. left: faults that could not be repaired, and why. unwritten:
+    why the copy could not be written.
     """
 
     file: str
@@ -129,7 +129,7 @@ def _status(reports: Sequence[Report], fail_on: str) -> int:
 
 
 def _plain(report: Report) -> dict[str, Any]:
-    """A report for programs; errors as their fields."""
+    """Return a report for programs, with errors as their fields."""
     errors = {"unreadable": report.unreadable, "unwritten": report.unwritten}
     told = {key: None if error is None else error.fields() for key, error in errors.items()}
     return asdict(replace(report, unreadable=None, unwritten=None)) | told

@@ -96,7 +96,7 @@ def motion(
 
 
 def _data(task: Task, summary: Summary) -> dict[str, Any]:
-    """Return the same for programs: SI units."""
+    """Return the results for programs, in SI units."""
     joints = zip(efforts(task.robot), summary.peak, summary.rms, strict=True)
     work = summary.work
     return {
@@ -143,7 +143,7 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
 
 
 def _draw(task: Task, summary: Summary, path: Path, *, overwrite: bool) -> None:
-    """Joint positions, joint forces and the frame's speed over time, as a picture file."""
+    """Plot joint positions, joint forces and the frame's speed over time to a file."""
     robot = task.robot
     figure, (positions, forces, speed) = sheet(3)
     samples, rest = summary.samples[:, 0], summary.samples[:, 1:]

@@ -21,7 +21,7 @@ from chasles.robot import Robot
 from chasles.writing import check_target, whole
 
 MOST_ROWS = 10
-"""Poses out of reach that are listed; --json has them all."""
+"""Largest number of unreachable poses listed; --json lists all."""
 
 
 def reach(
@@ -93,12 +93,12 @@ def reach(
 
 
 def _typed(text: str) -> np.ndarray:
-    """A pose as --pose has it: a position (3,), or a position and a quaternion (7,)."""
+    """Return the pose of --pose: a position (3,), or a position and a quaternion (7,)."""
     return placed(_numbers("--pose", text, (3, 6, 7)))
 
 
 def _numbers(name: str, text: str, counts: Sequence[int]) -> np.ndarray:
-    """Numbers with commas or spaces between them."""
+    """Return numbers separated by commas or spaces."""
     words = text.replace(",", " ").split()
     try:
         found = np.array([float(word) for word in words])
@@ -116,7 +116,7 @@ def _numbers(name: str, text: str, counts: Sequence[int]) -> np.ndarray:
 
 
 def _target(goals: np.ndarray, tolerance: float) -> Pose | Position:
-    """The target of positions (..., 3), or of positions and quaternions (..., 7)."""
+    """Return the target of positions (..., 3), or of positions and quaternions (..., 7)."""
     if goals.shape[-1] == 3:
         return Position(goals, tolerance=tolerance)
     return Pose((goals[..., :3], goals[..., 3:]), tolerance=tolerance)
@@ -125,7 +125,7 @@ def _target(goals: np.ndarray, tolerance: float) -> Pose | Position:
 def _followed(
     robot: Robot, frame: str, goals: np.ndarray, tolerance: float, options: dict[str, Any]
 ) -> Solution:
-    """The postures along a path, each from the one before it."""
+    """Return the postures along a path, each starting from the previous one."""
     found: list[Solution] = []
     with command.bar(len(goals), TaskProgressColumn(), TimeRemainingColumn()) as told:
         for goal in goals:
@@ -140,14 +140,14 @@ def _followed(
 def _write(
     robot: Robot, t: np.ndarray | None, found: Solution, output: Path, *, overwrite: bool
 ) -> None:
-    """The postures as a motion file, with the errors of each."""
+    """Write the postures as a motion file, with the errors of each."""
     rows = [
         found.q.reshape(-1, robot.nq),
         found.solved.reshape(-1, 1),
         found.residual.reshape(-1, 2),
     ]
     table = np.column_stack(rows if t is None else [t, *rows]).astype(float)
-    table = table[~np.isnan(table).any(axis=1)]  # places of solutions that there are not
+    table = table[~np.isnan(table).any(axis=1)]  # drop rows of missing solutions
     names = ([] if t is None else ["t"]) + columns(robot.model)["q"] + list(REACHED)
     with (
         whole(output, overwrite=overwrite) as part,

@@ -216,7 +216,7 @@ def simulate(
 
 
 def _carried_out(task: work.Task, film: partial[Any] | None, *, plots: bool) -> command.Answer:
-    """Do a task, to its end or until it is interrupted."""
+    """Run a task to its end or until it is interrupted."""
     with task.recording() as recording:
         return _recorded(task, recording, film, plots=plots)
 
@@ -224,7 +224,7 @@ def _carried_out(task: work.Task, film: partial[Any] | None, *, plots: bool) -> 
 def _recorded(
     task: work.Task, recording: Recording, film: partial[Any] | None, *, plots: bool
 ) -> command.Answer:
-    """Do a task in its folder. film: records a robot and its motion as a video."""
+    """Run a task in its folder. film: function that records a video of the motion."""
     aside = command.Terminal(stderr=True)
     command.write(aside, *(f"note: {note}" for note in recording.notes))
     begun = time.monotonic()
@@ -328,7 +328,7 @@ def _numbers(values: np.ndarray) -> str:
 
 
 def _write_table(arrays: Arrays, robot: Robot, path: Path, *, overwrite: bool) -> None:
-    """One row an instant: t, q and qd by joint, energies, and gaps and forces at contacts."""
+    """Write one row per instant: t, q and qd by joint, energies, contact gaps and forces."""
     names, columns = ["t"], [arrays["t"]]
     for key, where in (("q", robot.position_slice), ("qd", robot.velocity_slice)):
         for joint in robot.joints:

@@ -128,7 +128,7 @@ def trajectory(
 
 
 def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarray) -> np.ndarray:
-    """A posture of all numbers, or of some joints by name."""
+    """Return a posture from all numbers, or from some joints by name."""
     given = coordinates(flag, words)
     if given is None:
         return default
@@ -167,7 +167,7 @@ def _between(
     limits: dict[str, Any],
     grid: int,
 ) -> make.Move:
-    """A trajectory between two postures."""
+    """Return a trajectory between two postures."""
     if kind in POLYNOMIALS:
         return POLYNOMIALS[kind](first, last, 1.0 if duration is None else duration, robot=robot)
     if kind == "spline":
@@ -220,7 +220,7 @@ def _line(
 
 
 def _data(robot: Robot, kind: str, made: make.Move, step: float) -> dict[str, Any]:
-    """Facts for programs: SI units."""
+    """Return facts for programs, in SI units."""
     t = made.times(step)
     rates = [np.abs(rate).max(axis=0) for rate in made(t, 3)[1:]]
     names = [name for name, _ in efforts(robot)]
@@ -237,7 +237,7 @@ def _data(robot: Robot, kind: str, made: make.Move, step: float) -> dict[str, An
 
 
 def _show(data: dict[str, Any], console: Console) -> None:
-    """The summary for people."""
+    """Print the summary."""
     console.print(
         f"[bold]{escape(data['robot'])}[/]: {data['kind']}, {data['duration']:.6g} s, "
         f"{data['instants']} instants"

@@ -12,7 +12,7 @@ from chasles.cli.command import FOUND, Answer, steps, table
 from chasles.cli.options import Asked, option
 
 WIDE = 120
-"""Columns from which the function and the method are next to the check, not below it."""
+"""Console width above which function and method are next to the check, not below it."""
 
 
 def verify(
@@ -41,7 +41,7 @@ def verify(
 
 
 def show(found: Verification, console: Console) -> None:
-    """One row a check: the function and method nearest to its tolerance, or farthest beyond."""
+    """Print one row per check: the function and method with the worst error."""
     console.print(f"[bold]{escape(found.robot)}[/]: {len(found.results)} comparisons")
     wide = console.width >= WIDE
     words = ["", "check", "worst of"] if wide else ["", "check, and its worst term"]

@@ -15,7 +15,7 @@ from chasles.view.solids import MOST_TRIANGLES
 from chasles.view.video import check_video
 
 MOST_NOTES = 3
-"""Shown: a robot may have one for each of its meshes."""
+"""Largest number of notes shown; a robot may have one per mesh."""
 
 
 def view(
@@ -115,5 +115,5 @@ def view(
 
 
 def wait(ended: threading.Event) -> None:
-    """Until Ctrl-C, which is how this command ends well."""
+    """Wait for Ctrl-C, the regular end of this command."""
     ended.wait()

@@ -1,4 +1,4 @@
-"""Arrays of other libraries, each taken by the module with the name of its package."""
+"""Arrays of other libraries, each handled by the module with the name of its package."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""CuPy's arrays: given to the CUDA backend, on CuPy's current stream."""
+"""CuPy arrays, passed to the CUDA backend on CuPy's current stream."""
 
 import contextlib
 import math
@@ -17,7 +17,7 @@ from chasles.functions.libraries import learn
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """A function of CuPy's arrays, all on one device: float32 if all are (numbers follow)."""
+    """Call a function with CuPy arrays on one device; float32 if all arrays are."""
     title = function.recipe.function
     if threads is not None:
         raise ArgumentError("E-GPU-021", "threads= applies only to the CPU", "omit it", part=title)
@@ -47,7 +47,7 @@ def _new(like: Any, *shape: int) -> Any:
 
 
 def _turned(like: Any, *shape: int) -> Any:
-    """In columns: the first axis, that of the states, is the last in memory."""
+    """Return an array in columns: its first axis (states) is the last one in memory."""
     ahead = cupy.ndarray((*shape[1:], shape[0]), like.dtype)
     return ahead.transpose(ahead.ndim - 1, *range(ahead.ndim - 1))
 
@@ -59,8 +59,8 @@ _LIBRARY = Library("cupy", (cupy.ndarray,), _new, _turned, cupy.cuda.get_current
 def captured(
     function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None
 ) -> Graph:
-    """A function captured in a graph; memory that it takes on the way stays the graph's own."""
-    backends.described("cuda")  # which says so where no GPU can be used
+    """Capture a function in a graph, which owns the memory that it allocates."""
+    backends.described("cuda")  # raises an error without a GPU
     pool, place = cupy.cuda.MemoryPool(), cupy.cuda.Device(device)
     with place, cupy.cuda.using_allocator(pool.malloc):
         inputs = {name: cupy.asarray(a) for name, a in values.items()}

@@ -1,8 +1,8 @@
 """JAX's arrays: a primitive with compiled derivatives, called by XLA without Python.
 
 A call is the primitive `chasles`, whose parameter is the compiled function. Its derivative along
-directions is the primitive with the function's pushforward, the transpose of that the one with its
-pullback; so `jit`, `vmap`, `jvp`, `grad` and all they make together are there, to any order.
+directions is the primitive with the function's pushforward, whose transpose is the primitive with
+the pullback; so `jit`, `vmap`, `jvp`, `grad` and their combinations work to any order.
 """
 
 import math
@@ -28,7 +28,7 @@ from chasles.functions.libraries import in_front
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """A function of JAX's arrays. They cannot be written to, and XLA chooses its threads."""
+    """Call a function with JAX arrays; `out` and `threads` are not supported."""
     title = function.recipe.function
     for name, given in (("out", out), ("threads", threads)):
         if given is not None:
@@ -45,7 +45,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def _direct(function: Any) -> Callable[..., Any]:
-    """A function of arrays that are only numbers: compiled by XLA as a whole."""
+    """Return a function of concrete arrays, compiled by XLA as a whole."""
     whole = jax.jit(function.call)
 
     def direct(*arguments: Any, **named: Any) -> Any:
@@ -57,7 +57,7 @@ def _direct(function: Any) -> Callable[..., Any]:
 
 
 def concrete() -> type:
-    """The type of arrays that no transformation of JAX follows, asked for within one or not."""
+    """Return the type of concrete arrays of JAX, also inside a transformation."""
     with jax.ensure_compile_time_eval():
         return type(jnp.zeros(()))
 
@@ -66,7 +66,7 @@ _CONCRETE = concrete()
 
 
 def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
-    """All arguments as JAX's arrays of their shapes: float32 if all are (numbers follow)."""
+    """Return all arguments as JAX arrays with checked shapes; float32 if all arrays are."""
     title, inputs = function.recipe.function, function.interface.inputs
     arrays = []
     for v, argument in zip(inputs, arguments, strict=True):
@@ -108,11 +108,11 @@ def _shapes(*arrays: Any, function: Any) -> list[Any]:
 
 
 Target = tuple[str, tuple[int, ...]]
-"""The name under which XLA knows a function's machine code, and which results are columns."""
+"""Name of a function's machine code in XLA, and indices of results in columns."""
 
 
 def _rows(*arrays: Any, function: Any, target: Callable[[Any, int], Target]) -> list[Any]:
-    """The call of the machine code, on rows; how XLA sees the primitive on a kind of device."""
+    """Lower the primitive for a device type: call the machine code on rows."""
     interface = function.interface
     ahead = leads(interface.inputs, arrays)
     batch = max(ahead, key=len)
@@ -188,7 +188,7 @@ def _moved(primals: Sequence[Any], tangents: Sequence[Any], *, function: Any) ->
 
 
 def _transposed(covectors: Sequence[Any], *arrays: Any, function: Any) -> list[Any]:
-    """Covectors of the directions that a pushforward takes, by the pullback of its function."""
+    """Return covectors of a pushforward's directions, by the pullback of its function."""
     origin, applied = function.parent, function.recipe.chain[-1]
     count = len(origin.interface.inputs)
     point, directions = arrays[:count], arrays[count:]

@@ -1,4 +1,4 @@
-"""Inverse kinematics of arrays on a GPU: PyTorch's and JAX's share their memory with CuPy's."""
+"""Inverse kinematics of arrays on a GPU; PyTorch and JAX arrays share memory with CuPy."""
 
 import contextlib
 import sys
@@ -53,7 +53,7 @@ class Arrays:
             stack.enter_context(cupy.cuda.Device(self._device))
             if torch is not None and issubclass(self._kind, torch.Tensor):
                 pointer = torch.cuda.current_stream(self._device).cuda_stream
-                with warnings.catch_warnings():  # its successor does not take a pointer
+                with warnings.catch_warnings():  # its successor does not accept a pointer
                     warnings.simplefilter("ignore", DeprecationWarning)
                     stream = cupy.cuda.ExternalStream(pointer, self._device)
                 stack.enter_context(stream)
@@ -71,7 +71,7 @@ class Arrays:
         """Return None: reading the numbers of an array would have to wait for them."""
 
     def results(self) -> Callable[[Any], Any]:
-        """Return the function that makes arrays of the library, numbers with its precision."""
+        """Return the function that converts arrays to the library's type and precision."""
         torch, jax = (sys.modules.get(name) for name in ("torch", "jax"))
 
         def made(array: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Inverse kinematics of JAX's arrays: a callback from XLA, with its derivatives."""
+"""Inverse kinematics of JAX arrays: a callback from XLA, with derivatives."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ class Arrays:
         self._dtype = np.dtype(np.float32) if single else jnp.result_type(float)
 
     def array(self, value: Any) -> Any:
-        """An array of these numbers."""
+        """Return an array of these numbers."""
         return jnp.asarray(value, dtype=self._dtype)
 
     def values(self, array: Any) -> np.ndarray | None:
@@ -28,9 +28,10 @@ class Arrays:
     def solved(
         self, solve: Callable[..., Any], goals: Any, given: Sequence[Any], shapes: Sequence[Any]
     ) -> Any:
-        """The results of `solve` for numbers of targets, the first of which is differentiable.
+        """Return the results of `solve`; the first result is differentiable.
 
-        The second has its derivatives, and is left out. shapes: of the results of one problem.
+        The second result of `solve` holds its derivatives and is omitted. shapes: shapes of the
+        results of one problem.
         """
         arrays = [goals, *map(self.array, given)]
         lead = jnp.broadcast_shapes(*(a.shape[:-1] for a in arrays))

@@ -1,4 +1,4 @@
-"""Inverse kinematics of PyTorch's tensors: one operation, with its derivatives, for autograd."""
+"""Inverse kinematics of PyTorch tensors: one operation with derivatives for autograd."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -36,9 +36,9 @@ class Arrays:
             return None
 
     def solved(self, solve: Callable[..., Any], goals: Any, given: Sequence[Any], _: Any) -> Any:
-        """The results of `solve` for numbers of targets, the first of which is differentiable.
+        """Return the results of `solve`; the first result is differentiable.
 
-        The second has its derivatives, and is left out.
+        The second result of `solve` holds its derivatives and is omitted.
         """
         tensors = [goals, *(self.array(a) for a in given)]
         lead = torch.broadcast_shapes(*(t.shape[:-1] for t in tensors))
@@ -50,7 +50,7 @@ class Arrays:
 class _Solve(torch.autograd.Function):  # type: ignore[misc]
     """A search, differentiated by the derivatives that it returns with the configuration.
 
-    These have no derivatives of their own: second derivatives of a posture are NaN.
+    These derivatives are not differentiable: second derivatives of a posture are NaN.
     """
 
     @staticmethod
@@ -93,7 +93,7 @@ class _Solve(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _Push(torch.autograd.Function):  # type: ignore[misc]
-    """A direction of postures, by their derivatives; a change of these is unknown."""
+    """Product of the derivatives of postures with a direction; second derivatives are unknown."""
 
     generate_vmap_rule = True
 
