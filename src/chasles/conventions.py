@@ -146,7 +146,7 @@ class Convention:
         return self._here(self.from_position(x), numbers("tau", tau, self.nv))
 
     def to_jacobian(self, q: Array, J: Array) -> np.ndarray:
-        """A Jacobian for velocities there, rows in the order there: (..., 6, nv).
+        """Return a Jacobian for velocities there, rows in the order there: (..., 6, nv).
 
         The centroidal momentum matrix goes the same way.
         """
@@ -159,7 +159,7 @@ class Convention:
         return self.spatial(self._here(q, numbers("J", J, self.nv)), axis=-2)
 
     def to_mass_matrix(self, q: Array, M: Array) -> np.ndarray:
-        """The mass matrix there: (..., nv, nv). Its inverse goes the same way."""
+        """Return the mass matrix there: (..., nv, nv). Its inverse goes the same way."""
         q = numbers("q", q, self._nq_here)[..., None, :]
         half = self._there(q, numbers("M", M, self.nv)).swapaxes(-1, -2)
         return self._there(q, half).swapaxes(-1, -2)
@@ -199,7 +199,7 @@ class Convention:
 
 
 def pinocchio(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """A robot in Pinocchio's coordinates; joints: its `list(model.names)[1:]`.
+    """Return a robot in Pinocchio's coordinates; joints: its `list(model.names)[1:]`.
 
     Our order if omitted. A free joint at the root may have another name there. Pinocchio's reader
     makes continuous joints (cosine, sine), and mimic joints independent: load with `mimic=False`.
@@ -208,7 +208,7 @@ def pinocchio(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
 
 
 def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """A robot in MuJoCo's coordinates; joints: the names of its `model.joint(i)`, in order.
+    """Return a robot in MuJoCo's coordinates; joints: the names of its `model.joint(i)`, in order.
 
     Our order if omitted. A free joint at the root may have another name there, or none. A joint's
     `ref` is in the coordinates of a robot from an MJCF file; of others it is not known: its number
@@ -263,7 +263,7 @@ def _places(words: Words, joint: str, initials: str) -> list[int]:
 
 
 def _row(library: str, robot: Robot, name: str) -> Numbers:
-    """A joint's row, if the library has such a joint with such coordinates."""
+    """Return a joint's row, if the library has such a joint with such coordinates."""
     data, rows = robot.joint(name), LIBRARIES[library]
     at = f"joint {name!r} of robot {robot.name!r}"
     if data.reversed:

@@ -211,7 +211,7 @@ def said(error: BaseException) -> str:
 
 
 def _place(file: str | os.PathLike[str] | None, line: int | None) -> tuple[str | None, int | None]:
-    """The name of a file and a line, which the file may have at its end: "file:line"."""
+    """Return the name of a file and a line, which the file may have at its end: "file:line"."""
     name, colon, digits = os.fspath(file or "").rpartition(":")
     if line is None and colon and digits.isdecimal():
         return name, int(digits)

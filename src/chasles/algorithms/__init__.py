@@ -283,6 +283,6 @@ KINEMATICS = frozenset((*KINEMATIC, "closing_step"))
 
 
 def that_runs(model: Model, function: str) -> str:
-    """The function that a call runs: with loops, constrained for forward dynamics."""
+    """Return the function that a call runs: with loops, constrained for forward dynamics."""
     closed = model.loop_rows and function == "forward_dynamics"
     return "constrained_dynamics" if closed else function

@@ -89,7 +89,7 @@ def across(loop: Loop, M: dict[int, Position]) -> Position:
 
 
 def loop_coordinates(loop: Loop, M: dict[int, Position]) -> Vector:
-    """The coordinates that the loop joint has, or comes nearest with."""
+    """Return the coordinates that the loop joint has, or comes nearest with."""
     return loop.joint.fit(across(loop, M).transform())
 
 
@@ -263,14 +263,14 @@ def _velocities(
 
 
 def _rate(joint: Joint, q: Vector, v: Vector) -> Vector:
-    """The rates of a joint's coordinates."""
+    """Return the rates of a joint's coordinates."""
     if joint.additive:
         return v
     return Vector(tuple(by_time(lambda s, q, v: list(joint.integrate(q, v * s)), q, v)))
 
 
 def _curve(joint: Joint, q: Vector, v: Vector) -> Vector:
-    """The derivatives of these rates where v does not change."""
+    """Return the derivatives of these rates where v does not change."""
     if joint.additive:
         return Vector.zero(joint.nq)
     rates = by_time(lambda s, q, v: list(_rate(joint, joint.integrate(q, v * s), v)), q, v)

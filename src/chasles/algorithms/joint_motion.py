@@ -79,7 +79,7 @@ def _bracket(Omega: Velocity, D: Property) -> Property:
 
 
 def _of_view(view: Viewpoint, W: Velocity) -> Velocity:
-    """The part of a body's velocity that the view follows."""
+    """Return the part of a body's velocity that the view follows."""
     return Velocity(W.w * float(view.turns), W.v * float(view.moves))
 
 

@@ -67,7 +67,7 @@ def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ..
 
 
 def endings(*, written: bool = False) -> str:
-    """The suffixes of files that can be read, or written, in words."""
+    """Return the suffixes of files that can be read, or written, in words."""
     *most, last = suffixes(written=written)
     return f"{', '.join(most)} or {last}"
 
@@ -288,7 +288,7 @@ _PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\
 
 
 def printed(files: Iterable[str]) -> Precision:
-    """The most digits that any number in some files has."""
+    """Return the most digits that any number in some files has."""
     significant = decimals = 0
     for file in filter(os.path.isfile, files):
         for whole, part, exponent in set(_PRINTED.findall(load(file))):
@@ -329,7 +329,7 @@ def right_angles(angle: str) -> int:
 
 
 def radians(k: int) -> float:
-    """The double nearest to k right angles."""
+    """Return the double nearest to k right angles."""
     return k * RIGHT_ANGLE / _RADIAN
 
 

@@ -35,7 +35,7 @@ class _Unread(Exception):
 
 
 def with_sensors(made: Description, owners: Iterable[tuple[str, etree._Element]]) -> Description:
-    """A description with the sensors of its file; owners: names of links and joints, and
+    """Return a description with the sensors of its file; owners: names of links and joints, and
     their elements.
 
     A sensor `imu` becomes `imu.orientation`, `imu.angular_velocity` and `imu.linear_acceleration`;

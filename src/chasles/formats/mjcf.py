@@ -123,7 +123,7 @@ def _link(source: Source, i: int) -> LinkData:
 
 
 def _chain(source: Source, i: int) -> tuple[list[LinkData], list[JointData]]:
-    """The joints from a body's parent to the body, and the massless links between them."""
+    """Return the joints from a body's parent to the body, and the massless links between them."""
     body, parent = source.bodies[i], source.bodies[source["body_parentid"][i]]
     place, between, joints = pose(source["body_pos"][i], source["body_quat"][i]), [], []
     first, count = source["body_jntadr"][i], source["body_jntnum"][i]

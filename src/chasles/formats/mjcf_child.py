@@ -169,7 +169,7 @@ def reflected(model: Any, what: str) -> dict[str, list[float]]:
 
 
 def entries(model: Any, name: str) -> list[Any]:
-    """An array of finite numbers; ranges may be infinite."""
+    """Return an array of finite numbers; ranges may be infinite."""
     array = getattr(model, name)
     wrong = np.isnan(array) if name.endswith("range") else ~np.isfinite(array)
     if wrong.any():
@@ -252,7 +252,7 @@ def constrained(model: Any, word: str) -> bool:
 
 
 def acting(model: Any, name: str, word: str) -> list[Any]:
-    """An array, zero where the file disables constraints of a kind."""
+    """Return an array, zero where the file disables constraints of a kind."""
     found = entries(model, name)
     return [0] * len(found) if constrained(model, word) else found
 

@@ -110,7 +110,7 @@ def _active(source: Source) -> Iterator[_Equality]:
 
 
 def _bodies(equality: _Equality) -> list[int]:
-    """The numbers of the bodies that it joins, if it is between bodies."""
+    """Return the numbers of the bodies that it joins, if it is between bodies."""
     if equality.kind not in _LOOPS:
         return []
     if equality.source["eq_objtype"][equality.k] == "site":
@@ -138,7 +138,7 @@ def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
 
 
 def _frames(equality: _Equality) -> list[tuple[int, Transform]]:
-    """The bodies that it joins, and the frames on them that it brings together."""
+    """Return the bodies that it joins, and the frames on them that it brings together."""
     source, data = equality.source, equality.data
     if source["eq_objtype"][equality.k] == "site":
         owners = _bodies(equality)

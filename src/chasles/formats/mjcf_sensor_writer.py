@@ -80,7 +80,7 @@ class _Writer:
         return ""
 
     def mounted(self, sensor: SensorData) -> dict[str, str]:
-        """The attributes that say where a sensor is."""
+        """Return the attributes that say where a sensor is."""
         mount, kind = sensor.traits.on, sensor.kind
         if not mount:
             return {}
@@ -114,7 +114,7 @@ class _Writer:
         return self._made(name, frame, pose)
 
     def _zone(self, sensor: SensorData, zone: Surface) -> str:
-        """A site with the shape of a zone."""
+        """Return a site with the shape of a zone."""
         halved = SHAPE_TRAITS[zone.kind].halved
         size = words(0.5 * x if k in halved else x for k, x in enumerate(zone.size))
         return self._made(sensor.name, zone.frame, zone.pose, type=zone.kind, size=size)

@@ -28,7 +28,7 @@ class _Unsupported(Exception):
 def sensors(
     source: Source, held: set[str], tendons: Mapping[int, str]
 ) -> tuple[list[SensorData], list[str]]:
-    """The sensors of a file, and sentences on those that are left out.
+    """Return the sensors of a file, and sentences on those that are left out.
 
     held: joints that are fixed. tendons: names of those that are read.
     """
@@ -142,7 +142,7 @@ def _owner(source: Source, kind: str, i: int) -> tuple[int, list[float], list[fl
 
 
 def _frame(source: Source, kind: str, i: int) -> tuple[str, Transform]:
-    """The link and the pose on it of something with a frame."""
+    """Return the link and the pose on it of something with a frame."""
     body, position, quaternion = _owner(source, kind, i)
     if source["body_mocapid"][body] >= 0:
         raise _Unsupported(

@@ -109,7 +109,7 @@ class Source:
 
 
 def opened(file: str) -> Source:
-    """The file, parsed (for names and lines) and compiled (for everything else)."""
+    """Return the file, parsed (for names and lines) and compiled (for everything else)."""
     notes: list[str] = []
     root = parse(file, load(file), notes)
     if root.tag != "mujoco":

@@ -149,7 +149,7 @@ class _Writer:
         return found
 
     def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
-        """The link of the next body, and the joints to it: several, past massless links."""
+        """Return the link of the next body, and the joints to it: several, past massless links."""
         series = [joint]
         while self._passed(series[-1]):
             (after,) = self.children[series[-1].child]

@@ -284,7 +284,7 @@ def _limits(axis: Part, bounds: str) -> Limits:
 
 
 def bound(limit: Part, tag: str, default: float) -> float:
-    """A number that may be infinite."""
+    """Return a number that may be infinite."""
     text = limit.content(tag)
     endless = text.lower().lstrip("+-") in ("inf", "infinity")
     return float(text) if endless else limit.number(tag, default)
@@ -399,7 +399,7 @@ def _floating(document: Document, roots: list[str]) -> list[JointData]:
 
 
 def _set_free(document: Document, joints: list[JointData]) -> list[JointData]:
-    """The joints without the one that holds all to the world."""
+    """Return the joints without the one that holds all to the world."""
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) > 1 or (held and held[0].kind != "fixed"):
         names = ", ".join(repr(joint.name) for joint in held)

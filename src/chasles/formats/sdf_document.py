@@ -91,7 +91,7 @@ class _Way:
 
 
 def opened(file: str, *, snap: bool) -> Document:
-    """The file, with all names, poses and included files read, not yet resolved."""
+    """Return the file, with all names, poses and included files read, not yet resolved."""
     notes: list[str] = []
     root, version = _root(file, snap, notes)
     worlds = list(root.all(WORLD))
@@ -107,7 +107,7 @@ def opened(file: str, *, snap: bool) -> Document:
 
 
 def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
-    """The `<sdf>` element and the minor version of its format."""
+    """Return the `<sdf>` element and the minor version of its format."""
     element = parse(file, load(file), notes)
     part = Part(Source(file, "", snap, notes), element, "file")
     if element.tag not in ("sdf", "gazebo"):

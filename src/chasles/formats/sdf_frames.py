@@ -203,7 +203,7 @@ def end(joint: Node, tag: str) -> Node | None:
 
 
 def direction(joint: Node, axis: Part) -> Vector:
-    """The unit vector of an `<axis>` or `<axis2>`, in the joint's frame."""
+    """Return the unit vector of an `<axis>` or `<axis2>`, in the joint's frame."""
     assert joint.scope is not None, "joints belong to a model or a world"
     xyz = axis.find("xyz")
     given = Vector.of(0.0, 0.0, 1.0) if xyz is None else axis.axis()

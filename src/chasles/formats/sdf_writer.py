@@ -313,7 +313,7 @@ def _add_gears(model: etree._Element, source: Description) -> None:
 
 
 def _shared(pair: list[JointData]) -> str | None:
-    """The link that both joints have, or the world."""
+    """Return the link that both joints have, or the world."""
     if len(pair) != 2 or not all(joint.traits.hinge for joint in pair):
         return None
     first, second = ({joint.parent or WORLD, joint.child} for joint in pair)

@@ -39,7 +39,7 @@ def box(x: float, y: float, z: float) -> Solid:
 
 
 def sphere(radius: float) -> Solid:
-    """A ball."""
+    """Return a ball."""
     second = np.full(3, radius * radius / 5.0)
     volume = 4.0 / 3.0 * math.pi * radius * radius * radius
     return _solid(volume, second, [2.0 * radius] * 3)
@@ -54,7 +54,7 @@ def cylinder(radius: float, length: float) -> Solid:
 
 
 def capsule(radius: float, length: float) -> Solid:
-    """A cylinder along z between two half balls, which its length leaves out."""
+    """Return a cylinder along z between two half balls, which its length leaves out."""
     whole = length + 4.0 / 3.0 * radius
     tube = length / whole if whole else 0.0  # its share of the volume
     ends = 1.0 - tube
@@ -112,12 +112,12 @@ def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
 
 
 def at(solid: Solid, pose: Transform) -> Solid:
-    """A solid in the frame in which its own has a pose."""
+    """Return a solid in the frame in which its own has a pose."""
     return solid.placed(np.array(pose.R.rows), np.array([*pose.r]))
 
 
 def located(file: str, name: str) -> Path | None:
-    """A mesh by its name in a robot file."""
+    """Return a mesh by its name in a robot file."""
     paths = (path for path in candidates(name, file) if path.suffix.lower() in MESHES)
     return next((path for path in paths if os.path.isfile(path)), None)
 
@@ -166,7 +166,7 @@ def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
 
 
 def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:
-    """The symmetric matrix of six moments."""
+    """Return the symmetric matrix of six moments."""
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 

@@ -21,7 +21,7 @@ SIMPLE = "transmission_interface/SimpleTransmission"
 
 
 def with_springs(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
-    """The joints with the springs that Gazebo's blocks give them."""
+    """Return the joints with the springs that Gazebo's blocks give them."""
     found = {joint.name: joint for joint in joints}
     for part in blocks:
         joint = found.get(part.element.get("reference", ""))

@@ -97,7 +97,7 @@ def _round(number: Any, ndigits: Any = None) -> Any:
 
 
 def _listed(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives a list for an iterator."""
+    """Return a function that gives a list for an iterator."""
 
     def call(*given: Any) -> list[Any]:
         return list(f(*given))
@@ -365,12 +365,12 @@ class _Walk(ast.NodeVisitor):
         return value
 
     def _handed(self, function: Any) -> Callable[..., Any]:
-        """A function that another one calls."""
+        """Return a function that another one calls."""
         known = self._known(function)
         return lambda *given: self._called(known, given, {})
 
     def _function(self, node: ast.expr) -> Callable[..., Any]:
-        """A function of the table, or a method of a text, a list or a table."""
+        """Return a function of the table, or a method of a text, a list or a table."""
         if not isinstance(node, ast.Attribute):
             return self._known(self.visit(node))
         owner = self.visit(node.value)

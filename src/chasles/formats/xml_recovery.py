@@ -55,7 +55,7 @@ def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
 
 
 def _decoded(data: bytes, slips: list[Slip]) -> str:
-    """The text, in the encoding that it declares if that is possible."""
+    """Return the text, in the encoding that it declares if that is possible."""
     found = _ENCODING.search(data[:1000])
     declared = found[1].decode() if found else "utf-8"
     try:
@@ -73,7 +73,7 @@ def _decoded(data: bytes, slips: list[Slip]) -> str:
 
 
 def _without_comments(text: str, slips: list[Slip]) -> str:
-    """The text without its comments."""
+    """Return the text without its comments."""
     kept, end, known = [], 0, False
     while (start := text.find("<!--", end)) >= 0:
         stop = text.find("-->", start + 4)
@@ -90,7 +90,7 @@ def _without_comments(text: str, slips: list[Slip]) -> str:
 
 
 def _without_head(text: str, slips: list[Slip]) -> str:
-    """The text from its first tag on."""
+    """Return the text from its first tag on."""
     head, tag, rest = text.partition("<")
     said = head.strip("\ufeff").strip()
     if not said or not tag:
@@ -101,7 +101,7 @@ def _without_head(text: str, slips: list[Slip]) -> str:
 
 
 def _without_declaration(text: str, slips: list[Slip]) -> str:
-    """The text without its XML declaration, whatever that says."""
+    """Return the text without its XML declaration, whatever that says."""
     found = _DECLARATION.match(text)
     if found is None:
         return text
@@ -113,7 +113,7 @@ def _without_declaration(text: str, slips: list[Slip]) -> str:
 
 
 def _with_ampersands(text: str, slips: list[Slip]) -> str:
-    """The text with every lone "&" spelled out. Entities stay, which the parser refuses."""
+    """Return the text with every lone "&" spelled out. Entities stay, which the parser refuses."""
     first = _AMPERSAND.search(text)
     if first is not None:
         fault = "'&' is not part of an entity; it is read literally"

@@ -95,14 +95,14 @@ class Matrix:
 
     @staticmethod
     def skew(v: Vector) -> "Matrix":
-        """The matrix of the cross product: skew(v) @ u = v.cross(u)."""
+        """Return the matrix of the cross product: skew(v) @ u = v.cross(u)."""
         x, y, z = v
         return Matrix(((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)))
 
     __array_ufunc__ = None  # a NumPy number on the left asks this class, and makes no array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """All entries as a NumPy array, of floats (symbols have none)."""
+        """Return all entries as a NumPy array, of floats (symbols have none)."""
         import numpy as np  # the algebra runs without it: only a user at the prompt asks for arrays
 
         if copy is False:
@@ -151,13 +151,13 @@ class Matrix:
 
 
 def diagonal(entries: Vector) -> Matrix:
-    """A diagonal matrix."""
+    """Return a diagonal matrix."""
     n = len(entries)
     return Matrix(tuple(tuple(entries[i] if i == j else 0.0 for j in range(n)) for i in range(n)))
 
 
 def mismatch(operation: str, a: object, b: object) -> ArgumentError:
-    """The error of a combination that means nothing."""
+    """Return the error of a combination that means nothing."""
     problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__}"
     return ArgumentError("E-MATH-025", problem)
 
@@ -214,7 +214,7 @@ class Symmetric(Additive):
 
     @staticmethod
     def of(A: Matrix) -> "Symmetric":
-        """The symmetric matrix with the upper triangle of A."""
+        """Return the symmetric matrix with the upper triangle of A."""
         return Symmetric(A[0, 0], A[1, 1], A[2, 2], A[0, 1], A[0, 2], A[1, 2])
 
     def __iter__(self) -> Iterator[Number]:
@@ -358,7 +358,7 @@ def orthogonalize(
 
 
 def symmetric_products(u: Sequence[Vector], y: Sequence[Vector]) -> Matrix:
-    """The products u_r . y_c where they equal y_r . u_c: each computed once."""
+    """Return the products u_r . y_c where they equal y_r . u_c: each computed once."""
     n = range(len(u))
     upper = {(r, c): u[r].dot(y[c]) for r in n for c in n if r <= c}
     return Matrix(tuple(tuple(upper[min(r, c), max(r, c)] for c in n) for r in n))
@@ -370,12 +370,12 @@ def solve_symmetric(A: Matrix, b: Vector) -> Vector:
 
 
 def invert_symmetric(A: Matrix) -> Matrix:
-    """The inverse of a symmetric positive definite matrix."""
+    """Return the inverse of a symmetric positive definite matrix."""
     return invert_ltdl(*factor_ltdl(A.rows))
 
 
 def invert_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> Matrix:
-    """The inverse of L' D L: W D^-1 W' with W = L^-1, each entry computed once."""
+    """Return the inverse of L' D L: W D^-1 W' with W = L^-1, each entry computed once."""
     n = len(D)
     W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
     for i in range(n):

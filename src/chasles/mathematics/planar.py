@@ -124,7 +124,7 @@ class PlanarTransform:
         return PlanarMotion(X[1, 2], X[2, 0], -X[1, 0])
 
     def halfway(self) -> PlanarMotion:
-        """The same to second order, and invariant: X v = v (XtoV, accurate form).
+        """Return the same to second order, and invariant: X v = v (XtoV, accurate form).
 
         The velocity that takes A to B in unit time is asin(w) / w times this.
         """
@@ -183,7 +183,7 @@ class PlanarArticulatedInertia(Additive):
         return Matrix(((I, hx, hy), (hx, xx, xy), (hy, xy, yy)))
 
     def __matmul__(self, a: PlanarMotion) -> PlanarForce:
-        """The force that an acceleration takes."""
+        """Return the force that an acceleration takes."""
         if type(a) is not PlanarMotion:
             return NotImplemented
         return PlanarForce(*(self.matrix() @ a.vector()))

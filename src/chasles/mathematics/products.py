@@ -64,13 +64,13 @@ def _dot(
 
 
 def _with_identity(n: int, A: Matrix) -> Matrix:
-    """The block diagonal matrix of an identity and A."""
+    """Return the block diagonal matrix of an identity and A."""
     top = tuple((*row, *(0.0,) * A.shape[1]) for row in Matrix.identity(n).rows)
     return Matrix(top + tuple((*(0.0,) * n, *row) for row in A.rows)) if n else A
 
 
 def beside(A: Matrix, B: Matrix) -> Matrix:
-    """The matrix of the columns of A, then those of B."""
+    """Return the matrix of the columns of A, then those of B."""
     return Matrix(tuple((*a, *b) for a, b in zip(A.rows, B.rows, strict=True)))
 
 

@@ -20,7 +20,7 @@ Ray = tuple[Vector, Vector]
 def distance(
     ray: Ray, kind: str, size: Sequence[float], triangles: Iterable[Sequence[float]] = ()
 ) -> Number:
-    """The distance to a shape along a ray, from outside or inside; `FAR` if it misses."""
+    """Return the distance to a shape along a ray, from outside or inside; `FAR` if it misses."""
     if kind == "mesh":
         return _nearest(_triangle(ray, corners) for corners in triangles)
     return SHAPES[kind](ray, size)
@@ -158,7 +158,7 @@ def _crossing(p: Number, v: Number) -> tuple[Number, Number]:
 
 
 def _nearest(found: Iterable[tuple[Number, Number]]) -> Number:
-    """The least distance that is not negative of those that exist."""
+    """Return the least distance that is not negative of those that exist."""
     ahead = (select(hit, select(less(t, 0.0), FAR, t), FAR) for t, hit in found)
     return reduce(minimum, ahead, FAR)
 

@@ -135,7 +135,7 @@ class Rotation:
 
     @staticmethod
     def of(E: Matrix) -> "Rotation":
-        """The rotation with matrix E; a constant one is split into its cheapest factors."""
+        """Return the rotation with matrix E; a constant one is split into its cheapest factors."""
         if any(isinstance(e, Scalar) for row in E.rows for e in row):
             return Rotation((General(E),))
         return Rotation(_factored(E))
@@ -181,7 +181,7 @@ _ROUNDING = 1e-15
 
 
 def _factored(E: Matrix) -> tuple[Plane | General, ...]:
-    """A constant rotation as (plane rotation, signed permutation) where it keeps an axis.
+    """Return a constant rotation as (plane rotation, signed permutation) where it keeps an axis.
 
     An entry of +-1 is not enough: a cosine rounds to 1 up to angles of 1e-8.
     """
@@ -213,7 +213,7 @@ def _about(E: Matrix, a: int, b: int) -> tuple[Plane | General, ...]:
 
 
 def about(axis: int, angle: Number) -> Rotation:
-    """The rotation of coordinates to a frame turned by an angle about axis 0, 1 or 2."""
+    """Return the rotation of coordinates to a frame turned by an angle about axis 0, 1 or 2."""
     return Rotation((Plane(axis, cos(angle), sin(angle)),))
 
 
@@ -273,14 +273,14 @@ def quaternion_from_matrix(R: Matrix) -> Vector:
 
 
 def quaternion_product(p: Vector, q: Vector) -> Vector:
-    """The Hamilton product: the rotation matrix of p q is R(p) R(q)."""
+    """Return the Hamilton product: the rotation matrix of p q is R(p) R(q)."""
     a, v = p[0], Vector(p.entries[1:])
     b, u = q[0], Vector(q.entries[1:])
     return Vector((a * b - v.dot(u), *(u * a + v * b + v.cross(u))))
 
 
 def conjugate(q: Vector) -> Vector:
-    """The inverse rotation of a unit quaternion."""
+    """Return the inverse rotation of a unit quaternion."""
     w, x, y, z = q
     return Vector.of(w, -x, -y, -z)
 
@@ -301,7 +301,7 @@ def _blend(t: Number, near: Number, far: Number) -> Number:
 
 
 def _safe_angle(t: Number) -> Number:
-    """The angle whose square is t, or 1 where a series is used instead (no 0/0 anywhere)."""
+    """Return the angle whose square is t, or 1 where a series is used instead (no 0/0 anywhere)."""
     return sqrt(select(less(t, SMALL), 1.0, t))
 
 
@@ -331,13 +331,13 @@ def vector_from_quaternion(q: Vector) -> Vector:
 
 
 def quaternion_from_axis_angle(axis: Vector, angle: Number) -> Vector:
-    """The unit quaternion of a turn by an angle about a (not necessarily unit) axis."""
+    """Return the unit quaternion of a turn by an angle about a (not necessarily unit) axis."""
     k = sin(angle * 0.5) / sqrt(axis.dot(axis))
     return Vector((cos(angle * 0.5), *(axis * k)))
 
 
 def axis_angle_from_quaternion(q: Vector) -> tuple[Vector, Number]:
-    """A unit axis and an angle in [0, pi]; the axis is z where the angle is zero."""
+    """Return a unit axis and an angle in [0, pi]; the axis is z where the angle is zero."""
     v = vector_from_quaternion(q)
     t = v.dot(v)
     none = less(t, 1e-300)
@@ -357,7 +357,7 @@ def matrix_from_vector(v: Vector) -> Matrix:
 
 
 def vector_from_matrix(R: Matrix) -> Vector:
-    """The rotation vector of R, exact near 0 and pi."""
+    """Return the rotation vector of R, exact near 0 and pi."""
     return vector_from_quaternion(quaternion_from_matrix(R))
 
 
@@ -389,7 +389,7 @@ def translation_of_screw(w: Vector, v: Vector) -> Vector:
 
 
 def screw_of_translation(w: Vector, p: Vector) -> Vector:
-    """The v with exp(w, v) having translation p: the inverse of `translation_of_screw`."""
+    """Return the v with exp(w, v) having translation p: the inverse of `translation_of_screw`."""
     t = w.dot(w)
     angle = _safe_angle(t)
     half = angle * 0.5

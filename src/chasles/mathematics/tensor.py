@@ -89,7 +89,7 @@ def norm(T: Matrix) -> Number:
 
 
 def angle(T: Matrix, S: Matrix) -> Number:
-    """The angle between two tensors, in rad, with cosine T : S' / (|T| |S|) (3.2.33).
+    """Return the angle between two tensors, in rad, with cosine T : S' / (|T| |S|) (3.2.33).
 
     By the half angle, which keeps its digits where the tensors are nearly parallel.
     """
@@ -121,7 +121,7 @@ def across(e: Vector) -> Matrix:
 
 
 def vect(T: Matrix) -> Vector:
-    """The vector of a tensor, half of eps_ijk t_kj; symmetric tensors have none (3.3.25)."""
+    """Return the vector of a tensor, half of eps_ijk t_kj; symmetric tensors have none (3.3.25)."""
     return Vector.of(T[2, 1] - T[1, 2], T[0, 2] - T[2, 0], T[1, 0] - T[0, 1]) * 0.5
 
 
@@ -144,7 +144,7 @@ def left_dual(x: Vector) -> Matrix: ...
 @overload
 def left_dual(x: Matrix) -> Vector: ...
 def left_dual(x: Vector | Matrix) -> Matrix | Vector:
-    """The dual of the other hand, of opposite sign (3.3.34)."""
+    """Return the dual of the other hand, of opposite sign (3.3.34)."""
     return -dual(x)
 
 
@@ -242,7 +242,7 @@ class AngularAcceleration:
         )
 
     def moment_of(self, J: Symmetric) -> Vector:
-        """The same, without those entries of Omega that nothing else needs."""
+        """Return the same, without those entries of Omega that nothing else needs."""
         (x, y, z), (p, q, s) = self.w, self.wd
         (a, xy, xz), (yx, b, yz), (zx, zy, c) = self.tensor.rows
         return Vector.of(
@@ -280,7 +280,7 @@ def inertia_from_euler(J: Symmetric) -> Symmetric:
 
 
 def point_mass(m: Number, r: Vector) -> RigidInertia:
-    """A mass m at r: first moment m r, inertia -m r~ r~ about the origin."""
+    """Return a mass m at r: first moment m r, inertia -m r~ r~ about the origin."""
     return RigidInertia.from_center(m, r, Symmetric.zero())
 
 

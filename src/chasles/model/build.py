@@ -128,7 +128,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
 
 
 def with_loop(model: Model, data: LoopData) -> Model:
-    """The tree of a model with one loop alone, and no coupling."""
+    """Return the tree of a model with one loop alone, and no coupling."""
     return replace(model, loops=(_closed(model, data),), couplings=())
 
 
@@ -137,7 +137,7 @@ def _turned(E: Matrix) -> Transform:
 
 
 def _closed(model: Model, data: LoopData) -> Loop:
-    """A loop joint between two bodies, and the way around the loop."""
+    """Return a loop joint between two bodies, and the way around the loop."""
     turned, world = _turned(natural_axes(data)), Frame("", WORLD, Transform.identity())
 
     def end(link: str | None, pose: Transform) -> Frame:
@@ -191,7 +191,7 @@ def _turning(model: Model, data: RotorData) -> Body:
 
 
 def compose(second: Transform, first: Transform) -> Transform:
-    """The constant transform `second @ first`, with rounding removed and cheap factors."""
+    """Return the constant transform `second @ first`, with rounding removed and cheap factors."""
     whole = second @ first
     E = Matrix(tuple(tuple(map(_clean, row)) for row in whole.E.matrix().rows))
     return Transform(Rotation.of(E), Vector(tuple(map(_clean, whole.r))))

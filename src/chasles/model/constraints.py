@@ -39,11 +39,11 @@ class FrameState:
         return FrameState(Vector(pose[9:]), R, Vector(twist[3:]), Vector(twist[:3]))
 
     def axis(self, k: int) -> Vector:
-        """The unit vector of axis k: 0, 1, 2 for x, y, z."""
+        """Return the unit vector of axis k: 0, 1, 2 for x, y, z."""
         return Vector(self.rotation.T.rows[k])
 
     def point(self, x: Number, y: Number, z: Number) -> Vector:
-        """The position of a point with coordinates x, y, z in this frame."""
+        """Return the position of a point with coordinates x, y, z in this frame."""
         return self.position + self.rotation @ Vector.of(x, y, z)
 
     def velocity_at(self, point: Vector) -> Vector:
@@ -51,7 +51,7 @@ class FrameState:
         return self.velocity + self.angular_velocity.cross(point - self.position)
 
     def rates(self) -> list[Number]:
-        """The derivatives of the numbers of its pose."""
+        """Return the derivatives of the numbers of its pose."""
         turning = Matrix.skew(self.angular_velocity) @ self.rotation
         return [*(x for row in turning.rows for x in row), *self.velocity]
 
@@ -99,7 +99,7 @@ class Coupling:
         return not self.data.timed and not any(isinstance(x, Scalar) or x for x in drift)
 
     def moment(self) -> list[Number]:
-        """The time, if it depends on it."""
+        """Return the time, if it depends on it."""
         assert self.t is not None or not self.data.timed, (
             "the time is needed to evaluate this constraint"
         )
@@ -170,14 +170,14 @@ def frame_states(pose: list[Number], twist: list[Number]) -> list[FrameState]:
 
 @cache
 def slopes(residual: Program) -> Program:
-    """The derivatives of psi by each of `MOVING` that it takes."""
+    """Return the derivatives of psi by each of `MOVING` that it takes."""
     psi = velocities(residual)
     return derivatives(psi, moving(psi), mode="reverse")
 
 
 @cache
 def accelerations(residual: Program) -> Program:
-    """The derivative of psi along all of its inputs."""
+    """Return the derivative of psi along all of its inputs."""
     psi = velocities(residual)
     return forward(psi, [v.name for v in psi.inputs])
 

@@ -317,11 +317,11 @@ class Drive:
     offset: float = 0.0
 
     def position(self) -> Vector:
-        """The joint's coordinates."""
+        """Return the joint's coordinates."""
         return self._at(self._time)
 
     def rate(self, joint: Joint, order: int) -> Vector:
-        """The joint's velocity (order 1), acceleration (2), ...; zero for a step (0)."""
+        """Return the joint's velocity (order 1), acceleration (2), ...; zero for a step (0)."""
         return _rate(self._at, joint, order, self._time)
 
     def _at(self, t: Number) -> Vector:

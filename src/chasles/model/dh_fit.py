@@ -52,7 +52,7 @@ class OnAxis(NamedTuple):
 
 
 def dh_table(model: Model, convention: Convention, tool: str | None = None) -> DHTable:
-    """A table with the coordinates, the motion and the masses of a serial arm.
+    """Return a table with the coordinates, the motion and the masses of a serial arm.
 
     An arm whose link frames are those of a table keeps them. Any other gets frames by the rules of
     Balafoutis and Patel (1991, section 2.3): origins at the feet of common normals and x axes along
@@ -120,7 +120,7 @@ def _refused(code: str, joint: str, problem: str) -> ModelError:
 
 
 def _tip(model: Model, tool: str | None) -> np.ndarray:
-    """The pose of the tool's frame in the last body."""
+    """Return the pose of the tool's frame in the last body."""
     last = len(model.bodies) - 1
     if tool is None:
         tool = [name for name, frame in model.frames.items() if frame.body == last][-1]

@@ -139,7 +139,7 @@ def _coupled_still(
 
 
 def _held(model: Model, i: int, q: Vector) -> JointData:
-    """The joint of body i as a fixed joint: its child's frame where q puts it."""
+    """Return the joint of body i as a fixed joint: its child's frame where q puts it."""
     body = model.bodies[i]
     child = model.frames[body.name].placement @ body.joint.transform(q)
     parent = body.data.parent
@@ -178,7 +178,7 @@ def drive(model: Model, motions: Mapping[str, Program]) -> Description:
 
 
 def sensors_left(source: Description) -> tuple[SensorData, ...]:
-    """The sensors of a changed mechanism whose frames and joints it still has."""
+    """Return the sensors of a changed mechanism whose frames and joints it still has."""
     frames = {link.name for link in source.links} | {frame.name for frame in source.frames}
     joints = {joint.name for joint in source.joints if joint.kind != Fixed.kind}
     joints |= {rotor.name for rotor in source.rotors}
@@ -191,7 +191,7 @@ def sensors_left(source: Description) -> tuple[SensorData, ...]:
 
 
 def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Description:
-    """A payload fixed to a frame; its inertia is given in that frame."""
+    """Return a payload fixed to a frame; its inertia is given in that frame."""
     where = model.frame(frame)
     source, name = model.source, a_name("a payload", name, "attach")
     if name in model.frames:
@@ -208,7 +208,7 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
 
 
 def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
-    """The part of the mechanism that hangs on a link, the link itself held fixed (or free).
+    """Return the part of the mechanism that hangs on a link, the link itself held fixed (or free).
 
     A loop that the cut opens is left out, with a note, and so is a coupling with joints outside.
     """
@@ -273,7 +273,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
 def _driven_within(
     source: Description, joints: set[str], tendons: set[str], links: Container[str | None]
 ) -> tuple[ActuatorData, ...]:
-    """The actuators of a part of a mechanism; those of parts outside are left out."""
+    """Return the actuators of a part of a mechanism; those of parts outside are left out."""
     frames = {frame.name for frame in source.frames if frame.link in links}
     frames |= {link.name for link in source.links if link.name in links}
     parts = {"joint": joints, "tendon": tendons, "": {""}}
@@ -287,7 +287,7 @@ def _driven_within(
 def _keys_within(
     source: Description, joints: Container[str], actuators: Container[str]
 ) -> tuple[KeyframeData, ...]:
-    """The keyframes of a part of a mechanism."""
+    """Return the keyframes of a part of a mechanism."""
 
     def among(named: Named, parts: Container[str]) -> Named:
         return tuple((name, numbers) for name, numbers in named if name in parts)
@@ -305,7 +305,7 @@ def _keys_within(
 
 
 def _around(source: Description, links: Container[str | None]) -> FluidData | None:
-    """The fluid around some links."""
+    """Return the fluid around some links."""
     if source.fluid is None:
         return None
     boxes = tuple(box for box in source.fluid.boxes if box.link in links)

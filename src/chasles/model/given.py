@@ -10,7 +10,7 @@ from chasles.errors import ArgumentError, InputError
 
 
 def a_name(what: str, value: Any, part: str = "") -> str:
-    """A text; what: what it names, for the message."""
+    """Return a text; what: what it names, for the message."""
     if not isinstance(value, str):
         problem = f"{what} must be a name, not {type(value).__name__}"
         raise ArgumentError("E-CALL-110", problem, part=part)
@@ -28,7 +28,7 @@ def some_names(what: str, value: Any, part: str = "") -> list[str]:
 
 
 def a_mapping(what: str, value: Any, part: str = "") -> Mapping[str, Any]:
-    """A dictionary by names."""
+    """Return a dictionary by names."""
     if not isinstance(value, Mapping):
         problem = f"{what} must be a dictionary, not {type(value).__name__}"
         raise ArgumentError("E-CALL-112", problem, part=part)
@@ -38,7 +38,7 @@ def a_mapping(what: str, value: Any, part: str = "") -> Mapping[str, Any]:
 
 
 def some_numbers(what: str, value: Any, part: str = "") -> np.ndarray:
-    """An array of real numbers, of the precision that they have."""
+    """Return an array of real numbers, of the precision that they have."""
     try:
         found = np.asarray(value)
         if found.dtype.kind in "fiub" or (found.dtype == object and None not in found.ravel()):

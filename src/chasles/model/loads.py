@@ -26,7 +26,7 @@ class Load:
     contact: tuple[Vector, Vector] | None = None
 
     def change(self, d: Motion) -> Force:
-        """The change of f by a small displacement d of the body, in its own frame.
+        """Return the change of f by a small displacement d of the body, in its own frame.
 
         By the part of d in which it does not follow, the force seems to go the other way.
         """
@@ -36,7 +36,7 @@ class Load:
 
 
 def by_body(model: Model, loads: Iterable[Load]) -> dict[int, Force]:
-    """The sum of the external forces on each body, in body coordinates."""
+    """Return the sum of the external forces on each body, in body coordinates."""
     total = {i: Force.zero() for i in range(WORLD, len(model.parts))}
     for load in loads:
         total[load.body] += load.f

@@ -107,7 +107,7 @@ Handles = Frame | tuple[Frame, ...]
 
 
 def each_of(handles: Handles) -> tuple[Frame, ...]:
-    """The frames, one or more."""
+    """Return the frames, one or more."""
     return (handles,) if isinstance(handles, Frame) else handles
 
 
@@ -214,7 +214,7 @@ class Model:
         return tuple(i for i in self.in_file_order if self.bodies[i].drive is not None)
 
     def at(self, t: Number) -> "Model":
-        """The mechanism at a time (s, or a symbol); itself if it does not depend on time."""
+        """Return the mechanism at a time (s, or a symbol); itself if it does not depend on time."""
         if not self.timed:
             return self
         bodies = (
@@ -253,7 +253,7 @@ class Model:
         return replace(self, bodies=tuple(bodies), lossless=not damped)
 
     def bearing(self, loads: Mapping[int, Vector]) -> "Model":
-        """The model in a position in which its joints bear loads (`Joint.load`), by body."""
+        """Return the model in a position in which its joints bear loads (`Joint.load`), by body."""
         bodies = tuple(
             replace(body, joint=replace(body.joint, load=loads[i]))
             for i, body in enumerate(self.bodies)
@@ -261,7 +261,7 @@ class Model:
         return replace(self, bodies=bodies)
 
     def weightless(self) -> "Model":
-        """The same mechanism without gravity, and with joints that bear no loads."""
+        """Return the same mechanism without gravity, and with joints that bear no loads."""
         none = {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.bodies)}
         light = replace(self, gravity_vector=Vector.zero(), load_slopes=None)
         return light.bearing(none) if self.loaded else light
@@ -280,11 +280,11 @@ class Model:
         )
 
     def bare(self) -> "Model":
-        """The same mechanism without rotors."""
+        """Return the same mechanism without rotors."""
         return replace(self, rotors=())
 
     def support(self, i: int) -> tuple[int, ...]:
-        """The bodies between body i and the world, i first."""
+        """Return the bodies between body i and the world, i first."""
         path = []
         while i != WORLD:
             path.append(i)
@@ -329,7 +329,7 @@ class Model:
         return root is not None and root.owns and root.joint.floating
 
     def frame(self, name: str) -> Frame:
-        """A frame by name; links are frames too."""
+        """Return a frame by name; links are frames too."""
         if not isinstance(name, str):
             raise ArgumentError("E-MODEL-033", f"a frame must be a name, not {name!r}")
         if name not in self.frames:
@@ -357,7 +357,7 @@ class Model:
         return tuple(i for i in self.in_file_order if self.bodies[i].owns)
 
     def mover(self, joint: str) -> int:
-        """The body whose joint has this name and owns coordinates."""
+        """Return the body whose joint has this name and owns coordinates."""
         part, joint = f"robot {self.name!r}", a_name("a joint", joint)
         i = next((i for i, body in enumerate(self.bodies) if body.data.name == joint), WORLD)
         if i == WORLD:
@@ -432,7 +432,7 @@ class Model:
         return sum(constraint.rows for constraint in self.constraints)
 
     def positions(self, flat: Sequence[Number]) -> dict[int, Vector]:
-        """Every joint's coordinates from the flat vector q; followers from their leaders."""
+        """Return every joint's coordinates from the flat vector q; followers from their leaders."""
         own = {i: Vector(tuple(flat[s])) for i, s in self.position_slices.items()}
         found = {}
         for i, body in enumerate(self.parts):
@@ -453,7 +453,7 @@ class Model:
         return self.followed(own, order)
 
     def followed(self, own: Mapping[int, Vector], order: int = 0) -> dict[int, Vector]:
-        """Every joint's rate of an order from those of the coordinates' owners."""
+        """Return every joint's rate of an order from those of the coordinates' owners."""
         found: dict[int, Vector] = {}
         for i, body in enumerate(self.parts):
             if body.turned:
@@ -468,7 +468,7 @@ class Model:
         return found
 
     def undriven(self, order: int) -> dict[int, Vector]:
-        """Every joint's rate of an order where those of all coordinates are zero."""
+        """Return every joint's rate of an order where those of all coordinates are zero."""
         return self.followed({i: Vector.zero(self.bodies[i].joint.nv) for i in self.movers}, order)
 
     def at_rest(self) -> dict[int, Vector]:
@@ -490,7 +490,7 @@ class Model:
         return (Share(leader, 0, ratio),)
 
     def owners(self, bodies: Iterable[int]) -> set[int]:
-        """The bodies whose coordinates move the joints of some."""
+        """Return the bodies whose coordinates move the joints of some."""
         return {share.i for i in bodies for share in self.shares(i)}
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
@@ -513,7 +513,7 @@ def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
 
 
 def suggest(name: str, known: Mapping[str, object]) -> str:
-    """The names that a misspelt one may mean, or those there are."""
+    """Return the names that a misspelt one may mean, or those there are."""
     import difflib
 
     if not known:

@@ -35,7 +35,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
 
 
 def shape(source: Description, name: str) -> tuple[int, ...]:
-    """The shape of a parameter; an error if the mechanism has none of that name."""
+    """Return the shape of a parameter; an error if the mechanism has none of that name."""
     part, _, what = a_name("a parameter", name).rpartition(".")
     known = {
         "mass": {link.name for link in source.links},
@@ -68,7 +68,7 @@ def nominal(source: Description, name: str) -> list[float]:
 
 
 def substituted(source: Description, values: Mapping[str, Sequence[Number]]) -> Description:
-    """The mechanism with other values (or symbols) for the named parameters, given flat."""
+    """Return the mechanism with other values (or symbols) for the named parameters, given flat."""
     for name in values:
         shape(source, name)
     gravity = Vector(tuple(values.get("gravity", source.gravity.entries)))
@@ -100,7 +100,7 @@ def _with_number(joint: JointData, what: str, value: float) -> JointData:
 
 
 def edited_shape(source: Description, name: str) -> tuple[int, ...]:
-    """The shape of a parameter that `edited` takes."""
+    """Return the shape of a parameter that `edited` takes."""
     part, _, what = a_name("a parameter", name).rpartition(".")
     if what in JOINT_NUMBERS and any(joint.name == part for joint in source.joints):
         return ()

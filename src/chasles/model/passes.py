@@ -37,7 +37,7 @@ along z (another entry of Omega), and with a joint whose force, not its moment a
 
 
 def sparse_frames(model: Model) -> Model:
-    """The same mechanism, with the same links and frames, in cheaper body frames."""
+    """Return the same mechanism, with the same links and frames, in cheaper body frames."""
     d = _slides(model)
     angles = [_angle(body, bool(model.children[i])) for i, body in enumerate(model.bodies)]
     moves = [Transform(about(2, angle), Z * d[i]) for i, angle in enumerate(angles)]
@@ -147,7 +147,7 @@ def _angle(body: Body, carries: bool) -> float:
 
 
 def _turned(inertia: RigidInertia, angle: float) -> RigidInertia:
-    """An inertia after its turn, with what the turn removes exactly zero."""
+    """Return an inertia after its turn, with what the turn removes exactly zero."""
     x, y, z = inertia.h
     if angle == 0.0:
         return inertia
@@ -176,7 +176,7 @@ def by_products(I: Symmetric) -> Number:
 
 
 def equivalent(model: Model, choice: Choice = by_moments) -> Model:
-    """A model with the same equation of motion and more zeros among its inertias.
+    """Return a model with the same equation of motion and more zeros among its inertias.
 
     From the tips inward, the part of a body's inertia that its joint does not feel moves to the
     parent. Joint forces and accelerations stay the same; reactions, momentum, energy and center of

@@ -274,7 +274,7 @@ _ACTED = ("controls", "forces", "activations")
 
 
 def _entry(part: Named, kind: str, name: str) -> Entry:
-    """A field of a part, a number or several."""
+    """Return a field of a part, a number or several."""
     found = getattr(part, name)
     return Entry(part, f"{kind}.{name}", name, found if isinstance(found, tuple) else (found,))
 
@@ -348,7 +348,7 @@ Kind = TypeVar("Kind", bound=JointData)
 
 
 def admitted(source: Description) -> Description:
-    """The mechanism of a file, with numbers within their ranges; notes say what was changed.
+    """Return the mechanism of a file, with numbers within their ranges; notes say what was changed.
 
     A negative armature, damping or friction is read as 0, a negative limit of velocity or effort as
     none, and limits in the wrong order are exchanged. What is not finite is an error.
@@ -382,7 +382,7 @@ def _admitted(joint: Kind, notes: list[str]) -> Kind:
 
 
 def _bounded(x: float) -> float:
-    """A limit; what is beyond all numbers that count is infinite."""
+    """Return a limit; what is beyond all numbers that count is infinite."""
     return math.copysign(math.inf, x) if abs(x) > LARGEST else x
 
 

@@ -27,7 +27,7 @@ def rolling(
     touching: bool = False,
     where: str = "",
 ) -> RollingData:
-    """A contact that does not slip (Featherstone 2008, Eq 3.29), for `with_couplings`.
+    """Return a contact that does not slip (Featherstone 2008, Eq 3.29), for `with_couplings`.
 
     kind: "blade", whose point, the origin of `frame`, does not move along `axis` (a knife edge or a
     skate); "wheel", a thin disc of `radius` (m) about `axis`, centred at the origin of `frame`,

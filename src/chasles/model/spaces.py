@@ -26,7 +26,7 @@ class Space:
         return (model.nv,)
 
     def shape_of(self, model: Model, value: Any) -> tuple[int, ...]:
-        """The shape of a result, where it depends on how much was requested."""
+        """Return the shape of a result, where it depends on how much was requested."""
         return self.shape(model)
 
     def split(self, model: Model, flat: Sequence[Number]) -> Any:
@@ -322,7 +322,7 @@ def _stacked(
 
 
 def loop_entries(parts: Sequence[Vector]) -> list[Number]:
-    """The entries of all loops, one after the other."""
+    """Return the entries of all loops, one after the other."""
     return _flat(parts)
 
 
@@ -338,18 +338,18 @@ def stack(parts: Mapping[int, Vector], order: Sequence[int]) -> Vector:
 
 
 def unstack(model: Model, whole: Vector, order: Sequence[int]) -> dict[int, Vector]:
-    """The inverse of `stack`."""
+    """Return the inverse of `stack`."""
     return {i: Vector(whole.entries[place]) for i, place in _places(model, order)[0].items()}
 
 
 def size(model: Model) -> float:
-    """The longest distance from one joint to the next, in m; 1 where there are none."""
+    """Return the longest distance from one joint to the next, in m; 1 where there are none."""
     offsets = [b.joint.placement.r for b in model.bodies if b.parent != WORLD]
     return max((math.sqrt(r.dot(r)) for r in offsets), default=0.0) or 1.0
 
 
 def loop_size(model: Model, loop: Loop) -> float:
-    """The sum of the fixed distances around a loop, in m; 1 where there are none."""
+    """Return the sum of the fixed distances around a loop, in m; 1 where there are none."""
     steps = [model.bodies[i].joint.placement.r for i in loop.bodies]
     steps += [loop.predecessor.placement.r, loop.successor.placement.r]
     return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0

@@ -29,7 +29,7 @@ def freedoms(model: Model) -> dict[str, tuple[int, int]]:
 
 
 def tendons(model: Model) -> tuple[Tendon, ...]:
-    """All tendons, in file order."""
+    """Return all tendons, in file order."""
     return tuple(tendon_of(model, data) for data in model.source.rotors)
 
 
@@ -59,7 +59,7 @@ def tendon_of(model: Model, data: RotorData) -> Tendon:
 
 
 def _point(model: Model, link: str, point: Vector) -> tuple[int, Vector]:
-    """A point of a link, by its body."""
+    """Return a point of a link, by its body."""
     frame = model.frames[link]
     return frame.body, frame.placement.locate(point)
 
@@ -76,7 +76,7 @@ class Actuator(NamedTuple):
 
 
 def actuators(model: Model) -> tuple[Actuator, ...]:
-    """All actuators, in the order of controls; activations are those of the active ones."""
+    """Return all actuators, in the order of controls; activations are those of the active ones."""
     bodies = {body.data.name: i for i, body in enumerate(model.bodies)}
     known, found, active = {t.data.name: t for t in tendons(model)}, list[Actuator](), 0
     for data in model.source.actuators:
@@ -129,7 +129,7 @@ def check_actuators(model: Model) -> None:
 
 
 def _driven(data: ActuatorData) -> tuple[str, ...]:
-    """The names of the parts that an actuator must have; a crank has a slider."""
+    """Return the names of the parts that an actuator must have; a crank has a slider."""
     if not data.kind:
         return ()
     second = data.kind == "crank" or data.reference

@@ -144,7 +144,7 @@ def check_unused(source: Description) -> tuple[str, ...]:
 
 
 def check_frames(model: Model) -> tuple[str, ...]:
-    """A note for each body whose frame is so far away that its inertia loses digits.
+    """Return a note for each body whose frame is so far away that its inertia loses digits.
 
     Its inertia about the origin is then m c^2 and rounding (Featherstone 2008, section 10.1).
     """

@@ -7,7 +7,7 @@ ORIGIN = Vector.zero()
 
 
 def box(mass: float, size: tuple[float, float, float], center: Vector = ORIGIN) -> RigidInertia:
-    """A cuboid with edges `size` along x, y and z."""
+    """Return a cuboid with edges `size` along x, y and z."""
     xx, yy, zz = (mass * edge * edge / 12.0 for edge in size)
     return RigidInertia.from_center(
         mass, center, Symmetric(yy + zz, xx + zz, xx + yy, 0.0, 0.0, 0.0)
@@ -15,7 +15,7 @@ def box(mass: float, size: tuple[float, float, float], center: Vector = ORIGIN) 
 
 
 def sphere(mass: float, radius: float, center: Vector = ORIGIN) -> RigidInertia:
-    """A ball."""
+    """Return a ball."""
     moment = 0.4 * mass * radius * radius
     return _round(mass, moment, moment, 2, center)
 
@@ -23,7 +23,7 @@ def sphere(mass: float, radius: float, center: Vector = ORIGIN) -> RigidInertia:
 def cylinder(
     mass: float, radius: float, length: float, along: int, center: Vector = ORIGIN
 ) -> RigidInertia:
-    """A circular cylinder."""
+    """Return a circular cylinder."""
     axial = 0.5 * mass * radius * radius
     return _round(mass, axial, 0.5 * axial + mass * length * length / 12.0, along, center)
 
@@ -42,7 +42,7 @@ def capsule(
 
 
 def mirrored(inertia: RigidInertia) -> RigidInertia:
-    """The inertia of the body's mirror image in the plane y = 0."""
+    """Return the inertia of the body's mirror image in the plane y = 0."""
     x, y, z = inertia.h
     xx, yy, zz, xy, xz, yz = inertia.I
     return RigidInertia(inertia.m, Vector.of(x, -y, z), Symmetric(xx, yy, zz, -xy, xz, -yz))

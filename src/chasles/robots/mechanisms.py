@@ -17,7 +17,7 @@ _X, _Y, _Z = (Vector.of(*(float(i == k) for i in range(3))) for k in range(3))
 
 
 def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
-    """The slider crank of Legnani et al. (1996), part II, section 5: R R R P and a weld.
+    """Return the slider crank of Legnani et al. (1996), part II, section 5: R R R P and a weld.
 
     q = (alpha1, alpha2, alpha3, a): the angle of the crank (length l1, m) from x, of the rod (l2)
     from the crank, of the slider from the rod, and the slider's distance from the crank's axis, all
@@ -258,12 +258,12 @@ def _at(place: Vector) -> Transform:
 
 
 def _axes(x: Vector, y: Vector) -> Rotation:
-    """The rotation of coordinates to a frame with these two axes."""
+    """Return the rotation of coordinates to a frame with these two axes."""
     return Rotation.of(Matrix((tuple(x), tuple(y), tuple(x.cross(y)))))
 
 
 def _facing(place: Vector, along: Vector) -> Transform:
-    """A frame at a place whose z axis looks along a vector; its x axis is horizontal."""
+    """Return a frame at a place whose z axis looks along a vector; its x axis is horizontal."""
     z = along * (1.0 / math.sqrt(along.dot(along)))
     x = z.cross(_Z)
     x = x * (1.0 / math.sqrt(x.dot(x)))

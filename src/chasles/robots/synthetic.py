@@ -37,7 +37,7 @@ def planar(n: int) -> Description:
 
 
 def zigzag(n: int) -> Description:
-    """The zig-zag arm of Featherstone (2008), section 10.2, without gravity.
+    """Return the zig-zag arm of Featherstone (2008), section 10.2, without gravity.
 
     Rods as in `planar` (moment 1/12 about the center); joint angles alternate between +75 and -75
     degrees at q = 0, so that the book's numbers are those of the neutral configuration.
@@ -130,7 +130,7 @@ def random_tree(
     fixed: bool = True,
     mimics: bool = False,
 ) -> Description:
-    """A tree of n moving joints, the same for the same arguments.
+    """Return a tree of n moving joints, the same for the same arguments.
 
     With n >= 13 every joint type occurs; with n >= 3 it branches. Axes and poses are along the
     coordinate axes for a part of the joints and general for the others; inertias are those of point
@@ -177,7 +177,7 @@ def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
 
 
 def _parent(rng: random.Random, k: int, links: Sequence[LinkData]) -> str:
-    """A link to hang joint k on: the first twice, then one of the last three or any."""
+    """Return a link to hang joint k on: the first twice, then one of the last three or any."""
     if k in (2, 3):
         return "link1"
     return _pick(rng, links[-3:] if rng.random() < 0.6 else links).name
@@ -201,7 +201,7 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
 
 
 def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
-    """The last joint, following an earlier one: the first that can, then half of them."""
+    """Return the last joint, following an earlier one: the first that can, then half of them."""
     leaders = [joint.name for joint in joints[:-1] if joint.kind in _SCALAR]
     first = not any(joint.mimic for joint in joints)
     if not leaders or (rng.random() < 0.5 and not first):
@@ -211,7 +211,7 @@ def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
 
 
 def _axis(rng: random.Random) -> Vector:
-    """A unit vector: along a coordinate axis, or uniform on the sphere."""
+    """Return a unit vector: along a coordinate axis, or uniform on the sphere."""
     if rng.random() < 0.5:
         k, sign = int(rng.random() * 3.0), 1.0 if rng.random() < 0.7 else -1.0
         return Vector.of(*(sign if i == k else 0.0 for i in range(3)))

@@ -320,7 +320,7 @@ class Joined:
 
 
 def assembled(model: Model, whole: Parts, held: set[int]) -> Piece:
-    """All bodies and the world as one piece, with handles at some of them."""
+    """Return all bodies and the world as one piece, with handles at some of them."""
     alone = {WORLD: Piece({(WORLD, WORLD): InverseInertia.zero()}, {WORLD: -model.gravity})}
     for i, I in whole.inertias.items():
         Phi = InverseInertia.of(I)
@@ -337,7 +337,7 @@ def assembled(model: Model, whole: Parts, held: set[int]) -> Piece:
 
 
 def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
-    """The joint that divides the joints of a connected piece best, and those beyond it."""
+    """Return the joint that divides the joints of a connected piece best, and those beyond it."""
     beyond: dict[int, frozenset[int]] = {}
     for i in sorted(joints, reverse=True):
         children = [k for k in whole.children[i] if k in joints]
@@ -347,7 +347,7 @@ def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
 
 
 def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
-    """The bodies between some joints that other joints hold too, and those to be held."""
+    """Return the bodies between some joints that other joints hold too, and those to be held."""
     ends = {*joints, *(whole.hinges[i].p for i in joints)}
     inner = {h for h in ends if joints.issuperset({h, *whole.children[h]} - {WORLD})}
     return (ends - inner) | (ends & held)

@@ -86,7 +86,7 @@ def inverse_dynamics(
 def inverse_dynamics_link(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """The same in link frames, in which J and L are constant (section 2.3).
+    """Return the same in link frames, in which J and L are constant (section 2.3).
 
     W and H go out from link to link, Phi comes back, by the rules for a change of frame.
     """
@@ -110,7 +110,7 @@ def inverse_dynamics_link(
 
 
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
-    """The action that unit acceleration of one joint asks of another: L_j (x) skew(L_i J).
+    """Return the action that unit acceleration of one joint asks of another: L_j (x) skew(L_i J).
 
     J is that of all bodies beyond joint i (section 2.3, with one qdd equal to one and W zero).
     """
@@ -197,7 +197,7 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """The sum of -trace(Hg J) over all bodies (part I, section 4.5), in the base frame."""
+    """Return the sum of -trace(Hg J) over all bodies (part I, section 4.5), in the base frame."""
     rest = model.at_rest()
     Hg, J = Acceleration.uniform(model.gravity_vector), chain(model, q, rest, rest).J
     weight = sum((homogeneous.potential_energy(Hg, J[i]) for i, *_ in model.outward()), 0.0)

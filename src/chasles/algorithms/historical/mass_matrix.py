@@ -33,7 +33,7 @@ from chasles.model.spaces import (
 
 
 def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
-    """The forces for a unit acceleration of one coordinate, at rest and without gravity.
+    """Return the forces for a unit acceleration of one coordinate, at rest and without gravity.
 
     Walker and Orin's first methods (1982; Balafoutis and Patel 1991, Eq 6.2.4), by algorithm 5.7.
     """

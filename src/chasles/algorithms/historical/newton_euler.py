@@ -119,5 +119,5 @@ def _force_first(f: Force) -> Motion:
 
 
 def _dot(s: Motion, f: Motion) -> Number:
-    """The spatial dot product [a; b].[c; d] = a.d + b.c."""
+    """Return the spatial dot product [a; b].[c; d] = a.d + b.c."""
     return s.angular.dot(f.linear) + s.linear.dot(f.angular)

@@ -81,7 +81,7 @@ _FIELDS = {
 def _driven(
     model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations
 ) -> list[Driven]:
-    """All actuators, their forces within the ranges of actuators and tendons."""
+    """Return all actuators, their forces within the ranges of actuators and tendons."""
     every, found = actuators(model), list[Driven]()
     moving, pulls = _world(model, q, every), defaultdict[str, Number](float)
     for u, each in enumerate(every):
@@ -132,7 +132,7 @@ SHORTEST = 1e-15
 
 
 def within(x: Number, interval: Interval) -> Number:
-    """The nearest number in a range."""
+    """Return the nearest number in a range."""
     lower, upper = interval
     x = x if lower == -math.inf else maximum(x, lower)
     return x if upper == math.inf else minimum(x, upper)

@@ -120,7 +120,7 @@ def newton_euler_vector(
 
 
 def _of_point(w: Vector, wd: Vector, r: Vector) -> Vector:
-    """The acceleration of a point at r on a body that turns about its origin."""
+    """Return the acceleration of a point at r on a body that turns about its origin."""
     return wd.cross(r) + w.cross(w.cross(r))
 
 

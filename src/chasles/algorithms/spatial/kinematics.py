@@ -43,12 +43,12 @@ class Viewpoint:
         return Transform(X.E, X.r - self.P).inverse() @ S
 
     def turned(self, m: Motion) -> Motion:
-        """A motion at P from the world's axes to the axes used."""
+        """Return a motion at P from the world's axes to the axes used."""
         return Motion(self.E @ m.angular, self.E @ m.linear)
 
 
 def point_in_body(frame: Frame, X: Transform, at: At) -> Vector:
-    """The point `at` in the frame of its body, whose transform from the world is X."""
+    """Return the point `at` in the frame of its body, whose transform from the world is X."""
     return X.E @ -X.r if at == "world" else frame.placement.locate(_in_frame(at))
 
 
@@ -66,7 +66,7 @@ def body_transforms(model: Model, q: Position) -> dict[int, Transform]:
 
 
 def forward_kinematics(model: Model, q: Position, *, frame: Frame) -> Pose:
-    """The pose of a frame in the world."""
+    """Return the pose of a frame in the world."""
     return frame.placement @ body_transforms(model, q)[frame.body]
 
 
@@ -153,7 +153,7 @@ def jacobian_rate(
     spin = w * float(view.turns)
 
     def _seen(rate: Motion, s: Motion) -> Motion:
-        """The rate of s as written at P along axes that turn with `spin`."""
+        """Return the rate of s as written at P along axes that turn with `spin`."""
         linear = rate.linear + s.angular.cross(Pdot) - spin.cross(s.linear)
         return view.turned(Motion(rate.angular - spin.cross(s.angular), linear))
 
@@ -161,10 +161,10 @@ def jacobian_rate(
 
 
 def integrate(model: Model, q: Position, v: Velocity) -> Position:
-    """The configuration after moving with constant joint velocities v for unit time."""
+    """Return the configuration after moving with constant joint velocities v for unit time."""
     return {i: joint.integrate(q[i], v[i]) for i, _, joint, _ in model.outward()}
 
 
 def difference(model: Model, q0: Position, q1: Position) -> Velocity:
-    """The joint velocities that take q0 to q1 in unit time."""
+    """Return the joint velocities that take q0 to q1 in unit time."""
     return {i: joint.difference(q0[i], q1[i]) for i, _, joint, _ in model.outward()}

@@ -65,7 +65,7 @@ def line_motion(model: Model, q: Position, qd: Velocity) -> SensorNumbers:
 
 
 def _angle(i: int, q: Vector, w: Vector) -> Course:
-    """The angle of a rotation, whose rate is the part of w along its axis.
+    """Return the angle of a rotation, whose rate is the part of w along its axis.
 
     Its second derivative without acceleration is |w across|^2 cot(angle/2) / 2.
     """

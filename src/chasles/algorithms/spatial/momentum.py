@@ -13,7 +13,7 @@ from chasles.model.spaces import Energy, MomentumMatrix, Point, Position, Veloci
 
 
 def first_moment(model: Model, q: Position) -> tuple[Number, Vector]:
-    """The mass of all moving bodies and their first moment about the world's origin."""
+    """Return the mass of all moving bodies and their first moment about the world's origin."""
     m, h = {WORLD: 0.0}, {WORLD: Vector.zero()}
     for i, _, _, I in model.outward():
         m[i], h[i] = I.m, I.h
@@ -25,7 +25,7 @@ def first_moment(model: Model, q: Position) -> tuple[Number, Vector]:
 
 
 def center_of_mass(model: Model, q: Position) -> Point:
-    """The center of mass of all moving bodies, in the world."""
+    """Return the center of mass of all moving bodies, in the world."""
     m, h = first_moment(model, q)
     if isinstance(m, float) and m == 0.0:
         problem = "the moving bodies have no mass, so there is no center of mass"

@@ -33,7 +33,7 @@ def operational_inertia_inverse(
 
 
 def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[dict[int, Vector]]:
-    """The rows of a frame's Jacobian, by body."""
+    """Return the rows of a frame's Jacobian, by body."""
     J = jacobian(model, q, frame=frame, axes=axes, at=at)
     return [
         {i: Vector(tuple(tuple(m)[k] for m in S.columns)) for i, S in J.items()} for k in range(6)
@@ -43,7 +43,7 @@ def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[d
 def operational_inertia_inverse_propagation(
     model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
 ) -> SpatialMatrix:
-    """The sum of u' D^-1 u over the joints that support the frame, or both of any two.
+    """Return the sum of u' D^-1 u over the joints that support the frame, or both of any two.
 
     u = S' f is what a joint feels of the wrench f; it gives way and passes f - U D^-1 u on, with
     the U and D of articulated bodies (Featherstone 2008, section 7.2.2; Kreutz-Delgado, Jain,
@@ -73,7 +73,7 @@ def operational_inertia_inverse_propagation(
 
 
 def _unit_wrenches(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[Force]:
-    """The wrenches of unit components at the frame, in coordinates of its body.
+    """Return the wrenches of unit components at the frame, in coordinates of its body.
 
     Power is the same in both: a component does the work of the body's motion as it is seen there.
     """

@@ -22,7 +22,7 @@ PI = 3.141592653589793
 
 
 def spring_forces(model: Model, q: Position) -> Effort:
-    """The derivative of the energy of springs, in joints and in tendons."""
+    """Return the derivative of the energy of springs, in joints and in tendons."""
     tau = _nothing(model)
     for i, body in enumerate(model.bodies):
         k, d = body.joint.stiffness, body.joint.displacement(q[i])
@@ -62,14 +62,14 @@ def loads(model: Model, q: Position, qd: Velocity) -> Effort:
 
 
 def compensation(model: Model, q: Position) -> Effort:
-    """The joint forces of the upward force on links whose weight is compensated."""
+    """Return the joint forces of the upward force on links whose weight is compensated."""
     if not any(link.lifted for link in model.source.links):
         return _nothing(model)
     return gravity_forces(lifted(model), q)
 
 
 def lifted(model: Model) -> Model:
-    """The model with the part of each link's mass alone whose weight is compensated."""
+    """Return the model with the part of each link's mass alone whose weight is compensated."""
     parts = [RigidInertia.zero() for _ in model.bodies]
     for link in model.source.links:
         frame = model.frames[link.name]

@@ -43,12 +43,12 @@ class Scene:
     loads: Sequence[Load]
 
     def end(self, frame: str, pose: Transform) -> Frame:
-        """A frame by a pose in another, on its body; that of the world if it has no name."""
+        """Return a frame by a pose in another, on its body; that of the world if it has no name."""
         owner = self.model.frame(frame) if frame else Frame("", WORLD, Transform.identity())
         return Frame(owner.name, owner.body, compose(pose, owner.placement))
 
     def on(self, sensor: SensorData) -> Frame:
-        """The frame of a sensor."""
+        """Return the frame of a sensor."""
         return self.end(sensor.frame, sensor.pose)
 
     def seen(self, frame: Frame) -> Transform:
@@ -56,7 +56,7 @@ class Scene:
         return frame.placement @ self.X[frame.body]
 
     def joint(self, name: str) -> int:
-        """The body whose joint has a name."""
+        """Return the body whose joint has a name."""
         return next(i for i, body in enumerate(self.model.bodies) if body.data.name == name)
 
 
@@ -84,7 +84,7 @@ def _scene(
     loads: Sequence[Load],
     f_ext: Mapping[int, Force],
 ) -> Scene:
-    """The motion and transmitted forces of all bodies (Featherstone 2008, table 5.1)."""
+    """Return the motion and transmitted forces of all bodies (Featherstone 2008, table 5.1)."""
     X, v, a, f = body_transforms(model, q), {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {}
     for i, p, joint, I in model.outward():
         XJ, S = joint.transform(q[i]), joint.subspace(q[i])
@@ -142,7 +142,7 @@ def _relative_velocity(scene: Scene, sensor: SensorData) -> Motion:
 
 
 def _in_world(scene: Scene, frame: Frame) -> Motion:
-    """The velocity of a frame's origin, along the world's axes."""
+    """Return the velocity of a frame's origin, along the world's axes."""
     v, E = frame.placement @ scene.v[frame.body], scene.seen(frame).E
     return Motion(E.T @ v.angular, E.T @ v.linear)
 
@@ -198,7 +198,7 @@ def _distance(scene: Scene, ray: rays.Ray, shape: Surface) -> Number:
 
 
 def _range(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """The distance to the first shape along z; -1 if there is none."""
+    """Return the distance to the first shape along z; -1 if there is none."""
     X = scene.seen(scene.on(sensor))
     ray = (X.r, X.E.T @ Vector.of(0.0, 0.0, 1.0))
     found = reduce(minimum, (_distance(scene, ray, shape) for shape in sensor.seen), rays.FAR)
@@ -254,7 +254,7 @@ def _carried(model: Model, link: str) -> tuple[list[str], list[int]]:
 
 
 def _part(model: Model, links: Sequence[str]) -> RigidInertia:
-    """The inertia of some links of one body, in its coordinates."""
+    """Return the inertia of some links of one body, in its coordinates."""
     inertias = {link.name: link.inertia for link in model.source.links}
     parts = (model.frames[name].placement.T @ inertias[name] for name in links)
     return reduce(lambda a, b: a + b, parts, RigidInertia.zero())

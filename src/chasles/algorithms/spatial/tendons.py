@@ -100,7 +100,7 @@ def tendon_course(model: Model, q: Position, tendon: Tendon, moving: Moving | No
 
 
 def pulls(model: Model, q: Position, qd: Velocity) -> list[Load]:
-    """The forces of springs and dampers of spatial tendons on the links at their ends."""
+    """Return the forces of springs and dampers of spatial tendons on the links at their ends."""
     acting = [t for t in tendons(model) if t.path and (t.data.stiffness or t.data.damping)]
     if not acting:
         return []
@@ -137,7 +137,7 @@ def stretch(tendon: Tendon, length: Number) -> Number:
 
 
 def _stretched(model: Model, body: Body, moving: Moving) -> Body:
-    """A rotor, with its gears if it has a path."""
+    """Return a rotor, with its gears if it has a path."""
     if not body.path:
         return body
     found = course(model, body.path, moving)
@@ -146,5 +146,5 @@ def _stretched(model: Model, body: Body, moving: Moving) -> Body:
 
 
 def at_point(motion: Motion, point: Vector) -> Vector:
-    """The velocity of a point of a body."""
+    """Return the velocity of a point of a body."""
     return motion.linear + motion.angular.cross(point)

@@ -74,7 +74,7 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
 
 
 def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
-    """The force that accelerates a link's points r by z_b x (z_c x r + v_c) (5.2.19b)."""
+    """Return the force that accelerates a link's points r by z_b x (z_c x r + v_c) (5.2.19b)."""
     z, w, v = b.angular, c.angular, c.linear
     eta = (euler_from_inertia(link.I) @ z).cross(w) + link.h.cross(z.cross(v))
     return Force(eta, z.cross(w.cross(link.h) + v * link.m))
@@ -145,7 +145,7 @@ def bends(joint: Joint, q: Vector) -> list[list[Motion]]:
 
 
 def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
-    """The armature, which is D's first part; zero elsewhere."""
+    """Return the armature, which is D's first part; zero elsewhere."""
     D = defaultdict[tuple[Freedom, Freedom], Number](float)
     for i, own in freedoms(model).items():
         D |= {(a, a): model.parts[i].joint.armature[a.k] for a in own}
@@ -153,7 +153,7 @@ def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
 
 
 def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], Number]:
-    """The symbols of joints whose rotors turn with their bodies, these forces added."""
+    """Return the symbols of joints whose rotors turn with their bodies, these forces added."""
     found = {}
     for i, _, joint, _ in model.outward():
         units = [Vector(unit) for unit in Matrix.identity(joint.nv).rows]

@@ -35,7 +35,7 @@ class Links(NamedTuple):
 
 
 def links(model: Model, q: Position) -> Links:
-    """All bodies where they are at q."""
+    """Return all bodies where they are at q."""
     W = body_transforms(model, q)
     found = Links({}, {}, {}, {})
     for i, p, joint, I in model.outward():

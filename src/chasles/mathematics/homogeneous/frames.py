@@ -18,7 +18,7 @@ from chasles.mathematics.spatial import Transform
 
 
 def mismatch(operation: str, a: object, b: object) -> ArgumentError:
-    """The error of a combination that means nothing."""
+    """Return the error of a combination that means nothing."""
     problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__}"
     return ArgumentError("E-MATH-022", problem)
 
@@ -39,7 +39,7 @@ class Dense:
     _mismatch = staticmethod(mismatch)
 
     def matrix(self) -> Matrix:
-        """All sixteen numbers."""
+        """Return all sixteen numbers."""
         raise NotImplementedError
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -59,7 +59,7 @@ class Dense:
 
 
 def _cell(x: Number) -> str:
-    """A number in six digits (without the sign of zero), or an expression."""
+    """Return a number in six digits (without the sign of zero), or an expression."""
     return repr(x) if type(x) is Scalar else f"{float(x) + 0.0:.6g}"
 
 
@@ -192,7 +192,7 @@ class Position(_Placed, Factor):
         return Position(Rotation.of(R), Vector(tuple(row[3] for row in M.rows[:3])))
 
     def transform(self) -> Transform:
-        """The spatial transform from the first frame to the second."""
+        """Return the spatial transform from the first frame to the second."""
         return Transform(self.R.T, self.t)
 
     def inverse(self) -> "Position":
@@ -207,13 +207,13 @@ class Position(_Placed, Factor):
         raise mismatch("multiply", self, other)
 
     def to_first(self, X: AnyFramed) -> AnyFramed:
-        """A matrix that is written in the second frame, written in the first."""
+        """Return a matrix that is written in the second frame, written in the first."""
         if not isinstance(X, Framed):
             raise mismatch("change the frame by", self, X)
         return X.to_first(self.R, self.t)
 
     def to_second(self, X: AnyFramed) -> AnyFramed:
-        """A matrix that is written in the first frame, written in the second."""
+        """Return a matrix that is written in the first frame, written in the second."""
         if not isinstance(X, Framed):
             raise mismatch("change the frame by", self, X)
         return X.to_second(self.R, self.t)
@@ -228,7 +228,7 @@ class Rototranslation(_Placed, Framed):
 
     @staticmethod
     def between(M01: Position, M02: Position) -> "Rototranslation":
-        """The displacement, written in frame 0, that takes frame 1 to frame 2."""
+        """Return the displacement, written in frame 0, that takes frame 1 to frame 2."""
         R = M02.R @ M01.R.T
         return Rototranslation(R, M02.t - R @ M01.t)
 

@@ -196,7 +196,7 @@ class Inertia(Framed, Factor, Additive):
         return Inertia(euler_from_inertia(rigid.I), rigid.h, rigid.m)
 
     def rigid(self) -> RigidInertia:
-        """The usual moments, as a spatial inertia."""
+        """Return the usual moments, as a spatial inertia."""
         return RigidInertia(self.m, self.h, inertia_from_euler(self.K))
 
     def matrix(self) -> Matrix:
@@ -262,7 +262,7 @@ class _Dual(Framed, Additive):
         return type(self)(R.T @ (self.c - t.cross(self.f)), R.T @ self.f)
 
     def pseudo(self, X: Velocity | Screw) -> Number:
-        """The pseudo scalar product: power on a velocity, generalised force on a screw."""
+        """Return the pseudo scalar product: power on a velocity, generalised force on a screw."""
         if not isinstance(X, Velocity | Screw):
             raise mismatch("take the pseudo scalar product of", self, X)
         return self.c.dot(X.w) + self.f.dot(X.v)

@@ -42,7 +42,7 @@ class Dyadic(Additive):
         return _KINDS[_DUAL[self.gives], _DUAL[self.takes]](self.entries.T)
 
     def __matmul__(self, other: Any) -> Any:
-        """The image of a vector, of columns, or of the vectors that another dyadic gives."""
+        """Return the image of a vector, of columns, or of the vectors that another dyadic gives."""
         if type(other) is self.takes:
             return self.gives.of(*(self.entries @ Vector(tuple(other))))
         if type(other) is _COLUMNS[self.takes]:
@@ -99,7 +99,7 @@ class GeneralInertia(Dyadic):
 
     @staticmethod
     def of(inertia: RigidInertia | ArticulatedInertia | CoriolisInertia) -> "GeneralInertia":
-        """All 36 numbers of an inertia that has fewer."""
+        """Return all 36 numbers of an inertia that has fewer."""
         if type(inertia) is CoriolisInertia:
             left = inertia.A, Matrix.skew(-inertia.l)
             return GeneralInertia(_blocks(left[0], Matrix.zero(), left[1], Matrix.zero()))
@@ -124,7 +124,7 @@ class InverseInertia(Dyadic):
 
     @staticmethod
     def of(rigid: RigidInertia) -> "InverseInertia":
-        """The inverse inertia of a free body with a mass and three moments (Eq 2.73)."""
+        """Return the inverse inertia of a free body with a mass and three moments (Eq 2.73)."""
         m, c, Ic = rigid.about_center()
         turn = invert_symmetric(Ic.matrix())
         mixed = Matrix.skew(c) @ turn
@@ -133,7 +133,7 @@ class InverseInertia(Dyadic):
 
     @staticmethod
     def of_articulated(A: ArticulatedInertia) -> "InverseInertia":
-        """The inverse of an articulated inertia of full rank."""
+        """Return the inverse of an articulated inertia of full rank."""
         return InverseInertia(invert_symmetric(GeneralInertia.of(A).entries))
 
     def without(self, U: Motions, K: Motions) -> "InverseInertia":

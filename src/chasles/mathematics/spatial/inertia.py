@@ -147,7 +147,7 @@ class CoriolisInertia(Additive):
 
     @staticmethod
     def of(inertia: RigidInertia, v: Motion) -> "CoriolisInertia":
-        """The Coriolis inertia of a body with velocity v; linear in v."""
+        """Return the Coriolis inertia of a body with velocity v; linear in v."""
         half = v * 0.5
         p = inertia @ half
         rate = Matrix.skew(half.angular) @ inertia.I.matrix()  # its symmetric part moves I

@@ -146,7 +146,7 @@ class Joint:
         return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
 
     def motion(self, q: Vector) -> Transform:
-        """The joint's own transform, from its predecessor frame to its successor frame."""
+        """Return the joint's own transform, from its predecessor frame to its successor frame."""
         raise UnsupportedError("E-JOINT-015", f"{type(self).__name__} does not define motion(q)")
 
     def transform(self, q: Vector) -> Transform:
@@ -191,7 +191,7 @@ class Joint:
         return Motions(tuple(Motion.of(*entries[k : k + 6]) for k in range(0, 6 * self.nv, 6)))
 
     def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
-        """The derivative of S's components in the body frame."""
+        """Return the derivative of S's components in the body frame."""
         return self.subspace_rates(q, (qd,))[1]
 
     def bias(self, q: Vector, qd: Vector) -> Motion:
@@ -217,7 +217,7 @@ class Joint:
         return Slopes(turned, velocity, acceleration, bias=velocity + bias)
 
     def rates(self, q: Vector, v: Motion) -> Vector:
-        """The qd of a velocity v = S qd across the joint (the nearest, where v is none)."""
+        """Return the qd of a velocity v = S qd across the joint (the nearest, where v is none)."""
         return self.active(q).T @ v
 
     def active(self, q: Vector) -> Forces:
@@ -233,15 +233,15 @@ class Joint:
     # Its configurations -------------------------------------------------------------------------
 
     def neutral(self) -> Vector:
-        """The configuration in which the joint's two frames coincide."""
+        """Return the configuration in which the joint's two frames coincide."""
         return Vector(tuple(float(unit == "1" and k == 0) for k, unit in enumerate(self.units)))
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
-        """The configuration after moving with constant velocity v for unit time."""
+        """Return the configuration after moving with constant velocity v for unit time."""
         return q + v
 
     def difference(self, q0: Vector, q1: Vector) -> Vector:
-        """The velocity that takes q0 to q1 in unit time."""
+        """Return the velocity that takes q0 to q1 in unit time."""
         return q1 - q0
 
     def drift(self, qd: Vector) -> Matrix:
@@ -265,7 +265,7 @@ class Joint:
     # Rotor, resistance and inertia --------------------------------------------------------------
 
     def rotor(self, qdd: Vector) -> Vector:
-        """The force that accelerates the rotor (armature times acceleration)."""
+        """Return the force that accelerates the rotor (armature times acceleration)."""
         return Vector(tuple(a * x for a, x in zip(self.armature, qdd, strict=True)))
 
     def turning(self, qd: Vector) -> Matrix:
@@ -399,7 +399,7 @@ def group_drift(S: Motions, qd: Vector) -> Matrix:
 
 
 def turn_about_z(XJ: Transform) -> Number:
-    """The angle about z that comes nearest to the rotation of XJ."""
+    """Return the angle about z that comes nearest to the rotation of XJ."""
     R = XJ.R
     return atan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])
 

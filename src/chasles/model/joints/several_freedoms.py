@@ -180,7 +180,7 @@ class Planar(Natural):
         return Vector.of(angle, x, y)
 
     def displacement(self, q: Vector) -> Vector:
-        """The angle, and the way of the origin, along the body's axes."""
+        """Return the angle, and the way of the origin, along the body's axes."""
         away = Vector.of(q[1] - self.rest[1], q[2] - self.rest[2], 0.0)
         x, y, _ = about(2, q[0]) @ away
         return Vector.of(q[0] - self.rest[0], x, y)
@@ -224,7 +224,7 @@ class Free(Natural):
         return Vector((*w, *rotations.screw_of_translation(w, step)))
 
     def displacement(self, q: Vector) -> Vector:
-        """The rotation vector, and the way of the origin, along the body's axes."""
+        """Return the rotation vector, and the way of the origin, along the body's axes."""
         away = Vector(q.entries[4:]) - Vector(self.rest.entries[4:])
         return Vector((*_turn(self.rest, q), *(_orientation(q) @ away)))
 
@@ -352,12 +352,12 @@ def _orientation(q: Vector) -> Rotation:
 
 
 def _turned(q: Vector, w: Vector) -> Vector:
-    """The quaternion that stands first, turned by a rotation vector."""
+    """Return the quaternion that stands first, turned by a rotation vector."""
     return rotations.quaternion_product(_first(q, 4), rotations.quaternion_from_vector(w))
 
 
 def _turn(q0: Vector, q1: Vector) -> Vector:
-    """The rotation vector from one quaternion to another."""
+    """Return the rotation vector from one quaternion to another."""
     back = rotations.conjugate(_first(q0, 4))
     return rotations.vector_from_quaternion(rotations.quaternion_product(back, _first(q1, 4)))
 
