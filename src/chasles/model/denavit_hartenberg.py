@@ -78,7 +78,7 @@ class DHRow:
         self._check_kind()
 
     def _check_kind(self) -> None:
-        """Numbers that a type of joint does not have are refused, not passed over."""
+        """Raise for numbers that the type of joint does not have."""
         joint = JOINTS[self.kind]
         if self.pitch and "pitch" not in joint.data:
             problem = f"a {self.kind} joint has no pitch"
@@ -101,12 +101,12 @@ class DHRow:
 
     @property
     def far(self) -> Transform:
-        """From the frame before the row's x axis to that behind it: Tx(a) Ty(b) Rx(alpha)."""
+        """Transform along the row's x axis: Tx(a) Ty(b) Rx(alpha)."""
         return _exact(Transform(about(0, self.alpha), Vector.of(self.a, self.b, 0.0)))
 
 
 _SAME = ("armature", "damping", "friction", "pitch", "where")
-"""The fields that a joint has too."""
+"""Fields that joints have as well."""
 
 REQUIRED = tuple(f.name for f in fields(DHRow) if f.default is MISSING)
 """The fields that every row must have."""
@@ -151,7 +151,7 @@ class DHTable:
             object.__setattr__(self, key, checked_pose(key, getattr(self, key)))
 
     def __str__(self) -> str:
-        """Return the constants of all rows, coordinates at their place."""
+        """Return a table of the constants of all rows, with the names of coordinates."""
         head = ("joint", "theta", "d", "a", "alpha")
         lines: list[tuple[str, ...]] = [head]
         for i, row in enumerate(self.rows, start=1):

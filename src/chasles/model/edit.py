@@ -1,4 +1,4 @@
-"""Changed mechanisms: each function takes a description and gives a new one."""
+"""Edits of mechanisms: each function returns a new description."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
@@ -29,11 +29,11 @@ from chasles.model.passes import equivalent
 from chasles.model.sensors import SensorData
 
 _HOLDS = 1e-9
-"""Locked joints may leave a coupling of no others this far from holding, as `closed` may loops."""
+"""Tolerance of a coupling between locked joints only, as that of `closed` for loops."""
 
 
 def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
-    """Joints fixed at the given coordinates; followers of a locked leader are locked with it."""
+    """Fix joints at the given coordinates; followers of a locked leader are locked with it."""
     moving = {body.data.name: i for i, body in enumerate(model.bodies)}
     locked: dict[str, Vector] = {}
     for name, q in positions.items():
@@ -72,7 +72,7 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
 def _driven_still(
     source: Description, locked: Container[str], tendons: Container[str]
 ) -> tuple[ActuatorData, ...]:
-    """The actuators; those of joints that are locked, and of their tendons, exert no force."""
+    """Return the actuators; those of locked joints and of their tendons exert no force."""
     return tuple(
         replace(data, kind="", target="", reference="")
         if (data.kind == "joint" and data.target in locked)
@@ -87,7 +87,7 @@ def _turned_by(
     moves: Callable[[str], bool],
     positions: Mapping[str, Vector] | None = None,
 ) -> tuple[RotorData, ...]:
-    """The rotors as those joints turn them that still move, the others at rest, at positions."""
+    """Return the rotors with only the joints that still move; the others rest at positions."""
     found, places = [], positions or {}
     for rotor in source.rotors:
         pairs = zip(rotor.freedoms, rotor.ratios, strict=True)
@@ -109,7 +109,7 @@ def _turned_by(
 def _coupled_still(
     model: Model, data: CouplingData, positions: Mapping[str, Vector]
 ) -> CouplingData | None:
-    """A coupling with numbers for the coordinates of locked joints; None if it has no others."""
+    """Return a coupling with numbers for locked coordinates; None if it has no others."""
     values: dict[str, Number] = {}
     still: set[str] = set()
     joints = {body.data.name: body.joint for body in model.bodies}
@@ -191,7 +191,7 @@ def sensors_left(source: Description) -> tuple[SensorData, ...]:
 
 
 def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Description:
-    """Return a payload fixed to a frame; its inertia is given in that frame."""
+    """Return the mechanism with a payload fixed to a frame; its inertia is in that frame."""
     where = model.frame(frame)
     source, name = model.source, a_name("a payload", name, "attach")
     if name in model.frames:
@@ -313,7 +313,7 @@ def _around(source: Description, links: Container[str | None]) -> FluidData | No
 
 
 def unsprung(source: Description) -> Description:
-    """Without the springs of joints and tendons, which are named among what is left out."""
+    """Return the mechanism without springs of joints and tendons, which are listed as left out."""
     every: tuple[JointData | RotorData, ...] = (*source.joints, *source.rotors)
     parts = [part for part in every if part.stiffness]
     if not parts:
@@ -328,7 +328,7 @@ def unsprung(source: Description) -> Description:
 
 
 def opened(source: Description, names: Sequence[str] | None) -> Description:
-    """Without loops and couplings of some names, mimic joints among them independent; None: all."""
+    """Return the mechanism without the named loops, couplings and mimics; None means all."""
     ties = [loop.name for loop in source.loops] + [data.name for data in source.couplings]
     chosen = ties if names is None else names
     mimics = [joint.name for joint in source.joints if joint.mimic is not None]
@@ -351,9 +351,10 @@ def opened(source: Description, names: Sequence[str] | None) -> Description:
 
 
 def simplified(model: Model) -> Description:
-    """The same equation of motion with more zeros among the inertias (Featherstone 2008, 9.7).
+    """Return the same equation of motion with more zeros in the inertias (Featherstone 2008, 9.7).
 
-    All that moves with a joint is put on its child link, but what the joint does not feel moves on.
+    The inertia that moves with a joint is assigned to its child link, except the part that does not
+    affect the joint, which moves to the parent.
     """
     carrier = {link.name: model.frames[link.name].body for link in model.source.links}
     moved = {

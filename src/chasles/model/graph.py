@@ -82,7 +82,7 @@ def _checked(
     loops: Sequence[str],
     actuated: Sequence[str],
 ) -> dict[str, JointData]:
-    """Return the joints by name, when all that is named exists."""
+    """Return the joints by name, after checking that all named parts exist."""
     for what, names in (("loops", loops), ("actuated", actuated)):
         if isinstance(names, str):
             problem = f"{what} must be a sequence of joints"
@@ -112,7 +112,7 @@ def _checked(
 
 
 def _coupled(joints: Sequence[JointData], couplings: Sequence[CouplingData]) -> set[str]:
-    """Joints whose coordinates others name."""
+    """Return the joints in mimic relations or couplings."""
     mimics = [joint for joint in joints if joint.mimic is not None]
     leaders = {joint.mimic.joint for joint in mimics if joint.mimic is not None}
     freedoms = (freedom for data in couplings for freedom in (*data.freedoms, *data.rates))
@@ -173,7 +173,7 @@ def _tree(
 def on_free_joint(
     links: Sequence[LinkData], joints: tuple[JointData, ...]
 ) -> tuple[JointData, ...]:
-    """The joints of a tree after a free one, root_joint, for its root link (if it has one root)."""
+    """Return a free joint, root_joint, for the root link (if there is one), then the joints."""
     children = {joint.child for joint in joints}
     roots = [link for link in links if link.name not in children]
     if len(roots) != 1:
@@ -183,7 +183,7 @@ def on_free_joint(
 
 
 def unused_name(name: str, taken: set[str]) -> str:
-    """Return the name, or one like it that no part has; from now on one does."""
+    """Return the name, or a similar unused one, and mark it as taken."""
     names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(1)))
     found = next(name for name in names if name not in taken)
     taken.add(found)
@@ -227,7 +227,7 @@ class Numbering(NamedTuple):
 def regular_numberings(
     links: Sequence[LinkData], joints: Sequence[JointData], *, base: str | None = None
 ) -> Iterator[Numbering]:
-    """Every regular numbering of links and joints that may form loops, one after the other.
+    """Yield every regular numbering of links and joints that may form loops.
 
     links, joints, base: as in `from_graph`; every link must be connected. Each spanning tree has
     one for each order in which parents come before their children, times the orders of the loop
@@ -255,7 +255,7 @@ def _grown(
     numbers: dict[str | None, int],
     tree: tuple[str, ...],
 ) -> Iterator[Numbering]:
-    """Every numbering that begins with some bodies: each arc that leaves them leads to the next."""
+    """Yield every numbering that begins with some bodies, extended by each arc that leaves them."""
     if len(tree) == count:
         rest = [name for name in ends if name not in tree]
         bodies = tuple(name for name in numbers if name is not None)
@@ -304,7 +304,7 @@ def in_series(
 
 
 def taken_names(source: Description) -> tuple[set[str], set[str]]:
-    """Names of links and frames; names of joints, loops, couplings and rotors."""
+    """Return names of links and frames, and names of joints, loops, couplings and rotors."""
     places = {link.name for link in source.links} | {frame.name for frame in source.frames}
     ties = {joint.name for joint in (*source.joints, *source.loops)}
     ties |= {data.name for data in source.couplings}

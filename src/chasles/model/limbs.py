@@ -1,7 +1,7 @@
-"""Limbs of a model that have one form.
+"""Limbs of a model that have the same form.
 
-Limbs of one form have the same joints one after the other, and differ in numbers alone. Where these
-numbers are symbols, an algorithm is traced for each of them in the same way (`expr.lanes`).
+Limbs of the same form have the same sequence of joints and differ only in numbers. With symbols for
+these numbers, an algorithm has the same trace for each limb (`expr.lanes`).
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ class Alike:
 
     @staticmethod
     def of(model: Model) -> "Alike":
-        """Return all kinds of which there are two limbs or more."""
+        """Return all forms that two or more limbs have."""
         kinds: dict[Any, list[tuple[int, ...]]] = {}
         for limb in model.limbs:
             bodies = [model.bodies[i] for i in limb]
@@ -89,7 +89,7 @@ def _form(x: Any) -> Any:
 
 
 def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
-    """Values of one form, with other numbers where theirs differ."""
+    """Return values of the same form, with the numbers in which they differ replaced."""
     first = values[0]
     if type(first) is float:
         return values if all(x == first for x in values) else different(values)
