@@ -169,7 +169,7 @@ class _Source:
         return Vector(tuple(map(float, self.record(part, names)[1])))
 
     def actions(self) -> Iterator[list[float]]:
-        """All that follows gravity: force and couple, as often as the file has them."""
+        """Yield the records after gravity: force and couple."""
         while (found := self.next_record("force and moment on the gripper", _ACTION)) is not None:
             yield list(map(float, found[1]))
 
@@ -282,7 +282,7 @@ def _between(joint: JointData) -> tuple[float, float, float, float, float]:
 
 
 def _far_end(description: Description, link: str, gripper: str) -> tuple[float, float, float]:
-    """a, b, alpha of the last link: T(a, b, 0) Rx(alpha) is the pose of the gripper on it."""
+    """Return a, b, alpha of the last link; the gripper's pose on it is T(a, b, 0) Rx(alpha)."""
     if not gripper:
         return 0.0, 0.0, 0.0
     for frame in description.frames:

@@ -116,7 +116,7 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def rotors(rows: Rows) -> Iterator[RotorData]:
-    """Tendons, and rotors that several joints turn."""
+    """Yield tendons, and rotors that several joints turn."""
     for row, where in rows:
         ratios = row.pop("ratios", {})
         given = row | {"freedoms": tuple(ratios), "ratios": tuple(ratios.values())}
@@ -129,7 +129,7 @@ def actuators(rows: Rows) -> tuple[ActuatorData, ...]:
 
 
 def keyframes(rows: Rows) -> tuple[KeyframeData, ...]:
-    """States under a name."""
+    """Return the keyframes."""
     return tuple(KeyframeData(**row, where=where) for row, where in rows)
 
 

@@ -61,7 +61,7 @@ class _Writer:
         }
 
     def lacking(self, sensor: SensorData) -> str:
-        """Why MJCF cannot have a sensor; "" if it can."""
+        """Return the reason why MJCF cannot represent a sensor; "" if it can."""
         kind, mount = sensor.kind, sensor.traits.on
         if not sensor.traits.mjcf:
             return f"MJCF has no sensor of kind {kind!r}"

@@ -189,7 +189,7 @@ def _zone(source: Source, site: int) -> Surface:
 
 
 def _size(kind: str, halves: list[float]) -> tuple[float, ...]:
-    """Sizes as this library has them, from MuJoCo's."""
+    """Convert MuJoCo's sizes to those of `ShapeData`."""
     if kind == "plane":
         return tuple(2.0 * x if x > 0.0 else math.inf for x in halves[:2])
     halved = SHAPE_TRAITS[kind].halved
@@ -197,7 +197,7 @@ def _size(kind: str, halves: list[float]) -> tuple[float, ...]:
 
 
 def _seen(source: Source, body: int) -> Iterator[Surface]:
-    """All visible shapes that are not on the sensor's body, as MuJoCo's rays meet them."""
+    """Yield all visible shapes that are not on the sensor's body, as in MuJoCo's ray casting."""
     triangles = 0
     for k, kind in enumerate(source["geom_type"]):
         owner = source["geom_bodyid"][k]

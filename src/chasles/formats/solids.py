@@ -34,7 +34,7 @@ class Solid:
 
 
 def box(x: float, y: float, z: float) -> Solid:
-    """With edges along the axes."""
+    """Return a box with edges along the axes."""
     return _solid(x * y * z, np.array([x, y, z]) ** 2 / 12.0, (x, y, z))
 
 
@@ -46,7 +46,7 @@ def sphere(radius: float) -> Solid:
 
 
 def cylinder(radius: float, length: float) -> Solid:
-    """Along z."""
+    """Return a cylinder along z."""
     across = radius * radius / 4.0
     second: np.ndarray = np.array([across, across, length * length / 12.0])
     edges = (2.0 * radius, 2.0 * radius, length)
@@ -66,13 +66,13 @@ def capsule(radius: float, length: float) -> Solid:
 
 
 def ellipsoid(a: float, b: float, c: float) -> Solid:
-    """With half axes along x, y and z."""
+    """Return an ellipsoid with half axes along x, y and z."""
     half = np.array([a, b, c])
     return _solid(4.0 / 3.0 * math.pi * a * b * c, half**2 / 5.0, 2.0 * half)
 
 
 def cone(radius: float, length: float) -> Solid:
-    """Along z, its apex above and its base below the origin by half of its length."""
+    """Return a cone along z, with apex above and base below the origin by half its length."""
     across, edges = 0.15 * radius * radius, (2.0 * radius, 2.0 * radius, length)
     second: np.ndarray = np.array([across, across, 0.0375 * length * length])
     found = _solid(math.pi * radius * radius * length / 3.0, second, edges)
@@ -89,7 +89,7 @@ _PLAIN: dict[str, Callable[..., Solid]] = {
 
 
 def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
-    """From the mean squares of x, y and z, and the edges of the box around it."""
+    """Make a solid from the mean squares of x, y and z, and the edges of its bounding box."""
     half = np.array(list(edges)) / 2.0
     signs = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T
     moments = volume * (np.sum(second) * np.eye(3) - np.diag(second))

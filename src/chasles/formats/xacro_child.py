@@ -28,7 +28,7 @@ _clone = xml.dom.minidom.Element.cloneNode
 
 
 def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
-    """The URDF of a file; {name: value} as JSON are its arguments, its text has `most` bytes.
+    """Return the URDF of a file, at most `most` bytes; arguments: {name: value} as JSON.
 
     trust: "yes" if the file may run Python.
     """
@@ -56,7 +56,7 @@ def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
 
 
 def parsed(given: Any, filename: str | None = None) -> Any:
-    """A file as xacro takes it, without entities, each element with its place."""
+    """Parse a file for xacro, without entities, with the place of each element."""
     if given is not None or filename is None:
         return given
     if not os.path.isfile(filename):
@@ -82,7 +82,7 @@ def parsed(given: Any, filename: str | None = None) -> Any:
 
 
 def elements(node: Any) -> Iterator[Any]:
-    """Elements of a document or an element, itself included, in the order of the text."""
+    """Yield elements of a document or an element, itself included, in the order of the text."""
     pending = [node]
     while pending:
         node = pending.pop()
@@ -92,7 +92,7 @@ def elements(node: Any) -> Iterator[Any]:
 
 
 def cloned(self: Any, deep: bool) -> Any:
-    """Return a copy that knows its place; xacro makes them of macros and blocks."""
+    """Return a copy that keeps its place; xacro copies macros and blocks."""
     copy = _clone(self, deep)
     for mine, its in zip(elements(self), elements(copy), strict=False):
         if hasattr(mine, "place"):
@@ -101,7 +101,7 @@ def cloned(self: Any, deep: bool) -> Any:
 
 
 def place(error: BaseException) -> str:
-    """The file and line of the innermost element that xacro was at; "" where it was at none."""
+    """Return the file and line of the innermost element that xacro processed; "" if none."""
     found, trace = "", error.__traceback__
     while trace is not None:
         for name in ("node", "elt"):  # as its functions call it
@@ -223,7 +223,7 @@ def flattened(self: Any, node: Any) -> None:
 
 
 def tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
-    """The parts of a text between separators, which xacro takes for characters of a pattern."""
+    """Split a text at separators, which xacro uses as characters of a pattern."""
     if set(sep) & set("[]^\\"):
         raise Refused(f"separators {sep!r} are not supported")
     parts: list[str] = xacro.tokenize(text, sep, skip_empty)

@@ -135,7 +135,7 @@ class Part:
         self.source.notes.append(f"{self.where}: {self.owner}: {what}")
 
     def all(self, *tags: str) -> "Iterator[Part]":
-        """The children with some tags, in the order of the file."""
+        """Yield the children with some tags, in the order of the file."""
         wanted = {self.source.space + tag for tag in tags}
         for element in self.element:
             if element.tag in wanted:
@@ -208,7 +208,7 @@ class Part:
         return Vector(tuple(map(float, self.words(key, 3, default))))
 
     def numerals(self, what: str, text: str, count: int, default: str = "") -> list[str]:
-        """The finite numbers of a text, as printed; default: for those that cannot be read."""
+        """Return the finite numbers of a text, as printed; default: for unreadable numbers."""
         words = text.split()
         if not all(map(is_number, words)) and "'" in (bare := text.replace('"', "'")):
             words = bare.replace("'", " ").split()
@@ -229,13 +229,13 @@ class Part:
         return Vector(tuple(a / length for a in given))
 
     def placement(self, position: Vector, angles: list[str]) -> Transform:
-        """Roll about x, pitch about y, yaw about z, all of the outer frame: printed angles, rad."""
+        """Return a pose from printed roll, pitch, yaw (rad) about x, y, z of the outer frame."""
         roll, pitch, yaw = map(self._turn, angles)
         E = Rotation((Plane(2, *yaw), Plane(1, *pitch), Plane(0, *roll))).matrix()
         return Transform(Rotation.of(E), position)
 
     def _turn(self, angle: str) -> tuple[float, float]:
-        """Cosine and sine of an angle, exact where its digits mean right angles."""
+        """Return cosine and sine of an angle, exact where its digits mean right angles."""
         k = snapped(angle, "angle", self.note) if self.source.snap else 0
         return _QUARTERS[k % 4] if k else (math.cos(float(angle)), math.sin(float(angle)))
 
@@ -246,9 +246,10 @@ class Part:
         return tuple(float(word) for key, n in rows for word in self.words(key, n, usual))
 
     def shapes(self, drawn: "Callable[[Part], ShapeData]") -> Iterator[ShapeData]:
-        """The shapes of a link, drawn one by one; digits of their angles are taken as printed.
+        """Yield the shapes of a link; digits of their angles are taken as printed.
 
-        One that cannot be drawn is left out with a note: the motion does not depend on it.
+        A shape that cannot be drawn is left out with a note, because the motion does not depend on
+        it.
         """
         for part in replace(self, source=replace(self.source, snap=False)).all(*ROLES):
             try:
@@ -267,7 +268,7 @@ class Inertial(NamedTuple):
     moments: list[float]
 
     def about_origin(self) -> RigidInertia:
-        """About the link's origin, in its axes."""
+        """Return the inertia about the link's origin, in its axes."""
         tensor = self.pose.E.T @ Symmetric(*self.moments)
         return RigidInertia.from_center(self.mass, self.pose.r, tensor)
 
@@ -293,7 +294,7 @@ def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
 
 
 def each(numbers: Mapping[str, Number]) -> dict[str, str]:
-    """Single numbers, by key, with all their digits."""
+    """Return each number as text with all its digits, by key."""
     return {key: words([x]) for key, x in numbers.items()}
 
 
@@ -304,7 +305,7 @@ def sizes(shape: ShapeData) -> dict[str, str]:
 
 
 def angles(pose: Transform) -> str:
-    """Roll, pitch and yaw of a pose, with digits that are read as they are."""
+    """Return roll, pitch and yaw of a pose, with digits that are read as they are."""
     return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
 
 
@@ -321,7 +322,7 @@ def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etre
 
 
 def add_texts(parent: etree._Element, /, **texts: str) -> None:
-    """New elements at the end of another one, each with a text."""
+    """Append elements to another one, each with a text."""
     for tag, text in texts.items():
         added(parent, tag).text = text
 

@@ -1,4 +1,4 @@
-"""XML that is not well-formed, recovered where its meaning is plain."""
+"""Recovery of XML that is not well-formed but has a clear meaning."""
 
 import codecs
 import re
@@ -31,12 +31,12 @@ class Slip(NamedTuple):
 
 
 def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
-    """The root of a document that is not well-formed, and its slips; None if its meaning is open.
+    """Return the root of a document that is not well-formed, and its slips; None if ambiguous.
 
-    Taken as TinyXML takes them, by which urdfdom, MuJoCo and sdformat read: comments may hold
-    anything, text before the first tag and a declaration that is malformed or not at the start are
-    left out, a lone "&" is itself, a namespace prefix need not be declared. Bytes that contradict
-    their encoding are UTF-8, or else ISO 8859-1. Lines keep their numbers.
+    The rules are those of TinyXML, which urdfdom, MuJoCo and sdformat use: comments may contain
+    anything; text before the first tag and a malformed or late declaration are ignored; a lone "&"
+    is literal; namespace prefixes need not be declared. Bytes that contradict their encoding are
+    UTF-8, or else ISO 8859-1. Lines keep their numbers.
     """
     slips: list[Slip] = []
     text = _decoded(data, slips)
@@ -122,7 +122,7 @@ def _with_ampersands(text: str, slips: list[Slip]) -> str:
 
 
 def _prefixes(parser: etree.XMLParser) -> Iterator[Slip]:
-    """A slip for each namespace prefix, at the first place that has it."""
+    """Yield a slip for each namespace prefix, at its first occurrence."""
     seen: set[str] = set()
     for error in parser.error_log:
         # "Namespace prefix a on b is not defined", "xmlns:a: ..."

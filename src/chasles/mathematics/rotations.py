@@ -36,7 +36,7 @@ class Plane:
         return Plane(self.axis, self.c, -self.s)
 
     def then(self, other: "Plane") -> "Plane":
-        """This turn and another about the same axis, as one by the sum of the angles."""
+        """Combine this rotation and another about the same axis into one by the angle sum."""
         assert self.axis == other.axis
         c, s = self.c * other.c - self.s * other.s, self.s * other.c + self.c * other.s
         return Plane(self.axis, c, s)
@@ -49,7 +49,7 @@ class Plane:
         return Vector(tuple(out))
 
     def congruence(self, A: Symmetric) -> Symmetric:
-        """E A E' in 8 multiplications and 7 additions (Featherstone 2008, section A.5)."""
+        """Return E A E' in 8 multiplications and 7 additions (Featherstone 2008, section A.5)."""
         k, i, j = self.others
         c, s, rows = self.c, self.s, A.matrix().rows
         a, b, d = rows[i][i], rows[i][j], rows[j][j]
@@ -106,7 +106,7 @@ class General:
         return Symmetric.of(self.similarity(A.matrix()).T)
 
     def similarity(self, A: Matrix) -> Matrix:
-        """E A E' in 40 multiplications and 39 additions (Featherstone 2008, section A.5).
+        """Return E A E' in 40 multiplications and 39 additions (Featherstone 2008, section A.5).
 
         A is L + i 1 + v x, where L has no third column; a rotation turns v and keeps the trace.
         """
@@ -145,7 +145,7 @@ class Rotation:
         return Rotation(tuple([f.T for f in reversed(self.factors)]))
 
     def then(self, other: "Rotation") -> "Rotation":
-        """This rotation followed by another, factors kept."""
+        """Return this rotation followed by another, with all factors kept."""
         return Rotation(self.factors + other.factors)
 
     def matrix(self) -> Matrix:
@@ -153,7 +153,7 @@ class Rotation:
         return Matrix(tuple(tuple(v) for v in columns)).T
 
     def __matmul__(self, other: Turned) -> Turned:
-        """E v, E A E', or the product of two rotations as one matrix."""
+        """Return E v, E A E', or the product of two rotations as one matrix."""
         if isinstance(other, Vector):
             for f in self.factors:
                 other = f.apply(other)
@@ -218,7 +218,7 @@ def about(axis: int, angle: Number) -> Rotation:
 
 
 def aligned_to_z(axis: Vector) -> Matrix:
-    """E of a frame whose z axis is the given unit vector (written in the first frame).
+    """Return E of a frame whose z axis is the given unit vector (written in the first frame).
 
     Axes along a coordinate axis give signed permutations, so nothing is rounded.
     """
@@ -234,13 +234,13 @@ def aligned_to_z(axis: Vector) -> Matrix:
 
 
 def matrix_from_quaternion(q: Vector) -> Matrix:
-    """R that turns vectors (its transpose is E); not finite where q.q is zero or overflows."""
+    """Return R that rotates vectors (E transposed); not finite if q.q is zero or overflows."""
     k = 2.0 / (n := q.dot(q))
     return matrix_by(q, select(less(0.0, k), k, n))  # not 0 where n is infinite: no turn at all
 
 
 def matrix_by(q: Vector, k: Number) -> Matrix:
-    """R of a quaternion (w, x, y, z), given k = 2 / q.q."""
+    """Return R of a quaternion (w, x, y, z), given k = 2 / q.q."""
     w, x, y, z = q
     kx, ky, kz = k * x, k * y, k * z
     xx, yy, zz = kx * x, ky * y, kz * z
@@ -255,7 +255,7 @@ def matrix_by(q: Vector, k: Number) -> Matrix:
 
 
 def quaternion_from_matrix(R: Matrix) -> Vector:
-    """A unit quaternion of R, with the largest of its entries positive (exact at every angle)."""
+    """Return a unit quaternion of R, exact at every angle, with its largest entry positive."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.rows
     squares = (1.0 + xx + yy + zz, 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz)
     columns = (
@@ -306,7 +306,7 @@ def _safe_angle(t: Number) -> Number:
 
 
 def quaternion_from_vector(v: Vector) -> Vector:
-    """The unit quaternion of a rotation vector (axis times angle): the exponential of SO(3)."""
+    """Return the unit quaternion of a rotation vector (axis times angle): exp of SO(3)."""
     t = v.dot(v)
     angle = _safe_angle(t)
     half = angle * 0.5
@@ -316,7 +316,7 @@ def quaternion_from_vector(v: Vector) -> Vector:
 
 
 def vector_from_quaternion(q: Vector) -> Vector:
-    """The rotation vector of a non-zero quaternion, of length at most pi; finite where R is."""
+    """Return the rotation vector of a nonzero quaternion, of length <= pi; finite if R is."""
     sign = select(less(q[0], 0.0), -1.0, 1.0)
     w, v = q[0] * sign, Vector(q.entries[1:]) * sign
     t = v.dot(v)
@@ -347,12 +347,12 @@ def axis_angle_from_quaternion(q: Vector) -> tuple[Vector, Number]:
 
 
 def matrix_from_axis_angle(axis: Vector, angle: Number) -> Matrix:
-    """R that turns vectors by an angle about an axis."""
+    """Return R that turns vectors by an angle about an axis."""
     return matrix_from_quaternion(quaternion_from_axis_angle(axis, angle))
 
 
 def matrix_from_vector(v: Vector) -> Matrix:
-    """R of a rotation vector (axis times angle)."""
+    """Return R of a rotation vector (axis times angle)."""
     return matrix_from_quaternion(quaternion_from_vector(v))
 
 
@@ -362,12 +362,12 @@ def vector_from_matrix(R: Matrix) -> Vector:
 
 
 def matrix_from_rpy(roll: Number, pitch: Number, yaw: Number) -> Matrix:
-    """R of fixed-axis roll (x), pitch (y), yaw (z), in that order, as URDF has it."""
+    """Return R of fixed-axis roll (x), pitch (y), yaw (z), in that order, as URDF has it."""
     return (about(0, roll) @ about(1, pitch) @ about(2, yaw)).matrix().T
 
 
 def rpy_from_matrix(R: Matrix) -> Vector:
-    """Roll, pitch and yaw of R; where pitch is +-pi/2, roll is taken as zero."""
+    """Return roll, pitch and yaw of R; where pitch is +-pi/2, roll is taken as zero."""
     forward = sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0])
     pitch = atan2(-R[2, 0], forward)
     gimbal = less(forward, 1e-12)
@@ -378,7 +378,7 @@ def rpy_from_matrix(R: Matrix) -> Vector:
 
 
 def translation_of_screw(w: Vector, v: Vector) -> Vector:
-    """The translation of exp(w, v) in SE(3): v + (1-cos)/t2 w x v + (t-sin)/t3 w x (w x v)."""
+    """Return the translation v + (1-cos)/t2 w x v + (t-sin)/t3 w x (w x v) of exp(w, v), SE(3)."""
     t = w.dot(w)
     angle = _safe_angle(t)
     half = sin(angle * 0.5) / angle

@@ -31,7 +31,7 @@ def cylinder(
 def capsule(
     mass: float, radius: float, length: float, along: int, center: Vector = ORIGIN
 ) -> RigidInertia:
-    """A cylinder of the given length with a half ball on each end (which `length` leaves out)."""
+    """Return a cylinder with a half ball on each end; `length` excludes the half balls."""
     tube, ends = length, 4.0 / 3.0 * radius  # volumes, in units of the cross section
     m, b = mass * tube / (tube + ends), mass * ends / (tube + ends)
     r2, l2 = radius * radius, length * length
@@ -49,13 +49,13 @@ def mirrored(inertia: RigidInertia) -> RigidInertia:
 
 
 def rod(mass: float, length: float) -> RigidInertia:
-    """A slender rod from the origin along x; its axial moment is 1/50 of the transverse one."""
+    """Return a slender rod from the origin along x, with axial moment 1/50 of the transverse."""
     transverse = mass * length * length / 12.0
     return _round(mass, transverse / 50.0, transverse, 0, Vector.of(0.5 * length, 0.0, 0.0))
 
 
 def points(masses: list[float], places: list[Vector]) -> RigidInertia:
-    """Point masses that form one rigid body; four or more in general position are a valid one."""
+    """Return a rigid body of point masses; four or more in general position give a valid one."""
     total = RigidInertia.zero()
     for mass, place in zip(masses, places, strict=True):
         total = total + RigidInertia.from_center(mass, place, Symmetric.zero())

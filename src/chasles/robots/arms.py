@@ -46,7 +46,7 @@ def microbot() -> Description:
 
 
 def _read(name: str) -> Description:
-    """The arm of the data file `<name>.toml` of this package, which says what its keys mean."""
+    """Return the arm of the data file `<name>.toml` of this package, which explains its keys."""
     text = resources.files("chasles.robots").joinpath(f"{name}.toml").read_text("utf-8")
     data = tomllib.loads(text)
     rows = [_row(joint, data["inertia_about"]) for joint in data["joint"]]

@@ -50,7 +50,7 @@ class Transform:
 
     @staticmethod
     def from_pose(R: Matrix, p: Vector) -> "Transform":
-        """From the pose of B in A: R turns vectors of B into A, p is the origin of B in A."""
+        """Make it from the pose of B in A: R rotates vectors of B to A, p is the origin of B."""
         return Transform(Rotation.of(R.T), p)
 
     @property
@@ -188,7 +188,7 @@ def _turn_articulated(E: Rotation, A: ArticulatedInertia) -> ArticulatedInertia:
 
 
 def _shift_articulated(r: Vector, A: ArticulatedInertia) -> ArticulatedInertia:
-    """H + r x M and I + r x H' - (H + r x M) r x (Featherstone 2008, table A.4)."""
+    """Return H + r x M and I + r x H' - (H + r x M) r x (Featherstone 2008, table A.4)."""
     x, y, z = r
     H = A.H + Matrix.skew(r) @ A.M.matrix()
     (_, b, c), (d, e, f), (g, h, i) = A.H.rows
