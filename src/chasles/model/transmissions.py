@@ -34,7 +34,7 @@ def tendons(model: Model) -> tuple[Tendon, ...]:
 
 
 def tendon_of(model: Model, data: RotorData) -> Tendon:
-    """One tendon; pieces between points of one body are part of its offset."""
+    """Return a tendon; segments between points of one body are part of its offset."""
     known = freedoms(model)
     for name in data.freedoms:
         if name not in known:
@@ -76,7 +76,7 @@ class Actuator(NamedTuple):
 
 
 def actuators(model: Model) -> tuple[Actuator, ...]:
-    """Return all actuators, in the order of controls; activations are those of the active ones."""
+    """Return all actuators, in the order of controls; active ones have an activation index."""
     bodies = {body.data.name: i for i, body in enumerate(model.bodies)}
     known, found, active = {t.data.name: t for t in tendons(model)}, list[Actuator](), 0
     for data in model.source.actuators:
@@ -94,7 +94,7 @@ def actuators(model: Model) -> tuple[Actuator, ...]:
 
 
 def check_actuators(model: Model) -> None:
-    """Refuse actuators of parts that are not there, and those without meaning."""
+    """Raise for actuators that refer to missing parts or are invalid."""
     parts: dict[str, dict[str, object]] = {
         "joint": {body.data.name: None for body in model.bodies},
         "tendon": {data.name: None for data in model.source.rotors},
@@ -137,7 +137,7 @@ def _driven(data: ActuatorData) -> tuple[str, ...]:
 
 
 def check_states(model: Model) -> None:
-    """Refuse keyframes of parts that are not there, or with other numbers than these have."""
+    """Raise for keyframes that refer to missing parts or have wrong numbers of values."""
     source = model.source
     joints = {joint.name: -1 for joint in source.joints}
     rates = dict(joints)
@@ -172,7 +172,7 @@ def check_states(model: Model) -> None:
 
 
 def check_fluid(model: Model) -> None:
-    """Refuse boxes of links that are not there."""
+    """Raise for boxes of missing links."""
     links = {link.name: None for link in model.source.links}
     for box in model.source.fluid.boxes if model.source.fluid is not None else ():
         if box.link not in links:
