@@ -109,10 +109,10 @@ def multipliers(
     *,
     stabilization: float = 0.0,
 ) -> tuple[Velocity, Multipliers, Health]:
-    """Solve A lam = b, A = K H^-1 K', with the sparse factors of H (Featherstone 2008, 8.37-8.41).
+    """Solve A lam = b with A = K H^-1 K' (Featherstone 2008, Eq 8.37-8.41).
 
-    In a well-conditioned position no row of K is a combination of others, so no pivot of A is
-    small relative to its diagonal entry.
+    The sparse factors of H are used. In a well-conditioned position no row of K is a combination of
+    others, so no pivot of A is small relative to its diagonal entry.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     qdd, lam, margins = by_multipliers(H, f, K, k)
@@ -188,7 +188,7 @@ class Elimination(NamedTuple):
 
 
 def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
-    """Solve each row of the closure for its dependent coordinate (Featherstone 2008, 8.48-8.51).
+    """Solve rows of the closure for dependent coordinates (Featherstone 2008, Eq 8.48-8.51).
 
     With the first rows alone, the dependent coordinates of the other rows become independent.
     """
@@ -253,7 +253,7 @@ def independent_mass_matrix(model: Model, q: Position) -> tuple[IndependentMatri
 
 
 def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, TreeVector, Health]:
-    """Return the Newton step that closes the loops, and rates that keep them closed (8.48-8.51).
+    """Return a Newton step that closes the loops, and rates that keep them closed (Eq 8.48-8.51).
 
     The step d solves K d = -residual with d = 0 in the independent coordinates, by the rows of
     position alone. The independent rates of qd are kept; the others are G yd, plus the part due to

@@ -78,7 +78,7 @@ def actuator_forces(
     actuated: Sequence[int],
     weights: Sequence[float],
 ) -> tuple[TreeVector, Health]:
-    """Solve G_u' u = G' tau, with tau from inverse dynamics of the tree (Eq 8.61-8.63).
+    """Solve G_u' u = G' tau, tau from inverse dynamics (Featherstone 2008, Eq 8.61-8.63).
 
     The result has the smallest sum of weights u^2 if there are more actuators than degrees of
     freedom. The closure's independent coordinates are actuated, so that G_u has a unit matrix in
@@ -104,7 +104,7 @@ def actuator_forces(
 
 
 def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
-    """Return B = T_a' J_L; B qd are the velocities of the loop joints (Featherstone 2008, 8.4).
+    """Return B = T_a' J_L, with B qd of the loop joints (Featherstone 2008, section 8.4).
 
     T_a' S = 1 for the loop joint, and J_L is the velocity across it for each unit joint velocity.
     By virtual work, forces f at the loop joints act as B' f at the joints of the tree (Eq 8.31).
@@ -118,7 +118,7 @@ def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
 
 
 def loop_forces(model: Model, q: Position, multipliers: LoopNumbers) -> LoopForces:
-    """Return f = T lam, from predecessor to successor, in the successor frame (Eq 8.28)."""
+    """Return f = T lam, on the successor, in the successor frame (Featherstone, Eq 8.28)."""
     found, numbers = [], iter(multipliers)
     for loop in model.loops:
         T = loop.joint.constraint(loop_coordinates(loop, around(model, loop, q)))

@@ -143,7 +143,7 @@ def inverse_dynamics_perturbation(
     dqd: Velocity,
     dqdd: Velocity,
 ) -> Effort:
-    """Return d tau for small changes of a motion, in O(n) (Balafoutis and Patel 1991, 7.2).
+    """Return d tau for small changes, in O(n) (Balafoutis and Patel 1991, section 7.2).
 
     Recursive Newton-Euler whose velocities, accelerations and forces carry their changes (dv, da,
     df) from link to link. s is the joint's own displacement, dq is along `integrate`.
@@ -221,8 +221,9 @@ def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[
 def linearize(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads = ()
 ) -> tuple[StateMatrix, InputMatrix]:
-    """Return A and B of xdot = A x + B u, x = (step, change of qd) (Balafoutis, Patel 1991, 7.2.3).
+    """Return A and B of xdot = A x + B u (Balafoutis and Patel 1991, Eq 7.2.3).
 
+    x is (step, change of qd).
     The step is along `integrate`, so the top left block of A is -ad(qd), which is zero for joints
     whose configuration space is a vector space.
     """

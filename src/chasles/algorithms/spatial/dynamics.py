@@ -46,7 +46,7 @@ from chasles.model.spaces import (
 def inverse_dynamics(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Compute joint forces by recursive Newton-Euler in body coordinates (table 5.1)."""
+    """Run recursive Newton-Euler in body coordinates (Featherstone 2008, table 5.1)."""
     f, S = transmitted_forces(model, q, qd, qdd, f_ext)
     return {
         i: S[i].T @ f[i] + joint.rotor(qdd[i]) + joint.resistance(qd[i])
@@ -130,7 +130,7 @@ def bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSEN
 
 
 def gravity_forces(model: Model, q: Position) -> Effort:
-    """Project the weight of all bodies beyond a joint on its motion subspace (Eq 5.12).
+    """Project the weight of all bodies beyond a joint on its subspace (Featherstone, Eq 5.12).
 
     Only the mass m and first moment h of each rigid composite body are needed.
     """

@@ -27,7 +27,7 @@ from chasles.model.spaces import (
 def hybrid_dynamics(
     model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
-    """Solve by articulated bodies, some with known acceleration (Featherstone 2008, 9.2 and 9.3).
+    """Solve by articulated bodies (Featherstone 2008, tables 9.2 and 9.3).
 
     A joint with known acceleration passes on the complete inertia of its body, and its acceleration
     is part of the bias c.

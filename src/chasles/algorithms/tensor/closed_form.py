@@ -36,7 +36,7 @@ def vukobratovic(
 
 
 def closed_form_vukobratovic(model: Model, q: Position) -> Form:
-    """Return D, C, G by mass, first moment and inertia of all bodies beyond a joint (5.2.19-20).
+    """Return D, C, G by mass, first moment and inertia of generalized links (Eq 5.2.19-20).
 
     The book covers chains of revolute joints. Here a degree of freedom is (z, v): v is zero for a
     rotation, z for a translation, and every joint is a combination of these. Unlike in print, G

@@ -116,7 +116,7 @@ def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInerti
 def augmented_tensor(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Compute joint forces without forming link forces (Balafoutis and Patel, algorithm 5.7)."""
+    """Compute joint forces, no link forces (Balafoutis and Patel 1991, algorithm 5.7)."""
     moving = chain(model, q, qd, qdd)
     links, sdd = augmented(model, moving.X), moving.sdd
     Udd, eta = transmitted(model, moving, links, f_ext)
@@ -208,9 +208,9 @@ def _carriers(
 
 
 def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M by generalized links: all bodies beyond a joint (Balafoutis, Patel, algorithm 6.2).
+    """Compute M by generalized links (Balafoutis and Patel 1991, algorithm 6.2).
 
-    U, E: first and second moment about the joint's origin. The part in the augmented links is
+    U, E: moments of all bodies beyond a joint about its origin. The part in the augmented links is
     constant for revolute joints. A unit acceleration of a degree of freedom (w, v) needs the force
     w x U + mbar v and the moment E w + U x v; the book omits the last term.
     """
